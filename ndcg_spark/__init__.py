@@ -28,8 +28,9 @@ _MODULES = {
     "Convention": "convention.convention",
     "compare": "api.compare",
     **dict.fromkeys(("compare_judgments", "compare_lists", "evaluate"), "api.evaluate"),
-    **dict.fromkeys(("explain", "gate_night", "report_night", "trend"), "api.nights"),
+    **dict.fromkeys(("explain", "gate_night"), "api.nights"),
     **dict.fromkeys(("latex", "plot_queries", "plot_runs"), "api.plots"),
+    **dict.fromkeys(("report_night", "trend"), "api.nights"),
     "open_session": "spark_library",
     "read_scores": "nights.read",
 }

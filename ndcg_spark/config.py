@@ -298,6 +298,13 @@ def _keys(model: Any, path: tuple[int | str, ...]) -> list[str]:
     return [*model.model_fields]
 
 
+def about_future(date: datetime.date) -> Iterator[str]:
+    """Why scores of a date cannot be kept: it is later than tomorrow in UTC."""
+    tomorrow = datetime.datetime.now(datetime.UTC).date() + datetime.timedelta(1)
+    if date > tomorrow:
+        yield f"date: {date} is in the future; give the date of the night"
+
+
 def _contradictions(config: EvaluationConfig, chosen: Mapping[str, Any]) -> Iterator[str]:
     for option, value in config.measure_set.options.items():
         if option in chosen and accepted(option, chosen[option]) != accepted(option, value):
@@ -305,8 +312,8 @@ def _contradictions(config: EvaluationConfig, chosen: Mapping[str, Any]) -> Iter
             yield f"{other}; remove it there, or evaluate twice"
     if config.remote and config.engine == "embedded":
         yield "engine: embedded, but remote names a server; remove one of them"
-    if config.output and config.date > datetime.datetime.now(datetime.UTC).date() + datetime.timedelta(1):
-        yield f"date: {config.date} is in the future; give the date of the night"
+    if config.output:
+        yield from about_future(config.date)
     if config.documents and not config.output:
         yield "documents: they are kept in the output, but there is none; give --output"
     if config.gate:

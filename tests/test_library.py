@@ -260,6 +260,7 @@ def test_a_document_returned_twice_is_refused_at_once():
         *({"cutoffs": value} for value in ("ten", 2.5, [0], [], True, [True])),
         {"convention": 5},
         {"measures": "ndgc"},
+        {"evaluated_on": datetime.date(2999, 1, 1)},
     ],
     ids=str,
 )
@@ -386,8 +387,8 @@ def test_the_process_that_evaluates_may_end_and_is_started_again():
 def test_a_pipe_is_read_in_each_call(tmp_path):
     os.mkfifo(tmp_path / "pipe")
     for documents in (["10", "12"], ["12", "10"]):
-        lines = [f"1 Q0 {doc_id} {at} {9 - at} r" for at, doc_id in enumerate(documents, 1)]
-        writer = threading.Thread(target=(tmp_path / "pipe").write_text, args=["\n".join(lines)])
+        lines = [f"1 Q0 {doc_id} {at} {9 - at} r\n" for at, doc_id in enumerate(documents, 1)]
+        writer = threading.Thread(target=(tmp_path / "pipe").write_text, args=["".join(lines)])
         writer.start()
         # The grades are 2 and 1.
         assert ndcg(JUDGED, tmp_path / "pipe", 1, "trec_eval") == JUDGED["1"][documents[0]] / 2

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any, Concatenate
 from ndcg_spark.api import tasks, worker
 from ndcg_spark.api.scores import Scores
 from ndcg_spark.api.worker import Arguments, Result
-from ndcg_spark.config import EvaluationConfig, NightConfig, validate
+from ndcg_spark.config import EvaluationConfig, NightConfig, about_future, validate
 from ndcg_spark.convention.convention import Convention, parse_label
 from ndcg_spark.convention.measures import DEFAULT_CUTOFFS
 from ndcg_spark.convention.parsing import listed
-from ndcg_spark.errors import NdcgSparkError
+from ndcg_spark.errors import ConfigurationError, NdcgSparkError
 from ndcg_spark.inputs.column_names import resolve_columns
 from ndcg_spark.inputs.memory import RUN, is_spark, to_arrow
 from ndcg_spark.parquet_files import write_table
@@ -140,6 +140,8 @@ def evaluate(
         with _in_words_of_python():
             return evaluate_lazily(tables, config, session)
     config = make_config(tables, settings, scratch, relevance, run)
+    for problem in about_future(config.date):
+        raise ConfigurationError(f"arguments: 1 problem(s): {problem}")
     evaluated = compute(tasks.evaluate, config, str(scratch.folder()))
     return Scores(
         evaluated.dataset_scores,
