@@ -85,7 +85,8 @@ def evaluate(
     is_silent, outcome = is_merged(style), None
     try:
         with engine_imports():
-            is_unprintable = per_query and (baseline or style not in (None, *_QUERY_FORMATS))
+            is_printable = style is None or style in _QUERY_FORMATS
+            is_unprintable = per_query and (baseline or not is_printable)
             formats = ", ".join(_QUERY_FORMATS)
             _refuse_if(is_unprintable, f"--per-query prints {formats}, without a --baseline")
             _refuse_if(sort and not per_query, "--sort orders the rows of --per-query; give both")

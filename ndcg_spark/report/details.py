@@ -24,10 +24,10 @@ _NIGHTS_BEFORE = (
     "nights before: how many nights of the baseline have a score of the query under tonight's "
     "judgments; of one night, the score before is less certain than of several"
 )
-_SHARES = "Shares can be above 100 %: others changed the other way, or slices share queries."
-_NOT_KEPT = Markup(
-    "Its documents are not kept; <code>--documents all</code> keeps them, to be seen here.",
-)
+_SHARES = "Shares can be above 100 %, as others changed the other way, "
+_SHARES += "or as a query is in several slices."
+_NOT_KEPT = Markup("Its documents are not kept; evaluate with <code>--documents all</code> ")
+_NOT_KEPT += "to see them here."
 #: What a page says of the judgments, by the column of the dataset scores.
 _JUDGMENTS = {
     "queries": "queries",

@@ -8,8 +8,11 @@ from pathlib import Path
 import pytest
 from commands import command_line
 
-from ndcg_spark.report.console import Messages
+from ndcg_spark.cli.options import message_options
+from ndcg_spark.report.console import Messages, print_view
 from ndcg_spark.steps import LOGGER, report_step
+from ndcg_spark.tables.table import Table
+from ndcg_spark.tables.writers import View
 
 
 def test_on_a_terminal_the_last_line_says_what_is_being_done(capsys, monkeypatch):
@@ -83,3 +86,24 @@ def test_log(tmp_path, options, lines):
         assert all(datetime.fromisoformat(time).tzinfo for time, *_ in logged)
     else:
         assert [line.split()[0] for line in said.splitlines()] == lines
+
+
+@pytest.mark.parametrize(
+    ("arguments", "style", "log_format", "is_quiet"),
+    [
+        ("", None, None, False),
+        ("evaluate a --format=json --oops --quiet", "json", None, True),
+        # As everywhere, the last one counts.
+        ("trend out --format csv --format json", "json", None, False),
+        ("trend out --log-format json --format", None, "json", False),
+        ("trend out --log-format xml", None, None, False),
+    ],
+)
+def test_messages_are_as_they_are_asked_for_though_other_arguments_are_wrong(arguments, style, log_format, is_quiet):
+    asked = {"style": style, "log_format": log_format, "is_quiet": is_quiet}
+    assert message_options(arguments.split()) == asked
+
+
+def test_a_view_without_a_format_is_not_printed(capsys):
+    print_view(View([Table([{"run": "a"}], ["run"])], {}), None)
+    assert capsys.readouterr().out == ""
