@@ -440,9 +440,11 @@ class Convert(Advice):
 
 
 def command_line(command: str, arguments: Sequence[str], options: Mapping[str, Any]) -> str:
-    """A command of this program for a shell; an option has a value, or a list of them."""
+    """A command of this program for a shell; an option has a value, a list of them, or True if it takes none."""
     words = ["ndcg-spark", command, *arguments]
     for name, given in options.items():
         for value in given if isinstance(given, list) else [given]:
-            words += [OPTIONS.setting(name), str(value)]
+            words.append(OPTIONS.setting(name))
+            if value is not True:
+                words.append(str(value))
     return shlex.join(words)

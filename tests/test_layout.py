@@ -10,8 +10,6 @@ PACKAGE = Path(__file__).parents[1] / "ndcg_spark"
 MODULES = {str(path.relative_to(PACKAGE)): path.read_text(encoding="utf-8") for path in sorted(PACKAGE.rglob("*.py"))}
 STEPS = [name for name in MODULES if name.startswith("scoring/")]
 ACTIONS = {"collect", "count", "show", "toPandas", "toArrow", "write", "first", "head", "take", "isEmpty", "foreach"}
-#: Modules that still name options; none may be added.
-STILL_NAMED = {"report/words.py"}
 BANNED = (".rdd", "sparkContext", "_jvm", "_jdf", ".observe(", '"overwrite"', "partitionOverwriteMode")
 
 
@@ -26,7 +24,7 @@ def test_a_step_triggers_no_action(module):
 def test_only_a_voice_names_options():
     """`--option` stands in `cli`, in `__main__`, and in `advice`, which says it as an argument or a key, too."""
     named = {name for name, text in MODULES.items() if re.search(r"(?<![\w-])--[a-z{]", text)}
-    assert {name for name in named if not name.startswith(("cli/", "__main__"))} == {"advice.py", *STILL_NAMED}
+    assert {name for name in named if not name.startswith(("cli/", "__main__"))} == {"advice.py"}
 
 
 def test_only_what_all_engines_share_is_used():

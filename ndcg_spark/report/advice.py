@@ -5,10 +5,12 @@ from typing import Any
 
 from markupsafe import Markup
 
+from ndcg_spark.advice import KEYS, OPTIONS, Give
 from ndcg_spark.gate.verdict import FAIL, NOT_COMPARABLE, UNDECIDED
 from ndcg_spark.nights.log import Night
 from ndcg_spark.report.night import NightPage
 from ndcg_spark.report.sentences import (
+    ALL_KEPT,
     Rule,
     Sentence,
     command,
@@ -66,14 +68,14 @@ def _is_overridden(page: NightPage) -> bool:
     return bool(page.record["configuration"].get("overridden"))
 
 
-def _evaluate(page: NightPage, *more: str) -> Markup:
+def _evaluate(page: NightPage, **more: str) -> Markup:
     """`: ` and the command that evaluates the night again; nothing if the page does not know it."""
     if not _file(page) or _is_overridden(page):
         return Markup("")
-    words = ["evaluate", "--config", _file(page), "--date", page.night.evaluated_on]
+    options = {"config": _file(page), "date": page.night.evaluated_on}
     if page.output:
-        words += ["--output", page.output]
-    return marked(": {}", command(*words, *more))
+        options["output"] = page.output
+    return marked(": {}", command("evaluate", [], {**options, **more}))
 
 
 def _reason(page: NightPage) -> str | None:
@@ -95,7 +97,7 @@ def send_to_authors(page: NightPage) -> Sentence | None:
         "Send the file that the evaluation named to the authors of the engine, "
         "and evaluate the night again on another engine{}"
     )
-    return sentence("send_to_authors", text, _evaluate(page, "--engine", "spark"))
+    return sentence("send_to_authors", text, _evaluate(page, engine="spark"))
 
 
 def wait_for_missing(page: NightPage) -> Sentence | None:
@@ -156,11 +158,11 @@ def judge_documents(page: NightPage) -> Sentence | None:
         return None
     baseline = page.baseline
     before = _newest_with_same_judgments(page)
-    options = ["--run", page.run]
+    options = {"run": page.run}
     if baseline.run:
-        options += ["--baseline", baseline.run]
+        options["baseline"] = baseline.run
     if before:
-        options += ["--baseline-date", before.evaluated_on]
+        options["baseline_date"] = before.evaluated_on
     what = "difference" if baseline.run or before else "score"
     text = "Have the unjudged documents judged that matter to the {}: {}, then evaluate {}."
     judge_next = night_command(page, "judge-next", options)
@@ -181,7 +183,8 @@ def _again_with_judgments(page: NightPage) -> str:
     again = f"the nights from {first} to this one again, in the order of their dates"
     if page.verdict:
         reason = "because no earlier night has the new judgments"
-        again += f", the first with --accept-baseline REASON, {reason}"
+        accept = Give("accept_baseline", "REASON").text(OPTIONS)
+        again += f", the first with {accept}, {reason}"
     return again
 
 
@@ -198,13 +201,13 @@ def look_at_others(page: NightPage) -> Sentence | None:
 
 def _report_of(page: NightPage, run: str) -> Markup:
     baseline = page.baseline
-    options = ["--run", run, "--html", "report.html"]
+    options = {"run": run, "html": "report.html"}
     if page.request.measure:
-        options += ["--measure", page.request.measure]
+        options["measure"] = page.request.measure
     if baseline.run:
-        options += ["--baseline", baseline.run]
+        options["baseline"] = baseline.run
     if len(baseline.nights) == 1 and not baseline.name:
-        options += ["--baseline-date", baseline.nights[0].evaluated_on]
+        options["baseline_date"] = baseline.nights[0].evaluated_on
     return night_command(page, "report", options)
 
 
@@ -227,16 +230,14 @@ def keep_documents(page: NightPage) -> Sentence | None:
     if page.row is None or page.has_documents or is_unchanged(page):
         return None
     if not page.can_explain:
-        text = (
-            'Evaluate the coming nights with documents = "all" in the configuration, '
-            "or --documents all, so that they show what moved."
-        )
-        return sentence("keep_documents_later", text)
+        text = "Evaluate the coming nights with {} in the configuration, "
+        text += "or {}, so that they show what moved."
+        return sentence("keep_documents_later", text, ALL_KEPT.text(KEYS), ALL_KEPT.text(OPTIONS))
     again = Markup(".")
     if not _is_accepted(page):
-        again = _evaluate(page, "--documents", "all") or again
-    text = "Evaluate with --documents all, so that queries show what moved{}"
-    return sentence("keep_documents", text, again)
+        again = _evaluate(page, documents="all") or again
+    text = "Evaluate with {}, so that queries show what moved{}"
+    return sentence("keep_documents", text, ALL_KEPT.text(OPTIONS), again)
 
 
 # Other judgments.
@@ -275,8 +276,11 @@ def compare_unchanged(page: NightPage) -> Sentence | None:
     against = _rejudged_since(page)
     if _reason(page) != "other_judgments" or not page.output or not against:
         return None
-    options = ["--baseline-date", against, "--unchanged-queries"]
-    options += ["--measures", page.measure.lower()]
+    options = {
+        "baseline_date": against,
+        "unchanged_queries": True,
+        "measures": page.measure.lower(),
+    }
     text = "See what the queries with unchanged judgments show against the night of "
     text += "{}, if there are any: {}"
     compare = night_command(page, "compare", options)
@@ -315,7 +319,7 @@ def accept_night(page: NightPage) -> Sentence | None:
     if not file or not page.output or not accepting_helps(page):
         return None
     stays = " (its exit code stays 5)" if page.verdict["verdict"] == FAIL else ""
-    gate = night_command(page, "gate", ["--config", file, "--accept-baseline", "say why"])
+    gate = night_command(page, "gate", {"config": file, "accept_baseline": "say why"})
     text = "If this is intended, accept the night as the new baseline{}: {}"
     return sentence("accept_night", text, stays, gate)
 

@@ -5,11 +5,12 @@ from typing import Any, NamedTuple
 
 from markupsafe import Markup
 
+from ndcg_spark.advice import OPTIONS
 from ndcg_spark.report.comparisons import DECIDES, compared_cells
 from ndcg_spark.report.moved import Lists
 from ndcg_spark.report.night import NightPage, QueryScore
 from ndcg_spark.report.nights import verdict_table
-from ndcg_spark.report.sentences import night_command
+from ndcg_spark.report.sentences import ALL_KEPT, night_command
 from ndcg_spark.tables.format import count, score
 from ndcg_spark.tables.html import Block, Cell, HtmlTable, marked, name, page_table, plain_table
 from ndcg_spark.tables.table import Table, make_table
@@ -26,8 +27,10 @@ _NIGHTS_BEFORE = (
 )
 _SHARES = "Shares can be above 100 %, as others changed the other way, "
 _SHARES += "or as a query is in several slices."
-_NOT_KEPT = Markup("Its documents are not kept; evaluate with <code>--documents all</code> ")
-_NOT_KEPT += "to see them here."
+_NOT_KEPT = marked(
+    "Its documents are not kept; evaluate with <code>{}</code> to see them here.",
+    ALL_KEPT.text(OPTIONS),
+)
 #: What a page says of the judgments, by the column of the dataset scores.
 _JUDGMENTS = {
     "queries": "queries",
@@ -218,13 +221,13 @@ def _document(page: NightPage, listed: Sequence[Any], at: int) -> list[Cell]:
 
 def _explain_command(page: NightPage, query: QueryScore, lists: Lists) -> Markup:
     measure, cutoff = page.metric
-    options: list[object] = ["--query", query.query_id, "--run", page.run]
+    options: dict[str, Any] = {"query": query.query_id, "run": page.run}
     if measure == "ndcg" and cutoff:
-        options += ["--cutoff", cutoff]
+        options["cutoff"] = cutoff
     if lists.newest_on:
-        options += ["--baseline-date", lists.newest_on]
+        options["baseline_date"] = lists.newest_on
     if page.baseline.run and lists.newest:
-        options += ["--baseline", page.baseline.run]
+        options["baseline"] = page.baseline.run
     return night_command(page, "explain", options)
 
 

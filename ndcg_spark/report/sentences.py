@@ -1,16 +1,20 @@
 """Sentences of a page as data: a kind, by which tests tell them apart, and the text."""
 
-import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from markupsafe import Markup
 
+from ndcg_spark.advice import Give, command_line
 from ndcg_spark.tables.html import marked, name
 from ndcg_spark.text import message
 
 if TYPE_CHECKING:
     from ndcg_spark.report.night import NightPage
+
+
+#: The option that keeps the documents of every query.
+ALL_KEPT = Give("documents", "all")
 
 
 class Sentence(NamedTuple):
@@ -37,17 +41,16 @@ def together(sentences: Iterable[Sentence]) -> Markup:
     return Markup(" ").join(one.text for one in sentences)
 
 
-def command(*words: object) -> Markup:
+def command(verb: str, arguments: Sequence[str], options: Mapping[str, Any]) -> Markup:
     """A command of the program, as somebody can paste it into a shell."""
-    text = shlex.join(["ndcg-spark", *map(str, words)])
-    return marked("<code>{}</code>", message(text))
+    return marked("<code>{}</code>", message(command_line(verb, arguments, options)))
 
 
-def night_command(page: "NightPage", verb: str, more: Sequence[object] = ()) -> Markup:
-    """A command on the night of a page."""
+def night_command(page: "NightPage", verb: str, options: Mapping[str, Any]) -> Markup:
+    """A command on the night of a page, which is kept in an output."""
     night = page.night
-    options = ["--date", night.evaluated_on, "--dataset", night.dataset]
-    return command(verb, page.output, *options, *more)
+    of_night = {"date": night.evaluated_on, "dataset": night.dataset}
+    return command(verb, [str(page.output)], {**of_night, **options})
 
 
 def slice_name(row: Mapping[str, Any]) -> Markup:

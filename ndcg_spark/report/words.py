@@ -3,9 +3,10 @@
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from ndcg_spark.advice import KEYS, OPTIONS
 from ndcg_spark.comparison.trend import NOTHING, Point, last_stretch
 from ndcg_spark.report.moved import EXPLAINED
-from ndcg_spark.report.sentences import Rule, Sentence, sentence, slice_name
+from ndcg_spark.report.sentences import ALL_KEPT, Rule, Sentence, sentence, slice_name
 from ndcg_spark.tables.format import count, difference, part, score, share
 from ndcg_spark.tables.html import joined, marked, name
 from ndcg_spark.tables.table import verdict_in_words
@@ -274,12 +275,9 @@ def partly(page: "NightPage") -> Sentence | None:
 def no_documents(page: "NightPage") -> Sentence | None:
     if page.has_documents or page.missing:
         return None
-    return sentence(
-        "no_documents",
-        "This night was saved without its documents, so the page cannot show what moved; "
-        '<code>documents = "all"</code> in the configuration or <code>--documents all</code> '
-        "keeps them.",
-    )
+    text = "This night was saved without its documents, so the page cannot show what moved; "
+    text += "<code>{}</code> in the configuration or <code>{}</code> keeps them."
+    return sentence("no_documents", text, ALL_KEPT.text(KEYS), ALL_KEPT.text(OPTIONS))
 
 
 def without_results(page: "NightPage") -> Sentence | None:
@@ -318,8 +316,8 @@ def _few_kept(kept: float) -> Sentence:
         kind = "others_kept"
         which += ", which did not change as the run did"
     text = "The documents that are kept are of {}, so what moved is not known; "
-    text += "--documents all keeps those of all queries."
-    return sentence(kind, text, which)
+    text += "{} keeps those of all queries."
+    return sentence(kind, text, which, ALL_KEPT.text(OPTIONS))
 
 
 def _none_kept(page: "NightPage") -> Sentence:
@@ -330,8 +328,8 @@ def _none_kept(page: "NightPage") -> Sentence:
         which = f"{without:,} of the {len(nights):,} nights of the baseline keep"
     what = "no documents" if without else "no documents of the queries that changed"
     text = "{} {}, so what moved is not known; a night that is evaluated with "
-    text += "--documents all keeps them."
-    return sentence("none_kept", text, which, what)
+    text += "{} keeps them."
+    return sentence("none_kept", text, which, what, ALL_KEPT.text(OPTIONS))
 
 
 #: Only where what moved is not drawn.
