@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from commands import command_line
 
+from ndcg_spark.advice import KEYS, OPTIONS
 from ndcg_spark.cli.options import message_options
 from ndcg_spark.report.console import Messages, print_view
 from ndcg_spark.steps import LOGGER, report_step
@@ -100,8 +101,11 @@ def test_log(tmp_path, options, lines):
     ],
 )
 def test_messages_are_as_they_are_asked_for_though_other_arguments_are_wrong(arguments, style, log_format, is_quiet):
-    asked = {"style": style, "log_format": log_format, "is_quiet": is_quiet}
+    asked = {"style": style, "log_format": log_format, "is_quiet": is_quiet, "voice": OPTIONS}
     assert message_options(arguments.split()) == asked
+    of_file = message_options([*arguments.split(), "--config", "a.toml"])
+    # The last case has no value for its last option.
+    assert of_file["voice"] is KEYS
 
 
 def test_a_view_without_a_format_is_not_printed(capsys):
