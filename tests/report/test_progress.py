@@ -103,8 +103,7 @@ def test_log(tmp_path, options, lines):
 def test_messages_are_as_they_are_asked_for_though_other_arguments_are_wrong(arguments, style, log_format, is_quiet):
     asked = {"style": style, "log_format": log_format, "is_quiet": is_quiet, "voice": OPTIONS}
     assert message_options(arguments.split()) == asked
-    of_file = message_options([*arguments.split(), "--config", "a.toml"])
-    # The last case has no value for its last option.
+    of_file = message_options(["--config", "a.toml", *arguments.split()])
     assert of_file["voice"] is KEYS
 
 
