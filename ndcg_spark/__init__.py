@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from ndcg_spark.api.plots import plot_runs as plot_runs
     from ndcg_spark.convention.convention import Convention as Convention
     from ndcg_spark.engine import open_session as open_session
-    from ndcg_spark.nights.read import read_scores as read_scores
+    from ndcg_spark.nights.reader import read_scores as read_scores
 
 __version__ = "0.1.0"
 
@@ -32,7 +32,7 @@ _MODULES = {
     **dict.fromkeys(("latex", "plot_queries", "plot_runs"), "api.plots"),
     **dict.fromkeys(("report_night", "trend"), "api.nights"),
     "open_session": "engine",
-    "read_scores": "nights.read",
+    "read_scores": "nights.reader",
 }
 __all__ = list(_MODULES)
 

@@ -17,8 +17,8 @@ from typing import NoReturn
 import click
 
 from ndcg_spark import __version__
-from ndcg_spark.cli import evaluate, nights
-from ndcg_spark.cli.options import message_options
+from ndcg_spark.cli import evaluation_commands, night_commands
+from ndcg_spark.cli.shared_options import message_options
 from ndcg_spark.errors import ConfigurationError, NdcgSparkError, engine_imports
 from ndcg_spark.report.console import Messages, prepare_streams
 from ndcg_spark.text import masked
@@ -26,10 +26,23 @@ from ndcg_spark.text import masked
 app = click.Group(
     "ndcg-spark",
     commands=[
-        *(evaluate.evaluate, evaluate.check, evaluate.judge_next, evaluate.judgments, evaluate.convert),
-        *(evaluate.conventions, nights.compare, evaluate.compare_lists, nights.gate, evaluate.explain),
-        *(nights.trend, nights.report, nights.nights, nights.note, nights.export, nights.expire),
-        evaluate.finish,
+        evaluation_commands.evaluate,
+        evaluation_commands.check,
+        evaluation_commands.judge_next,
+        evaluation_commands.judgments,
+        evaluation_commands.convert,
+        evaluation_commands.conventions,
+        night_commands.compare,
+        evaluation_commands.compare_lists,
+        night_commands.gate,
+        evaluation_commands.explain,
+        night_commands.trend,
+        night_commands.report,
+        night_commands.nights,
+        night_commands.note,
+        night_commands.export,
+        night_commands.expire,
+        evaluation_commands.finish,
     ],
     help="Graded NDCG@k of search and recommendation results, on a laptop and on Spark.",
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -61,7 +74,7 @@ def main(arguments: list[str] | None = None) -> NoReturn:
                 raise SystemExit(app(args=words, prog_name="ndcg-spark", standalone_mode=False) or 0)
         except click.UsageError as error:
             # Of this very type are arguments that are too many.
-            if type(error) is click.UsageError and error.ctx and error.ctx.command is nights.compare:
+            if type(error) is click.UsageError and error.ctx and error.ctx.command is night_commands.compare:
                 advice = "To compare runs in files: ndcg-spark evaluate JUDGMENTS RESULTS... --baseline RUN"
                 error = click.UsageError(f"{error.message}. {advice}", error.ctx)
             if messages.wants_json or messages.log_format:

@@ -19,14 +19,14 @@ from pydantic import (
     model_validator,
 )
 
-from ndcg_spark.advice import Give, GiveTable, Notice
 from ndcg_spark.convention.convention import Convention, parse_label
 from ndcg_spark.convention.measures import DEFAULT_CUTOFFS, Cutoff, MeasureSet, written
 from ndcg_spark.convention.options import accepted, show
 from ndcg_spark.convention.parsing import listed, parse_cutoffs, parse_measures
 from ndcg_spark.errors import ConfigurationError, first_line
-from ndcg_spark.gate.config import GateConfig, Strict, contradictions
+from ndcg_spark.gate.settings import GateConfig, Strict, contradictions
 from ndcg_spark.text import did_you_mean, expanded, masked_within, program_of
+from ndcg_spark.voices import Give, GiveTable, Notice
 
 #: Options whose keys have other names.
 _OF_OPTIONS = {"slices": "query_attributes", "weights": "query_weights", "qrels": "judgments"}

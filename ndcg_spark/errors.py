@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Self
 
-from ndcg_spark.advice import ARGUMENTS, Advice, Notice, Voice, worded
+from ndcg_spark.voices import ARGUMENTS, Advice, Notice, Voice, worded
 
 DONE = 0
 BUG = 1

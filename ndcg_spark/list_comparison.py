@@ -8,7 +8,6 @@ import pyarrow as pa
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
-from ndcg_spark.advice import Give
 from ndcg_spark.convention.convention import Convention
 from ndcg_spark.errors import ConfigurationError, ConventionError
 from ndcg_spark.reference import discounts
@@ -17,6 +16,7 @@ from ndcg_spark.scoring import ranking
 from ndcg_spark.scoring.lists import with_listed
 from ndcg_spark.scoring.refusals import RETURNED_TWICE, refusal
 from ndcg_spark.text import unknown_name
+from ndcg_spark.voices import Give
 
 KEY = ("dataset", "run", "baseline", "cutoff")
 #: How the columns of the new side and of the old begin.

@@ -15,21 +15,21 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ndcg_spark.advice import KEYS, OPTIONS, command_line
 from ndcg_spark.config import EvaluationConfig
 from ndcg_spark.convention.measures import format_cutoff
 from ndcg_spark.errors import BUG, ConfigurationError, NdcgSparkError, StorageError, first_line
 from ndcg_spark.gate.verdict import FAIL, NONE, PASS, Verdict, accept_command, can_begin
 from ndcg_spark.nights.export import export
 from ndcg_spark.nights.log import Night, committed
-from ndcg_spark.nights.read import read_dataset_scores
+from ndcg_spark.nights.reader import read_dataset_scores
 from ndcg_spark.scratch import write_whole
 from ndcg_spark.steps import report_step
 from ndcg_spark.tables.table import verdict_in_words
 from ndcg_spark.text import expanded, masked, masked_within, printable, program_of
+from ndcg_spark.voices import KEYS, OPTIONS, command_line
 
 if TYPE_CHECKING:
-    from ndcg_spark.job.evaluate import EvaluationOutcome
+    from ndcg_spark.job.evaluate_inputs import EvaluationOutcome
 
 #: A command that takes longer is ended, because the scheduler is waiting for the evaluation.
 _SECONDS = 300

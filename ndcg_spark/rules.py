@@ -13,7 +13,6 @@ from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import DoubleType, StringType
 
-from ndcg_spark.advice import Advice, Either, Give, NameColumn, NameColumns, NameGrades, SetOption, WriteIds
 from ndcg_spark.convention.convention import Convention
 from ndcg_spark.errors import InputError, MissingColumnError
 from ndcg_spark.schemas import (
@@ -28,6 +27,7 @@ from ndcg_spark.schemas import (
     RESULTS,
 )
 from ndcg_spark.text import UNNAMED, mapped_table, refuse_alike
+from ndcg_spark.voices import Advice, Either, Give, NameColumn, NameColumns, NameGrades, SetOption, WriteIds
 
 # Spelled out, because engines differ in what \\s and $ match, and in which blanks a cast ignores.
 _BLANKS = " \t\r\n\f"

@@ -5,7 +5,7 @@ import logging
 import time
 from collections.abc import Iterator
 
-from ndcg_spark.advice import Notice
+from ndcg_spark.voices import Notice
 
 #: Steps that are done are records with a `step`, what is being done is one of level DEBUG.
 LOGGER = logging.getLogger("ndcg_spark.steps")

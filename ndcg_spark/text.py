@@ -8,8 +8,8 @@ import shlex
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from ndcg_spark.advice import MAPPED
 from ndcg_spark.errors import ConfigurationError, InputError
+from ndcg_spark.voices import MAPPED
 
 #: The word for earlier nights in which every check measured something and none failed, or that somebody accepted.
 GOOD = "good"

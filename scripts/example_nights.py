@@ -15,7 +15,7 @@ from pathlib import Path
 
 from ndcg_spark.config import EvaluationConfig, load
 from ndcg_spark.engine import Engine, open_engine
-from ndcg_spark.job.evaluate import evaluate
+from ndcg_spark.job.evaluate_inputs import evaluate
 
 ROOT = Path(__file__).resolve().parents[1]
 FIRST, NIGHTS = datetime.date(2026, 10, 24), 28

@@ -7,7 +7,8 @@ import pytest
 from commands import command_line
 
 from ndcg_spark import errors, evaluate
-from ndcg_spark.advice import (
+from ndcg_spark.errors import ConfigurationError, InputError, NdcgSparkError
+from ndcg_spark.voices import (
     ARGUMENTS,
     KEYS,
     OPTIONS,
@@ -16,10 +17,9 @@ from ndcg_spark.advice import (
     Notice,
     SetOption,
 )
-from ndcg_spark.advice import (
+from ndcg_spark.voices import (
     command_line as shell_line,
 )
-from ndcg_spark.errors import ConfigurationError, InputError, NdcgSparkError
 
 JUDGED = "q1 0 a 2\nq1 0 b 0\n"
 RUN = "q1 Q0 a 1 3.0 bm25\nq1 Q0 b 2 2.5 bm25\n"

@@ -16,7 +16,7 @@ from servers import QUICK_JAVA
 
 from ndcg_spark import __version__
 from ndcg_spark.__main__ import _print_traceback
-from ndcg_spark.cli.options import load_arguments
+from ndcg_spark.cli.shared_options import load_arguments
 from ndcg_spark.convention.presets import PRESETS
 
 ROOT = Path(__file__).parents[1]

@@ -22,9 +22,9 @@ def test_a_step_triggers_no_action(module):
 
 
 def test_only_a_voice_names_options():
-    """`--option` stands in `cli`, in `__main__`, and in `advice`, which says it as an argument or a key, too."""
+    """`--option` stands in `cli`, in `__main__`, and in `voices`, which says it as an argument or a key, too."""
     named = {name for name, text in MODULES.items() if re.search(r"(?<![\w-])--[a-z{]", text)}
-    assert {name for name in named if not name.startswith(("cli/", "__main__"))} == {"advice.py"}
+    assert {name for name in named if not name.startswith(("cli/", "__main__"))} == {"voices.py"}
 
 
 def test_only_what_all_engines_share_is_used():

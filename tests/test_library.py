@@ -42,7 +42,7 @@ from ndcg_spark.errors import (
     MissingInputError,
     StorageError,
 )
-from ndcg_spark.job.evaluate import score
+from ndcg_spark.job.evaluate_inputs import score
 from ndcg_spark.scratch import Scratch
 
 JUDGED = {"1": {"10": 2, "11": 0, "12": 1}}

@@ -15,7 +15,7 @@ from logged import logged_steps
 
 from ndcg_spark.convention.parsing import parse_measure_set
 from ndcg_spark.errors import ConfigurationError, EngineError, InputError
-from ndcg_spark.job.evaluate import EvaluationOutcome
+from ndcg_spark.job.evaluate_inputs import EvaluationOutcome
 from ndcg_spark.monitoring import (
     Measured,
     finish,
@@ -25,8 +25,8 @@ from ndcg_spark.monitoring import (
     notify,
     notify_failure,
 )
+from ndcg_spark.nights.commit import log_attempt
 from ndcg_spark.nights.log import append, committed, log_row, revise
-from ndcg_spark.nights.publish import log_attempt
 from ndcg_spark.nights.store import Store
 
 DATE = datetime.date(2026, 11, 20)

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from ndcg_spark.api.scores import Scores, SparkScores
-from ndcg_spark.comparison.compare import compare_sources, parse_metrics
 from ndcg_spark.comparison.differences import ComparisonOptions
+from ndcg_spark.comparison.runs import compare_sources, parse_metrics
 from ndcg_spark.comparison.score_tables import ANSWERS, KEY, number_columns, sources
 from ndcg_spark.comparison.sources import ScoreSource
 from ndcg_spark.convention.convention import Convention

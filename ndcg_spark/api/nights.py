@@ -14,15 +14,15 @@ from ndcg_spark.comparison.trend import lines
 from ndcg_spark.config import NightConfig, load
 from ndcg_spark.convention.convention import Convention
 from ndcg_spark.errors import ConfigurationError
-from ndcg_spark.explanation.explain import ExplainRequest
-from ndcg_spark.job.explain import explain_night, explain_on
+from ndcg_spark.explanation.query import ExplainRequest
+from ndcg_spark.job.explain_query import explain_night, explain_on
 from ndcg_spark.job.gate import gate_published, newest_date
-from ndcg_spark.nights.read import iso_date
-from ndcg_spark.report.baselines import Request
+from ndcg_spark.nights.reader import iso_date
 from ndcg_spark.report.labels import Labels, read_labels
-from ndcg_spark.report.nights import trend_view, verdict_view
+from ndcg_spark.report.night_tables import trend_view, verdict_view
+from ndcg_spark.report.outline import Request
 from ndcg_spark.report.page import Page, write_report
-from ndcg_spark.report.scores import explanation_view
+from ndcg_spark.report.printed_scores import explanation_view
 from ndcg_spark.scratch import Scratch
 from ndcg_spark.tables.writers import View
 

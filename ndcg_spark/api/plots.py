@@ -20,7 +20,7 @@ from ndcg_spark.report.charts import (
 )
 from ndcg_spark.report.comparisons import notes_on_answers, notes_on_tests, significance_marks
 from ndcg_spark.report.console import write_file
-from ndcg_spark.report.scores import paper_table
+from ndcg_spark.report.printed_scores import paper_table
 from ndcg_spark.tables.format import difference
 from ndcg_spark.tables.writers import latex as latex_lines
 from ndcg_spark.text import unknown_name

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, Literal
 import pandas as pd
 import pyarrow as pa
 
-from ndcg_spark.advice import Notice
 from ndcg_spark.contract.doubtful_scores import about_no_values, about_runs
 from ndcg_spark.convention.convention import definition
 from ndcg_spark.convention.measures import (
@@ -28,6 +27,7 @@ from ndcg_spark.tables import format as numbers
 from ndcg_spark.tables.table import Table
 from ndcg_spark.tables.writers import notebook_html, to_pandas
 from ndcg_spark.tolerance import DECIMALS
+from ndcg_spark.voices import Notice
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -30,7 +30,7 @@ class Evaluated(NamedTuple):
 
 def evaluate(engine: "Engine", config: EvaluationConfig, folder: str) -> Evaluated:
     """Evaluate as configured; the query scores stay in the folder."""
-    from ndcg_spark.job.evaluate import score
+    from ndcg_spark.job.evaluate_inputs import score
 
     scored, attributes = score(engine, config, folder)
     rows = [*scored.means[0], *scored.means[1]]

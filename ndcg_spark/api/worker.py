@@ -22,10 +22,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Concatenate, ParamSpec, TypeVar
 
 from ndcg_spark import errors, user_modules
-from ndcg_spark.advice import Notice
 from ndcg_spark.errors import EngineError, NdcgSparkError, engine_imports
 from ndcg_spark.scratch import Scratch, remove_abandoned
 from ndcg_spark.steps import LOGGER
+from ndcg_spark.voices import Notice
 
 if TYPE_CHECKING:
     from ndcg_spark.engine import Engine

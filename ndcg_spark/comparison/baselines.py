@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.nights.log import Night, Nights
-from ndcg_spark.nights.read import earlier, refuse_unverified
+from ndcg_spark.nights.reader import earlier, refuse_unverified
 from ndcg_spark.text import GOOD, baseline_run, day
 
 #: Why a night has no pass although all was measured: its mean fell by more than is allowed.

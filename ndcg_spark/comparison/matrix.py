@@ -16,7 +16,7 @@ from ndcg_spark.convention.measures import Cutoff, format_cutoff
 from ndcg_spark.errors import InputError
 from ndcg_spark.inputs.query_tables import attribute_rows, read_query_table, weight_rows
 from ndcg_spark.nights.log import Night
-from ndcg_spark.nights.read import read_rows
+from ndcg_spark.nights.reader import read_rows
 from ndcg_spark.schemas import NO_VALUE
 
 #: A column of scores and its cutoff.

@@ -12,7 +12,7 @@ from ndcg_spark.comparison.baselines import Baseline, Kind
 from ndcg_spark.comparison.differences import Sides
 from ndcg_spark.comparison.matrix import Metric, Queries, ScoreMatrix, mean_matrix, read_matrix
 from ndcg_spark.nights.log import Night
-from ndcg_spark.nights.read import (
+from ndcg_spark.nights.reader import (
     Where,
     evaluated_metrics,
     read_batches,

@@ -16,7 +16,7 @@ from ndcg_spark.convention.measures import COLUMNS, Cutoff, by_depth, measure_at
 from ndcg_spark.convention.parsing import ALL_CUTOFFS, parse_columns, parse_cutoff
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.nights.log import Night, Nights, committed
-from ndcg_spark.nights.read import nights_of_dataset, read_again, read_dataset_scores, returned_nothing, unpublished
+from ndcg_spark.nights.reader import nights_of_dataset, read_again, read_dataset_scores, returned_nothing, unpublished
 from ndcg_spark.tables.format import difference, score
 from ndcg_spark.text import unknown_name
 

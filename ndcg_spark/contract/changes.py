@@ -5,8 +5,8 @@ from typing import NamedTuple
 
 from ndcg_spark.contract import scan
 from ndcg_spark.errors import InputError
-from ndcg_spark.inputs import read
-from ndcg_spark.inputs.read import Source
+from ndcg_spark.inputs import source_tables
+from ndcg_spark.inputs.source_tables import Source
 
 
 class Seen(NamedTuple):
@@ -23,7 +23,7 @@ def see(source: Source) -> list[Seen]:
 
 def refuse_changed(inputs: Sequence[Seen]) -> None:
     """InputError if a file or, of a table without files, a row has changed. Reads such tables."""
-    read.refuse_changed(seen.source for seen in inputs)
+    source_tables.refuse_changed(seen.source for seen in inputs)
     for source, before in inputs:
         if source.has_stamps or scan.fingerprints(source.table) == before:
             continue

@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from ndcg_spark.advice import Notice
 from ndcg_spark.contract.doubts import WRITE_ALIKE, about_empty_runs, about_strangers, run_example
 from ndcg_spark.convention.convention import Convention, why_no_value
 from ndcg_spark.convention.measures import (
@@ -14,6 +13,7 @@ from ndcg_spark.convention.measures import (
     format_cutoff,
     written,
 )
+from ndcg_spark.voices import Notice
 
 #: A row of DATASET_SCORES.
 Row = Mapping[str, Any]

@@ -4,7 +4,7 @@ The job knows these numbers when it has counted its input, a session of Spark wh
 the scores; both say the same.
 """
 
-from ndcg_spark.advice import Notice
+from ndcg_spark.voices import Notice
 
 #: What to do where a run answers no judged query.
 WRITE_ALIKE = "check that judgments and results write query ids (and datasets) in the same way"

@@ -12,7 +12,22 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from ndcg_spark.advice import (
+from ndcg_spark.config import EvaluationConfig
+from ndcg_spark.contract.doubts import WRITE_ALIKE, about_empty_runs, about_strangers, run_example
+from ndcg_spark.contract.scan import EXAMPLE_LENGTH, Counts, JudgmentCounts, Rejection, ResultCounts, RunCounts
+from ndcg_spark.convention import presets
+from ndcg_spark.convention.convention import Convention, relevant_grade
+from ndcg_spark.convention.measures import Cutoff, MeasureSet, measure_at
+from ndcg_spark.errors import DuplicatesError, InputError
+from ndcg_spark.inputs.batches import files_by_table
+from ndcg_spark.inputs.dataframes import union_all
+from ndcg_spark.inputs.files import BINARY
+from ndcg_spark.inputs.source_tables import Source
+from ndcg_spark.rules import RULES, typed
+from ndcg_spark.schemas import BROKEN_LINE, query_key
+from ndcg_spark.scoring.refusals import row_example
+from ndcg_spark.tables.format import score
+from ndcg_spark.voices import (
     Advice,
     AllowRejected,
     ColumnIs,
@@ -27,24 +42,9 @@ from ndcg_spark.advice import (
     SetOption,
     SetOptions,
 )
-from ndcg_spark.config import EvaluationConfig
-from ndcg_spark.contract.doubts import WRITE_ALIKE, about_empty_runs, about_strangers, run_example
-from ndcg_spark.contract.scan import EXAMPLE_LENGTH, Counts, JudgmentCounts, Rejection, ResultCounts, RunCounts
-from ndcg_spark.convention import presets
-from ndcg_spark.convention.convention import Convention, relevant_grade
-from ndcg_spark.convention.measures import Cutoff, MeasureSet, measure_at
-from ndcg_spark.errors import DuplicatesError, InputError
-from ndcg_spark.inputs.batches import files_by_table
-from ndcg_spark.inputs.dataframes import union_all
-from ndcg_spark.inputs.files import BINARY
-from ndcg_spark.inputs.read import Source
-from ndcg_spark.rules import RULES, typed
-from ndcg_spark.schemas import BROKEN_LINE, query_key
-from ndcg_spark.scoring.refusals import row_example
-from ndcg_spark.tables.format import score
 
 if TYPE_CHECKING:
-    from ndcg_spark.contract.check import CheckedTables
+    from ndcg_spark.contract.counting import CheckedTables
 
 #: A field of text, or the value of a column, that is a number with a decimal comma.
 _DECIMAL_COMMA = re.compile(r"(?<![^;\t \"=])[+-]?\d+,\d+(?![^;\t \"])")

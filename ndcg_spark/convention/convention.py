@@ -6,8 +6,6 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Self
 
-from ndcg_spark.advice import OPTIONS as COMMANDS
-from ndcg_spark.advice import Notice, SetOption
 from ndcg_spark.convention.measures import COLUMNS, MEASURES, MeasureSet
 from ndcg_spark.convention.options import (
     DISCOUNTS,
@@ -24,6 +22,8 @@ from ndcg_spark.convention.options import (
 from ndcg_spark.convention.presets import PRESETS
 from ndcg_spark.errors import ConventionError
 from ndcg_spark.text import did_you_mean
+from ndcg_spark.voices import OPTIONS as COMMANDS
+from ndcg_spark.voices import Notice, SetOption
 
 Gain = str | Mapping[float, float]
 #: The options in the order in which the formula in words lists them, those that change scores most first.

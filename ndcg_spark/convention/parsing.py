@@ -4,10 +4,10 @@ import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from ndcg_spark.advice import SetOption
 from ndcg_spark.convention.measures import MEASURES, Cutoff, MeasureSet, by_depth, deepest_finite
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.text import did_you_mean
+from ndcg_spark.voices import SetOption
 
 #: Each cutoff adds columns to every plan: a hundred take seconds, a thousand took three minutes.
 MAX_CUTOFFS = 100

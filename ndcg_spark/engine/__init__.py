@@ -13,7 +13,6 @@ from collections.abc import Iterator
 from pyspark.sql import SparkSession
 from pyspark.util import is_remote_only
 
-from ndcg_spark.advice import Give
 from ndcg_spark.engine import port_guard
 from ndcg_spark.engine.footers import SETTINGS, require_read_values
 from ndcg_spark.engine.sessions import (
@@ -37,6 +36,7 @@ from ndcg_spark.engine.sessions import (
 )
 from ndcg_spark.errors import EngineError, engine_imports, refuse_mixed_sparks
 from ndcg_spark.text import masked
+from ndcg_spark.voices import Give
 
 __all__ = [
     "Engine",

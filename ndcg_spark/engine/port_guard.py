@@ -19,8 +19,8 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-from ndcg_spark.advice import Give
 from ndcg_spark.errors import EngineError
+from ndcg_spark.voices import Give
 
 #: The numbers of the system calls seccomp and accept4, by machine.
 _CALLS = {"x86_64": (317, 288), "aarch64": (277, 242)}

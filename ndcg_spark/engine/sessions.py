@@ -18,10 +18,10 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from pyspark.util import is_remote_only
 
-from ndcg_spark.advice import Give
 from ndcg_spark.errors import INSTALL_ADVICE, EngineError, InstallationError, engine_imports, first_line
 from ndcg_spark.scratch import Scratch
 from ndcg_spark.text import masked
+from ndcg_spark.voices import Give
 
 #: The dialect of paths, formats and plans: Sail's, classic Spark's, or a Spark Connect server's.
 Kind = Literal["embedded", "spark", "connect"]

@@ -10,8 +10,8 @@ from ndcg_spark.comparison.baselines import ITSELF, Baseline, Kind, Refusal
 from ndcg_spark.comparison.differences import FEW, deciding
 from ndcg_spark.comparison.statistics import adjusted
 from ndcg_spark.convention.measures import format_cutoff
-from ndcg_spark.gate.compared import Compared, Comparisons, Row, RowKey, row_key
-from ndcg_spark.gate.config import CheckConfig, GateConfig
+from ndcg_spark.gate.compared_night import Compared, Comparisons, Row, RowKey, row_key
+from ndcg_spark.gate.settings import CheckConfig, GateConfig
 from ndcg_spark.gate.verdict import FAIL, NOT_COMPARABLE, PASS, UNDECIDED, Result
 from ndcg_spark.nights.log import Night
 from ndcg_spark.tables.format import apart, level, p_in_words, score

@@ -10,7 +10,7 @@ from ndcg_spark.comparison.matrix import read_attributes
 from ndcg_spark.comparison.sources import ScoreCache
 from ndcg_spark.errors import DONE
 from ndcg_spark.gate.checks import Case, cases_of, decide_cases
-from ndcg_spark.gate.compared import (
+from ndcg_spark.gate.compared_night import (
     Compared,
     Comparisons,
     Row,
@@ -18,8 +18,8 @@ from ndcg_spark.gate.compared import (
     resolve_baselines,
     row_key,
 )
-from ndcg_spark.gate.config import GateConfig
 from ndcg_spark.gate.missing import Missing, find_missing
+from ndcg_spark.gate.settings import GateConfig
 from ndcg_spark.gate.verdict import (
     EXIT_CODES,
     FAIL,
@@ -32,7 +32,7 @@ from ndcg_spark.gate.verdict import (
     unverified_verdict,
 )
 from ndcg_spark.nights.log import Night, Nights
-from ndcg_spark.nights.read import earlier
+from ndcg_spark.nights.reader import earlier
 from ndcg_spark.tables.format import part
 
 _MAX_CAUSES = 20

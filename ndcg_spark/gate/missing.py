@@ -6,9 +6,9 @@ from typing import NamedTuple
 from ndcg_spark.comparison.baselines import Baseline
 from ndcg_spark.comparison.sources import ScoreCache
 from ndcg_spark.errors import StorageError
-from ndcg_spark.gate.config import GateConfig
+from ndcg_spark.gate.settings import GateConfig
 from ndcg_spark.nights.log import Night, Nights
-from ndcg_spark.nights.read import earlier
+from ndcg_spark.nights.reader import earlier
 from ndcg_spark.text import baseline_run
 
 

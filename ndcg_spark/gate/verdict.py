@@ -5,9 +5,9 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from ndcg_spark.advice import command_line
 from ndcg_spark.errors import DONE, GATE_FAILED, NO_VERDICT
 from ndcg_spark.text import GOOD, masked
+from ndcg_spark.voices import command_line
 
 PASS, FAIL = "pass", "fail"
 #: The mean dropped by more than is allowed, and it may be chance.

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterable, Mapping
 
-from ndcg_spark.advice import ChooseColumn
 from ndcg_spark.errors import InputError
+from ndcg_spark.voices import ChooseColumn
 
 #: By column, its names in lower case, with _ for - and blanks: those of ir_datasets, PyTerrier, BEIR, MS MARCO, TREC,
 #: MovieLens, RecTools, RePlay, recommenders, Quepid, OpenSearch, UBI and RAGAS. Those of the second list may be another

@@ -19,7 +19,6 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType, DataType, StructType
 
-from ndcg_spark.advice import Convert
 from ndcg_spark.engine import Engine, failure_reason, failures
 from ndcg_spark.engine.sessions import is_classic
 from ndcg_spark.errors import EngineError, InputError, NdcgSparkError, about
@@ -33,6 +32,7 @@ from ndcg_spark.parquet_files import read_batches, write_table
 from ndcg_spark.rules import missing_columns, named_by_user, quoted, require_types, typed
 from ndcg_spark.schemas import BROKEN_LINE, FAULT, INTERNAL, LINE, OWN
 from ndcg_spark.text import mapped_table, refuse_alike
+from ndcg_spark.voices import Convert
 
 #: Characters that a folder's name cannot have, or that an engine treats in a special way.
 _UNSAFE = re.compile(r"[%/\\:*?\"'#={}\[\]^\x00-\x1f\x7f]")

@@ -11,7 +11,6 @@ from typing import Any
 
 import pandas as pd
 
-from ndcg_spark.advice import Advice, Do, Either, GiveFormat, NumberColumns
 from ndcg_spark.config import TableConfig
 from ndcg_spark.errors import InputError, about
 from ndcg_spark.inputs.column_names import is_alias, resolve_columns
@@ -20,6 +19,7 @@ from ndcg_spark.inputs.files import File, map_files
 from ndcg_spark.inputs.json_text import JsonLines, JsonObject
 from ndcg_spark.inputs.quotes import NUMBER, are_literal, header_of, values
 from ndcg_spark.text import refuse_alike
+from ndcg_spark.voices import Advice, Do, Either, GiveFormat, NumberColumns
 
 _SEPARATORS = {"csv": ",", "tsv": "\t"}
 _RUN = "query_id 2 doc_id rank score run"

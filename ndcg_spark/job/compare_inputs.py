@@ -9,10 +9,9 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 
 from ndcg_spark import agreement
-from ndcg_spark.advice import OPTIONS
 from ndcg_spark.config import EvaluationConfig
 from ndcg_spark.contract.changes import Seen, refuse_changed, see
-from ndcg_spark.contract.check import check_judgments, check_lists
+from ndcg_spark.contract.counting import check_judgments, check_lists
 from ndcg_spark.contract.limits import about_merged, refuse_in_lists, summary
 from ndcg_spark.contract.scan import Rejection
 from ndcg_spark.convention.convention import Convention
@@ -20,8 +19,8 @@ from ndcg_spark.convention.measures import NDCG_ONLY
 from ndcg_spark.convention.presets import PRESETS
 from ndcg_spark.engine import Engine
 from ndcg_spark.errors import ConventionError, InputError, MissingColumnError
-from ndcg_spark.inputs.read import read_judgments
-from ndcg_spark.job.evaluate import evaluate
+from ndcg_spark.inputs.source_tables import read_judgments
+from ndcg_spark.job.evaluate_inputs import evaluate
 from ndcg_spark.job.inputs import (
     PlanRefusedError,
     counted_refusals,
@@ -39,6 +38,7 @@ from ndcg_spark.scoring.lists import keep_judged_queries
 from ndcg_spark.scoring.prepare import prepare_judgments, prepare_lists
 from ndcg_spark.steps import hidden, report_step
 from ndcg_spark.tables.writers import to_pandas
+from ndcg_spark.voices import OPTIONS
 
 
 def compare_judgments(engine: Engine, a: EvaluationConfig, b: EvaluationConfig) -> tuple[pa.Table, Convention]:

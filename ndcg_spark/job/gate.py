@@ -5,22 +5,22 @@ import logging
 from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ndcg_spark.advice import Give, Notice
 from ndcg_spark.comparison.differences import ComparisonOptions
 from ndcg_spark.comparison.matrix import read_query_tables
 from ndcg_spark.comparison.sources import ScoreCache
 from ndcg_spark.config import EvaluationConfig
 from ndcg_spark.errors import DONE, GATE_FAILED, ConfigurationError
-from ndcg_spark.gate.config import GateConfig
 from ndcg_spark.gate.decide import Judged, judge, rehearse
+from ndcg_spark.gate.settings import GateConfig
 from ndcg_spark.gate.verdict import Verdict, accept_command, can_begin, has_dated_baseline
 from ndcg_spark.nights import log
-from ndcg_spark.nights.read import missing_datasets, nights_of_dataset, read_again, select_nights
+from ndcg_spark.nights.reader import missing_datasets, nights_of_dataset, read_again, select_nights
 from ndcg_spark.steps import report_step
 from ndcg_spark.tables.table import verdict_in_words
+from ndcg_spark.voices import Give, Notice
 
 if TYPE_CHECKING:
-    from ndcg_spark.nights.publish import Publication
+    from ndcg_spark.nights.commit import Publication
 
 #: The results that accepting a night does not change for later ones where a check names the date of its baseline.
 _DIFFERENT = ("dropped", "may_be_chance", "other_judgments", "other_convention", "other_cutoff", "new_run")

@@ -10,13 +10,13 @@ from pyspark.sql import DataFrame, Row
 
 from ndcg_spark.config import EvaluationConfig
 from ndcg_spark.contract import limits
-from ndcg_spark.contract.check import CheckedTables, check_tables
+from ndcg_spark.contract.counting import CheckedTables, check_tables
 from ndcg_spark.contract.doubtful_scores import about_judged_rates, about_no_values
 from ndcg_spark.contract.scan import JudgmentCounts, ResultCounts
 from ndcg_spark.engine import Engine, failure_reason, failures, lost, open_engine
 from ndcg_spark.errors import ConventionError, EngineError, InputError, StorageError
 from ndcg_spark.inputs.files import BINARY
-from ndcg_spark.inputs.read import Source, read_excluded, read_judgments, read_results, refuse_changed
+from ndcg_spark.inputs.source_tables import Source, read_excluded, read_judgments, read_results, refuse_changed
 from ndcg_spark.reference import unjudged_gain
 from ndcg_spark.schemas import DATASET_SCORES, measure_first
 from ndcg_spark.scoring import refusals

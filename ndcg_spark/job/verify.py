@@ -8,13 +8,12 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
-from ndcg_spark.advice import command_line
 from ndcg_spark.config import EvaluationConfig
 from ndcg_spark.contract.changes import refuse_changed
 from ndcg_spark.convention.convention import Convention
 from ndcg_spark.convention.options import show
 from ndcg_spark.errors import NotVerifiedError
-from ndcg_spark.inputs.read import Source
+from ndcg_spark.inputs.source_tables import Source
 from ndcg_spark.inputs.stored_rows import StoredRows
 from ndcg_spark.job.inputs import Context
 from ndcg_spark.nights.log import NOT_VERIFIED, committed
@@ -33,6 +32,7 @@ from ndcg_spark.spot_check.recompute import (
     recompute,
 )
 from ndcg_spark.steps import report_step
+from ndcg_spark.voices import command_line
 
 Row = Mapping[str, Any]
 #: How many lists of a failed check the log keeps.

@@ -6,10 +6,10 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from ndcg_spark.advice import Give, Notice
 from ndcg_spark.nights.log import Nights, committed
 from ndcg_spark.nights.store import REMOVING, Store, folder
 from ndcg_spark.schemas import KEPT
+from ndcg_spark.voices import Give, Notice
 
 #: What has no row in the log is left alone for a day, because its evaluation may still be writing.
 SECONDS_WITHOUT_ROW = 24 * 3600.0

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from ndcg_spark.errors import ConfigurationError, NdcgSparkError, StorageError, first_line
 from ndcg_spark.nights.log import Night, committed, log_table
-from ndcg_spark.nights.read import read_batches, read_nights, refuse_changed_files
+from ndcg_spark.nights.reader import read_batches, read_nights, refuse_changed_files
 from ndcg_spark.nights.store import LOG
 from ndcg_spark.schemas import EVALUATIONS, KEPT
 from ndcg_spark.text import masked

@@ -5,7 +5,6 @@ from typing import Any
 
 from markupsafe import Markup
 
-from ndcg_spark.advice import KEYS, OPTIONS, Give
 from ndcg_spark.gate.verdict import FAIL, NOT_COMPARABLE, UNDECIDED
 from ndcg_spark.nights.log import Night
 from ndcg_spark.report.night import NightPage
@@ -30,6 +29,7 @@ from ndcg_spark.report.words import (
 from ndcg_spark.tables.format import count
 from ndcg_spark.tables.html import joined, marked, name
 from ndcg_spark.text import GOOD, baseline_run, day
+from ndcg_spark.voices import KEYS, OPTIONS, Give
 
 Row = Mapping[str, Any]
 #: The share of a loss at ranks without judgments that is worth having documents judged.

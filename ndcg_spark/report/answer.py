@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 from markupsafe import Markup
 
 from ndcg_spark.comparison.trend import Point, last_stretch
-from ndcg_spark.report.baselines import NIGHTS
 from ndcg_spark.report.comparisons import CONCLUSIONS, in_words
 from ndcg_spark.report.night import NightPage
+from ndcg_spark.report.outline import NIGHTS
 from ndcg_spark.report.sentences import Rule, Sentence, said, sentence, together
 from ndcg_spark.report.words import (
     NAMED,

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from ndcg_spark.advice import OPTIONS
 from ndcg_spark.convention.measures import measure_at
 from ndcg_spark.report.console import print_view
 from ndcg_spark.schemas import AGREEMENTS, COMPARISONS
@@ -14,11 +13,12 @@ from ndcg_spark.tables import format as numbers
 from ndcg_spark.tables.table import Table, answered_in_words, make_table
 from ndcg_spark.tables.writers import View
 from ndcg_spark.tolerance import DECIMALS
+from ndcg_spark.voices import OPTIONS
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from ndcg_spark.comparison.compare import Comparison
+    from ndcg_spark.comparison.runs import Comparison
 
 Row = Mapping[str, Any]
 Rows = Sequence[Row]

@@ -11,12 +11,12 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NoReturn
 
-from ndcg_spark.advice import OPTIONS, Give, Notice, Voice
 from ndcg_spark.errors import ConfigurationError, NdcgSparkError, StorageError, first_line
 from ndcg_spark.scratch import is_stream, new_part, write_whole
 from ndcg_spark.steps import LOGGER
 from ndcg_spark.tables.writers import View, as_json, latex, markdown, print_csv, text
 from ndcg_spark.text import message
+from ndcg_spark.voices import OPTIONS, Give, Notice, Voice
 
 #: To the start of the line of a terminal, which is erased.
 _ERASED = "\r\x1b[K"

@@ -5,16 +5,16 @@ from typing import Any, NamedTuple
 
 from markupsafe import Markup
 
-from ndcg_spark.advice import OPTIONS
 from ndcg_spark.report.comparisons import DECIDES, compared_cells
 from ndcg_spark.report.moved import Lists
 from ndcg_spark.report.night import NightPage, QueryScore
-from ndcg_spark.report.nights import verdict_table
+from ndcg_spark.report.night_tables import verdict_table
 from ndcg_spark.report.sentences import ALL_KEPT, night_command
 from ndcg_spark.tables.format import count, score
 from ndcg_spark.tables.html import Block, Cell, HtmlTable, marked, name, page_table, plain_table
 from ndcg_spark.tables.table import Table, make_table
 from ndcg_spark.text import day, message
+from ndcg_spark.voices import OPTIONS
 
 Row = Mapping[str, Any]
 #: The table of queries has at most so many rows.

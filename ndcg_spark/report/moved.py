@@ -4,10 +4,10 @@ from collections.abc import Mapping, Sequence
 from math import fsum
 from typing import Any, NamedTuple
 
-from ndcg_spark.explanation.explain import Facts, changed_documents
-from ndcg_spark.job.explain import read_facts
+from ndcg_spark.explanation.query import Facts, changed_documents
+from ndcg_spark.job.explain_query import read_facts
 from ndcg_spark.nights.log import Night
-from ndcg_spark.report.baselines import Outline
+from ndcg_spark.report.outline import Outline
 from ndcg_spark.tolerance import EQUAL
 
 Row = Mapping[str, Any]

@@ -16,10 +16,10 @@ from ndcg_spark.comparison.differences import explains
 from ndcg_spark.comparison.trend import History, TrendLine
 from ndcg_spark.convention.measures import COLUMNS, measure_at
 from ndcg_spark.nights.log import Night
-from ndcg_spark.nights.read import night_rows, read_rows, returned_nothing
-from ndcg_spark.report.baselines import Outline, Request, outline, shown_points
-from ndcg_spark.report.compared import Compared, compare_night, gate_result
+from ndcg_spark.nights.reader import night_rows, read_rows, returned_nothing
+from ndcg_spark.report.compared_page import Compared, compare_night, gate_result
 from ndcg_spark.report.moved import Lists, Moved, read_lists, what_moved
+from ndcg_spark.report.outline import Outline, Request, outline, shown_points
 from ndcg_spark.tolerance import EQUAL
 
 Row = Mapping[str, Any]

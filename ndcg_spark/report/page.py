@@ -13,12 +13,12 @@ from markupsafe import Markup, escape
 from ndcg_spark.comparison.matrix import unmatched
 from ndcg_spark.comparison.trend import History
 from ndcg_spark.nights.log import Night, committed
-from ndcg_spark.nights.read import missing_datasets, read_again, select_nights
+from ndcg_spark.nights.reader import missing_datasets, read_again, select_nights
 from ndcg_spark.report.answer import answer
-from ndcg_spark.report.baselines import Request
 from ndcg_spark.report.cards import layout
 from ndcg_spark.report.console import refuse_unwritable, write_file
 from ndcg_spark.report.night import NightPage, load_night
+from ndcg_spark.report.outline import Request
 from ndcg_spark.steps import hidden, report_step
 from ndcg_spark.tables.writers import rendered
 from ndcg_spark.text import day, masked

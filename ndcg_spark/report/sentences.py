@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from markupsafe import Markup
 
-from ndcg_spark.advice import Give, command_line
 from ndcg_spark.tables.html import marked, name
 from ndcg_spark.text import message
+from ndcg_spark.voices import Give, command_line
 
 if TYPE_CHECKING:
     from ndcg_spark.report.night import NightPage

@@ -20,22 +20,22 @@ import pyarrow as pa
 from markupsafe import Markup
 
 import ndcg_spark
-from ndcg_spark.advice import OPTIONS
 from ndcg_spark.comparison.trend import History, Point, TrendLine, last_stretch
 from ndcg_spark.convention.measures import measure_at
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.nights.log import Night, Nights, committed
-from ndcg_spark.nights.read import failed_attempts, missing_datasets, read_again, select_nights
+from ndcg_spark.nights.reader import failed_attempts, missing_datasets, read_again, select_nights
 from ndcg_spark.report import words
 from ndcg_spark.report.answer import since
-from ndcg_spark.report.baselines import NIGHTS, Outline, Request, outline, shown_points
 from ndcg_spark.report.charts import TrendChart, trend
 from ndcg_spark.report.console import write_file
 from ndcg_spark.report.night import NightPage, load_night
+from ndcg_spark.report.outline import NIGHTS, Outline, Request, outline, shown_points
 from ndcg_spark.report.page import make_page, place, render, warn_of_unmatched
 from ndcg_spark.steps import report_step
 from ndcg_spark.tables.html import Cell, joined, marked, name, plain_table
 from ndcg_spark.text import GOOD, day, unknown_name
+from ndcg_spark.voices import OPTIONS
 
 #: The night before and the night of a run; None where it has none.
 _Pair = tuple[Point | None, Point | None]

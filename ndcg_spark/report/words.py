@@ -3,7 +3,6 @@
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ndcg_spark.advice import KEYS, OPTIONS
 from ndcg_spark.comparison.trend import NOTHING, Point, last_stretch
 from ndcg_spark.report.moved import EXPLAINED
 from ndcg_spark.report.sentences import ALL_KEPT, Rule, Sentence, sentence, slice_name
@@ -11,6 +10,7 @@ from ndcg_spark.tables.format import count, difference, part, score, share
 from ndcg_spark.tables.html import joined, marked, name
 from ndcg_spark.tables.table import verdict_in_words
 from ndcg_spark.text import day
+from ndcg_spark.voices import KEYS, OPTIONS
 
 if TYPE_CHECKING:
     from ndcg_spark.report.night import NightPage

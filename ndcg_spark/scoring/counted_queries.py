@@ -16,7 +16,7 @@ from ndcg_spark.convention.convention import Convention
 from ndcg_spark.convention.measures import COLUMNS, NDCG_ONLY, Cutoff, MeasureSet, column_at
 from ndcg_spark.schemas import NO_VALUE, query_key
 from ndcg_spark.scoring import lists
-from ndcg_spark.scoring import measures as beside_ndcg
+from ndcg_spark.scoring import measure_columns as beside_ndcg
 from ndcg_spark.scoring.refusals import MISSING_QUERY, NO_RELEVANT, NOT_FINITE, refusal
 
 #: Stands for null in the structs of `_at_cutoff`: on the embedded engine, either all or none of their fields may be

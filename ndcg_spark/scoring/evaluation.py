@@ -21,7 +21,7 @@ from ndcg_spark.schemas import (
     query_key,
 )
 from ndcg_spark.scoring import counted_queries, ideal, lists
-from ndcg_spark.scoring import measures as beside_ndcg
+from ndcg_spark.scoring import measure_columns as beside_ndcg
 from ndcg_spark.scoring.counted_queries import Slices
 from ndcg_spark.scoring.ranking import Ranker, by_window
 

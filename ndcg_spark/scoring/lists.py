@@ -11,7 +11,7 @@ from ndcg_spark.convention.measures import NDCG_ONLY, Cutoff, MeasureSet, column
 from ndcg_spark.reference import unjudged_gain
 from ndcg_spark.schemas import OWN
 from ndcg_spark.schemas import query_key as key_columns
-from ndcg_spark.scoring import measures as beside_ndcg
+from ndcg_spark.scoring import measure_columns as beside_ndcg
 from ndcg_spark.scoring import ranking
 from ndcg_spark.scoring.ideal import IDEAL_RANK, discount
 from ndcg_spark.scoring.ranking import LISTED, RANK, Ranker, are_distinct, sums_at, within

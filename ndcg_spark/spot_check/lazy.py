@@ -14,7 +14,7 @@ from ndcg_spark.inputs.stored_rows import copied_rows
 from ndcg_spark.parquet_files import write_table
 from ndcg_spark.schemas import QUERY_SCORES
 from ndcg_spark.scoring.evaluation import Evaluation
-from ndcg_spark.scoring.measures import highest_grade
+from ndcg_spark.scoring.measure_columns import highest_grade
 from ndcg_spark.scoring.prepare import Table, Tables, with_highest_grade
 from ndcg_spark.spot_check.expected import Definition
 from ndcg_spark.spot_check.findings import in_words, write_case

@@ -22,7 +22,7 @@ import psutil
 
 from ndcg_spark.config import validate
 from ndcg_spark.engine import Engine, open_engine
-from ndcg_spark.job.evaluate import evaluate
+from ndcg_spark.job.evaluate_inputs import evaluate
 
 Cost = dict[str, float]
 #: The settings of evaluations by name; an event, or an operator of a plan with those below it, as the log has them.

@@ -16,7 +16,7 @@ from ndcg_spark.contract.limits import refuse_duplicates
 from ndcg_spark.contract.scan import JudgmentCounts, ResultCounts, RunCounts
 from ndcg_spark.errors import DuplicatesError, InputError
 from ndcg_spark.inputs.files import File
-from ndcg_spark.inputs.read import Source
+from ndcg_spark.inputs.source_tables import Source
 from ndcg_spark.schemas import FAULT, LINE
 
 

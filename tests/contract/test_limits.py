@@ -5,7 +5,7 @@ import pytest
 from ndcg_spark.contract.limits import refuse_gaps, refuse_lost, refuse_low_rates, refuse_rejected, refuse_unrelated
 from ndcg_spark.contract.scan import Counts, JudgmentCounts, Rejection, ResultCounts, RunCounts
 from ndcg_spark.errors import InputError
-from ndcg_spark.inputs.read import Source
+from ndcg_spark.inputs.source_tables import Source
 
 RESULTS = Source(None, "results", "runs/bm25", [])
 

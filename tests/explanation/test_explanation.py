@@ -7,7 +7,7 @@ import pytest
 from explained_cases import CONVENTIONS, CUTOFFS, facts_of
 
 from ndcg_spark.convention.convention import Convention
-from ndcg_spark.explanation.explain import Facts, ReturnedDocument, changed_documents, contributions, explain
+from ndcg_spark.explanation.query import Facts, ReturnedDocument, changed_documents, contributions, explain
 from ndcg_spark.reference import Score
 
 QUICK = ("standard", "averaged", "unjudged 1")

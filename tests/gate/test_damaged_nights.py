@@ -5,14 +5,14 @@ import pytest
 from gates import SAME, gate
 from kept_nights import damage
 
-from ndcg_spark.comparison.compare import compare_nights
 from ndcg_spark.comparison.differences import ComparisonOptions
+from ndcg_spark.comparison.runs import compare_nights
 from ndcg_spark.errors import StorageError
 from ndcg_spark.gate.decide import rehearse
 from ndcg_spark.gate.verdict import can_begin
 from ndcg_spark.job.gate import newest_date
 from ndcg_spark.nights.log import committed
-from ndcg_spark.nights.read import unpublished
+from ndcg_spark.nights.reader import unpublished
 
 DAYS = [f"2026-11-{day:02}" for day in range(1, 6)]
 

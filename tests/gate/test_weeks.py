@@ -8,10 +8,10 @@ from gates import N, evaluate, gate, spread
 
 from ndcg_spark.comparison.differences import ComparisonOptions, explains
 from ndcg_spark.comparison.sources import ScoreCache
-from ndcg_spark.gate.compared import row_key
+from ndcg_spark.gate.compared_night import row_key
 from ndcg_spark.gate.decide import judge, rehearse
 from ndcg_spark.nights.log import committed
-from ndcg_spark.nights.read import read_rows
+from ndcg_spark.nights.reader import read_rows
 
 BASE = 0.6 + spread(0, 0.1)
 LANGUAGE = {"language": ["de"] * 20 + ["en"] * (N - 20)}

@@ -18,7 +18,7 @@ from ndcg_spark.errors import EngineError, InputError, MissingInputError, Storag
 from ndcg_spark.inputs import files
 from ndcg_spark.inputs.dataframes import read_paths
 from ndcg_spark.inputs.files import File, file_format, list_files
-from ndcg_spark.inputs.read import Source, refuse_changed
+from ndcg_spark.inputs.source_tables import Source, refuse_changed
 from ndcg_spark.inputs.storage import refuse_credentials, storage
 
 ROOT = Path(__file__).parents[2]

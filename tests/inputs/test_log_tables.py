@@ -16,7 +16,7 @@ from log_tables import rows
 from pyarrow import parquet
 
 from ndcg_spark.errors import InputError
-from ndcg_spark.inputs.read import refuse_changed
+from ndcg_spark.inputs.source_tables import refuse_changed
 
 pytest.importorskip("deltalake")
 pytest.importorskip("pyiceberg")

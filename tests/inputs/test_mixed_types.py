@@ -11,7 +11,7 @@ from input_files import written
 
 from ndcg_spark import config
 from ndcg_spark.errors import InputError
-from ndcg_spark.inputs import read
+from ndcg_spark.inputs import source_tables
 from ndcg_spark.inputs.dataframes import frame
 from ndcg_spark.inputs.memory import to_arrow
 from ndcg_spark.schemas import RESULTS
@@ -65,7 +65,10 @@ def fingerprints(engine, tmp_path):
             for number, table in enumerate(tables):
                 written(folder / name / f"{number}.parquet", table)
         wanted = config.validate(settings, "test")
-        sources = read.read_judgments(engine, wanted.judgments), read.read_results(engine, wanted.results)
+        sources = (
+            source_tables.read_judgments(engine, wanted.judgments),
+            source_tables.read_results(engine, wanted.results),
+        )
         tables = checked.check_tables(*sources, wanted)
         return tables.judgment_counts.fingerprint, tables.result_counts.fingerprint
 

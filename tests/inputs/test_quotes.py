@@ -12,7 +12,7 @@ from ndcg_spark.errors import InputError
 from ndcg_spark.inputs.delimited import Delimited
 from ndcg_spark.inputs.query_tables import read_query_table
 from ndcg_spark.inputs.quotes import Quotes
-from ndcg_spark.inputs.read import read_excluded
+from ndcg_spark.inputs.source_tables import read_excluded
 from ndcg_spark.report.labels import read_labels
 from ndcg_spark.schemas import LINE
 

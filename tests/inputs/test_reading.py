@@ -6,9 +6,9 @@ import pytest
 from input_files import documents, judged, returned, rows, written
 from tables import judgment, judgments
 
-from ndcg_spark.advice import OPTIONS
 from ndcg_spark.errors import InputError
 from ndcg_spark.schemas import LINE
+from ndcg_spark.voices import OPTIONS
 
 
 def test_a_format_that_is_given_goes_before_the_name(engine, tmp_path):

@@ -11,12 +11,12 @@ import pytest
 from input_files import gzipped, judged, returned, written
 from programs import forked
 
-from ndcg_spark.advice import Convert
 from ndcg_spark.engine import Engine, open_engine
 from ndcg_spark.errors import InputError
 from ndcg_spark.inputs.memory import is_readable
 from ndcg_spark.rules import conform
 from ndcg_spark.schemas import JUDGMENTS
+from ndcg_spark.voices import Convert
 
 ID = "0a1b2c3d-0000-1111-2222-333344445555"
 NULL = "__HIVE_DEFAULT_PARTITION__"

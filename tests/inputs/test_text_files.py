@@ -8,12 +8,12 @@ import pyarrow as pa
 import pytest
 from input_files import documents, file, judged, returned, rows, written
 
-from ndcg_spark.advice import OPTIONS, NameColumns
 from ndcg_spark.errors import InputError
 from ndcg_spark.inputs import delimited
 from ndcg_spark.inputs.files import File
-from ndcg_spark.inputs.read import without_broken
+from ndcg_spark.inputs.source_tables import without_broken
 from ndcg_spark.schemas import FAULT, LINE
+from ndcg_spark.voices import OPTIONS, NameColumns
 
 pytestmark = pytest.mark.embedded
 

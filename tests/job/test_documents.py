@@ -11,15 +11,15 @@ from evaluations import configuration, evaluated
 from kept_nights import date
 from page_nights import night
 
-from ndcg_spark.advice import Give
 from ndcg_spark.errors import ConfigurationError
-from ndcg_spark.explanation.explain import ExplainRequest
+from ndcg_spark.explanation.query import ExplainRequest
 from ndcg_spark.job import evaluate as job
-from ndcg_spark.job.explain import explain_night, explain_on
+from ndcg_spark.job.explain_query import explain_night, explain_on
 from ndcg_spark.job.inputs import engine_for
 from ndcg_spark.nights.log import committed
-from ndcg_spark.nights.read import read_rows
+from ndcg_spark.nights.reader import read_rows
 from ndcg_spark.schemas import RANKED_DOCUMENTS
+from ndcg_spark.voices import Give
 
 CONVENTIONS = {
     "standard": {"preset": "standard"},

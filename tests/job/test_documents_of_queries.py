@@ -5,7 +5,7 @@ from commands import command_line
 from gated_nights import GATE, evaluated, settings
 
 from ndcg_spark.nights.log import committed
-from ndcg_spark.nights.read import read_rows
+from ndcg_spark.nights.reader import read_rows
 
 BEFORE, TONIGHT = "2026-11-20", "2026-11-21"
 

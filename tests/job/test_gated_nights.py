@@ -13,10 +13,10 @@ from gated_nights import QUERIES, evaluated, settings, write_night
 from kept_nights import damage
 
 from ndcg_spark.config import validate
-from ndcg_spark.job.evaluate import evaluate
+from ndcg_spark.job.evaluate_inputs import evaluate
 from ndcg_spark.job.gate import report_verdicts
 from ndcg_spark.nights.log import committed
-from ndcg_spark.nights.read import read_rows
+from ndcg_spark.nights.reader import read_rows
 
 
 @pytest.fixture(scope="module")

@@ -6,7 +6,7 @@ from evaluations import evaluated
 
 from ndcg_spark import evaluate
 from ndcg_spark.nights.log import committed
-from ndcg_spark.nights.read import evaluated_metrics, read_dataset_scores
+from ndcg_spark.nights.reader import evaluated_metrics, read_dataset_scores
 
 BELOW_ONE = {"qrels.txt": "q1 0 a 0.5\nq2 0 c 0.9\n"}
 NOTHING = {"qrels.txt": "q1 0 a 0\nq2 0 c 0\n"}

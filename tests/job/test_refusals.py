@@ -7,10 +7,10 @@ import pandas as pd
 import pytest
 from evaluations import QRELS, RUN, checked, evaluated
 
-from ndcg_spark.advice import SeparateRuns
 from ndcg_spark.errors import ConfigurationError, ConventionError, DuplicatesError, InputError
-from ndcg_spark.job.check import documents_to_judge
+from ndcg_spark.job.check_inputs import documents_to_judge
 from ndcg_spark.nights.log import committed
+from ndcg_spark.voices import SeparateRuns
 
 JUDGED = "dataset,query_id,doc_id,relevance\nd,q1,a,1\n"
 RETURNED = "dataset,run,query_id,doc_id,score\nd,r,q1,a,1\n"

@@ -16,8 +16,8 @@ from ndcg_spark import config
 from ndcg_spark.errors import InputError
 from ndcg_spark.inputs import batches
 from ndcg_spark.inputs.batches import WHOLE, Batch, make_batches
-from ndcg_spark.job import check, evaluate
-from ndcg_spark.nights.publish import Publication
+from ndcg_spark.job import check_inputs, evaluate_inputs
+from ndcg_spark.nights.commit import Publication
 from ndcg_spark.scoring import skipping
 
 #: In the order of their bytes.
@@ -101,7 +101,7 @@ def rounded(row):
 
 def night(wanted):
     """All that is known of a night, and it is removed."""
-    counts = evaluate.evaluate(wanted).counts
+    counts = evaluate_inputs.evaluate(wanted).counts
     record = only_night("output").record
     tables, names = {}, ["query_scores", "dataset_scores", "rejected_rows"]
     for name in [*names, "ranked_documents"] if wanted.documents else names:
@@ -125,18 +125,20 @@ def test_a_night_is_the_same_in_batches_and_at_once(written, ranks, settings):
 
 
 def scored(wanted):
-    outcome = evaluate.evaluate(wanted)
+    outcome = evaluate_inputs.evaluate(wanted)
     return outcome.counts, list(map(rounded, outcome.dataset_scores))
 
 
 def per_query(wanted):
     rows = []
-    evaluate.evaluate(wanted, write_queries=lambda scores: rows.extend(evaluate.query_scores_in_order(scores)))
+    evaluate_inputs.evaluate(
+        wanted, write_queries=lambda scores: rows.extend(evaluate_inputs.query_scores_in_order(scores))
+    )
     return list(map(rounded, rows))
 
 
 def checked(wanted):
-    check_outcome = check.check_inputs(wanted)
+    check_outcome = check_inputs.check_inputs(wanted)
     return {**check_outcome, "judged_rate": list(map(rounded, check_outcome["judged_rate"]))}
 
 
@@ -186,7 +188,7 @@ def bytes_read(wanted):
         return int(Path("/proc/self/io").read_text(encoding="ascii").split()[1])
 
     before = so_far()
-    evaluate.evaluate(wanted)
+    evaluate_inputs.evaluate(wanted)
     return so_far() - before
 
 

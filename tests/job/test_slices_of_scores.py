@@ -9,9 +9,9 @@ import statistics
 import pytest
 from commands import command_line
 
+from ndcg_spark.nights.commit import Publication
 from ndcg_spark.nights.log import committed
-from ndcg_spark.nights.publish import Publication
-from ndcg_spark.nights.read import read_dataset_scores, read_rows
+from ndcg_spark.nights.reader import read_dataset_scores, read_rows
 
 DISCOUNTED = 1 / math.log2(3)
 #: The document of each query is at rank 1 or 2, or not returned.

@@ -10,7 +10,7 @@ from commands import command_line
 from gated_nights import evaluated, settings, write_night
 
 from ndcg_spark.errors import StorageError
-from ndcg_spark.nights.read import read_scores
+from ndcg_spark.nights.reader import read_scores
 from ndcg_spark.nights.store import LOG
 
 DAYS = [f"2026-11-{day:02}" for day in range(1, 6)]

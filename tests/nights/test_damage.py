@@ -9,7 +9,7 @@ from pyarrow import parquet as pq
 
 from ndcg_spark.errors import StorageError
 from ndcg_spark.nights.log import committed, log_row
-from ndcg_spark.nights.read import read_dataset_scores, read_nights, read_rows, select_nights
+from ndcg_spark.nights.reader import read_dataset_scores, read_nights, read_rows, select_nights
 from ndcg_spark.nights.store import LOG
 
 BEFORE = "2026-11-15"

@@ -10,10 +10,10 @@ from kept_nights import DATE, SHOP, WEB, damage, publish, record, seen, whole, w
 
 from ndcg_spark.comparison.baselines import needed_dates
 from ndcg_spark.errors import ConfigurationError, InputError, StorageError
+from ndcg_spark.nights.commit import log_attempt
 from ndcg_spark.nights.expire import leftovers, removable, remove
 from ndcg_spark.nights.log import append, committed, revise
-from ndcg_spark.nights.publish import log_attempt
-from ndcg_spark.nights.read import select_nights
+from ndcg_spark.nights.reader import select_nights
 from ndcg_spark.nights.store import LOG, REMOVING, Store
 
 DAY = 24 * 3600
@@ -241,7 +241,7 @@ def test_an_evaluation_whose_rows_were_removed_while_it_was_published_counts_for
         assert len(removed) == 1
         return append(*arguments)
 
-    monkeypatch.setattr("ndcg_spark.nights.publish.append", append_late)
+    monkeypatch.setattr("ndcg_spark.nights.commit.append", append_late)
     with pytest.raises(StorageError, match="nothing was published"), slow:
         slow.commit(record(), {"web": {}})
     assert (seen(output), ids(output)) == ({WEB: whole(0.1, "a")}, ["a"])

@@ -20,7 +20,7 @@ from ndcg_spark.comparison.baselines import needed_dates
 from ndcg_spark.errors import StorageError
 from ndcg_spark.nights import expire
 from ndcg_spark.nights.log import committed, revise
-from ndcg_spark.nights.read import ReplacedError
+from ndcg_spark.nights.reader import ReplacedError
 from ndcg_spark.nights.store import LOG, Store
 
 #: The views of the guide in DuckDB, which come first there.

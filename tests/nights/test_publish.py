@@ -7,9 +7,9 @@ from commands import command_line
 from kept_nights import DATE, SHOP, WEB, committed_night, publish, record, seen, whole, written
 
 from ndcg_spark.errors import ConfigurationError, StorageError
+from ndcg_spark.nights.commit import Publication, log_attempt
 from ndcg_spark.nights.log import Nights, append, committed, log_row, revise
-from ndcg_spark.nights.publish import Publication, log_attempt
-from ndcg_spark.nights.read import (
+from ndcg_spark.nights.reader import (
     ReplacedError,
     missing_datasets,
     read_again,

@@ -6,8 +6,8 @@ import pytest
 from night_pages import FILE, against, changed, failed_page, judged, last_point
 
 from ndcg_spark.report import advice
-from ndcg_spark.report.baselines import Request
 from ndcg_spark.report.night import Unanswered
+from ndcg_spark.report.outline import Request
 
 CONFIGURATION = {"file": FILE, "gate": {"check": [{"cutoff": 10, "runs": ["z"]}], "baseline": ["run y"]}}
 NONE = {"result": "not_comparable"}

@@ -6,13 +6,13 @@ from xml.etree import ElementTree as ET
 import pytest
 from gates import result, verdict
 
-from ndcg_spark.comparison.compare import Comparison
+from ndcg_spark.comparison.runs import Comparison
 from ndcg_spark.convention.parsing import parse_measure_set
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.report.comparisons import FLAGS, comparison_notes, comparison_tables, significance_marks, stars
 from ndcg_spark.report.console import refuse_unwritable
-from ndcg_spark.report.nights import verdict_table, write_junit
-from ndcg_spark.report.scores import paper_table, score_table
+from ndcg_spark.report.night_tables import verdict_table, write_junit
+from ndcg_spark.report.printed_scores import paper_table, score_table
 from ndcg_spark.schemas import COMPARISONS
 from ndcg_spark.tables.writers import latex
 

@@ -17,7 +17,7 @@ from ndcg_spark.comparison.matrix import read_attributes
 from ndcg_spark.comparison.sources import ScoreCache, both_sides, published_rows
 from ndcg_spark.comparison.trend import History
 from ndcg_spark.nights.log import committed
-from ndcg_spark.report.baselines import Request, outline, shown_rows
+from ndcg_spark.report.outline import Request, outline, shown_rows
 
 BASE = 0.6 + spread(0, 0.1)
 BROKEN = BASE - np.where(np.arange(N) < 20, 0.3 + spread(0, 0.01), 0)
@@ -53,7 +53,7 @@ def test_the_gate_s_rows_are_shown_and_other_runs_are_compared(tmp_path, monkeyp
         compared.extend(sides.pairs)
         return comparison_rows(sides, options)
 
-    monkeypatch.setattr("ndcg_spark.report.baselines.comparison_rows", noted)
+    monkeypatch.setattr("ndcg_spark.report.outline.comparison_rows", noted)
     rows, shown, _, _ = page(tmp_path)
     assert compared == [("bm25", "bm25")]
     others = [("bm25", *key[1:]) for key in (DE, EN, REST)]

@@ -17,8 +17,8 @@ from ndcg_spark import __main__ as cli
 from ndcg_spark import trend as trend_of
 from ndcg_spark.comparison.trend import lines
 from ndcg_spark.nights.log import Nights, committed
-from ndcg_spark.report.nights import print_nights
-from ndcg_spark.report.scores import print_check, print_documents
+from ndcg_spark.report.night_tables import print_nights
+from ndcg_spark.report.printed_scores import print_check, print_documents
 
 ROOT = Path(__file__).parents[2]
 

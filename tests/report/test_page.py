@@ -24,14 +24,14 @@ from scipy import stats
 
 from ndcg_spark.comparison.trend import History
 from ndcg_spark.errors import ConfigurationError, StorageError
+from ndcg_spark.nights.commit import log_attempt
 from ndcg_spark.nights.log import committed, revise
-from ndcg_spark.nights.publish import log_attempt
-from ndcg_spark.nights.read import night_rows
+from ndcg_spark.nights.reader import night_rows
 from ndcg_spark.report.answer import answer, begun, since
-from ndcg_spark.report.baselines import Request
 from ndcg_spark.report.charts import trend, uncompared
 from ndcg_spark.report.labels import Labels, read_labels
 from ndcg_spark.report.night import load_night
+from ndcg_spark.report.outline import Request
 from ndcg_spark.report.page import read_page, write_report
 from ndcg_spark.report.site import write_site
 from ndcg_spark.report.words import standing_out, unexplained, warnings

@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 from commands import command_line
 
-from ndcg_spark.advice import KEYS, OPTIONS
-from ndcg_spark.cli.options import message_options
+from ndcg_spark.cli.shared_options import message_options
 from ndcg_spark.report.console import Messages, print_view
 from ndcg_spark.steps import LOGGER, report_step
 from ndcg_spark.tables.table import Table
 from ndcg_spark.tables.writers import View
+from ndcg_spark.voices import KEYS, OPTIONS
 
 
 def test_on_a_terminal_the_last_line_says_what_is_being_done(capsys, monkeypatch):

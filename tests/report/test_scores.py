@@ -10,8 +10,8 @@ import pandas as pd
 import pytest
 
 from ndcg_spark.convention.parsing import parse_measure_set
-from ndcg_spark.job.evaluate import EvaluationOutcome
-from ndcg_spark.report.scores import print_outcome, print_query_scores
+from ndcg_spark.job.evaluate_inputs import EvaluationOutcome
+from ndcg_spark.report.printed_scores import print_outcome, print_query_scores
 
 
 def score(run="r", ndcg=0.5, cutoff=10, **more):

@@ -18,11 +18,11 @@ from programs import forked
 from ndcg_spark import __version__
 from ndcg_spark.comparison.baselines import needed_dates
 from ndcg_spark.errors import StorageError
+from ndcg_spark.nights.commit import log_attempt
 from ndcg_spark.nights.expire import removable, remove
 from ndcg_spark.nights.log import committed, revise
-from ndcg_spark.nights.publish import log_attempt
-from ndcg_spark.report.baselines import Request
 from ndcg_spark.report.labels import Labels
+from ndcg_spark.report.outline import Request
 from ndcg_spark.report.site import write_site
 
 RUNS = {"hybrid": 0.8, "bm25": 0.6}

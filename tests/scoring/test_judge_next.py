@@ -8,7 +8,7 @@ from page_nights import DEPTH, night
 from programs import command_line
 
 from ndcg_spark.errors import ConfigurationError
-from ndcg_spark.job.explain import night_documents_to_judge
+from ndcg_spark.job.explain_query import night_documents_to_judge
 
 
 def test_the_document_to_judge_next_is_the_unjudged_one_with_the_largest_discounts(tmp_path):

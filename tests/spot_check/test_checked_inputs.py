@@ -11,7 +11,7 @@ import sessions
 from ndcg_spark import config
 from ndcg_spark import evaluate as evaluate_tables
 from ndcg_spark.errors import NotVerifiedError
-from ndcg_spark.job import evaluate, verify
+from ndcg_spark.job import evaluate_inputs, verify
 from ndcg_spark.spot_check import recompute
 from ndcg_spark.spot_check.judgments_hash import SEED, signed, xxhash64
 
@@ -32,7 +32,7 @@ def scored(judgments, results=RESULTS, name="judgments.parquet", **settings):
         tables[table] = {"path": tables.get(table, f"{table}.parquet"), **more}
     settings = config.validate({**tables, "cutoffs": [1, 3], "date": "2026-11-20", **settings}, "test")
     sessions.engine()
-    return evaluate.evaluate(settings).verified
+    return evaluate_inputs.evaluate(settings).verified
 
 
 @pytest.fixture(autouse=True)
@@ -90,15 +90,15 @@ def test_only_some_queries_are_fetched_of_too_many_scores(engine, monkeypatch):
     queries = [f"q{at}" for at in range(400)]
     judged = {"query_id": queries, "doc_id": ["a"] * 400, "relevance": [1.0] * 400}
     returned = {"query_id": queries, "doc_id": ["a"] * 400, "score": [1.0] * 400}
-    monkeypatch.setattr(evaluate, "LARGE", 100)
+    monkeypatch.setattr(evaluate_inputs, "LARGE", 100)
     monkeypatch.setattr(recompute, "make_bucket", lambda seed, rows: (1, 4))
-    monkeypatch.setattr(evaluate, "make_bucket", lambda seed, rows: (1, 4))
+    monkeypatch.setattr(evaluate_inputs, "make_bucket", lambda seed, rows: (1, 4))
     object.__setattr__(engine, "sees_local_files", False)
     try:
         settings = {"judgments": "judgments.parquet", "results": "results.parquet"}
         pq.write_table(pa.table(judged), "judgments.parquet")
         pq.write_table(pa.table(returned), "results.parquet")
-        done = evaluate.evaluate(config.validate({**settings, "cutoffs": [1]}, "test"), engine=engine)
+        done = evaluate_inputs.evaluate(config.validate({**settings, "cutoffs": [1]}, "test"), engine=engine)
     finally:
         object.__setattr__(engine, "sees_local_files", True)
     assert done.verified.startswith("verified ")

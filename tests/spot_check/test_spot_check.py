@@ -16,7 +16,7 @@ from tables import arrow_judgments, arrow_results, judgment, result
 from ndcg_spark import config
 from ndcg_spark.convention.options import TIES
 from ndcg_spark.errors import ConfigurationError, NotVerifiedError
-from ndcg_spark.job import evaluate, inputs
+from ndcg_spark.job import evaluate_inputs, inputs
 from ndcg_spark.nights import log
 from ndcg_spark.scoring import lists, prepare, ranking
 from ndcg_spark.spot_check import plain_rows, recompute
@@ -59,7 +59,7 @@ def settings(tmp_path, monkeypatch):
 
 def run(settings, **arguments):
     sessions.engine()
-    return evaluate.evaluate(settings, **arguments)
+    return evaluate_inputs.evaluate(settings, **arguments)
 
 
 def worst_first(monkeypatch):
@@ -202,10 +202,12 @@ def test_an_unverified_publication_needs_an_output_and_a_reason_and_is_no_baseli
 
 
 def test_means_are_taken_again(engine, settings, monkeypatch):
-    computed = evaluate.dataset_scores
-    from ndcg_spark.job import publish
+    computed = evaluate_inputs.dataset_scores
+    from ndcg_spark.job import publish_scores
 
-    monkeypatch.setattr(publish, "dataset_scores", lambda *a: computed(*a).withColumn("ndcg", F.col("ndcg") * 0.999999))
+    monkeypatch.setattr(
+        publish_scores, "dataset_scores", lambda *a: computed(*a).withColumn("ndcg", F.col("ndcg") * 0.999999)
+    )
     with pytest.raises(NotVerifiedError, match="the mean ndcg"):
         run(settings())
 
@@ -274,8 +276,8 @@ def test_lazy_scores_are_checked_when_they_are_computed(session, settings, monke
 
 
 def test_scores_that_are_not_verified_are_compared_with_nothing(engine, settings, monkeypatch):
-    from ndcg_spark.comparison.compare import compare_nights
     from ndcg_spark.comparison.differences import ComparisonOptions
+    from ndcg_spark.comparison.runs import compare_nights
     from ndcg_spark.comparison.trend import UNVERIFIED, lines
     from ndcg_spark.nights.log import committed
     from ndcg_spark.report import words

@@ -10,13 +10,13 @@ from pyspark.sql import DataFrame, SparkSession
 
 from ndcg_spark import config
 from ndcg_spark.contract import check as contract
-from ndcg_spark.contract.check import CheckedTables
+from ndcg_spark.contract.counting import CheckedTables
 from ndcg_spark.engine import Engine
 from ndcg_spark.errors import NdcgSparkError
-from ndcg_spark.inputs import read
+from ndcg_spark.inputs import source_tables
 from ndcg_spark.inputs.batches import Runs
 from ndcg_spark.inputs.files import File
-from ndcg_spark.inputs.read import Source
+from ndcg_spark.inputs.source_tables import Source
 from ndcg_spark.scoring.prepare import Tables, prepare
 
 
@@ -35,8 +35,8 @@ def check(engine: Engine, settings: dict) -> dict:
     """The rows of each run, or `error` and its `code`, of an evaluation's input."""
     try:
         wanted = config.validate(settings, "test")
-        judgments = read.read_judgments(engine, wanted.judgments)
-        results = read.read_results(engine, wanted.results)
+        judgments = source_tables.read_judgments(engine, wanted.judgments)
+        results = source_tables.read_results(engine, wanted.results)
         return {run.run: run.rows for run in check_tables(judgments, results, wanted).result_counts.runs}
     except NdcgSparkError as error:
         return {"error": str(error), "code": error.exit_code}

@@ -9,8 +9,8 @@ from logged import logged_steps
 
 from ndcg_spark import config
 from ndcg_spark.config import EvaluationConfig
-from ndcg_spark.job import check, evaluate
-from ndcg_spark.job.evaluate import EvaluationOutcome
+from ndcg_spark.job import check_inputs, evaluate_inputs
+from ndcg_spark.job.evaluate_inputs import EvaluationOutcome
 
 QRELS = "q1 0 a 2\nq1 0 b 0\nq2 0 c 1\n"
 RUN = "q1 Q0 a 1 3.0 bm25\nq1 Q0 b 2 2.5 bm25\nq9 Q0 c 1 1.0 bm25\n"
@@ -39,11 +39,11 @@ def evaluated(
     """The outcome on the session of the tests, and the steps that were told; after each, `then` is called with it."""
     sessions.engine()
     with logged_steps(then) as told:
-        return evaluate.evaluate(settings), told
+        return evaluate_inputs.evaluate(settings), told
 
 
 def checked(settings: EvaluationConfig) -> tuple[dict[str, Any], Told]:
     """What a check of the input finds on the session of the tests, and the steps that were told."""
     sessions.engine()
     with logged_steps() as told:
-        return check.check_inputs(settings.model_copy(update={"engine": "embedded"})), told
+        return check_inputs.check_inputs(settings.model_copy(update={"engine": "embedded"})), told

@@ -7,7 +7,7 @@ from cases import make
 from tables import judgment, judgments, result, results
 
 from ndcg_spark import Convention, evaluate
-from ndcg_spark.explanation.explain import Facts, query_facts
+from ndcg_spark.explanation.query import Facts, query_facts
 from ndcg_spark.scoring.ideal import judged_documents
 from ndcg_spark.scoring.lists import returned_documents
 

@@ -8,7 +8,7 @@ from typing import Any
 import sessions
 
 from ndcg_spark.config import validate
-from ndcg_spark.job.evaluate import evaluate
+from ndcg_spark.job.evaluate_inputs import evaluate
 
 QUERIES = 60
 GATE = {"check": [{"runs": ["hybrid"], "cutoff": 3, "max_drop": 0.01}]}

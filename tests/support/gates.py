@@ -12,11 +12,11 @@ from paired import weights as weights_table
 from ndcg_spark.comparison.differences import ComparisonOptions
 from ndcg_spark.config import NightConfig, validate
 from ndcg_spark.convention.convention import Convention
-from ndcg_spark.gate.config import GateConfig
+from ndcg_spark.gate.settings import GateConfig
 from ndcg_spark.gate.verdict import EXIT_CODES, Result, Verdict
 from ndcg_spark.inputs.query_tables import weight_rows
 from ndcg_spark.job.gate import judge_written
-from ndcg_spark.nights.publish import Publication
+from ndcg_spark.nights.commit import Publication
 
 #: How many queries a night has.
 N = 60

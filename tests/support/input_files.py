@@ -8,7 +8,7 @@ from pyarrow import orc, parquet
 
 from ndcg_spark.config import JudgmentsConfig, ResultsConfig
 from ndcg_spark.inputs.files import File
-from ndcg_spark.inputs.read import read_judgments, read_results
+from ndcg_spark.inputs.source_tables import read_judgments, read_results
 from ndcg_spark.schemas import INTERNAL
 
 

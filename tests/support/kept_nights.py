@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Any
 
 from ndcg_spark.convention.convention import Convention
+from ndcg_spark.nights.commit import Publication
 from ndcg_spark.nights.expire import leftovers, remove
 from ndcg_spark.nights.log import Night, committed, log_row
-from ndcg_spark.nights.publish import Publication
-from ndcg_spark.nights.read import read_rows
+from ndcg_spark.nights.reader import read_rows
 
 FIRST = datetime.date(2026, 1, 1)
 DATE = "2026-11-16"

@@ -9,8 +9,8 @@ from page_nights import lists_of, night, verdict
 from ndcg_spark.comparison.trend import History
 from ndcg_spark.nights.log import committed
 from ndcg_spark.report import advice, answer, words
-from ndcg_spark.report.baselines import Request
 from ndcg_spark.report.night import NightPage, load_night
+from ndcg_spark.report.outline import Request
 from ndcg_spark.report.sentences import said
 
 FILE = "/conf/nightly.toml"

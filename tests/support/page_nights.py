@@ -10,7 +10,7 @@ import gates
 from kept_nights import date, record, with_rows
 
 from ndcg_spark.convention.convention import Convention
-from ndcg_spark.nights.publish import Publication
+from ndcg_spark.nights.commit import Publication
 
 #: By run and query, documents by rank.
 Lists = Mapping[str, Mapping[str, Sequence[str]]]

@@ -8,9 +8,9 @@ import numpy as np
 import pyarrow as pa
 
 from ndcg_spark import compare
-from ndcg_spark.comparison.compare import Comparison, compare_sources
 from ndcg_spark.comparison.differences import ComparisonOptions
 from ndcg_spark.comparison.matrix import Queries, ScoreMatrix
+from ndcg_spark.comparison.runs import Comparison, compare_sources
 from ndcg_spark.comparison.score_tables import sources
 from ndcg_spark.inputs.query_tables import attribute_rows, weight_rows
 

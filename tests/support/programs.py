@@ -17,9 +17,9 @@ PROCESSES = multiprocessing.get_context("forkserver")
 PROCESSES.set_forkserver_preload(
     [
         "ndcg_spark.__main__",
-        "ndcg_spark.job.check",
-        "ndcg_spark.job.evaluate",
-        "ndcg_spark.nights.read",
+        "ndcg_spark.job.check_inputs",
+        "ndcg_spark.job.evaluate_inputs",
+        "ndcg_spark.nights.reader",
         "pandas",
         "pyarrow.dataset",
         "pyarrow.orc",

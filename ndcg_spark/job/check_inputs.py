@@ -10,7 +10,7 @@ from ndcg_spark.contract.limits import refuse_category, refuse_duplicates
 from ndcg_spark.convention.measures import NDCG_ONLY
 from ndcg_spark.engine import open_engine
 from ndcg_spark.errors import StorageError
-from ndcg_spark.inputs.read import read_judgments, read_results, without_broken
+from ndcg_spark.inputs.source_tables import read_judgments, read_results, without_broken
 from ndcg_spark.job.inputs import (
     Context,
     counted_refusals,

@@ -26,7 +26,7 @@ from ndcg_spark.comparison.trend import History, Point, metrics
 from ndcg_spark.convention.measures import COLUMNS, SCORES
 from ndcg_spark.errors import ConfigurationError, StorageError
 from ndcg_spark.nights.log import Night
-from ndcg_spark.nights.read import earlier
+from ndcg_spark.nights.reader import earlier
 from ndcg_spark.report.labels import Labels
 from ndcg_spark.tables.table import best_first
 from ndcg_spark.text import unknown_name

@@ -6,11 +6,21 @@ from typing import Any
 
 import click
 
-from ndcg_spark.advice import OPTIONS
-from ndcg_spark.cli import options
-from ndcg_spark.cli.options import FORMATS, argument, choice, command, date, load_arguments, many, option, output_format
+from ndcg_spark.cli import shared_options
+from ndcg_spark.cli.shared_options import (
+    FORMATS,
+    argument,
+    choice,
+    command,
+    date,
+    load_arguments,
+    many,
+    option,
+    output_format,
+)
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.report.console import echo, print_view, refuse_unwritable
+from ndcg_spark.voices import OPTIONS
 
 _OTHER_NIGHT = "YYYY-MM-DD|good"
 _MEASURES = "MEASURE[@CUTOFF],..."
@@ -18,14 +28,14 @@ _COUNT = click.IntRange(min=0)
 
 
 @command(
-    options.output,
-    options.night,
-    options.dataset,
+    shared_options.output,
+    shared_options.night,
+    shared_options.dataset,
     many("--baseline baselines", "RUN", "Run to compare the others with. May be repeated."),
     option("--baseline-date", _OTHER_NIGHT, "Night to compare this one with, run by run."),
     many("--run runs", "RUN", "Only this run, also for adjusted p values. May be repeated. [default: all]"),
     option("--measures", _MEASURES, "Measures to compare. [default: the headline]"),
-    options.slices,
+    shared_options.slices,
     option("--weights", "FILE", "Weights of queries (query_id, weight), for weighted rows too."),
     choice("--correction", "How p values are adjusted.", "holm", "bonferroni", "bh", "none", default="holm"),
     option("--alpha", "LEVEL", "Significance level; intervals cover 1 - alpha.", type=float, default=0.05),
@@ -54,9 +64,9 @@ def compare(
     Prints differences, confidence intervals, p values and conclusions. A baseline is a run of the same night, another
     night, or a run of another night. Runs that certainly differ by less than --margin are the same.
     """
-    from ndcg_spark.comparison.compare import compare_nights, parse_metrics
     from ndcg_spark.comparison.differences import ComparisonOptions
     from ndcg_spark.comparison.matrix import read_query_tables
+    from ndcg_spark.comparison.runs import compare_nights, parse_metrics
     from ndcg_spark.report.comparisons import print_compared
 
     tables = {name: arguments.pop(name) for name in ("slices", "weights")}
@@ -70,16 +80,16 @@ def compare(
 
 
 @command(
-    options.output,
-    option("--config", "FILE", "TOML file with the [gate].", type=options.FILE, required=True),
-    options.night,
-    options.dataset,
-    options.accept_baseline,
+    shared_options.output,
+    option("--config", "FILE", "TOML file with the [gate].", type=shared_options.FILE, required=True),
+    shared_options.night,
+    shared_options.dataset,
+    shared_options.accept_baseline,
     option("--rehearse", None, "Say what this gate would have decided on every night.", is_flag=True),
-    options.junit,
+    shared_options.junit,
     output_format(*FORMATS),
-    options.messages,
-    codes=options.GATE_CODES,
+    shared_options.messages,
+    codes=shared_options.GATE_CODES,
 )
 def gate(
     output: str,
@@ -99,7 +109,7 @@ def gate(
     from ndcg_spark.config import NightConfig, load
     from ndcg_spark.gate.verdict import worst_exit_code
     from ndcg_spark.job.gate import gate_published, newest_date, rehearse_published
-    from ndcg_spark.report.nights import print_rehearsal, verdict_view, write_junit
+    from ndcg_spark.report.night_tables import print_rehearsal, verdict_view, write_junit
 
     asked, accepted = {"output": output}, accept_baseline
     if rehearse:
@@ -118,15 +128,15 @@ def gate(
     raise SystemExit(worst_exit_code(verdicts))
 
 
-@command(options.output, output_format(*FORMATS))
+@command(shared_options.output, output_format(*FORMATS))
 def nights(output: str, style: str | None) -> None:
     """List the published nights with their scores.
 
     CSV and JSON contain all scores of all runs, without those of slices.
     """
     from ndcg_spark.nights.log import committed
-    from ndcg_spark.nights.read import nights_of_dataset, read_again, read_dataset_scores
-    from ndcg_spark.report.nights import print_nights
+    from ndcg_spark.nights.reader import nights_of_dataset, read_again, read_dataset_scores
+    from ndcg_spark.report.night_tables import print_nights
 
     published, scores = read_again(lambda: (nights := committed(output), read_dataset_scores(nights)))()
     if not published.attempts:
@@ -135,8 +145,8 @@ def nights(output: str, style: str | None) -> None:
 
 
 @command(
-    options.output,
-    options.dataset,
+    shared_options.output,
+    shared_options.dataset,
     option("--run", "RUN", "Only this run."),
     option("--measures", _MEASURES, "Measures to follow. [default: the headline]"),
     option("--last", "N", "Show so many nights; statistics use all.", type=click.IntRange(min=1), default=60),
@@ -148,23 +158,23 @@ def trend(output: str, style: str | None, **request: Any) -> None:
     A line is interrupted where the convention or the judgments changed.
     """
     from ndcg_spark.comparison.trend import lines
-    from ndcg_spark.report.nights import trend_view
+    from ndcg_spark.report.night_tables import trend_view
 
     print_view(trend_view(*lines(output, **request)), style)
 
 
 @command(
-    options.output,
-    option("--html", "FILE", "HTML file to write.", type=options.FILE),
-    option("--site", "FOLDER", "Write a page per night, an index and latest.html.", type=options.FILE),
-    options.night,
-    options.dataset,
+    shared_options.output,
+    option("--html", "FILE", "HTML file to write.", type=shared_options.FILE),
+    option("--site", "FOLDER", "Write a page per night, an index and latest.html.", type=shared_options.FILE),
+    shared_options.night,
+    shared_options.dataset,
     option("--run", "RUN", "Run to show in detail. [default: the verdict's, else one that is worse, else the best]"),
     option("--measure", "MEASURE", "Measure to show, e.g. ndcg@10. [default: the gate's first, else the headline]"),
     option("--baseline", "RUN", "Run to compare with."),
     option("--baseline-date", _OTHER_NIGHT, "Night to compare with. [default: the gate's, else the newest]"),
     option("--slices", "FILE", "Slices of queries (query_id, attribute, value), not those of the night."),
-    options.labels,
+    shared_options.labels,
 )
 def report(output: str, html: Path | None, site: Path | None, labels: Path | None, **arguments: Any) -> None:
     """Write a night as one HTML page, or all nights as a site.
@@ -173,8 +183,8 @@ def report(output: str, html: Path | None, site: Path | None, labels: Path | Non
     since when, which queries caused it, why, and what to do. Details follow, folded.
     """
     from ndcg_spark.comparison.matrix import read_query_tables
-    from ndcg_spark.report.baselines import Request
     from ndcg_spark.report.labels import Labels, read_labels
+    from ndcg_spark.report.outline import Request
     from ndcg_spark.report.page import write_report
     from ndcg_spark.report.site import write_site
 
@@ -192,7 +202,7 @@ def report(output: str, html: Path | None, site: Path | None, labels: Path | Non
 
 
 @command(
-    options.output,
+    shared_options.output,
     option("--to", "TABLES", "delta:PATH, iceberg:CATALOG.NAMESPACE or table:CATALOG.SCHEMA.", required=True),
     date("--date", "Only the nights of this date."),
     date("--since", "Only the nights of this date and later."),
@@ -208,10 +218,10 @@ def export(output: str, to: str, date: str | None, since: str | None) -> None:
 
 
 @command(
-    options.output,
+    shared_options.output,
     argument("text", 'What to remember about it, such as "new ranker".'),
-    options.night,
-    options.dataset,
+    shared_options.night,
+    shared_options.dataset,
 )
 def note(output: str, text: str, date: str | None, dataset: str | None) -> None:
     """Add a note to a night for trend and report to show.
@@ -219,7 +229,7 @@ def note(output: str, text: str, date: str | None, dataset: str | None) -> None:
     A night that is evaluated again keeps its notes.
     """
     from ndcg_spark.nights.log import committed, revise
-    from ndcg_spark.nights.read import select_nights
+    from ndcg_spark.nights.reader import select_nights
 
     for night in select_nights(committed(output), output, date, dataset):
         revise(night, note=text)
@@ -227,7 +237,7 @@ def note(output: str, text: str, date: str | None, dataset: str | None) -> None:
 
 
 @command(
-    options.output,
+    shared_options.output,
     option("--keep-days", "DAYS", "Remove nights older than this.", type=click.IntRange(0, 700_000)),
     date("--date", "Remove the nights of this date, such as a wrong one."),
     option("--baselines", None, "Also remove baselines of the gate.", is_flag=True),

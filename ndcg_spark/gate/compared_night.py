@@ -19,7 +19,7 @@ from ndcg_spark.comparison.matrix import Metric
 from ndcg_spark.comparison.sources import ScoreCache, both_sides
 from ndcg_spark.convention.measures import measure_at
 from ndcg_spark.errors import InputError, StorageError
-from ndcg_spark.gate.config import CheckConfig, GateConfig
+from ndcg_spark.gate.settings import CheckConfig, GateConfig
 from ndcg_spark.nights.log import Night, Nights
 
 Row = Mapping[str, Any]

@@ -19,7 +19,7 @@ from ndcg_spark.contract.changes import Seen, see
 from ndcg_spark.contract.scan import EXCLUDED, Counts, JudgmentCounts, Rejection, ResultCounts, RunCounts
 from ndcg_spark.engine.sessions import is_classic
 from ndcg_spark.inputs.batches import WHOLE, Batch
-from ndcg_spark.inputs.read import Source
+from ndcg_spark.inputs.source_tables import Source
 from ndcg_spark.rules import RowTest
 from ndcg_spark.schemas import EXCLUDE, IN_PATHS, JUDGMENTS, LINE, REJECTED_ROWS, RESULTS, query_key
 from ndcg_spark.scoring.lists import keep_judged_queries, marked

@@ -13,9 +13,9 @@ from pyspark.sql import functions as F
 import ndcg_spark
 from ndcg_spark.contract.changes import refuse_changed
 from ndcg_spark.convention.measures import deepest_finite
-from ndcg_spark.gate.config import GateConfig
+from ndcg_spark.gate.settings import GateConfig
 from ndcg_spark.gate.verdict import Verdict, unverified_verdict
-from ndcg_spark.inputs.read import Source
+from ndcg_spark.inputs.source_tables import Source
 from ndcg_spark.job.inputs import (
     Context,
     Means,
@@ -24,9 +24,9 @@ from ndcg_spark.job.inputs import (
     translated_failures,
 )
 from ndcg_spark.job.verify import verify
+from ndcg_spark.nights.commit import Publication
 from ndcg_spark.nights.expire import leftovers, remove
 from ndcg_spark.nights.log import NOT_VERIFIED
-from ndcg_spark.nights.publish import Publication
 from ndcg_spark.schemas import query_key
 from ndcg_spark.scoring.evaluation import dataset_scores, kept_attributes, ranked_documents, rejected_rows
 from ndcg_spark.scoring.ideal import ideal_sizes, judged_documents

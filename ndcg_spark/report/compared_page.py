@@ -10,7 +10,7 @@ from ndcg_spark.comparison.sources import ScoreCache, both_sides
 from ndcg_spark.comparison.trend import History
 from ndcg_spark.convention.measures import format_cutoff
 from ndcg_spark.nights.log import Night
-from ndcg_spark.report.baselines import Outline, shown_rows
+from ndcg_spark.report.outline import Outline, shown_rows
 
 Row = Mapping[str, Any]
 #: What the page says of a loss that the gate failed, or could not decide.

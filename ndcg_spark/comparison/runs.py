@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from ndcg_spark.advice import Either, Give, GiveBaseline, Notice
 from ndcg_spark.comparison.baselines import named_baseline
 from ndcg_spark.comparison.differences import ComparisonOptions, Sides, comparison_rows, extremes
 from ndcg_spark.comparison.matrix import (
@@ -21,10 +20,11 @@ from ndcg_spark.convention.measures import MEASURES, SCORES, Cutoff, by_depth, m
 from ndcg_spark.convention.parsing import ALL_CUTOFFS, parse_columns, parse_cutoffs
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.nights.log import Night, committed
-from ndcg_spark.nights.read import missing_datasets, read_again, refuse_unverified, select_nights
+from ndcg_spark.nights.reader import missing_datasets, read_again, refuse_unverified, select_nights
 from ndcg_spark.schemas import COMPARISONS
 from ndcg_spark.steps import report_step
 from ndcg_spark.text import unknown_name
+from ndcg_spark.voices import Either, Give, GiveBaseline, Notice
 
 
 @dataclasses.dataclass(frozen=True)

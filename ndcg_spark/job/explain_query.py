@@ -9,16 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from ndcg_spark.advice import Do, Either, Give
 from ndcg_spark.comparison.baselines import named_night
 from ndcg_spark.config import EvaluationConfig
 from ndcg_spark.convention.convention import Convention
 from ndcg_spark.convention.measures import format_cutoff
 from ndcg_spark.errors import ConfigurationError
-from ndcg_spark.explanation.explain import Explained, ExplainRequest, Facts, Row, explain_runs, query_facts
+from ndcg_spark.explanation.query import Explained, ExplainRequest, Facts, Row, explain_runs, query_facts
 from ndcg_spark.job.to_judge import KEY, first_to_judge, listed_documents, moved_documents
 from ndcg_spark.nights.log import Night, committed
-from ndcg_spark.nights.read import (
+from ndcg_spark.nights.reader import (
     night_rows,
     read_again,
     read_dataset_scores,
@@ -27,6 +26,7 @@ from ndcg_spark.nights.read import (
 )
 from ndcg_spark.schemas import query_key
 from ndcg_spark.text import did_you_mean, unknown_name
+from ndcg_spark.voices import Do, Either, Give
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

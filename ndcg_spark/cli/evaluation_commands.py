@@ -7,8 +7,17 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ndcg_spark.cli import options
-from ndcg_spark.cli.options import FORMATS, argument, choice, command, date, load_arguments, option, output_format
+from ndcg_spark.cli import shared_options
+from ndcg_spark.cli.shared_options import (
+    FORMATS,
+    argument,
+    choice,
+    command,
+    date,
+    load_arguments,
+    option,
+    output_format,
+)
 from ndcg_spark.convention.convention import describe_preset, list_presets_and_options
 from ndcg_spark.convention.measures import MEASURES, written
 from ndcg_spark.convention.options import parse_option
@@ -22,7 +31,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from ndcg_spark.config import EvaluationConfig
-    from ndcg_spark.job.evaluate import EvaluationOutcome
+    from ndcg_spark.job.evaluate_inputs import EvaluationOutcome
 
 #: The formats for query scores: those that can hold any number of rows.
 _QUERY_FORMATS = ("table", "json", "csv")
@@ -32,17 +41,17 @@ _NIGHTS_ONLY = "arguments: --{} is for published nights; give their folder alone
 
 #: The options of `evaluate`, which `finish` takes as well.
 _EVALUATE: list[click.Parameter] = [
-    *options.evaluation(),
+    *shared_options.evaluation(),
     output_format(*FORMATS),
     option("--per-query", None, "Print the scores of every query; JSON is one object per line.", is_flag=True),
     option("--sort", "COLUMN[:asc|desc]", "Order of the scores of queries."),
-    option("--report", "FILE", "Also write an HTML report of the scores.", type=options.FILE),
-    options.labels,
-    options.accept_baseline,
+    option("--report", "FILE", "Also write an HTML report of the scores.", type=shared_options.FILE),
+    shared_options.labels,
+    shared_options.accept_baseline,
     option("--publish-unverified", "REASON", "Publish scores that plain Python does not agree with, for this reason."),
-    options.junit,
+    shared_options.junit,
     option("--baseline", "RUN", "Compare every other run with this one."),
-    options.slices,
+    shared_options.slices,
     option("--metrics-file", "FOLDER", "Also write the means for Prometheus, a file for each dataset."),
     option("--on-end", "COMMAND", "Run this at the end, also after a failure, with JSON on its stdin."),
 ]
@@ -60,7 +69,7 @@ _PRINTED = (
 )
 
 
-@command(_EVALUATE, codes=options.GATE_CODES)
+@command(_EVALUATE, codes=shared_options.GATE_CODES)
 def evaluate(
     style: str | None,
     per_query: bool,
@@ -78,8 +87,8 @@ def evaluate(
     Paths may contain {date}. With a [gate] in the configuration, the gate checks the night before it is published.
     """
     from ndcg_spark.monitoring import notify, notify_failure
-    from ndcg_spark.report.nights import write_junit
-    from ndcg_spark.report.scores import print_outcome
+    from ndcg_spark.report.night_tables import write_junit
+    from ndcg_spark.report.printed_scores import print_outcome
 
     config = load_arguments(arguments)
     is_silent, outcome = is_merged(style), None
@@ -119,8 +128,8 @@ def _query_printer(
     style: str | None,
     order: str | None,
 ) -> "Callable[[DataFrame], None]":
-    from ndcg_spark.job.evaluate import query_scores_in_order
-    from ndcg_spark.report.scores import print_query_scores
+    from ndcg_spark.job.evaluate_inputs import query_scores_in_order
+    from ndcg_spark.report.printed_scores import print_query_scores
 
     def print_queries(scores: "DataFrame") -> None:
         print_query_scores(query_scores_in_order(scores, order), style, config.measure_set.columns)
@@ -135,7 +144,7 @@ def _evaluation(
     unverified: str | None,
 ) -> "Callable[[EvaluationConfig], EvaluationOutcome]":
     """A function that evaluates a configuration as these options say."""
-    from ndcg_spark.job import evaluate as job
+    from ndcg_spark.job import evaluate_inputs as job
 
     def evaluated(config: "EvaluationConfig") -> "EvaluationOutcome":
         return job.evaluate(config, accepted, baseline, print_queries, unverified=unverified)
@@ -157,8 +166,8 @@ def _with_report(
     if report is None:
         return evaluated(config)
     # Imported here, because a page needs statistics.
-    from ndcg_spark.report.baselines import Request
     from ndcg_spark.report.labels import Labels, read_labels
+    from ndcg_spark.report.outline import Request
     from ndcg_spark.report.page import write_evaluated
 
     names = read_labels(labels) if labels else Labels()
@@ -219,14 +228,14 @@ def finish(exit_code: int, **arguments: Any) -> None:
     monitoring.finish(load_arguments(own), exit_code)
 
 
-@command(options.evaluation(without="output documents cutoffs measures dataset"), output_format("table", "json"))
+@command(shared_options.evaluation(without="output documents cutoffs measures dataset"), output_format("table", "json"))
 def check(style: str | None, **arguments: Any) -> None:
     """Validate judgments and results without scoring them.
 
     Unlike an evaluation, this looks for duplicates everywhere, not only where they could change a score.
     """
-    from ndcg_spark.job.check import check_inputs
-    from ndcg_spark.report.scores import print_check
+    from ndcg_spark.job.check_inputs import check_inputs
+    from ndcg_spark.report.printed_scores import print_check
 
     print_check(check_inputs(load_arguments(arguments)), style)
 
@@ -235,21 +244,21 @@ def check(style: str | None, **arguments: Any) -> None:
     argument("paths", "Files, folders or globs of one table.", metavar="IN...", nargs=-1, required=True),
     argument("folder", "New folder, on any storage.", metavar="OUT"),
     choice("--input table", "What it is.", "judgments", "results", default="results"),
-    options.evaluation(only="run run_from column as_of relevance input_format"),
+    shared_options.evaluation(only="run run_from column as_of relevance input_format"),
 )
 def convert(table: str, paths: tuple[str, ...], folder: str, **arguments: Any) -> None:
     """Write a table of any format as Parquet.
 
     An engine that does not see this machine's files reads it there.
     """
-    from ndcg_spark.job.check import convert as job
+    from ndcg_spark.job.check_inputs import convert as job
 
     config = load_arguments({**arguments, table: paths}, needs_inputs=False)
     echo([f"{job(config, expanded(folder)):,} rows"])
 
 
 @command(
-    options.evaluation(without="output documents measures date"),
+    shared_options.evaluation(without="output documents measures date"),
     _DATE,
     option("--documents", "N", "How many, the most important first.", type=click.IntRange(min=1), default=100),
     date("--baseline-date", "List what matters to the difference from this night."),
@@ -264,18 +273,18 @@ def judge_next(documents: int, style: str | None, **arguments: Any) -> None:
     --baseline-date or --baseline, those of both nights or runs that stand at other ranks there. Judging tools can load
     the output of --format csv.
     """
-    from ndcg_spark.report.scores import print_documents
+    from ndcg_spark.report.printed_scores import print_documents
 
     chosen = {name: arguments[name] for name in ("date", "dataset", "run")}
     chosen |= {name: arguments.pop(name) for name in ("baseline_date", "baseline")}
     if output := _night({**arguments, **dict.fromkeys(chosen)}):
-        from ndcg_spark.job.explain import night_documents_to_judge
+        from ndcg_spark.job.explain_query import night_documents_to_judge
 
         rows = night_documents_to_judge(output, documents, **chosen)
     elif given := next((name for name in ("baseline_date", "baseline") if chosen[name] is not None), None):
         raise ConfigurationError(_NIGHTS_ONLY.format(given.replace("_", "-")))
     else:
-        from ndcg_spark.job.check import documents_to_judge
+        from ndcg_spark.job.check_inputs import documents_to_judge
 
         rows = documents_to_judge(load_arguments(arguments), documents)
     print_documents(rows, style, documents)
@@ -284,7 +293,7 @@ def judge_next(documents: int, style: str | None, **arguments: Any) -> None:
 @command(
     argument("a", "Judgments (qrels), in any format."),
     argument("b", "Other judgments, in the same way."),
-    options.evaluation(without="paths judgments exclude output documents measures relevance min_judged_rate"),
+    shared_options.evaluation(without="paths judgments exclude output documents measures relevance min_judged_rate"),
     output_format(*FORMATS),
 )
 def judgments(a: str, b: str, style: str | None, **arguments: Any) -> None:
@@ -316,7 +325,7 @@ def judgments(a: str, b: str, style: str | None, **arguments: Any) -> None:
         type=click.IntRange(0),
         default=10,
     ),
-    options.evaluation(
+    shared_options.evaluation(
         without="paths judgments results output documents measures relevance max_missing_fraction "
         "max_unjudged_fraction min_judged_rate"
     ),
@@ -337,7 +346,7 @@ def compare_lists(
 
 
 @command(
-    options.evaluation(without="output documents cutoffs measures dataset run date"),
+    shared_options.evaluation(without="output documents cutoffs measures dataset run date"),
     _DATE,
     option("--query", "ID", "Query to explain.", required=True),
     option("--run", "RUN", "Run to explain. [default: every run]"),
@@ -354,19 +363,19 @@ def explain(style: str | None, **arguments: Any) -> None:
 
     Shows what each document adds and loses, and which relevant documents are missing.
     """
-    from ndcg_spark.explanation.explain import ExplainRequest
-    from ndcg_spark.report.scores import explanation_view
+    from ndcg_spark.explanation.query import ExplainRequest
+    from ndcg_spark.report.printed_scores import explanation_view
 
     names = ("query", "run", "baseline", "dataset", "cutoff", "baseline_date")
     request = ExplainRequest(**{name: arguments.pop(name) for name in names})
     if output := _night(arguments):
-        from ndcg_spark.job.explain import explain_night
+        from ndcg_spark.job.explain_query import explain_night
 
         explained = explain_night(output, arguments["date"], request)
     elif request.baseline_date is not None:
         raise ConfigurationError(_NIGHTS_ONLY.format("baseline-date"))
     else:
-        from ndcg_spark.job.explain import explain_on
+        from ndcg_spark.job.explain_query import explain_on
         from ndcg_spark.job.inputs import engine_for
 
         config = load_arguments(arguments)
@@ -390,7 +399,7 @@ def _night(arguments: Mapping[str, Any]) -> str | None:
 @command(
     argument("name", "A preset, to show its options and formula.", metavar="[NAME]", required=False),
     option("--compare", "JUDGMENTS RESULTS", "Score the same data under every preset, side by side.", nargs=2),
-    options.evaluation(only="exclude cutoffs measures set input_format max_rejected_fraction engine"),
+    shared_options.evaluation(only="exclude cutoffs measures set input_format max_rejected_fraction engine"),
     output_format(*FORMATS),
 )
 def conventions(name: str | None, compare: tuple[str, str] | None, style: str | None, **arguments: Any) -> None:
@@ -409,7 +418,7 @@ def conventions(name: str | None, compare: tuple[str, str] | None, style: str | 
             "put several runs into one folder, or a pattern in quotes"
         )
     from ndcg_spark.job.compare_inputs import compare_presets
-    from ndcg_spark.report.scores import print_presets
+    from ndcg_spark.report.printed_scores import print_presets
 
     changed = dict(map(parse_option, arguments["set"]))
     config = load_arguments({**arguments, "paths": compare})

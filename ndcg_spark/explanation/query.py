@@ -9,7 +9,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, final
 
 from ndcg_spark import reference
-from ndcg_spark.advice import Give
 from ndcg_spark.convention.convention import Convention
 from ndcg_spark.convention.measures import Cutoff
 from ndcg_spark.convention.parsing import parse_cutoff
@@ -17,6 +16,7 @@ from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.tables.table import best_first
 from ndcg_spark.text import unknown_name
 from ndcg_spark.tolerance import EQUAL
+from ndcg_spark.voices import Give
 
 Row = Mapping[str, Any]
 

@@ -14,7 +14,7 @@ from ndcg_spark.convention.parsing import parse_cutoff
 from ndcg_spark.errors import DONE
 from ndcg_spark.gate.verdict import FAIL, PASS, Result, Verdict
 from ndcg_spark.nights.log import Night, Nights
-from ndcg_spark.nights.read import unpublished
+from ndcg_spark.nights.reader import unpublished
 from ndcg_spark.report.console import print_view, write_file
 from ndcg_spark.schemas import DATASET_SCORES, measure_first
 from ndcg_spark.tables.table import Table, make_table, sorted_runs, verdict_in_words

@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from ndcg_spark.advice import OPTIONS
 from ndcg_spark.errors import InputError, NdcgSparkError, StorageError
 from ndcg_spark.inputs.files import File
 from ndcg_spark.inputs.stored_rows import StoredRows
 from ndcg_spark.nights.log import Night, append, committed, log_row, utc_now
-from ndcg_spark.nights.read import read_files, stored
+from ndcg_spark.nights.reader import read_files, stored
 from ndcg_spark.nights.store import FAILURES, REMOVING, Store, folder
 from ndcg_spark.schemas import IN_PATHS, KEPT
 from ndcg_spark.text import masked
+from ndcg_spark.voices import OPTIONS
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

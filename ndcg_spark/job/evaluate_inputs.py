@@ -28,9 +28,9 @@ from ndcg_spark.job.inputs import (
     read_inputs,
     scores_by_batch,
 )
-from ndcg_spark.job.publish import publish, write_scores
+from ndcg_spark.job.publish_scores import publish, write_scores
 from ndcg_spark.job.verify import verify
-from ndcg_spark.nights.publish import Publication, log_attempt
+from ndcg_spark.nights.commit import Publication, log_attempt
 from ndcg_spark.parquet_files import write_table
 from ndcg_spark.schemas import NO_VALUE, QUERY_SCORES
 from ndcg_spark.scoring.counted_queries import make_slices
@@ -41,8 +41,8 @@ from ndcg_spark.text import unknown_name
 from ndcg_spark.tolerance import DECIMALS
 
 if TYPE_CHECKING:
-    from ndcg_spark.comparison.compare import Comparison
     from ndcg_spark.comparison.matrix import QueryTables
+    from ndcg_spark.comparison.runs import Comparison
 
 #: The columns of QUERY_SCORES that a comparison needs besides the measures.
 _COMPARED = (
@@ -283,8 +283,8 @@ def query_scores_in_order(scores: DataFrame, sort: str | None = None) -> Iterato
 
 def _compared(scores: DataFrame, tables: "QueryTables", baseline: str, measure_set: MeasureSet) -> "Comparison":
     # Imported here, because an evaluation without a baseline need not wait for statistics.
-    from ndcg_spark.comparison.compare import compare_sources
     from ndcg_spark.comparison.differences import ComparisonOptions
+    from ndcg_spark.comparison.runs import compare_sources
     from ndcg_spark.comparison.score_tables import sources
 
     # The columns that are compared, each at the cutoffs that were requested for it.

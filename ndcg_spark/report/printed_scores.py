@@ -5,10 +5,9 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ndcg_spark.advice import OPTIONS, Give, Notice
 from ndcg_spark.convention.convention import definition
 from ndcg_spark.convention.measures import MEASURES, NDCG_ONLY, MeasureSet, by_depth, published, written
-from ndcg_spark.explanation.explain import LINE, Explained, Explanation, Facts, changed_documents
+from ndcg_spark.explanation.query import LINE, Explained, Explanation, Facts, changed_documents
 from ndcg_spark.reference import Score
 from ndcg_spark.report.comparisons import (
     comparison_tables,
@@ -19,17 +18,18 @@ from ndcg_spark.report.comparisons import (
     significance_marks,
 )
 from ndcg_spark.report.console import print_view, printing
-from ndcg_spark.report.nights import verdict_table
+from ndcg_spark.report.night_tables import verdict_table
 from ndcg_spark.schemas import COMPARISONS, DATASET_SCORES, QUERY_SCORES, TO_JUDGE, measure_first
 from ndcg_spark.tables import format as numbers
 from ndcg_spark.tables.table import Marked, Table, cell, make_table, sorted_runs
 from ndcg_spark.tables.writers import View, aligned, as_json, print_csv
 from ndcg_spark.text import masked, message
 from ndcg_spark.tolerance import EQUAL
+from ndcg_spark.voices import OPTIONS, Give, Notice
 
 if TYPE_CHECKING:
     from ndcg_spark.job.compare_inputs import PresetScores
-    from ndcg_spark.job.evaluate import EvaluationOutcome
+    from ndcg_spark.job.evaluate_inputs import EvaluationOutcome
 
 Row = Mapping[str, Any]
 _COUNTS = {"missing": "missing_queries", "no relevant": "no_relevant_queries", "unjudged": "unjudged_queries"}

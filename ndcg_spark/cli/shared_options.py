@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
-from ndcg_spark.advice import KEYS, OPTIONS
 from ndcg_spark.convention.options import parse_option
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.text import did_you_mean, expanded
+from ndcg_spark.voices import KEYS, OPTIONS
 
 if TYPE_CHECKING:
     from ndcg_spark.config import EvaluationConfig
