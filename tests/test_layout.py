@@ -2,8 +2,10 @@
 
 import ast
 import re
+from collections import Counter
 from pathlib import Path
 
+import density
 import pytest
 
 PACKAGE = Path(__file__).parents[1] / "ndcg_spark"
@@ -31,3 +33,38 @@ def test_only_what_all_engines_share_is_used():
     uses = [(name, word) for name, text in MODULES.items() for word in BANNED if word in text]
     # deltalake has a mode of this name, which takes a condition; no engine is involved.
     assert uses == [("nights/export.py", '"overwrite"')]
+
+
+def test_no_two_modules_have_one_name():
+    names = Counter(Path(module).name for module in MODULES if not module.endswith("__init__.py"))
+    assert [name for name, modules in names.items() if modules > 1] == []
+
+
+def test_no_module_is_denser_than_the_limits_or_than_it_was():
+    listed = density.listed_offenders()
+    denser = {}
+    for module, over in density.offenders().items():
+        allowed = listed.get(module, {})
+        worse = {name: value for name, value in over.items() if value > allowed.get(name, density.LIMITS[name])}
+        if worse:
+            denser[module] = worse
+    assert denser == {}
+
+
+def test_the_list_of_dense_modules_shrinks_with_them():
+    # Write it again with tests/support/density.py.
+    assert density.listed_offenders() == density.offenders()
+
+
+def test_density_counts_what_a_reader_takes_apart():
+    text = '''
+def f(rows):
+    """Not a line."""
+    # Nor this.
+    a, b = 1, 2
+    return [[x for x in row if x] for row in rows] or {**rows}
+'''
+    # The tuple, two comprehensions and the `or`; the star within a dictionary is none.
+    assert density.measure(text) == {"constructs": 0, "nested": 1, "long": 0, "longest": 2}
+    assert density.measure(text * 10)["constructs"] == 4 / 2
+    assert density.measure("x = 1  # " + "y" * 100)["long"] == 1

@@ -68,24 +68,15 @@ def open_engine(choice: str = "auto", remote: str | None = None) -> Iterator[Eng
     running = None if remote else running_session()
     # Hidden from pyspark, which would otherwise start every engine on that server.
     server = os.environ.pop("SPARK_REMOTE", None)
-    remote = remote or (server if choice == "auto" else None)
+    if choice == "auto":
+        remote = remote or server
     try:
-        if running is not None:
-            engine = wrap_session(running)
-            require_read_values(running)
-        elif remote:
-            engine = connect(remote)
-        elif "PYSPARK_GATEWAY_PORT" in os.environ:
-            if choice == "embedded":
-                raise EngineError("engine: spark-submit brings its own Spark, not the embedded one; leave engine out")
-            engine = start_classic({CALL_SITES: "false"}, "the session of spark-submit")
-        elif choice == "embedded" or (choice == "auto" and importlib.util.find_spec("pysail")):
-            engine = start_embedded()
-        else:
-            engine = start_local()
+        engine = wrap_session(running) if running is not None else _started(choice, remote)
     finally:
         if server is not None:
             os.environ["SPARK_REMOTE"] = server
+    if running is not None:
+        require_read_values(running)
     try:
         yield engine
     except Exception as error:
@@ -113,6 +104,21 @@ def open_session(engine: str = "auto", remote: str | None = None) -> SparkSessio
     session = opened.enter_context(open_engine(engine, remote)).session
     atexit.register(opened.close)
     return session
+
+
+def _started(choice: str, remote: str | None) -> Engine:
+    """The engine that was asked for, where no session is running."""
+    if remote:
+        return connect(remote)
+    if "PYSPARK_GATEWAY_PORT" in os.environ:
+        if choice == "embedded":
+            sentence = "engine: spark-submit brings its own Spark, not the embedded one; leave engine out"
+            raise EngineError(sentence)
+        return start_classic({CALL_SITES: "false"}, "the session of spark-submit")
+    is_installed = importlib.util.find_spec("pysail") is not None
+    if choice == "embedded" or (choice == "auto" and is_installed):
+        return start_embedded()
+    return start_local()
 
 
 def _import_client() -> None:
