@@ -49,7 +49,7 @@ def test_columns_have_the_schemas_order_and_a_null_of_no_type_any(session):
     ("columns", "words"),
     [
         ("query_id doc_id grade", r"^j: 1 column\(s\) missing, relevance; it has doc_id, grade, query_id"),
-        (f"query_id {FAULT}", r"2 column\(s\) missing, doc_id, relevance; it has query_id; map them"),
+        (f"query_id {FAULT}", r"2 column\(s\) missing, doc_id, relevance; it has query_id; rename its columns"),
         ("query_id doc_id relevance RELEVANCE x X", r"e\.g\. relevance and RELEVANCE; rename them"),
     ],
 )

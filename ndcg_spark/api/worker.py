@@ -51,7 +51,7 @@ def call(
     Raises NdcgSparkError as the function raises it; EngineError if the worker ended.
     """
     global _user_files
-    request = str(Path.cwd()), pickle.dumps((function, arguments, options))
+    request = str(Path.cwd()), _search_path(), pickle.dumps((function, arguments, options))
     with _LOCK:
         if _is_outdated():
             stop()
@@ -150,11 +150,12 @@ def serve() -> None:
     LOGGER.addHandler(steps)
     with contextlib.ExitStack() as stack, contextlib.suppress(EOFError):
         while True:
-            folder, request = pickle.load(requests)  # noqa: S301  # from the one that started us
+            folder, path, request = pickle.load(requests)  # noqa: S301  # from the one that started us
             began = time.time_ns()
             reply: tuple[NdcgSparkError | None, Any]
             try:
                 os.chdir(folder)
+                _search_also(path)
                 with engine_imports():
                     if engine is None:
                         engine = _opened(stack)
@@ -169,6 +170,13 @@ def serve() -> None:
             files = {**user_modules.stamps(began), **files}
             pickle.dump((*reply, files), replies)
             replies.flush()
+
+
+def _search_also(path: str) -> None:
+    """Find modules in these folders, too: the program may have added some since we were started."""
+    new = [folder for folder in path.split(os.pathsep) if folder and folder not in sys.path]
+    sys.path.extend(new)
+    os.environ["PYTHONPATH"] = path
 
 
 def _opened(stack: contextlib.ExitStack) -> "Engine":

@@ -13,7 +13,7 @@ from page_nights import night
 
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.explanation.query import ExplainRequest
-from ndcg_spark.job import evaluate as job
+from ndcg_spark.job import evaluate_inputs as job
 from ndcg_spark.job.explain_query import explain_night, explain_on
 from ndcg_spark.job.inputs import engine_for
 from ndcg_spark.nights.log import committed

@@ -4,7 +4,7 @@ import pytest
 from kept_nights import damage
 
 from ndcg_spark.errors import InputError
-from ndcg_spark.job import evaluate as job
+from ndcg_spark.job import evaluate_inputs as job
 
 EQUAL = [(0.3, 0.1 + 0.2), (0.1 + 0.2, 0.3)]
 TABLE = "dataset string, run string, query_id string, cutoff int, ndcg double"

@@ -9,7 +9,7 @@ import tables
 from pyspark.sql import DataFrame, SparkSession
 
 from ndcg_spark import config
-from ndcg_spark.contract import check as contract
+from ndcg_spark.contract import counting as contract
 from ndcg_spark.contract.counting import CheckedTables
 from ndcg_spark.engine import Engine
 from ndcg_spark.errors import NdcgSparkError

@@ -23,7 +23,7 @@ from ndcg_spark import Convention, config, evaluate
 from ndcg_spark.convention.convention import parse_label
 from ndcg_spark.convention.measures import DEFAULT_CUTOFFS
 from ndcg_spark.inputs.memory import RUN, to_arrow
-from ndcg_spark.job import evaluate as job
+from ndcg_spark.job import evaluate_inputs as job
 from ndcg_spark.schemas import EXCLUDE, JUDGMENTS, RESULTS
 
 #: The roads to scores: of lazy DataFrames, and of the job from files of Parquet and of text.
