@@ -6,6 +6,8 @@ A list is scored in four steps, each a function below:
 2. `judged_gains`: the gain of each grade that counts.
 3. `scored_list`: the returned documents in the order of the convention, without those that leave it.
 4. `score_at`: the discounted gains down to a cutoff, over those of the ideal ranking.
+
+It is not in `convention`, because gains that users write take pandas, which that room does without.
 """
 
 import contextlib

@@ -1,6 +1,7 @@
 """What a table must be: the columns of its schema in their types, and the rules for every row.
 
-The job counts the rows that break a rule; the library fails at the first one.
+The job counts the rows that break a rule; lazy tables fail at the first one. The rules are not in
+`contract`, because `scoring`, which is below it, prepares them.
 """
 
 import re

@@ -8,7 +8,8 @@ import pandas as pd
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
-from ndcg_spark import agreement
+from ndcg_spark.comparison import agreement
+from ndcg_spark.comparison.list_changes import KEY, checked_cutoffs, compared_runs, list_changes
 from ndcg_spark.config import EvaluationConfig
 from ndcg_spark.contract.changes import Seen, refuse_changed, see
 from ndcg_spark.contract.counting import check_judgments, check_lists
@@ -31,7 +32,6 @@ from ndcg_spark.job.inputs import (
     results_source,
     translated_failures,
 )
-from ndcg_spark.list_comparison import KEY, checked_cutoffs, compared_runs, list_changes
 from ndcg_spark.schemas import AGREEMENTS, query_key
 from ndcg_spark.scoring.evaluation import query_scores
 from ndcg_spark.scoring.lists import keep_judged_queries

@@ -66,7 +66,7 @@ def print_judgments(rows: Rows, style: str | None, ranked_by: str) -> None:
 
 def print_lists(changes: "pd.DataFrame", queries: int, style: str | None) -> None:
     # Imported here, because other comparisons do not wait for pyspark.
-    from ndcg_spark.list_comparison import most_changed, summarized
+    from ndcg_spark.comparison.list_changes import most_changed, summarized
 
     frames = summarized(changes), most_changed(changes, queries)
     rows, most = (pa.Table.from_pandas(frame, preserve_index=False).to_pylist() for frame in frames)

@@ -12,7 +12,7 @@ import pytest
 from commands import command_line
 
 from ndcg_spark import Convention, compare_judgments, evaluate
-from ndcg_spark.agreement import kappa, krippendorff_alpha, tau_ap, tau_b
+from ndcg_spark.comparison.agreement import kappa, krippendorff_alpha, tau_ap, tau_b
 from ndcg_spark.errors import InputError
 from ndcg_spark.schemas import AGREEMENTS
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from ndcg_spark import compare_judgments
-from ndcg_spark.agreement import tau_ap, tau_b
+from ndcg_spark.comparison.agreement import tau_ap, tau_b
 from ndcg_spark.schemas import AGREEMENTS
 
 GUIDE = Path(__file__).parents[2] / "ndcg_spark/guides/COMPARING.md"
