@@ -174,7 +174,7 @@ def _write_metrics(config: EvaluationConfig, measured: Measured, nights: Sequenc
         reason = f"the night {newest} of {dataset} is newer"
         report_step("metrics", f"{file} stays as it is, because {reason}")
     else:
-        write_whole(file, metrics(measured).encode())
+        write_whole(file, prometheus_text(measured).encode())
 
 
 def metrics_file(config: EvaluationConfig, dataset: str) -> Path:
@@ -209,7 +209,7 @@ def mark_accepted(config: EvaluationConfig, output: str, verdicts: Sequence[Verd
                     _write_metrics(config, measured_night(night), nights)
 
 
-def finish(config: EvaluationConfig, exit_code: int) -> None:
+def after_evaluation(config: EvaluationConfig, exit_code: int) -> None:
     """When an evaluation's process has ended: notify of a signal, or copy nights.
 
     They are copied to the tables that NDCG_SPARK_EXPORT names.
@@ -269,7 +269,7 @@ def _content(
     }
 
 
-def metrics(measured: Measured) -> str:
+def prometheus_text(measured: Measured) -> str:
     """The metrics of a dataset in Prometheus' text format; scores that are null have no line."""
     begin = datetime.datetime.fromisoformat(f"{measured.evaluated_on}T00:00Z").timestamp()
     samples: dict[str, list[str]] = {name: [] for name in _HELP}

@@ -42,7 +42,7 @@ from ndcg_spark.errors import (
     MissingInputError,
     StorageError,
 )
-from ndcg_spark.job.evaluate_inputs import score
+from ndcg_spark.job.evaluate_inputs import score_unpublished
 from ndcg_spark.scratch import Scratch
 
 JUDGED = {"1": {"10": 2, "11": 0, "12": 1}}
@@ -419,7 +419,7 @@ def test_scores_whose_file_has_changed_are_refused():
 def test_an_engine_with_files_of_its_own_hands_over_no_scores(engine, tmp_path):
     config = make_config({"judgments": JUDGED, "results": RETURNED}, {"convention": "standard"}, Scratch())
     with pytest.raises(EngineError, match="give session="):
-        score(dataclasses.replace(engine, sees_local_files=False), config, str(tmp_path))
+        score_unpublished(dataclasses.replace(engine, sees_local_files=False), config, str(tmp_path))
 
 
 def test_the_folder_of_scores_is_removed_with_them():

@@ -18,12 +18,12 @@ from ndcg_spark.errors import ConfigurationError, EngineError, InputError
 from ndcg_spark.job.evaluate_inputs import EvaluationOutcome
 from ndcg_spark.monitoring import (
     Measured,
-    finish,
+    after_evaluation,
     mark_accepted,
     measured_outcome,
-    metrics,
     notify,
     notify_failure,
+    prometheus_text,
 )
 from ndcg_spark.nights.commit import log_attempt
 from ndcg_spark.nights.log import append, committed, log_row, revise
@@ -49,7 +49,7 @@ def outcome(*rows, verdicts=(), measures=()):
 
 def content(ended, dataset="web"):
     """The text of a dataset's metrics file."""
-    return metrics(measured_outcome(ended, dataset))
+    return prometheus_text(measured_outcome(ended, dataset))
 
 
 def samples(text):
@@ -209,10 +209,10 @@ def test_the_program_tells_its_end_once(tmp_path, words, code):
 def test_a_signal_is_told_after_it_and_what_was_published_is_exported(ended, monkeypatch):
     configured, told = ended
     monkeypatch.setenv("NDCG_SPARK_EXPORT", "nowhere")
-    finish(configured(), 137)
+    after_evaluation(configured(), 137)
     assert (told()["exit_code"], told()["reason"]) == (137, "ended by signal 9")
     with pytest.raises(ConfigurationError, match="nowhere names no tables"):
-        finish(configured(date="2026-11-19"), 0)
+        after_evaluation(configured(date="2026-11-19"), 0)
 
 
 @pytest.fixture
@@ -250,7 +250,7 @@ def test_a_file_with_a_newer_night_of_another_output_stays(tmp_path, folder, dat
 
 def without_scores(evaluated_on):
     """The content of a metrics file of this night."""
-    return metrics(Measured("web", evaluated_on, [], [], None, 0.0, 2))
+    return prometheus_text(Measured("web", evaluated_on, [], [], None, 0.0, 2))
 
 
 @pytest.mark.parametrize(("known", "is_written"), [(None, True), (0, True), (1, True), (2, False)])

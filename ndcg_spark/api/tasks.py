@@ -30,9 +30,9 @@ class Evaluated(NamedTuple):
 
 def evaluate(engine: "Engine", config: EvaluationConfig, folder: str) -> Evaluated:
     """Evaluate as configured; the query scores stay in the folder."""
-    from ndcg_spark.job.evaluate_inputs import score
+    from ndcg_spark.job.evaluate_inputs import score_unpublished
 
-    scored, attributes = score(engine, config, folder)
+    scored, attributes = score_unpublished(engine, config, folder)
     rows = [*scored.means[0], *scored.means[1]]
     table = pa.Table.from_pylist(rows, DATASET_SCORES)
     return Evaluated(table, scored.arrow, config.measure_set, attributes)

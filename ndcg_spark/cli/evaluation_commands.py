@@ -225,7 +225,7 @@ def finish(exit_code: int, **arguments: Any) -> None:
     from ndcg_spark import monitoring
 
     own = {name: value for name, value in arguments.items() if name not in _PRINTED}
-    monitoring.finish(load_arguments(own), exit_code)
+    monitoring.after_evaluation(load_arguments(own), exit_code)
 
 
 @command(shared_options.evaluation(without="output documents cutoffs measures dataset"), output_format("table", "json"))

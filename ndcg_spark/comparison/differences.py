@@ -492,7 +492,7 @@ def causes(row: Mapping[str, Any], slices: Iterable[Mapping[str, Any]]) -> list[
             share = {"attribute": part["attribute"], "value": part["value"]}
             share |= {"queries": part["change_queries"], "of_queries": row["queries"]}
             shares.append({**share, "share": part["change"] / row["change"]})
-    return sorted(shares, key=lambda cause: (not explains(cause), -cause["share"]))
+    return sorted(shares, key=lambda cause: (not explains_change(cause), -cause["share"]))
 
 
 def slice_causes(
@@ -512,7 +512,7 @@ def slice_causes(
     return causes({**row, **_change(pair.apart[both])}, parts)
 
 
-def explains(cause: Mapping[str, Any]) -> bool:
+def explains_change(cause: Mapping[str, Any]) -> bool:
     """Whether a slice has clearly more of a difference than of the queries."""
     return bool(
         cause["share"] >= max(_MIN_SHARE, _MIN_EXCESS * cause["queries"] / cause["of_queries"]),

@@ -15,8 +15,8 @@ from ndcg_spark.nights.log import Night
 from ndcg_spark.nights.reader import (
     Where,
     evaluated_metrics,
-    read_batches,
     read_dataset_scores,
+    read_night_batches,
     read_rows,
     returned_nothing,
 )
@@ -55,7 +55,7 @@ class ScoreSource:
         chosen = [run for run in self.runs if runs is None or run in runs]
         if isinstance(self.rows, Night):
             where: Where = {"cutoff": [metric[1]], "run": chosen}
-            batches: Iterable[pa.RecordBatch] = read_batches(
+            batches: Iterable[pa.RecordBatch] = read_night_batches(
                 [self.rows],
                 "query_scores",
                 columns,

@@ -205,7 +205,7 @@ class History:
                 dates.update(night.evaluated_on for night, *_ in rows)
         first = min(sorted(dates)[-last:], default="")
         trends = []
-        for one, (measure, cutoff) in itertools.product(names, metrics(measures, own)):
+        for one, (measure, cutoff) in itertools.product(names, metrics_of_lines(measures, own)):
             points = self.points(dataset, one, measure, cutoff)
             if shown := [point for point in points if point.date >= first]:
                 trends.append(TrendLine(dataset, one, measure, cutoff, shown, last_stretch(points)))
@@ -310,7 +310,9 @@ def _add_verdict(point: Point, run: str, verdict: Mapping[str, Any]) -> None:
         point.gate = {**said, "accepted": point.accepted, "runs": list(dict.fromkeys(filter(None, runs)))}
 
 
-def metrics(text: str | None, nights: Sequence[tuple[Night, Sequence[Mapping[str, Any]]]]) -> list[tuple[str, Cutoff]]:
+def metrics_of_lines(
+    text: str | None, nights: Sequence[tuple[Night, Sequence[Mapping[str, Any]]]]
+) -> list[tuple[str, Cutoff]]:
     """The measures and cutoffs of a text, or the headline of the newest of nights with their DATASET_SCORES.
 
     A measure without a cutoff has that of the headline, if the newest night has evaluated it there.

@@ -23,7 +23,7 @@ def see(source: Source) -> list[Seen]:
 
 def refuse_changed(inputs: Sequence[Seen]) -> None:
     """InputError if a file or, of a table without files, a row has changed. Reads such tables."""
-    source_tables.refuse_changed(seen.source for seen in inputs)
+    source_tables.refuse_changed_files(seen.source for seen in inputs)
     for source, before in inputs:
         if source.has_stamps or scan.fingerprints(source.table) == before:
             continue

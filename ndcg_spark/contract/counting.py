@@ -22,7 +22,7 @@ from ndcg_spark.inputs.batches import WHOLE, Batch
 from ndcg_spark.inputs.source_tables import Source
 from ndcg_spark.rules import RowTest
 from ndcg_spark.schemas import EXCLUDE, IN_PATHS, JUDGMENTS, LINE, REJECTED_ROWS, RESULTS, query_key
-from ndcg_spark.scoring.lists import keep_judged_queries, marked
+from ndcg_spark.scoring.lists import keep_judged_queries, mark_listed
 from ndcg_spark.scoring.prepare import Checks, ListChecks, Lists
 from ndcg_spark.scoring.ranking import Ranker, by_window
 from ndcg_spark.scoring.skipping import Floors, Pruning, plan_skipping
@@ -298,7 +298,7 @@ def _with_excluded(table: DataFrame, exclude: Source, checks: ListChecks) -> Dat
     excluded = rules.conform(exclude.table, EXCLUDE, exclude.name)
     # Ids may have been read as numbers.
     texts = {name: F.col(name).cast("string") for name in checks.exclude_key}
-    return marked(table.withColumns(texts), excluded, checks.exclude_key, EXCLUDED)
+    return mark_listed(table.withColumns(texts), excluded, checks.exclude_key, EXCLUDED)
 
 
 def _split(

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from ndcg_spark.comparison.baselines import Baseline, Kind
-from ndcg_spark.comparison.differences import ComparisonOptions, causes, explains
+from ndcg_spark.comparison.differences import ComparisonOptions, causes, explains_change
 from ndcg_spark.comparison.matrix import read_attributes
 from ndcg_spark.comparison.sources import ScoreCache
 from ndcg_spark.errors import DONE
@@ -208,7 +208,7 @@ def _sentence(
     more = len({result.sentence for result in deciding}.difference(said))
     if more:
         said[-1] += f" (and {more} more)"
-    if losses and explains(losses[0]):
+    if losses and explains_change(losses[0]):
         said.append(_loss_in_words(losses[0]))
     return "; ".join(said)
 

@@ -26,7 +26,7 @@ from ndcg_spark.inputs.column_names import doubtful_run, resolve_columns
 from ndcg_spark.inputs.files import File
 from ndcg_spark.inputs.memory import is_spark, run_name, to_arrow
 from ndcg_spark.inputs.parquet_copy import ParquetCopy
-from ndcg_spark.inputs.storage import is_local, local, missing
+from ndcg_spark.inputs.storage import is_local, local, missing_input
 from ndcg_spark.inputs.stored_rows import DOCUMENT_COLUMNS
 from ndcg_spark.parquet_files import read_batches, write_table
 from ndcg_spark.rules import missing_columns, named_by_user, quoted, require_types, typed
@@ -209,7 +209,7 @@ def read_paths(engine: Engine, paths: list[str], where: str, **options: str) -> 
         kind: type[NdcgSparkError] = EngineError
         if isinstance(error, PySparkException):
             if error.getCondition() == "PATH_NOT_FOUND":
-                raise missing((error.getMessageParameters() or {}).get("path", paths[0]), where) from error
+                raise missing_input((error.getMessageParameters() or {}).get("path", paths[0]), where) from error
             kind = InputError
         raise kind(
             f"{where}: {paths[0]} cannot be read by {engine.name}, {failure_reason(error)}; check its format, its "

@@ -22,7 +22,7 @@ from pyarrow import fs
 
 from ndcg_spark.errors import InputError
 from ndcg_spark.inputs.hidden_files import is_hidden, warn_of_data
-from ndcg_spark.inputs.storage import is_local, missing, reading, refuse_credentials, storage
+from ndcg_spark.inputs.storage import is_local, missing_input, reading, refuse_credentials, storage
 from ndcg_spark.schemas import NULL_FOLDER
 
 if TYPE_CHECKING:
@@ -169,7 +169,7 @@ def list_files(path: str, where: str) -> list[File]:
         if odd := [info.path for info in infos.values() if info.type != fs.FileType.File]:
             raise OSError(f"{odd[0]} is not a regular file, or a link to nothing")
     if not infos:
-        raise missing(path, where)
+        raise missing_input(path, where)
 
     stamps = {at: _stamp(infos[at]) for at in sorted(infos)}
     return [

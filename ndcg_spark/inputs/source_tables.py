@@ -117,7 +117,7 @@ def read_excluded(engine: Engine, config: TableConfig) -> Source:
     return _read(engine, "exclude", config, EXCLUDE)
 
 
-def refuse_changed(sources: Iterable[Source]) -> None:
+def refuse_changed_files(sources: Iterable[Source]) -> None:
     for source in (source for table in sources for source in table.sources):
         with reading(source.origin, source.name):
             changes = map_files(source.files, lambda file: file.has_changed)

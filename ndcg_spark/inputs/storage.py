@@ -64,7 +64,7 @@ def storage(path: str, where: str, error: type[NdcgSparkError] = NoStorageError)
     return system, fs_path
 
 
-def missing(path: str, where: str) -> MissingInputError:
+def missing_input(path: str, where: str) -> MissingInputError:
     to_do = "check the path, its date if it has one, and the job that writes it"
     to_do = "write /dev/stdin for standard input" if path == "-" else to_do
     return MissingInputError(f"{where}: no files at {masked(path)}; {to_do}")

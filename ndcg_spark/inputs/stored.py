@@ -64,10 +64,10 @@ def read_footers(engine: Engine, files: list[File], kind: str, where: str) -> li
     if not files[0].storage:
         return [Footer(dict.fromkeys(read_files(engine, files[:1], where).columns, pa.null()))]
     is_near = engine.sees_local_files or is_local(files[0].path)
-    return map_files(files if is_near else files[:1], lambda file: read_footer(file, kind, where))
+    return map_files(files if is_near else files[:1], lambda file: footer_of(file, kind, where))
 
 
-def read_footer(file: File, kind: str, where: str) -> Footer:
+def footer_of(file: File, kind: str, where: str) -> Footer:
     from pyarrow import orc
 
     system, fs_path = file.location(where)

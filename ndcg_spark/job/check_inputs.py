@@ -16,7 +16,7 @@ from ndcg_spark.job.inputs import (
     counted_refusals,
     engine_for,
     read_inputs,
-    refuse_low_rates,
+    refuse_low_judged_rates,
     scores_by_batch,
     translated_failures,
 )
@@ -47,7 +47,7 @@ def check_inputs(config: EvaluationConfig) -> dict[str, Any]:
         with counted_refusals(alone):
             means = [dataset_scores(*batch, deepest).select(*_RATE) for batch in scores_by_batch(alone)]
             rows, _ = without_slices(row.asDict() for table in means for row in table.collect())
-    refuse_low_rates(config, checked, rows)
+    refuse_low_judged_rates(config, checked, rows)
     return {
         "counts": {name: count for name, count in checked.counts(0).items() if not name.endswith("_scores")},
         "rejected": [dataclasses.asdict(rejection) for rejection in checked.rejections],

@@ -166,7 +166,7 @@ class Scored(NamedTuple):
     verified: str
 
 
-def score(engine: Engine, config: EvaluationConfig, folder: str) -> tuple[Scored, pa.Table | None]:
+def score_unpublished(engine: Engine, config: EvaluationConfig, folder: str) -> tuple[Scored, pa.Table | None]:
     """Evaluate as configured and publish nothing; with QUERY_ATTRIBUTES, if there are slices.
 
     The query scores stay in the folder. EngineError if this process does not see what the engine

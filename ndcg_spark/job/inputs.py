@@ -16,7 +16,7 @@ from ndcg_spark.contract.scan import JudgmentCounts, ResultCounts
 from ndcg_spark.engine import Engine, failure_reason, failures, lost, open_engine
 from ndcg_spark.errors import ConventionError, EngineError, InputError, StorageError
 from ndcg_spark.inputs.files import BINARY
-from ndcg_spark.inputs.source_tables import Source, read_excluded, read_judgments, read_results, refuse_changed
+from ndcg_spark.inputs.source_tables import Source, read_excluded, read_judgments, read_results, refuse_changed_files
 from ndcg_spark.reference import unjudged_gain
 from ndcg_spark.schemas import DATASET_SCORES, measure_first
 from ndcg_spark.scoring import refusals
@@ -160,7 +160,7 @@ def translated_failures(sources: Sequence[Source] = (), output: str | None = Non
             raise ConventionError(f"convention: a python: function failed, {last}; correct it") from error
         if output:
             # What is read while the output is written has been read before, so it is at fault only if it has changed.
-            refuse_changed(sources)
+            refuse_changed_files(sources)
             raise StorageError(
                 f"output: {output} cannot be written, {reason}; check space, rights and address"
             ) from error
@@ -199,15 +199,17 @@ def accepted_means(context: Context, rows: Iterable[Row | Mapping[str, Any]]) ->
     """Rows of dataset scores with the requested measures, sorted. InputError if too few documents are judged."""
     columns = measure_first(DATASET_SCORES, context.evaluation.measures.columns)
     means = without_slices({name: row[name] for name in columns} for row in rows)
-    refuse_changed(context.sources)
+    refuse_changed_files(context.sources)
     limits.refuse_lost(context.checked.judgment_counts, context.checked.result_counts, means[0])
-    refuse_low_rates(context.config, context.checked, means[0])
+    refuse_low_judged_rates(context.config, context.checked, means[0])
     for sentence in about_no_values(means[0], context.evaluation.measures):
         report_step("warning", sentence)
     return means
 
 
-def refuse_low_rates(config: EvaluationConfig, checked: CheckedTables, rows: Sequence[Mapping[str, Any]]) -> None:
+def refuse_low_judged_rates(
+    config: EvaluationConfig, checked: CheckedTables, rows: Sequence[Mapping[str, Any]]
+) -> None:
     """InputError if a run's judged_rate at the deepest cutoff is below `min_judged_rate`; a warning if it is 0."""
     deepest, advice = config.cutoffs[-1], ""
     rates = {f"{row['run']} dataset={row['dataset']}": row["judged_rate"] for row in rows if row["cutoff"] == deepest}

@@ -19,7 +19,7 @@ from ndcg_spark.job.inputs import Context
 from ndcg_spark.nights.log import NOT_VERIFIED, committed
 from ndcg_spark.scratch import PREFIX
 from ndcg_spark.spot_check.expected import Definition
-from ndcg_spark.spot_check.findings import in_words, write_case
+from ndcg_spark.spot_check.findings import findings_in_words, write_case
 from ndcg_spark.spot_check.means import Means
 from ndcg_spark.spot_check.plain_rows import Pair, number
 from ndcg_spark.spot_check.recompute import (
@@ -163,7 +163,7 @@ def _log_entries(context: Context, differences: Iterable[Difference]) -> Row:
 def _sentence(context: Context, subject: Subject, outcome: Outcome, differences: Sequence[Difference]) -> str:
     """What differs, the command that shows the first list, and the file with all of them."""
     engine, name = context.engine.name, context.evaluation.evaluation_id
-    sentence = in_words(engine, len(outcome.lists), differences)
+    sentence = findings_in_words(engine, len(outcome.lists), differences)
     command = _explain_command(context.config, context.evaluation.convention, differences[0])
     if command:
         sentence += f"; to see the list: {command}"

@@ -14,7 +14,7 @@ from ndcg_spark.errors import InputError, NdcgSparkError, StorageError
 from ndcg_spark.inputs.files import File
 from ndcg_spark.inputs.stored_rows import StoredRows
 from ndcg_spark.nights.log import Night, append, committed, log_row, utc_now
-from ndcg_spark.nights.reader import read_files, stored
+from ndcg_spark.nights.reader import read_night_files, stored
 from ndcg_spark.nights.store import FAILURES, REMOVING, Store, folder
 from ndcg_spark.schemas import IN_PATHS, KEPT
 from ndcg_spark.text import masked
@@ -51,7 +51,7 @@ class Publication:
             self._store.add_rows(self._folder(name), rows, stored(name))
 
     def read(self, name: str, session: "SparkSession") -> "DataFrame":
-        return read_files(session, name, [self._store.for_engine(self._folder(name))], self._date, self._id)
+        return read_night_files(session, name, [self._store.for_engine(self._folder(name))], self._date, self._id)
 
     def night(self, dataset: str, record: Mapping[str, Any]) -> Night:
         """What was verified, as a night of a dataset that is not published yet."""

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from ndcg_spark.errors import ConfigurationError, NdcgSparkError, StorageError, first_line
 from ndcg_spark.nights.log import Night, committed, log_table
-from ndcg_spark.nights.reader import read_batches, read_nights, refuse_changed_files
+from ndcg_spark.nights.reader import read_night_batches, read_nights, refuse_changed_files
 from ndcg_spark.nights.store import LOG
 from ndcg_spark.schemas import EVALUATIONS, KEPT
 from ndcg_spark.text import masked
@@ -85,7 +85,7 @@ def _refuse_other_shape(name: str, there: pa.Schema | None) -> None:
 def _rows(name: str, nights: Sequence[Night]) -> pa.RecordBatchReader:
     if name == LOG:
         return log_table(night.row for night in nights).to_reader()
-    return pa.RecordBatchReader.from_batches(TABLES[name], read_batches(nights, name, TABLES[name].names))
+    return pa.RecordBatchReader.from_batches(TABLES[name], read_night_batches(nights, name, TABLES[name].names))
 
 
 @contextlib.contextmanager

@@ -202,14 +202,16 @@ def read_nights(nights: Sequence[Night], table: str, session: "SparkSession") ->
                         raise FileNotFoundError(f"{info.path} is missing or damaged")
                 night.store.refuse_changed(files)
             paths = [*map(night.store.for_engine, files)]
-            rows = read_files(session, table, paths, night.evaluated_on, night.evaluation_id)
+            rows = read_night_files(session, table, paths, night.evaluated_on, night.evaluation_id)
             parts.append(rows.where(rows["dataset"] == night.dataset))
     # Spark Connect takes no empty table without a schema.
     empty = KEPT[table].empty_table()
     return union_all(parts) if parts else session.createDataFrame(empty, from_arrow_schema(empty.schema))
 
 
-def read_files(session: "SparkSession", table: str, paths: Sequence[str], date: str, evaluation_id: str) -> "DataFrame":
+def read_night_files(
+    session: "SparkSession", table: str, paths: Sequence[str], date: str, evaluation_id: str
+) -> "DataFrame":
     # Here, because nights are also read where there is no engine.
     from pyspark.sql import functions as F
     from pyspark.sql.pandas.types import from_arrow_schema
@@ -229,14 +231,14 @@ def read_rows(
 ) -> pa.Table:
     """The rows of these nights in a table that satisfy `where`, in no order, read without an engine."""
     schema = pa.schema([KEPT[table].field(name) for name in columns or KEPT[table].names])
-    return pa.Table.from_batches(read_batches(nights, table, schema.names, where), schema)
+    return pa.Table.from_batches(read_night_batches(nights, table, schema.names, where), schema)
 
 
 def night_rows(night: Night, table: str, columns: Sequence[str] | None = None, **where: Sequence[Any]) -> list[Row]:
     return list(read_rows([night], table, columns, where).to_pylist())
 
 
-def read_batches(
+def read_night_batches(
     nights: Sequence[Night], table: str, columns: Sequence[str], where: Where | None = None
 ) -> Iterator[pa.RecordBatch]:
     # Here, because it imports pandas, which `nights` and `trend` do without.

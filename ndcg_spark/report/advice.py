@@ -12,7 +12,7 @@ from ndcg_spark.report.sentences import (
     ALL_KEPT,
     Rule,
     Sentence,
-    command,
+    command_text,
     night_command,
     said,
     sentence,
@@ -75,7 +75,7 @@ def _evaluate(page: NightPage, **more: str) -> Markup:
     options = {"config": _file(page), "date": page.night.evaluated_on}
     if page.output:
         options["output"] = page.output
-    return marked(": {}", command("evaluate", [], {**options, **more}))
+    return marked(": {}", command_text("evaluate", [], {**options, **more}))
 
 
 def _reason(page: NightPage) -> str | None:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from markupsafe import Markup
 
 from ndcg_spark.comparison.trend import Point, last_stretch
-from ndcg_spark.report.comparisons import CONCLUSIONS, in_words
+from ndcg_spark.report.comparisons import CONCLUSIONS, conclusion_in_words
 from ndcg_spark.report.night import NightPage
 from ndcg_spark.report.outline import NIGHTS
 from ndcg_spark.report.sentences import Rule, Sentence, said, sentence, together
@@ -317,7 +317,7 @@ def others(page: NightPage) -> Sentence | None:
     compared = page.compared.items()
     for run, row in sorted(compared, key=lambda pair: pair[1]["difference"] or 0.0):
         if run != page.run:
-            runs.setdefault(in_words(row), []).append(name(run))
+            runs.setdefault(conclusion_in_words(row), []).append(name(run))
     new = [name(run) for run in page.new if run != page.run]
     if new:
         runs[NEW] = new

@@ -159,7 +159,7 @@ def _trend(page: NightPage) -> Card:
         title = marked("{}, its first night", name(page.run))
         return Card(title, [Block("paragraph", "The trend begins with the second night.")])
     title = marked("{}, the last {} nights", name(page.run), nights)
-    chart = charts.trend(page.trend, answer(page).tone)
+    chart = charts.place_trend(page.trend, answer(page).tone)
     note = together(said(words.TREND, page))
     return Card(title, [Block("trend", chart), Block("note", note)])
 
@@ -221,7 +221,7 @@ def _why(page: NightPage) -> Card:
     blocks = [Block("paragraph", one.text) for one in said(words.WHY, page)]
     moved = page.moved
     if moved and moved.sums and words.explains(page):
-        blocks.append(Block("causes", charts.moved_documents(moved, page.metric[1])))
+        blocks.append(Block("causes", charts.place_moved(moved, page.metric[1])))
         blocks += [Block("note", one.text) for one in said([words.partly], page)]
     else:
         blocks += [Block("paragraph", one.text) for one in said(words.UNMOVED, page)]

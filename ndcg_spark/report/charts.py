@@ -9,7 +9,7 @@ from markupsafe import Markup
 from ndcg_spark.comparison.trend import Point, TrendLine
 from ndcg_spark.convention.measures import format_cutoff
 from ndcg_spark.report.answer import NEW
-from ndcg_spark.report.comparisons import in_words
+from ndcg_spark.report.comparisons import conclusion_in_words
 from ndcg_spark.report.moved import Moved
 from ndcg_spark.report.night import NightPage
 from ndcg_spark.report.words import TONES
@@ -173,7 +173,7 @@ def _forest_row(mark: Mark, zero: float, limit: float | None, interval: str) -> 
         label += f", {interval} interval {low} to {high}"
         lines.append(Line(f"{mark.low:.2f}", f"{mark.high:.2f}", "5", "5", f"ci {tone}"))
     lines.append(Line(f"{mark.at:.2f}", f"{mark.at:.2f}", "5", "5", f"dot {tone}"))
-    shown = (difference(row["difference"]), in_words(row))
+    shown = (difference(row["difference"]), conclusion_in_words(row))
     return ForestRow(name(row["run"]), score(row["mean"]), label, lines, tone, *shown)
 
 
@@ -192,7 +192,7 @@ def _forest_note(
         text = "Dashed line: the limit of {}, {}."
         said.append(marked(text, name(page.run), difference(limit)))
     said.append(marked("Bars: {} intervals.", interval))
-    if any(in_words(row) == "same" for row in rows):
+    if any(conclusion_in_words(row) == "same" for row in rows):
         margin = score(page.compared_with.options.margin)
         text = "Same: any change is smaller than {}. Unchanged: no query changed."
         said.append(marked(text, margin))
@@ -227,7 +227,7 @@ class TrendChart(NamedTuple):
     last: str
 
 
-def trend(line: TrendLine, tone: str = "mid") -> TrendChart:
+def place_trend(line: TrendLine, tone: str = "mid") -> TrendChart:
     """The scores of a run night by night, interrupted where they cannot be compared."""
     points = line.points
     known = []
@@ -324,7 +324,7 @@ class Cause(NamedTuple):
     change: str
 
 
-def moved_documents(moved: Moved, cutoff: int | None) -> list[Cause]:
+def place_moved(moved: Moved, cutoff: int | None) -> list[Cause]:
     """The parts of the difference by what happened to documents."""
     top = f"top {format_cutoff(cutoff)}"
     most = max(abs(value) for value in moved.sums.values())
@@ -344,7 +344,7 @@ class Bars(NamedTuple):
 def bars(changes: Sequence[float]) -> Bars:
     """The change of every query, from the largest loss to the largest gain."""
     most = max(abs(changes[0]), abs(changes[-1])) or 1
-    drawn = spread(changes)
+    drawn = spread_out(changes)
     width = f"{85 / len(drawn):.2f}"
     boxes = []
     for x, value in drawn:
@@ -357,7 +357,7 @@ def bars(changes: Sequence[float]) -> Bars:
     return Bars(f"The change of each of {len(changes):,} queries, {ends}", boxes)
 
 
-def spread(values: Sequence[Any]) -> list[tuple[float, Any]]:
+def spread_out(values: Sequence[Any]) -> list[tuple[float, Any]]:
     """Values side by side, each with its place in percent.
 
     Of very many some are drawn, at equal distances, and the last.
@@ -415,7 +415,7 @@ def queries_drawing(
     baseline: str,
 ) -> Drawing:
     """Bars and dots of queries: rows with `query`, `run`, `baseline` and `change`."""
-    drawn = spread(queries)
+    drawn = spread_out(queries)
     most = max([EQUAL, *(abs(query["change"]) for query in queries)])
     scores = [query[side] for query in queries for side in ("run", "baseline")]
     low, high = min([0.0, *scores]), max([1.0, *scores])
@@ -468,7 +468,7 @@ def differences_drawing(title: str, label: str, rows: Sequence[Row]) -> Drawing:
             ends = (f"{200 + 3.8 * mark.low:.1f}", f"{200 + 3.8 * mark.high:.1f}")
             lines.append(Line(*ends, str(y), str(y), tone))
         dots.append(Dot(f"{200 + 3.8 * mark.at:.1f}", str(y), 5, tone, "1", ""))
-        words = f"{difference(row['difference'])} {in_words(row)}"
+        words = f"{difference(row['difference'])} {conclusion_in_words(row)}"
         texts += [_run_text(row["run"], y), Text(600, y + 4, "", words)]
     return Drawing(title, label, height, lines, dots=dots, texts=texts)
 

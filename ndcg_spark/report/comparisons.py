@@ -133,7 +133,7 @@ def compared_cells(row: Row, mean: str = "mean", p: str = "p_adjusted") -> dict[
         "interval": _interval(row) if has_interval else None,
         _P[p]: row[p] if is_tested else None,
         "won/tied/lost": "/".join(f"{row[name]:,}" for name in ("wins", "ties", "losses")),
-        "conclusion": f"{in_words(row)} ({flags})" if flags else in_words(row),
+        "conclusion": f"{conclusion_in_words(row)} ({flags})" if flags else conclusion_in_words(row),
     }
 
 
@@ -160,7 +160,7 @@ def _measure(row: Row) -> str:
 def counts(rows: Rows) -> str:
     """By measure, how many comparisons like the first one, on all queries if there are any, have which conclusion."""
     like = [row for row in rows if all(row[name] == rows[0][name] for name in ("attribute", "weight_effective_n"))]
-    own = Counter((_measure(row), in_words(row)) for row in like)
+    own = Counter((_measure(row), conclusion_in_words(row)) for row in like)
 
     def listed(measure: str) -> str:
         return ", ".join(f"{own[measure, word]:,} {word}" for word in CONCLUSIONS if (measure, word) in own)
@@ -168,7 +168,7 @@ def counts(rows: Rows) -> str:
     return "; ".join(f"{measure}: {listed(measure)}" for measure in dict.fromkeys(map(_measure, like)))
 
 
-def in_words(row: Row) -> str:
+def conclusion_in_words(row: Row) -> str:
     return "unchanged" if "unchanged" in row["flags"] else (row["conclusion"] or "not_tested").replace("_", " ")
 
 
@@ -195,7 +195,7 @@ def comparison_notes(rows: Rows, correction: str, alpha: float) -> list[str]:
         notes.append(f"interval: {what}, not adjusted for the number of comparisons")
     sizes: dict[str, list[float]] = {}
     for row in rows:
-        is_unsure = in_words(row) == "cannot tell" and not _DOUBTED.intersection(row["flags"])
+        is_unsure = conclusion_in_words(row) == "cannot tell" and not _DOUBTED.intersection(row["flags"])
         if is_unsure and row["minimum_detectable"] is not None:
             sizes.setdefault(_measure(row), []).append(row["minimum_detectable"])
     if sizes:

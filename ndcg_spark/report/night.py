@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow.compute as pc
 
 from ndcg_spark.comparison.baselines import Baseline
-from ndcg_spark.comparison.differences import explains
+from ndcg_spark.comparison.differences import explains_change
 from ndcg_spark.comparison.trend import History, TrendLine
 from ndcg_spark.convention.measures import COLUMNS, measure_at
 from ndcg_spark.nights.log import Night
@@ -146,7 +146,7 @@ class NightPage:
     @property
     def cause(self) -> Row | None:
         """The slice that explains most."""
-        return next(filter(explains, self.causes), None)
+        return next(filter(explains_change, self.causes), None)
 
     @property
     def new(self) -> Sequence[str]:

@@ -22,7 +22,7 @@ from ndcg_spark.comparison.differences import (
 )
 from ndcg_spark.comparison.matrix import Metric
 from ndcg_spark.comparison.sources import published_rows, row_order
-from ndcg_spark.comparison.trend import History, Point, metrics
+from ndcg_spark.comparison.trend import History, Point, metrics_of_lines
 from ndcg_spark.convention.measures import COLUMNS, SCORES
 from ndcg_spark.errors import ConfigurationError, StorageError
 from ndcg_spark.nights.log import Night
@@ -96,7 +96,7 @@ def _shown_metric(night: Night, rows: Sequence[Mapping[str, Any]], measure: str 
         # A trend has these measures only.
         if (datasets is None or night.dataset in datasets) and column in ("ndcg", *COLUMNS):
             shown.append((column, check["cutoff"]))
-    metric = shown[0] if shown and not measure else metrics(measure, [(night, rows)])[0]
+    metric = shown[0] if shown and not measure else metrics_of_lines(measure, [(night, rows)])[0]
     if metric[0] not in SCORES:
         choices = ", ".join(SCORES)
         raise ConfigurationError(f"measure: {metric[0]} has no score of a query; choose {choices}")

@@ -41,7 +41,7 @@ def together(sentences: Iterable[Sentence]) -> Markup:
     return Markup(" ").join(one.text for one in sentences)
 
 
-def command(verb: str, arguments: Sequence[str], options: Mapping[str, Any]) -> Markup:
+def command_text(verb: str, arguments: Sequence[str], options: Mapping[str, Any]) -> Markup:
     """A command of the program, as somebody can paste it into a shell."""
     return marked("<code>{}</code>", message(command_line(verb, arguments, options)))
 
@@ -50,7 +50,7 @@ def night_command(page: "NightPage", verb: str, options: Mapping[str, Any]) -> M
     """A command on the night of a page, which is kept in an output."""
     night = page.night
     of_night = {"date": night.evaluated_on, "dataset": night.dataset}
-    return command(verb, [str(page.output)], {**of_night, **options})
+    return command_text(verb, [str(page.output)], {**of_night, **options})
 
 
 def slice_name(row: Mapping[str, Any]) -> Markup:

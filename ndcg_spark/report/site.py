@@ -27,7 +27,7 @@ from ndcg_spark.nights.log import Night, Nights, committed
 from ndcg_spark.nights.reader import failed_attempts, missing_datasets, read_again, select_nights
 from ndcg_spark.report import words
 from ndcg_spark.report.answer import since
-from ndcg_spark.report.charts import TrendChart, trend
+from ndcg_spark.report.charts import TrendChart, place_trend
 from ndcg_spark.report.console import write_file
 from ndcg_spark.report.night import NightPage, load_night
 from ndcg_spark.report.outline import NIGHTS, Outline, Request, outline, shown_points
@@ -336,7 +336,7 @@ class _Index:
                 if point.breaks:
                     changed = " and the ".join(point.breaks)
                     notes.append(f"The {changed} changed on {day(point.date)}.")
-            yield _Card(marked(title, *names), trend(line, tone), notes)
+            yield _Card(marked(title, *names), place_trend(line, tone), notes)
 
     def _importance(self, line: TrendLine) -> tuple[bool, float, float]:
         last = line.points[-1]

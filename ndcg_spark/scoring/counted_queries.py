@@ -80,7 +80,7 @@ def _with_measures(table: DataFrame, key: Sequence[str], convention: Convention,
     # `returned` is null for a missing query, and fails for a list with a document twice.
     missing, without, zero = F.col("returned").isNull(), F.col(beside_ndcg.RELEVANT) == 0, F.lit(0.0)
     columns = {}
-    for name, value, is_ratio in beside_ndcg.values(convention, measures):
+    for name, value, is_ratio in beside_ndcg.measure_values(convention, measures):
         computed = F.coalesce(value, zero)
         nothing = F.lit(_WITHOUT_GAIN.get(convention.no_relevant)) if is_ratio else computed
         score = _by_policy(computed, without, nothing, missing, convention, key)

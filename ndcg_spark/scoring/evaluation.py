@@ -54,7 +54,7 @@ def query_scores(judgments: DataFrame, results: DataFrame, runs: DataFrame, eval
     convention, measures = evaluation.convention, evaluation.measures
     cutoffs, depth = evaluation.cutoffs, evaluation.depth
     judged = ideal.judged_documents(judgments, key, convention)
-    graded = beside_ndcg.with_highest_grade(judged, judgments, key, convention, measures)
+    graded = beside_ndcg.with_highest_of_query(judged, judgments, key, convention, measures)
     listed = lists.listed_gains(results, graded, key, convention, depth, evaluation.rank, measures)
     scores = lists.run_scores(listed, key, convention, cutoffs, depth, measures)
     counts = beside_ndcg.query_aggregates(convention, measures)

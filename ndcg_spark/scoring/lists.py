@@ -38,10 +38,10 @@ def rows_with_keys(table: DataFrame, keys: DataFrame, names: Sequence[str]) -> D
 
 def rows_without_keys(table: DataFrame, keys: DataFrame, names: Sequence[str]) -> DataFrame:
     """The rows of the table whose values in the columns `names` none of the fewer `keys` has."""
-    return marked(table, keys, names, _MARK).where(F.col(_MARK).isNull()).drop(_MARK)
+    return mark_listed(table, keys, names, _MARK).where(F.col(_MARK).isNull()).drop(_MARK)
 
 
-def marked(table: DataFrame, keys: DataFrame, names: Sequence[str], mark: str) -> DataFrame:
+def mark_listed(table: DataFrame, keys: DataFrame, names: Sequence[str], mark: str) -> DataFrame:
     """The table with a column `mark`, which is true or null.
 
     It is true where one of the fewer `keys` has the values of the row in the columns `names`.

@@ -29,7 +29,7 @@ def refuse_averaged(convention: Convention, measures: MeasureSet) -> None:
         )
 
 
-def with_highest_grade(
+def with_highest_of_query(
     documents: DataFrame, judgments: DataFrame, key: list[str], convention: Convention, measures: MeasureSet
 ) -> DataFrame:
     """The judged documents, with the column HIGHEST if a measure needs it and the convention does not set it."""
@@ -99,7 +99,7 @@ def list_aggregates(convention: Convention, measures: MeasureSet) -> dict[str, C
     return aggregates
 
 
-def values(convention: Convention, measures: MeasureSet) -> Iterator[tuple[str, Column, bool]]:
+def measure_values(convention: Convention, measures: MeasureSet) -> Iterator[tuple[str, Column, bool]]:
     for name, measure in measures.beside_ndcg.items():
         for column, formula in measure.values.items():
             for k in measures.cutoffs_for(name):

@@ -14,7 +14,7 @@ from ndcg_spark.spot_check.recompute import Difference, Outcome
 _MOST_WRITTEN = 1_000
 
 
-def in_words(engine: str, lists: int, differences: Sequence[Difference]) -> str:
+def findings_in_words(engine: str, lists: int, differences: Sequence[Difference]) -> str:
     """How many values differ, with an example."""
     first = differences[0]
     cutoff = "" if first.cutoff is None else f"@{format_cutoff(first.cutoff)}"

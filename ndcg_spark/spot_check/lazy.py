@@ -17,7 +17,7 @@ from ndcg_spark.scoring.evaluation import Evaluation
 from ndcg_spark.scoring.measure_columns import highest_grade
 from ndcg_spark.scoring.prepare import Table, Tables, with_highest_grade
 from ndcg_spark.spot_check.expected import Definition
-from ndcg_spark.spot_check.findings import in_words, write_case
+from ndcg_spark.spot_check.findings import findings_in_words, write_case
 from ndcg_spark.spot_check.means import Means
 from ndcg_spark.spot_check.recompute import (
     LARGE,
@@ -56,7 +56,7 @@ class LazyCheck:
         outcome = self._recomputed(definition, dataset_scores, fetched, bucket)
         if outcome.differences:
             engine = f"Spark {per_query.sparkSession.version}"
-            sentence = in_words(engine, len(outcome.lists), outcome.differences)
+            sentence = findings_in_words(engine, len(outcome.lists), outcome.differences)
             file = write_case(engine, name, definition, outcome, outcome.differences)
             why = "the DataFrames give other rows each time that they are read, or the engine is wrong"
             raise NotVerifiedError(f"{sentence}; {why}; {file}")

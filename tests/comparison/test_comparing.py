@@ -11,7 +11,7 @@ from paired import NIGHT, attributes, compare_rows, compared, matrix, pairs_of, 
 from scipy import stats
 
 from ndcg_spark import compare
-from ndcg_spark.comparison.differences import ComparisonOptions, Sides, causes, comparison_rows, explains
+from ndcg_spark.comparison.differences import ComparisonOptions, Sides, causes, comparison_rows, explains_change
 from ndcg_spark.errors import ConfigurationError, InputError
 from ndcg_spark.schemas import COMPARISONS
 
@@ -317,7 +317,7 @@ def test_slices_have_no_share_where_gains_and_losses_cancel_or_it_may_be_chance(
     kinds = attributes({f"q{at}": {"kind": "x" if change else "y"} for at, change in enumerate(apart)})
     whole, *parts = comparison_rows(sides, ComparisonOptions(attributes=kinds))
     few = {"queries": 1, "of_queries": 1000}
-    assert [explains({**few, "share": share}) for share in (0.04, 0.06)] == [False, True]
+    assert [explains_change({**few, "share": share}) for share in (0.04, 0.06)] == [False, True]
     assert {cause["value"]: pytest.approx(cause["share"]) for cause in causes(whole, parts)} == shares
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from gates import N, evaluate, gate, spread
 
-from ndcg_spark.comparison.differences import ComparisonOptions, explains
+from ndcg_spark.comparison.differences import ComparisonOptions, explains_change
 from ndcg_spark.comparison.sources import ScoreCache
 from ndcg_spark.gate.compared_night import row_key
 from ndcg_spark.gate.decide import judge, rehearse
@@ -303,7 +303,7 @@ def test_the_slice_that_has_most_of_a_loss(tmp_path):
     assert (phones["share"] + desktops["share"], english["share"]) == (pytest.approx(1.0), pytest.approx(0.0, abs=1e-9))
     assert verdict.sentence.endswith("; language=de: 20 of 60 queries, all of the loss")
     # What most queries have explains nothing.
-    assert not explains({"share": 0.62, "queries": 115, "of_queries": 200})
+    assert not explains_change({"share": 0.62, "queries": 115, "of_queries": 200})
     (unsure,) = evaluate(tmp_path, held, "2026-11-03", {"hybrid": UNSURE}, attributes=both).values()
     assert unsure.causes == ()
 

@@ -18,7 +18,7 @@ from ndcg_spark.errors import EngineError, InputError, MissingInputError, Storag
 from ndcg_spark.inputs import files
 from ndcg_spark.inputs.dataframes import read_paths
 from ndcg_spark.inputs.files import File, file_format, list_files
-from ndcg_spark.inputs.source_tables import Source, refuse_changed
+from ndcg_spark.inputs.source_tables import Source, refuse_changed_files
 from ndcg_spark.inputs.storage import refuse_credentials, storage
 
 ROOT = Path(__file__).parents[2]
@@ -158,10 +158,10 @@ def test_files_on_two_storages_are_each_compared_with_what_they_were(monkeypatch
     system = stored(monkeypatch, "bucket", "bucket/b.run")
     (far,) = list_files("s3://bucket/b.run", "results")
     source = Source(None, "results", "trec", [near, far])
-    refuse_changed([source])
+    refuse_changed_files([source])
     system.delete_file("bucket/b.run")
     with pytest.raises(InputError, match=r"1 file\(s\) changed during the evaluation, e\.g\. s3://bucket/b\.run"):
-        refuse_changed([source])
+        refuse_changed_files([source])
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from log_tables import rows
 from pyarrow import parquet
 
 from ndcg_spark.errors import InputError
-from ndcg_spark.inputs.source_tables import refuse_changed
+from ndcg_spark.inputs.source_tables import refuse_changed_files
 
 pytest.importorskip("deltalake")
 pytest.importorskip("pyiceberg")
@@ -192,7 +192,7 @@ def test_what_happens_to_a_table_after_it_was_read_changes_nothing(engine, tmp_p
     source = input_files.returned(engine, table)
     shutil.rmtree(table)
     assert input_files.rows(source, "run", "doc_id") == [("a", "x"), ("a", "y"), ("b", "x")]
-    refuse_changed([source])
+    refuse_changed_files([source])
 
 
 def test_delta_without_its_library_is_refused_with_what_installs_it(engine, tmp_path, monkeypatch):

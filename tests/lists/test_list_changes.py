@@ -8,7 +8,7 @@ import pytest
 import tables
 
 from ndcg_spark import Convention, compare_lists
-from ndcg_spark import list_comparison as lists
+from ndcg_spark.comparison import list_changes as lists
 from ndcg_spark.errors import ConfigurationError, ConventionError, InputError
 from ndcg_spark.schemas import LIST_CHANGES
 

@@ -28,7 +28,7 @@ from ndcg_spark.nights.commit import log_attempt
 from ndcg_spark.nights.log import committed, revise
 from ndcg_spark.nights.reader import night_rows
 from ndcg_spark.report.answer import answer, begun, since
-from ndcg_spark.report.charts import trend, uncompared
+from ndcg_spark.report.charts import place_trend, uncompared
 from ndcg_spark.report.labels import Labels, read_labels
 from ndcg_spark.report.night import load_night
 from ndcg_spark.report.outline import Request
@@ -255,7 +255,7 @@ def test_a_loss_whose_first_night_cannot_be_compared_has_no_first_night(tmp_path
     data = data_of(tmp_path)
     assert (data.row["conclusion"], since(data)) == ("worse", None)
     # Seven nights give the last one its range, which is drawn with a width.
-    ((first, *more),) = trend(data.trend).areas
+    ((first, *more),) = place_trend(data.trend).areas
     assert {point.partition(",")[0] for point in more} - {first.partition(",")[0]}
 
 
