@@ -39,7 +39,7 @@ class Scratch:
             self._cleanups.callback(os.close, lock)
         return Path(tempfile.mkdtemp(dir=self._root))
 
-    def later(self, cleanup: Callable[[], object]) -> None:
+    def call_at_end(self, cleanup: Callable[[], object]) -> None:
         """Call `cleanup` when the work is done; exceptions are ignored."""
         self._cleanups.callback(cleanup)
 

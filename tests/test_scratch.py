@@ -26,8 +26,8 @@ def test_folders_and_whatever_else_was_left_for_later_are_undone_once(tmp_path, 
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     scratch, undone = Scratch(), []
     first, second = scratch.folder(), scratch.folder()
-    scratch.later(lambda: undone.append(1))
-    scratch.later(lambda: 1 / 0)
+    scratch.call_at_end(lambda: undone.append(1))
+    scratch.call_at_end(lambda: 1 / 0)
     (first / "rows").mkdir()
     assert (first != second, first.parent.stat().st_mode & 0o777) == (True, 0o700)
     scratch.remove()

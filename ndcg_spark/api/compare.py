@@ -21,6 +21,7 @@ from ndcg_spark.inputs.memory import to_arrow
 from ndcg_spark.inputs.query_tables import attribute_rows, weight_rows
 from ndcg_spark.schemas import COMPARISONS, QUERY_WEIGHTS
 from ndcg_spark.tables.writers import to_pandas
+from ndcg_spark.tolerance import DECIMALS
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -205,7 +206,7 @@ def _shown(table: "pd.DataFrame") -> "pd.DataFrame":
     ordered = table.assign(
         group=group,
         weighted=table["weight_effective_n"].notna(),
-        best=-table["mean"].fillna(-math.inf),
+        best=-table["mean"].fillna(-math.inf).round(DECIMALS),
     )
     order = ["group", "attribute", "value", "weighted", "best"]
     ordered = ordered.sort_values(order, na_position="first", ignore_index=True)

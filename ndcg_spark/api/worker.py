@@ -209,6 +209,7 @@ def _plain(error: NdcgSparkError) -> NdcgSparkError:
         return error
     kind = next(kind for kind in type(error).__mro__ if kind.__module__ == errors.__name__)
     plain: NdcgSparkError = kind(error.sentence, error.advice, error.option)
+    plain.code = error.code
     return plain
 
 

@@ -21,6 +21,8 @@ from ndcg_spark.convention.measures import measure_at
 from ndcg_spark.errors import InputError, StorageError
 from ndcg_spark.gate.settings import CheckConfig, GateConfig
 from ndcg_spark.nights.log import Night, Nights
+from ndcg_spark.tolerance import DECIMALS
+from ndcg_spark.voices import OPTIONS
 
 Row = Mapping[str, Any]
 
@@ -159,9 +161,9 @@ def _by_metric(
             return MetricRows(refused=refused)
         sides = both_sides(baseline, tonight, metric, scores)
     except InputError as error:
-        return MetricRows(refused=Refusal("not_measured", str(error)))
+        return MetricRows(refused=Refusal("not_measured", error.worded(OPTIONS)))
     except StorageError as error:
-        return MetricRows(refused=Refusal("no_baseline", str(error)))
+        return MetricRows(refused=Refusal("no_baseline", error.worded(OPTIONS)))
     pairs = [pair for pair in sides.pairs if pair[0] in runs]
     sides = dataclasses.replace(sides, pairs=pairs)
     rejudged = sides.rejudged | sides.newly_judged
@@ -208,7 +210,7 @@ def _most_changed(sides: Sides, options: ComparisonOptions) -> list[tuple[str, s
         return changed
     for run, baseline in sides.pairs:
         most = extremes(sides, run, baseline, options.queries)
-        most.sort(key=lambda row: -abs(row["difference"]))
+        most.sort(key=lambda row: -abs(round(row["difference"], DECIMALS)))
         for row in most[: options.queries]:
             changed.extend((name, row["query_id"]) for name in dict.fromkeys((run, baseline)))
     return changed

@@ -34,6 +34,7 @@ from ndcg_spark.gate.verdict import (
 from ndcg_spark.nights.log import Night, Nights
 from ndcg_spark.nights.reader import earlier
 from ndcg_spark.tables.format import part
+from ndcg_spark.tolerance import DECIMALS
 
 _MAX_CAUSES = 20
 #: The `check` of a result about what must arrive.
@@ -191,7 +192,8 @@ def _rank(result: Result) -> tuple[bool, bool, bool, float]:
     """
     is_repeated = result.reason in ("no_baseline", "may_be_chance", "below_min_value")
     is_check = result.check != _ARRIVAL
-    return is_check, result.severity != FAIL, is_repeated, result.difference or 0.0
+    drop = round(result.difference or 0.0, DECIMALS)
+    return is_check, result.severity != FAIL, is_repeated, drop
 
 
 def _sentence(

@@ -10,6 +10,7 @@ from ndcg_spark.gate.settings import GateConfig
 from ndcg_spark.nights.log import Night, Nights
 from ndcg_spark.nights.reader import earlier
 from ndcg_spark.text import baseline_run
+from ndcg_spark.voices import OPTIONS
 
 
 class Missing(NamedTuple):
@@ -121,7 +122,7 @@ def _missing_runs(
         if newest:
             empty -= set(scores.source(newest).silent)
     except StorageError as error:
-        unknown.append(str(error))
+        unknown.append(error.worded(OPTIONS))
     missing = []
     for run in sorted((expected.keys() | empty) - set(own.runs)):
         what = "returned nothing" if run in own.silent else "has no results"

@@ -239,7 +239,7 @@ def read_copy(engine: Engine, copy: ParquetCopy, where: str) -> DataFrame:
             what = f"more than {_MAX_SENT >> 20} MB of rows on this machine, whose files {engine.name} does not read"
             raise InputError(f"{where}: {what}", Convert(mapped_table(where)))
         table = engine.session.createDataFrame(rows)
-    return table.select(*(name for name in table.columns if name not in INTERNAL or name in copy.filled))
+    return table.select(*(name for name in table.columns if name not in INTERNAL or name in copy.filled_columns))
 
 
 def read_arrow(engine: Engine, table: pa.Table, where: str) -> DataFrame:
@@ -256,7 +256,7 @@ def materializer(engine: Engine, where: str) -> Callable[[Iterable[DataFrame]], 
 
     def persist(batches: Iterable[DataFrame]) -> DataFrame:
         table = reduce(DataFrame.unionByName, batches).persist()
-        engine.scratch.later(table.unpersist)
+        engine.scratch.call_at_end(table.unpersist)
         return table
 
     def materialize(batches: Iterable[DataFrame]) -> DataFrame:

@@ -37,7 +37,7 @@ class ParquetCopy(NamedTuple):
 
     folder: Path
     rows: int
-    filled: set[str]
+    filled_columns: set[str]
     #: Of text, the files without a row, and by file its last line if that has no line end.
     empty: Sequence[str] = ()
     unended: Mapping[str, str] = {}
@@ -60,10 +60,10 @@ def text_to_parquet(
         for ours, theirs in shape.in_both.items():
             refuse_other_value(read.columns[ours], ours, theirs, file, where)
         given = {ours: values[theirs] for ours, theirs in called.items() if theirs in values}
-        tables = [filled(read.columns, len(next(iter(read.columns.values()))), given, schema)]
+        tables = [complete_table(read.columns, len(next(iter(read.columns.values()))), given, schema)]
         if read.broken:
             lines = pa.array(read.broken, pa.string())
-            tables.append(filled({LINE: lines}, len(lines), {**given, FAULT: BROKEN_LINE}, schema))
+            tables.append(complete_table({LINE: lines}, len(lines), {**given, FAULT: BROKEN_LINE}, schema))
         if any(map(len, tables)):
             with_rows.add(file.path)
         return pa.concat_tables(tables)
@@ -86,7 +86,7 @@ def refuse_other_value(values: pa.ChunkedArray, ours: str, theirs: str, file: Fi
         )
 
 
-def filled(
+def complete_table(
     columns: Mapping[str, pa.ChunkedArray], rows: int, given: Mapping[str, str | None], schema: pa.Schema
 ) -> pa.Table:
     """The table of this schema; a column that is `given` one value, or is absent, has the same in all rows."""

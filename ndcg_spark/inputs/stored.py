@@ -25,7 +25,7 @@ from ndcg_spark.inputs.delimited import FEW
 from ndcg_spark.inputs.files import BINARY, TABLES, File, Snapshot, TableLogError, list_files, map_files, refuse_log
 from ndcg_spark.inputs.memory import holds_structs, is_readable, plain_type
 from ndcg_spark.inputs.mixed_types import as_type, common_type, is_list
-from ndcg_spark.inputs.parquet_copy import ParquetCopy, filled, refuse_other_value, write_copy
+from ndcg_spark.inputs.parquet_copy import ParquetCopy, complete_table, refuse_other_value, write_copy
 from ndcg_spark.inputs.shapes import Shape
 from ndcg_spark.inputs.storage import NoStorageError, delta_address, delta_options, is_local, reading, storage
 from ndcg_spark.inputs.stored_rows import StoredRows, copied_rows
@@ -179,7 +179,7 @@ def _plain_copy(engine: Engine, shape: Shape, files: Sequence[File], schema: pa.
                 kind = schema.field(name).type
                 is_folder = name in given
                 columns[name] = batch[name] if is_folder else as_type(batch[name], kind)
-            return filled(columns, len(batch), given, schema)
+            return complete_table(columns, len(batch), given, schema)
 
     def batches(file: File) -> Iterator[pa.RecordBatch]:
         # The library of each format raises kinds of its own.

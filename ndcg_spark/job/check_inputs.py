@@ -13,7 +13,7 @@ from ndcg_spark.errors import StorageError
 from ndcg_spark.inputs.source_tables import read_judgments, read_results, without_broken
 from ndcg_spark.job.inputs import (
     Context,
-    counted_refusals,
+    count_refusals,
     engine_for,
     read_inputs,
     refuse_low_judged_rates,
@@ -44,7 +44,7 @@ def check_inputs(config: EvaluationConfig) -> dict[str, Any]:
         checked = context.checked
         deepest = dataclasses.replace(context.evaluation, cutoffs=config.cutoffs[-1:], measures=NDCG_ONLY)
         alone = dataclasses.replace(context, evaluation=deepest)
-        with counted_refusals(alone):
+        with count_refusals(alone):
             means = [dataset_scores(*batch, deepest).select(*_RATE) for batch in scores_by_batch(alone)]
             rows, _ = without_slices(row.asDict() for table in means for row in table.collect())
     refuse_low_judged_rates(config, checked, rows)

@@ -24,7 +24,7 @@ from ndcg_spark.inputs.source_tables import read_judgments
 from ndcg_spark.job.evaluate_inputs import evaluate
 from ndcg_spark.job.inputs import (
     PlanRefusedError,
-    counted_refusals,
+    count_refusals,
     engine_for,
     read_inputs,
     report_notes,
@@ -65,7 +65,7 @@ def compare_judgments(engine: Engine, a: EvaluationConfig, b: EvaluationConfig) 
     if context:
         evaluation = dataclasses.replace(context.evaluation, cutoffs=a.cutoffs[-1:], measures=NDCG_ONLY)
         results, runs = context.checked.needed_results, context.checked.runs()
-        with counted_refusals(context):
+        with count_refusals(context):
             scores = (query_scores(side, keep_judged_queries(results, side), runs, evaluation) for side in sides)
             means = agreement.mean_scores(*scores).toArrow().to_pandas()
         if means.empty:

@@ -23,7 +23,7 @@ from ndcg_spark.job.inputs import (
     Context,
     Means,
     accepted_means,
-    counted_refusals,
+    count_refusals,
     engine_for,
     read_inputs,
     scores_by_batch,
@@ -122,7 +122,7 @@ def evaluate(
         output = config.dated(config.output) if config.output else None
         verdicts: list[Verdict] = []
         comparison = None
-        with counted_refusals(context):
+        with count_refusals(context):
             if output is None:
                 scored = _scored(context, tables[0], str(opened.scratch.folder()))
                 means, read, verified = scored.means, scored.query_scores, scored.verified
@@ -175,7 +175,7 @@ def score_unpublished(engine: Engine, config: EvaluationConfig, folder: str) -> 
     if not engine.sees_local_files:
         raise EngineError(f"engine: {engine.name} does not read the files of this machine; give session=")
     context, (attributes, _) = _with_query_tables(read_inputs(engine, config))
-    with counted_refusals(context):
+    with count_refusals(context):
         scored = _scored(context, attributes, folder)
         _warn_of_unmatched(attributes, scored.means)
     return scored, attributes
@@ -254,7 +254,7 @@ def _scored_far(context: Context, attributes: pa.Table | None) -> Scored:
     with context.clock.step("evaluate", "evaluating the results"):
         scores, runs = scores_by_batch(context)[0]
         scores = scores.persist()
-        context.engine.scratch.later(scores.unpersist)
+        context.engine.scratch.call_at_end(scores.unpersist)
         table = dataset_scores(scores, runs, evaluation, context.slices)
         rows = [row.asDict() for row in table.collect()]
     means = accepted_means(context, rows)

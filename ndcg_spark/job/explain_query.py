@@ -44,7 +44,7 @@ def explain_on(engine: "Engine", config: EvaluationConfig, request: ExplainReque
     """
     from pyspark.sql import functions as F
 
-    from ndcg_spark.job.inputs import counted_refusals, read_inputs
+    from ndcg_spark.job.inputs import count_refusals, read_inputs
     from ndcg_spark.scoring.evaluation import query_scores
     from ndcg_spark.scoring.ideal import judged_documents
     from ndcg_spark.scoring.lists import returned_documents
@@ -68,7 +68,7 @@ def explain_on(engine: "Engine", config: EvaluationConfig, request: ExplainReque
         found = keep_dataset(table).where(F.col("query_id") == request.query)
         return engine.session.createDataFrame(found.toArrow(), found.schema)
 
-    with counted_refusals(dataclasses.replace(context, evaluation=evaluation)):
+    with count_refusals(dataclasses.replace(context, evaluation=evaluation)):
         judgments = of_query(checked.judgments)
         results = of_query(checked.results.where(F.col("run").isin(*runs)))
         documents = judged_documents(judgments, key, convention)

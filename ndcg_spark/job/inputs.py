@@ -31,8 +31,6 @@ Sources = tuple[Source, Source]
 #: The rows of DATASET_SCORES of all queries, and those of slices.
 Means = tuple[list[dict[str, Any]], list[dict[str, Any]]]
 _TWICE = [refusal.code for refusal in (refusals.JUDGED_TWICE, refusals.RETURNED_TWICE, refusals.RANK_TWICE)]
-#: Up to this fraction of results of unjudged queries, leaving them out is not worth reading the judgments once more.
-_NOT_WORTH_A_SCAN = 0.1
 
 
 @dataclasses.dataclass(frozen=True)
@@ -170,7 +168,7 @@ def translated_failures(sources: Sequence[Source] = (), output: str | None = Non
 
 
 @contextlib.contextmanager
-def counted_refusals(context: Context) -> Iterator[None]:
+def count_refusals(context: Context) -> Iterator[None]:
     """Run the block, which computes scores; if a row is refused, the error says how many are, as far as it is known."""
     checked, convention = context.checked, context.evaluation.convention
     try:

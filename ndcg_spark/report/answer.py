@@ -25,6 +25,7 @@ from ndcg_spark.report.words import (
 from ndcg_spark.tables.format import difference, level, p_in_words, score
 from ndcg_spark.tables.html import joined, marked, name
 from ndcg_spark.text import day, message
+from ndcg_spark.tolerance import DECIMALS
 
 Row = Mapping[str, Any]
 #: The share of a difference whose cause belongs into the answer.
@@ -315,7 +316,7 @@ def others(page: NightPage) -> Sentence | None:
     """The other runs by what is concluded about them."""
     runs: dict[str, list[Markup]] = {}
     compared = page.compared.items()
-    for run, row in sorted(compared, key=lambda pair: pair[1]["difference"] or 0.0):
+    for run, row in sorted(compared, key=lambda pair: round(pair[1]["difference"] or 0.0, DECIMALS)):
         if run != page.run:
             runs.setdefault(conclusion_in_words(row), []).append(name(run))
     new = [name(run) for run in page.new if run != page.run]

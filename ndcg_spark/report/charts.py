@@ -15,7 +15,7 @@ from ndcg_spark.report.night import NightPage
 from ndcg_spark.report.words import TONES
 from ndcg_spark.tables.format import difference, level, score
 from ndcg_spark.tables.html import marked, name
-from ndcg_spark.tables.writers import rendered
+from ndcg_spark.tables.writers import fill_template
 from ndcg_spark.text import day
 from ndcg_spark.tolerance import EQUAL
 
@@ -403,7 +403,7 @@ class Drawing(NamedTuple):
 
 def draw(drawing: Drawing) -> str:
     """The SVG of a drawing. A notebook may put it into its page: its style is of its own class."""
-    return rendered("report/plots.svg.j2", drawing=drawing)
+    return fill_template("report/plots.svg.j2", drawing=drawing)
 
 
 def queries_drawing(

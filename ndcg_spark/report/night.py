@@ -20,7 +20,7 @@ from ndcg_spark.nights.reader import night_rows, read_rows, returned_nothing
 from ndcg_spark.report.compared_page import Compared, compare_night, gate_result
 from ndcg_spark.report.moved import Lists, Moved, read_lists, what_moved
 from ndcg_spark.report.outline import Outline, Request, outline, shown_points
-from ndcg_spark.tolerance import EQUAL
+from ndcg_spark.tolerance import DECIMALS, EQUAL
 
 Row = Mapping[str, Any]
 #: How many queries are shown with their documents, at each end: the largest losses and gains.
@@ -294,7 +294,7 @@ def _chosen_run(
         named += [row["run"] for row in results if row["result"] == word]
     if shown.baseline.nights:
         rows = compared.rows.values()
-        worse = [(row["difference"], row["run"]) for row in rows if row["conclusion"] == "worse"]
+        worse = [(round(row["difference"], DECIMALS), row["run"]) for row in rows if row["conclusion"] == "worse"]
         named += [run for _, run in sorted(worse)]
         named += [run for run in runs if _lost_queries(shown, run, scores, before)]
     named += runs
@@ -306,7 +306,7 @@ def _query_scores(shown: Outline, compared: Compared, run: str) -> list[QuerySco
         queries = _scores_of_night(shown, run)
     else:
         queries = _scores_of_sides(shown, compared, run)
-    return sorted(queries, key=lambda query: (round(query.change, 12), query.query_id))
+    return sorted(queries, key=lambda query: (round(query.change, DECIMALS), query.query_id))
 
 
 def _scores_of_night(shown: Outline, run: str) -> list[QueryScore]:

@@ -20,7 +20,7 @@ from ndcg_spark.report.console import refuse_unwritable, write_file
 from ndcg_spark.report.night import NightPage, load_night
 from ndcg_spark.report.outline import Request
 from ndcg_spark.steps import hidden, report_step
-from ndcg_spark.tables.writers import rendered
+from ndcg_spark.tables.writers import fill_template
 from ndcg_spark.text import day, masked
 
 #: What a page may load: nothing but its own style, its own script and its own images.
@@ -142,7 +142,7 @@ def render(template: str, **values: Any) -> str:
     values["script"] = Markup(script)  # noqa: S704
     values["style"] = Markup(style)  # noqa: S704
     values["allowed"] = _ALLOWED.format(digest=digest)
-    return rendered(f"report/{template}.html.j2", **values)
+    return fill_template(f"report/{template}.html.j2", **values)
 
 
 def write_evaluated(output: str, html: Path, date: str, request: Request, *, is_kept: bool) -> None:

@@ -10,6 +10,7 @@ from ndcg_spark.tables.format import count, difference, part, score, share
 from ndcg_spark.tables.html import joined, marked, name
 from ndcg_spark.tables.table import verdict_in_words
 from ndcg_spark.text import day
+from ndcg_spark.tolerance import DECIMALS
 from ndcg_spark.voices import KEYS, OPTIONS
 
 if TYPE_CHECKING:
@@ -63,7 +64,7 @@ def standing_out(page: "NightPage") -> list[Row]:
     if page.row and page.cause:
         words -= {"worse" if page.row["difference"] < 0 else "better"}
     found = [row for row in page.slices if row["conclusion"] in words]
-    return sorted(found, key=lambda row: -abs(row["difference"]))[:NAMED]
+    return sorted(found, key=lambda row: -abs(round(row["difference"], DECIMALS)))[:NAMED]
 
 
 def worse_others(page: "NightPage") -> list[str]:

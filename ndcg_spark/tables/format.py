@@ -56,6 +56,7 @@ def p_in_words(p: float, alpha: float) -> str:
 
 def apart(value: float, limit: float) -> tuple[str, str]:
     """Both numbers with four digits, or with as many more as show that they differ."""
+    value, limit = round(value, DECIMALS), round(limit, DECIMALS)
     shown = [(f"{value:.{digits}f}", f"{limit:.{digits}f}") for digits in range(4, 9)]
     for pair in shown:
         if pair[0] != pair[1]:

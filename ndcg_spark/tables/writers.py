@@ -124,7 +124,7 @@ def _latex_row(cells: Iterable[str]) -> str:
     return " & ".join(cells) + r" \\"
 
 
-def rendered(template: str, **values: Any) -> str:
+def fill_template(template: str, **values: Any) -> str:
     """A template of this package with these values.
 
     All text is escaped and made printable, except our own markup.
@@ -137,7 +137,7 @@ def notebook_html(table: Table) -> str:
     # Imported here, because commands that print text do not need it.
     from ndcg_spark.tables.html import notebook_table
 
-    return rendered("tables/notebook.html.j2", content=notebook_table(table))
+    return fill_template("tables/notebook.html.j2", content=notebook_table(table))
 
 
 @functools.cache

@@ -39,7 +39,7 @@ def test_rows_are_counted_and_written_in_whatever_parts_they_come(scratch, monke
         yield from ([at, None] for at in range(file.size))
 
     copy = write_copy(NUMBERS, parts, to_table, SCHEMA, scratch, "results")
-    assert (copy.rows, copy.filled) == (20, {"at"})
+    assert (copy.rows, copy.filled_columns) == (20, {"at"})
     written = pq.read_table(copy.folder)["at"].drop_null().to_pylist()
     assert sorted(written) == [0, *range(9)]
     copy = write_copy(NUMBERS, lambda _: iter([]), to_table, SCHEMA, scratch, "results")
