@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from ndcg_spark.config import EvaluationConfig
-    from ndcg_spark.job.evaluate_inputs import EvaluationOutcome
+    from ndcg_spark.job.evaluate_inputs import EvaluationOutcome, QueryOrder
 
 #: The formats for query scores: those that can hold any number of rows.
 _QUERY_FORMATS = ("table", "json", "csv")
@@ -101,8 +101,6 @@ def evaluate(
             _refuse_if(sort and not per_query, "--sort orders the rows of --per-query; give both")
             _refuse_if(labels and report is None, "--labels names what a --report shows; give both")
             _refuse_if(junit and config.gate is None, "--junit needs a [gate] in the configuration")
-            is_unpublished = publish_unverified is not None and config.output is None
-            _refuse_if(is_unpublished, "--publish-unverified needs an --output")
             print_queries = _query_printer(config, style, _sort_order(sort)) if per_query else None
             refuse_unwritable("junit", junit, remove=True)
             evaluated = _evaluation(accept_baseline, baseline, print_queries, publish_unverified)
@@ -126,7 +124,7 @@ def _refuse_if(is_wrong: object, reason: str) -> None:
 def _query_printer(
     config: "EvaluationConfig",
     style: str | None,
-    order: str | None,
+    order: "QueryOrder | None",
 ) -> "Callable[[DataFrame], None]":
     from ndcg_spark.job.evaluate_inputs import query_scores_in_order
     from ndcg_spark.report.printed_scores import print_query_scores
@@ -190,12 +188,13 @@ def _with_report(
     return dataclasses.replace(outcome, output=None)
 
 
-def _sort_order(sort: str | None) -> str | None:
+def _sort_order(sort: str | None) -> "QueryOrder | None":
     """COLUMN[:asc|desc] with a column of QUERY_SCORES, given by that or as papers write it."""
-    from ndcg_spark.schemas import QUERY_SCORES
-
     if sort is None:
         return None
+    from ndcg_spark.job.evaluate_inputs import QueryOrder
+    from ndcg_spark.schemas import QUERY_SCORES
+
     column, _, direction = sort.partition(":")
     if direction not in ("asc", "desc"):
         # Of a direction that is none, the whole is an unknown column.
@@ -209,7 +208,7 @@ def _sort_order(sort: str | None) -> str | None:
     if cutoff:
         problem = f"{sort} has a cutoff, but every row has its own"
         raise ConfigurationError(f"sort: {problem}; write {name}")
-    return f"{name}:{direction}" if direction else name
+    return QueryOrder(name, direction == "desc")
 
 
 @command(

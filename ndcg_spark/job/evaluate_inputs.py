@@ -270,14 +270,24 @@ def _scored_far(context: Context, attributes: pa.Table | None) -> Scored:
     return Scored(means, lambda: scores, scores.toArrow, verified)
 
 
-def query_scores_in_order(scores: DataFrame, sort: str | None = None) -> Iterator[dict[str, Any]]:
-    """The rows of QUERY_SCORES, by default by dataset, run, query and cutoff; or by a column, perhaps with `:desc`."""
+class QueryOrder(NamedTuple):
+    """What the query scores are sorted by first."""
+
+    column: str
+    is_descending: bool = False
+
+
+def query_scores_in_order(
+    scores: DataFrame,
+    first: QueryOrder | None = None,
+) -> Iterator[dict[str, Any]]:
+    """The rows of QUERY_SCORES by dataset, run, query and cutoff; by another column before these."""
     # They are sorted by the engine and streamed, as there may be more than fit into memory.
     keys = [F.asc_nulls_last(name) for name in ("dataset", "run", "query_id", "cutoff")]
-    if sort is not None:
-        column, _, direction = sort.partition(":")
-        value = F.round(column, DECIMALS) if scores.schema[column].dataType == DoubleType() else F.col(column)
-        keys.insert(0, value.desc_nulls_last() if direction == "desc" else value.asc_nulls_last())
+    if first is not None:
+        is_score = scores.schema[first.column].dataType == DoubleType()
+        value = F.round(first.column, DECIMALS) if is_score else F.col(first.column)
+        keys.insert(0, value.desc_nulls_last() if first.is_descending else value.asc_nulls_last())
     return (row.asDict() for row in scores.orderBy(*keys).toLocalIterator())
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from ndcg_spark.comparison.baselines import named_night
+from ndcg_spark.comparison.baselines import has_judgments_of, named_night
 from ndcg_spark.config import EvaluationConfig
 from ndcg_spark.convention.convention import Convention
 from ndcg_spark.convention.measures import format_cutoff
@@ -222,7 +222,7 @@ def night_documents_to_judge(
         raise ConfigurationError(sentence, option="baseline-date")
     for night, other in zip(nights, others, strict=False):
         # What the other judgments judge is not known from the documents of a night.
-        if night.row["judgments_fingerprint"] != other.row["judgments_fingerprint"]:
+        if not has_judgments_of(other, night):
             what = f"{other} has other judgments than {night}, so some of its documents may be judged"
             instead = "evaluate both with the same judgments, or leave out"
             raise ConfigurationError(what, Give("baseline_date", words=instead), "baseline-date")

@@ -5,6 +5,7 @@ from typing import Any
 
 from markupsafe import Markup
 
+from ndcg_spark.comparison.baselines import has_judgments_of
 from ndcg_spark.gate.verdict import FAIL, NOT_COMPARABLE, UNDECIDED
 from ndcg_spark.nights.log import Night
 from ndcg_spark.report.night import NightPage
@@ -170,9 +171,8 @@ def judge_documents(page: NightPage) -> Sentence | None:
 
 
 def _newest_with_same_judgments(page: NightPage) -> Night | None:
-    own = page.night.row["judgments_fingerprint"]
-    newest = page.baseline.nights[-1:]
-    return next((night for night in newest if night.row["judgments_fingerprint"] == own), None)
+    nights = page.baseline.nights
+    return nights[-1] if nights and has_judgments_of(nights[-1], page.night) else None
 
 
 def _again_with_judgments(page: NightPage) -> str:
@@ -394,9 +394,8 @@ def accepting_helps(page: NightPage) -> bool:
     found = remedies(page)
     if not found or _ACCEPT in found or "missing_dataset" in found:
         return True
-    own = page.night.row["judgments_fingerprint"]
     nights = page.baseline.nights
-    is_rejudged = any(night.row["judgments_fingerprint"] != own for night in nights)
+    is_rejudged = any(not has_judgments_of(night, page.night) for night in nights)
     return is_rejudged and any(kind in found for kind in _OF_REJUDGED)
 
 

@@ -14,11 +14,11 @@ TABLE = "dataset string, run string, query_id string, cutoff int, ndcg double"
     ("scores", "sort", "expected"),
     [
         ({"q2": (0, 0.6), "q1": (1, 1)}, None, "q1@1 q1@all q2@1 q2@all"),
-        ({"q3": (0, 0), "q2": (0, 0.6), "q1": (1, 1)}, "ndcg:desc", "q1@1 q1@all q2@all q2@1 q3@1 q3@all"),
-        ({"q2": (0, 0.6), "q1": (1, 1)}, "ndcg:asc", "q2@1 q2@all q1@1 q1@all"),
+        ({"q3": (0, 0), "q2": (0, 0.6), "q1": (1, 1)}, ("ndcg", True), "q1@1 q1@all q2@all q2@1 q3@1 q3@all"),
+        ({"q2": (0, 0.6), "q1": (1, 1)}, ("ndcg",), "q2@1 q2@all q1@1 q1@all"),
         # Sums in another order are equal, and come by query.
-        *(({"q2": (b, 0), "q1": (a, 0)}, "ndcg:desc", "q1@1 q2@1 q1@all q2@all") for a, b in EQUAL),
-        ({"q1": (0.3, 0.2), "q2": (0.2, 0.1)}, "query_id:desc", "q2@1 q2@all q1@1 q1@all"),
+        *(({"q2": (b, 0), "q1": (a, 0)}, ("ndcg", True), "q1@1 q2@1 q1@all q2@all") for a, b in EQUAL),
+        ({"q1": (0.3, 0.2), "q2": (0.2, 0.1)}, ("query_id", True), "q2@1 q2@all q1@1 q1@all"),
     ],
 )
 def test_order(session, scores, sort, expected):
@@ -27,7 +27,8 @@ def test_order(session, scores, sort, expected):
         for query, both in scores.items()
         for row in ((1, float(both[0])), (None, float(both[1])))
     ]
-    rows = job.query_scores_in_order(session.createDataFrame(rows, TABLE), sort)
+    order = job.QueryOrder(*sort) if sort else None
+    rows = job.query_scores_in_order(session.createDataFrame(rows, TABLE), order)
     assert " ".join(f"{row['query_id']}@{row['cutoff'] or 'all'}" for row in rows) == expected
 
 
