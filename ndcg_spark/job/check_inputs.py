@@ -5,6 +5,8 @@ import dataclasses
 from collections.abc import Iterator
 from typing import Any
 
+from pyspark.sql import functions as F
+
 from ndcg_spark.config import EvaluationConfig
 from ndcg_spark.contract.limits import refuse_category, refuse_duplicates
 from ndcg_spark.convention.measures import NDCG_ONLY
@@ -20,10 +22,11 @@ from ndcg_spark.job.inputs import (
     scores_by_batch,
     translated_failures,
 )
-from ndcg_spark.job.to_judge import first_to_judge
+from ndcg_spark.job.to_judge import KEY, first_to_judge
 from ndcg_spark.nights.store import Store
 from ndcg_spark.scoring.evaluation import dataset_scores, to_judge
 from ndcg_spark.tables.table import without_slices
+from ndcg_spark.tolerance import DECIMALS
 
 _RATE = ("dataset", "run", "cutoff", "judged_rate")
 
@@ -65,7 +68,9 @@ def documents_to_judge(config: EvaluationConfig, limit: int) -> list[dict[str, A
         evaluation = dataclasses.replace(context.evaluation, convention=convention)
         results = checked.of_judged_queries(checked.needed_results)
         table = to_judge(checked.judgments, results, evaluation)
-        return first_to_judge(table.toArrow(), limit)
+        # Of large results there are millions, which this process need not hold.
+        order = [F.round("weight", DECIMALS).desc(), *KEY]
+        return first_to_judge(table.orderBy(*order).limit(limit).toArrow(), limit)
 
 
 def convert(config: EvaluationConfig, folder: str) -> int:
