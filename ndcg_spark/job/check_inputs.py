@@ -69,8 +69,9 @@ def documents_to_judge(config: EvaluationConfig, limit: int) -> list[dict[str, A
         results = checked.of_judged_queries(checked.needed_results)
         table = to_judge(checked.judgments, results, evaluation)
         # Of large results there are millions, which this process need not hold.
-        order = [F.round("weight", DECIMALS).desc(), *KEY]
-        return first_to_judge(table.orderBy(*order).limit(limit).toArrow(), limit)
+        heaviest = F.round("weight", DECIMALS).desc()
+        first = table.orderBy(heaviest, *KEY).limit(limit)
+        return first_to_judge(first.toArrow(), limit)
 
 
 def convert(config: EvaluationConfig, folder: str) -> int:
