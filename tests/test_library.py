@@ -272,6 +272,7 @@ def test_a_document_returned_twice_is_refused_at_once():
         {"dataset": ""},
         {"evaluated_on": datetime.date(2999, 1, 1)},
         {"evaluated_on": "yesterday"},
+        {"session": 5},
     ],
     ids=str,
 )
@@ -519,6 +520,8 @@ def test_a_dataframe_of_spark_that_names_runs_is_refused_in_a_dictionary_as_coun
 
 def test_a_session_that_runs_is_the_one_that_is_opened(session):
     assert open_session() is session
+    with pytest.raises(ConfigurationError, match="gpu"):
+        open_session("gpu")
 
 
 @pytest.mark.parametrize(

@@ -107,6 +107,9 @@ def evaluate(
     settings |= {"convention": convention, "dataset": dataset}
     tables, scratch = {"judgments": judgments, "results": results, "exclude": exclude}, Scratch()
     tables["query_attributes"] = attributes
+    if session is not None and not is_spark(session):
+        what = f"session: give a SparkSession, not a {type(session).__name__}"
+        raise ConfigurationError(f"{what}; open_session() opens one")
     if session is not None or any(map(is_spark, tables.values())):
         from ndcg_spark.api.lazy_evaluation import evaluate_lazily
 

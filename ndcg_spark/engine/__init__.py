@@ -35,7 +35,7 @@ from ndcg_spark.engine.sessions import (
     wrap_session,
 )
 from ndcg_spark.errors import EngineError, engine_imports, refuse_mixed_sparks
-from ndcg_spark.text import masked
+from ndcg_spark.text import masked, unknown_name
 from ndcg_spark.voices import Give
 
 __all__ = [
@@ -50,6 +50,8 @@ __all__ = [
     "sail_version",
 ]
 
+#: What can be asked for.
+ENGINES = ("auto", "embedded", "spark")
 _CONNECT_MODE = "SPARK_CONNECT_MODE_ENABLED"
 #: Fewer partitions than this were slower on Sail even on 2 cores (1.97 s against 2.42 s).
 MIN_PARTITIONS = 16
@@ -98,8 +100,11 @@ def open_session(engine: str = "auto", remote: str | None = None) -> SparkSessio
     `engine` is that of a new one: `embedded`, `spark`, or `auto`, which takes SPARK_REMOTE or the
     session of spark-submit if there is one, else the embedded engine if it is installed, else local
     Spark. `remote`, the URL of a Spark Connect server, sc://host:port, is preferred to a running
-    session. EngineError if it, or every engine, is not available.
+    session. ConfigurationError for another engine; EngineError if it, or every engine, is not
+    available.
     """
+    if engine not in ENGINES:
+        raise unknown_name("engine", "engine", engine, ENGINES)
     opened = contextlib.ExitStack()
     session = opened.enter_context(open_engine(engine, remote)).session
     atexit.register(opened.close)
