@@ -248,7 +248,7 @@ def _lowered(chance: random.Random) -> dict[tuple[str, str], Any]:
         ("inputs.parquet_copy", "_MAX_THREADS"): [1],
         ("inputs.json_text", "_DOCUMENTS"): [7],
         ("inputs.delimited", "blocks"): [150, 2000],
-        ("job.inputs", "_NOT_WORTH_A_SCAN"): [0.0, 1.0],
+        ("contract.counting", "_NOT_WORTH_A_SCAN"): [0.0, 1.0],
     }
     return {name: chance.choice(some) for name, some in values.items() if chance.random() < 0.7}
 
