@@ -1,6 +1,7 @@
 """The commands that read judgments or results: evaluate, check, explain and their kin."""
 
 import dataclasses
+import functools
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -103,7 +104,15 @@ def evaluate(
             _refuse_if(junit and config.gate is None, "--junit needs a [gate] in the configuration")
             print_queries = _query_printer(config, style, _sort_order(sort)) if per_query else None
             refuse_unwritable("junit", junit, remove=True)
-            evaluated = _evaluation(accept_baseline, baseline, print_queries, publish_unverified)
+            from ndcg_spark.job import evaluate_inputs as job
+
+            evaluated = functools.partial(
+                job.evaluate,
+                accepted=accept_baseline,
+                baseline=baseline,
+                write_queries=print_queries,
+                unverified=publish_unverified,
+            )
             outcome = _with_report(config, evaluated, report, labels, baseline)
             if junit is not None:
                 write_junit(junit, outcome.verdicts)
@@ -133,21 +142,6 @@ def _query_printer(
         print_query_scores(query_scores_in_order(scores, order), style, config.measure_set.columns)
 
     return print_queries
-
-
-def _evaluation(
-    accepted: str | None,
-    baseline: str | None,
-    print_queries: "Callable[[DataFrame], None] | None",
-    unverified: str | None,
-) -> "Callable[[EvaluationConfig], EvaluationOutcome]":
-    """A function that evaluates a configuration as these options say."""
-    from ndcg_spark.job import evaluate_inputs as job
-
-    def evaluated(config: "EvaluationConfig") -> "EvaluationOutcome":
-        return job.evaluate(config, accepted, baseline, print_queries, unverified=unverified)
-
-    return evaluated
 
 
 def _with_report(

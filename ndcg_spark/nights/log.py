@@ -178,10 +178,17 @@ def _order(row: Row) -> tuple[Any, ...]:
 
     The views of the guide sort by the same columns.
     """
-    night, key = (row["dataset"] or "", row["evaluated_on"]), (row["number"] or 0, row["evaluation_id"])
-    revised = row["revision"] or 0, row["revised_at"] or ""
-    added = row["accepted"] or "", row["is_baseline"] or False, row["note"] or ""
-    return *night, *key, *revised, *added
+    return (
+        row["dataset"] or "",
+        row["evaluated_on"],
+        row["number"] or 0,
+        row["evaluation_id"],
+        row["revision"] or 0,
+        row["revised_at"] or "",
+        row["accepted"] or "",
+        row["is_baseline"] or False,
+        row["note"] or "",
+    )
 
 
 def _night(store: Store, rows: Sequence[Row]) -> Night:
