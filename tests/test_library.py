@@ -518,6 +518,12 @@ def test_a_dataframe_of_spark_that_names_runs_is_refused_in_a_dictionary_as_coun
         evaluate(JUDGED, {"a": session.createDataFrame(pa.table(COLUMNS))}, 10)
 
 
+def test_a_refusal_of_the_worker_has_its_code():
+    with pytest.raises(InputError) as refused:
+        evaluate({"q": {"d": 0}}, {"q": {"d": 1.0}}, 10, "standard no_relevant=error")
+    assert refused.value.code == "no_relevant"
+
+
 def test_a_session_that_runs_is_the_one_that_is_opened(session):
     assert open_session() is session
     with pytest.raises(ConfigurationError, match="gpu"):
