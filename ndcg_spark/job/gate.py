@@ -12,7 +12,7 @@ from ndcg_spark.config import EvaluationConfig
 from ndcg_spark.errors import DONE, GATE_FAILED, ConfigurationError
 from ndcg_spark.gate.decide import Judged, judge, rehearse
 from ndcg_spark.gate.settings import GateConfig
-from ndcg_spark.gate.verdict import Verdict, accept_command, can_begin, has_dated_baseline
+from ndcg_spark.gate.verdict import Verdict, has_dated_baseline, how_to_begin
 from ndcg_spark.nights import log
 from ndcg_spark.nights.reader import missing_datasets, nights_of_dataset, read_again, select_nights
 from ndcg_spark.steps import report_step
@@ -46,9 +46,9 @@ def report_verdicts(verdicts: Sequence[Verdict], output: str, file: str | None =
             report_step("warning", prefix + warning)
         level = {DONE: logging.INFO, GATE_FAILED: logging.ERROR}.get(verdict.exit_code, logging.WARNING)
         report_step("gate", f"{prefix}{verdict_in_words(vars(verdict))}: {verdict.sentence}", level)
-        if can_begin(row := verdict.as_json()):
-            command = accept_command(output, file, row)
-            report_step("note", f"{prefix}to make it the first baseline: {command}")
+        advice = how_to_begin(verdict.as_json(), output, file)
+        if advice:
+            report_step("note", f"{prefix}{advice}")
         elif verdict.accepted is not None:
             night = f"{verdict.dataset} of {verdict.evaluated_on}"
             report_step("accepted", f"{night}, as a baseline of later nights: {verdict.accepted}")
