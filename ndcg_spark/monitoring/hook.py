@@ -93,8 +93,13 @@ def _run(command: str, content: bytes, is_silent: bool) -> None:
     if is_silent:
         shown = dict.fromkeys(("stdout", "stderr"), subprocess.DEVNULL)
     try:
-        # The command is the user's.
-        done = subprocess.run(words, input=content, timeout=_SECONDS, check=False, **shown)  # noqa: S603
+        done = subprocess.run(  # noqa: S603  # the command of the user
+            words,
+            input=content,
+            timeout=_SECONDS,
+            check=False,
+            **shown,
+        )
     except subprocess.TimeoutExpired as error:
         raise OSError(f"{program} took longer than {_SECONDS} s and was ended") from error
     except OSError as error:
@@ -124,19 +129,26 @@ def _content(
     nights: Sequence[Night],
 ) -> dict[str, Any]:
     """The JSON that the command gets; `text` is what to post to a chat."""
-    datasets = outcome.datasets if outcome else []
-    verdicts = [verdict.as_json() for verdict in outcome.verdicts] if outcome else []
+    evaluation_id = None
+    verified = None
+    datasets: list[str] = []
+    verdicts: list[dict[str, Any]] = []
+    if outcome:
+        evaluation_id = outcome.evaluation_id
+        verified = outcome.verified
+        datasets = list(outcome.datasets)
+        verdicts = [verdict.as_json() for verdict in outcome.verdicts]
     sentences = "; ".join(verdict["sentence"] for verdict in verdicts)
     lines = _lines(config, exit_code, failure, datasets, verdicts)
     return {
-        "evaluation_id": outcome.evaluation_id if outcome else None,
+        "evaluation_id": evaluation_id,
         "datasets": datasets,
         "evaluated_on": config.date.isoformat(),
         "output": config.output and config.dated(config.output),
         "exit_code": exit_code,
         "reason": failure or sentences or None,
         "verdicts": verdicts,
-        "verified": outcome.verified if outcome else None,
+        "verified": verified,
         "previous": _previous(config, datasets, nights),
         # A name with the end of a line in it makes no line of its own.
         "text": "\n".join(map(printable, lines)),
@@ -157,10 +169,8 @@ def _lines(
         what = f"{verdict['dataset']} of {date}: {verdict_in_words(verdict)}"
         lines.append(f"{what}. {verdict['sentence']}")
     if failure or not lines:
-        named = list(datasets)
-        if not named:
-            named = [config.dataset if config.dataset != "default" else "evaluation"]
-        lines.append(f"{', '.join(named)} of {date}: exit code {exit_code}. {failure or ''}")
+        named = ", ".join(datasets) or _named_dataset(config)
+        lines.append(f"{named} of {date}: exit code {exit_code}. {failure or ''}")
     if not config.output:
         return lines
     output = config.dated(config.output)
@@ -168,14 +178,17 @@ def _lines(
         advice = how_to_begin(verdict, output, config.source["file"])
         if advice:
             lines.append(f"{advice[:1].upper()}{advice[1:]}")
-    # What a signal or the configuration has ended is not in the log.
-    is_logged = exit_code != ConfigurationError.exit_code and exit_code <= _SIGNAL
     if datasets:
         options = {"date": date, "html": f"{date}.html"}
         lines.append(command_line("report", [masked(output)], options))
-    elif is_logged:
+    elif exit_code != ConfigurationError.exit_code and exit_code <= _SIGNAL:
+        # What a signal or the configuration has ended is not in the log.
         lines.append(command_line("nights", [masked(output)], {}))
     return lines
+
+
+def _named_dataset(config: EvaluationConfig) -> str:
+    return "evaluation" if config.dataset == "default" else config.dataset
 
 
 def _previous(
