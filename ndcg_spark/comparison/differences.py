@@ -115,9 +115,6 @@ class Sides:
         is_alike = (self.own.hashes() != 0) == (self.baseline.hashes() != 0)
         return np.asarray(is_alike if self.only is None else is_alike & self.only)
 
-    def without_rejudged(self) -> "Sides":
-        return dataclasses.replace(self, only=~self.rejudged)
-
     def with_judgments_alike(self) -> "Sides":
         """Only the queries whose judgments are the same on both sides."""
         alike = self.own.hashes() == self.baseline.hashes()

@@ -146,7 +146,7 @@ def _sides(
     # One after the other, as the scores of a single measure may fill the memory.
     for metric in _metrics(source, options):
         sides = _read(source, other, queries, metric, pairs, key)
-        yield sides.without_rejudged() if options.unchanged_queries else sides
+        yield sides.with_judgments_alike() if options.unchanged_queries else sides
 
 
 def _metrics(source: ScoreSource, options: ComparisonOptions) -> list[Metric]:

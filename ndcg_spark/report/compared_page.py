@@ -100,7 +100,7 @@ def _read_sides(history: History, shown: Outline, gate: Row) -> Sides | None:
     if not baseline.nights and not baseline.run:
         return None
     sides = both_sides(baseline, shown.night, shown.metric, ScoreCache(history.scores))
-    return sides.without_rejudged() if gate.get("unchanged_queries") else sides
+    return sides.with_judgments_alike() if gate.get("unchanged_queries") else sides
 
 
 def _as_decided(row: dict[str, Any], result: Row | None) -> dict[str, Any]:
