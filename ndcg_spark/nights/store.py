@@ -130,6 +130,9 @@ class Store:
             raise _damaged(path)
         return read_whole(content)
 
+    def is_file(self, path: str) -> bool:
+        return bool(self.system.get_file_info(path).type == fs.FileType.File)
+
     def checksum(self, path: str) -> int:
         checksum = 0
         with self.system.open_input_stream(path) as stream:

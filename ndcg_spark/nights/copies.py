@@ -1,0 +1,274 @@
+"""Scores of a night's kept lists under other judgments: copies that are derived, and count for nothing by themselves.
+
+OUTPUT/kept_judgments/DATASET.FINGERPRINT.parquet                     the accepted judgments of a dataset
+OUTPUT/rescored/evaluated_on=D/DATASET.FINGERPRINT.EVALUATION_ID.parquet   QUERY_SCORES of a night under other judgments
+
+DATASET stands for the first digits of the sha256 of its name, FINGERPRINT for the judgments. A copy is valid as long
+as its evaluation counts. One that is damaged or vanishes is absent, so nothing that is published depends on it.
+"""
+
+import hashlib
+import io
+import itertools
+import zlib
+from collections.abc import Collection, Iterable, Iterator
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ndcg_spark.convention.convention import Convention
+from ndcg_spark.convention.measures import Cutoff, deepest_finite, measure_at
+from ndcg_spark.convention.options import TIES
+from ndcg_spark.nights.log import Night, Nights
+from ndcg_spark.nights.reader import stored
+from ndcg_spark.nights.store import FAILURES, File, Store
+from ndcg_spark.parquet_files import write_table
+from ndcg_spark.schemas import JUDGMENTS, QUERY_SCORES
+
+KEPT_JUDGMENTS, RESCORED = "kept_judgments", "rescored"
+#: The columns of kept judgments.
+JUDGED = pa.schema([field for field in JUDGMENTS if field.name != "dataset"])
+#: Values of the option `documents` that keep the lists of all judged queries.
+WHOLE_LISTS = ("all", "everything")
+#: The columns of QUERY_SCORES that compare grades with the highest grade of all judgments.
+OF_HIGHEST_GRADE = ("rbp", "rbp_residual", "err")
+#: What no row of the log explains may belong to an evaluation that is about to publish.
+_SECONDS_UNEXPLAINED = 24 * 3600.0
+#: A reader that has read the log before may still want a copy.
+_SECONDS_UNNEEDED = 3600.0
+_DIGEST = b"ndcg_spark.digest"
+
+
+def dataset_digits(name: str) -> str:
+    """What stands for a dataset in the name of a file, which its own name might not fit into."""
+    return hashlib.sha256(name.encode()).hexdigest()[:16]
+
+
+def judgments_path(dataset: str, fingerprint: str) -> str:
+    return f"{KEPT_JUDGMENTS}/{dataset_digits(dataset)}.{fingerprint}.parquet"
+
+
+def has_judgments(store: Store, dataset: str, fingerprint: str) -> bool:
+    """Whether there is a file of these judgments. Raises FAILURES."""
+    return store.is_file(judgments_path(dataset, fingerprint))
+
+
+def keep_judgments(store: Store, dataset: str, fingerprint: str, rows: pa.Table) -> None:
+    """Keep the accepted judgments of a dataset, before duplicates are merged, if they are new.
+
+    Raises FAILURES.
+    """
+    if has_judgments(store, dataset, fingerprint):
+        return
+    _write(store, judgments_path(dataset, fingerprint), rows.select(JUDGED.names).cast(JUDGED))
+
+
+def kept_judgments(store: Store, dataset: str, fingerprint: str) -> pa.Table | None:
+    """The rows query_id, doc_id, relevance of kept judgments; None if they are absent or damaged."""
+    return _read(store, judgments_path(dataset, fingerprint), JUDGED)
+
+
+def copy_path(night: Night, fingerprint: str) -> str:
+    name = f"{dataset_digits(night.dataset)}.{fingerprint}.{night.evaluation_id}.parquet"
+    return f"{RESCORED}/evaluated_on={night.evaluated_on}/{name}"
+
+
+def has_copy(night: Night, fingerprint: str) -> bool:
+    """Whether there is a file with the scores of a night under these judgments."""
+    try:
+        return night.store.is_file(copy_path(night, fingerprint))
+    except FAILURES:
+        return False
+
+
+def read_copy(night: Night, fingerprint: str) -> pa.Table | None:
+    """The scores of a night under these judgments, as QUERY_SCORES has them; None if they are absent or damaged.
+
+    Measures that cannot be computed are null; `why_not_rescored` says why.
+    """
+    schema = stored("query_scores")
+    rows = _read(night.store, copy_path(night, fingerprint), schema)
+    if rows is None:
+        return None
+    constants = {"evaluated_on": night.evaluated_on, "evaluation_id": night.evaluation_id}
+    for column, value in constants.items():
+        constant = pa.scalar(value).cast(QUERY_SCORES.field(column).type)
+        rows = rows.append_column(column, pa.repeat(constant, len(rows)))
+    return rows.select(QUERY_SCORES.names)
+
+
+def write_copy(night: Night, fingerprint: str, rows: pa.Table) -> None:
+    """Write the scores of a night under these judgments, in place of a damaged copy. Raises FAILURES."""
+    schema, path = stored("query_scores"), copy_path(night, fingerprint)
+    night.store.delete(path)
+    _write(night.store, path, rows.select(schema.names).cast(schema))
+
+
+def why_not_copied(night: Night) -> str | None:
+    """Why no score of a night can be computed again under other judgments; None if some can."""
+    documents = night.record["configuration"].get("documents")
+    if night.unverified is not None:
+        return f"{night} is not verified"
+    if documents not in WHOLE_LISTS or "ranked_documents" not in night.record["files"]:
+        kept = "only some of its documents were kept" if documents else "no documents were kept"
+        return f"{kept}; documents=all keeps them"
+    return _why_grades_decide(night_convention(night)) or _why_no_depth(night)
+
+
+def _why_grades_decide(convention: Convention) -> str | None:
+    """Why the kept lists would be other ones under other judgments."""
+    if TIES[convention.ties].by == "gain":
+        return f"with ties={convention.ties}, grades decide the order"
+    for option in ("unjudged", "negative"):
+        if getattr(convention, option) == "drop":
+            return f"with {option}=drop, grades decide which documents are on a list"
+    if convention.ideal == "retrieved":
+        return "with ideal=retrieved, the ideal is of more documents than were kept"
+    return None
+
+
+def _why_no_depth(night: Night) -> str | None:
+    if kept_depth(night) is None:
+        return "it has no cutoff but all, and whole rankings are not scored again"
+    return None
+
+
+def why_not_rescored(night: Night, metric: tuple[str, Cutoff], fingerprint: str | None = None) -> str | None:
+    """Why a measure of a night cannot be computed again at a cutoff; None if it can.
+
+    With the `fingerprint` of a copy, also whether these judgments have another highest grade than
+    the night, which ERR and RBP depend on.
+    """
+    reason = why_not_copied(night)
+    if reason is not None:
+        return reason
+    measure, cutoff = metric
+    depth = kept_depth(night) or 0
+    if cutoff is None:
+        return f"{measure_at(*metric)} is of whole rankings, and {depth} documents of each were kept"
+    if cutoff > depth:
+        return f"{measure_at(*metric)} is deeper than the {depth} documents of each list that were kept"
+    if fingerprint is not None and measure in OF_HIGHEST_GRADE:
+        rows = read_copy(night, fingerprint)
+        if rows is not None and len(rows) and rows[measure].null_count == len(rows):
+            return f"{measure_at(*metric)} depends on the highest grade, which differs"
+    return None
+
+
+def night_convention(night: Night) -> Convention:
+    """The convention that a night was evaluated with."""
+    return Convention(**night.record["options"])
+
+
+def finite_cutoffs(night: Night) -> list[int]:
+    """The cutoffs of a night that are ranks, ascending."""
+    cutoffs = night.record["configuration"].get("cutoffs") or []
+    return sorted(cutoff for cutoff in cutoffs if cutoff is not None)
+
+
+def kept_depth(night: Night) -> int | None:
+    """Down to which rank documents were kept; None if whole rankings were."""
+    return deepest_finite(finite_cutoffs(night))
+
+
+def tidy_copies(store: Store, nights: Nights, needed: Collection[tuple[Night, str]] = ()) -> list[str]:
+    """Remove copies and kept judgments that nobody needs, and say so.
+
+    `nights` are all of the output. Stays what the two newest sets of judgments of a dataset, both
+    sides of each change and `needed` stand for. Raises FAILURES.
+    """
+    copies = store.files(RESCORED, "")
+    judgments = store.files(KEPT_JUDGMENTS, "")
+    if not copies and not judgments:
+        return []
+    now = store.now()
+    wanted = {copy_path(*pair) for pair in itertools.chain(needed, _wanted_copies(nights))}
+    known = {str(row["evaluation_id"]) for row in nights.rows}
+    gone = []
+    for path, file in copies.items():
+        is_explained = _evaluation_of(path) in known
+        rest = _SECONDS_UNNEEDED if is_explained else _SECONDS_UNEXPLAINED
+        is_unclear = _date_of(path) in nights.damaged
+        if path not in wanted and not is_unclear and _age(file, now) > rest:
+            gone.append(path)
+    if not nights.damaged:
+        used = {judgments_path(*pair) for pair in _judgments_of_log(nights)}
+        for path, file in judgments.items():
+            if path not in used and _age(file, now) > _SECONDS_UNEXPLAINED:
+                gone.append(path)
+    removed = [path for path in gone if store.delete(path)]
+    return [f"{len(removed):,} copies of scores or judgments that nothing needs"] if removed else []
+
+
+def _wanted_copies(nights: Nights) -> Iterator[tuple[Night, str]]:
+    for _, group in itertools.groupby(nights, key=lambda night: night.dataset):
+        own = [night for night in group if night.row["judgments_fingerprint"]]
+        prints = [str(night.row["judgments_fingerprint"]) for night in own]
+        newest = list(dict.fromkeys(reversed(prints)))[:2]
+        yield from itertools.product(own, newest)
+        for before, after in itertools.pairwise(range(len(own))):
+            if prints[before] != prints[after]:
+                yield own[before], prints[after]
+                yield own[after], prints[before]
+
+
+def _judgments_of_log(nights: Nights) -> Iterator[tuple[str, str]]:
+    for row in nights.rows:
+        if row["dataset"] and row["judgments_fingerprint"]:
+            yield row["dataset"], row["judgments_fingerprint"]
+
+
+def _evaluation_of(path: str) -> str:
+    return path.removesuffix(".parquet").rpartition(".")[2]
+
+
+def _date_of(path: str) -> str:
+    return path.split("/")[1].removeprefix("evaluated_on=")
+
+
+def _age(file: File, now: float) -> float:
+    return now - file.mtime_ns / 1e9
+
+
+def _write(store: Store, path: str, rows: pa.Table) -> None:
+    content = io.BytesIO()
+    digest = f"{_digest(rows):08x}".encode()
+    marked = rows.replace_schema_metadata({_DIGEST: digest})
+    # The digest is only written with the types of Arrow.
+    write_table(marked, content, keeps_arrow_types=True, has_checksums=True)
+    store.add(path, content.getvalue())
+
+
+def _read(store: Store, path: str, schema: pa.Schema) -> pa.Table | None:
+    """The rows of a file; None if it is absent, damaged, or of another version of the table."""
+    try:
+        rows = store.read(path)
+        digest = (rows.schema.metadata or {}).get(_DIGEST, b"")
+        rows = rows.select(schema.names).cast(schema)
+        is_whole = digest == f"{_digest(rows):08x}".encode()
+    except Exception:  # noqa: BLE001  # damaged files raise many kinds
+        return None
+    return rows.replace_schema_metadata() if is_whole else None
+
+
+def _digest(rows: pa.Table) -> int:
+    """A checksum of all values: pages have their own, but not what says where they are."""
+    digest = zlib.crc32(str(len(rows)).encode())
+    for name in rows.column_names:
+        for part in _plain_parts(rows[name]):
+            digest = zlib.crc32(part, digest)
+    return digest
+
+
+def _plain_parts(column: pa.ChunkedArray) -> Iterable[Any]:
+    """The nulls and the values of a column as bytes, however it is divided into chunks."""
+    yield np.packbits(np.asarray(pc.is_null(column))).tobytes()
+    if not pa.types.is_string(column.type):
+        yield np.ascontiguousarray(pc.fill_null(column, 0))
+        return
+    values = pc.fill_null(column, "")
+    yield np.ascontiguousarray(pc.binary_length(values))
+    for chunk in values.chunks:
+        yield "".join(chunk.to_pylist()).encode()
