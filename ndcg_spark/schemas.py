@@ -106,12 +106,15 @@ REJECTED_ROWS = _table(
 
 #: One row per run, baseline, measure, cutoff and slice; key (dataset, evaluated_on, run, baseline, baseline_night,
 #: baseline_nights, measure, cutoff, attribute, value, and whether weight_effective_n is null). `baseline_night` is the
-#: newest date of the baseline's scores, null if they are of this night. `queries` are those paired, which every mean is
+#: newest date of the baseline's scores, null if they are of this night. Where judgments have changed, `side` says under
+#: which: old, new, or with the lower or higher side of each change (chain_low, chain_high); `reading` 2 reads unjudged
+#: documents as the judged ones of their list; both are in the key. `queries` are those paired, which every mean is
 #: over. Of `judged_queries`, which both sides judge, the run answered `answered_queries`, that is, returned something.
 #: `p_value` and the interval are those of the paired t test, `p_randomization` that of random signs, `p_decides` the
 #: larger of the two; this and `p_adjusted` (t) are adjusted for `family_size` tests.
 COMPARISONS = _table(
     "dataset string, evaluated_on date, run baseline string, baseline_night date, baseline_nights bigint, "
+    "side string, reading int, "
     "measure string, cutoff int, attribute value string, "
     "queries unpaired_queries judged_queries answered_queries baseline_answered_queries "
     "changed_queries wins ties losses bigint, "

@@ -13,6 +13,8 @@ from ndcg_spark.voices import MAPPED
 
 #: The word for earlier nights in which every check measured something and none failed, or that somebody accepted.
 GOOD = "good"
+#: The baseline of the newest night that somebody accepted, however long ago.
+ACCEPTED = "accepted"
 #: A baseline that begins with this is a run of the same night.
 RUN = "run "
 

@@ -9,16 +9,19 @@ import dataclasses
 import datetime
 import enum
 import itertools
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.nights.log import Night, Nights
 from ndcg_spark.nights.reader import earlier, refuse_unverified
-from ndcg_spark.text import GOOD, baseline_run, day
+from ndcg_spark.text import ACCEPTED, GOOD, baseline_run, day
 
 #: Why a night has no pass although all was measured: its mean fell by more than is allowed.
-_LOSSES = ("dropped", "may_be_chance")
+_LOSSES = ("dropped", "may_be_chance", "sides_disagree")
+
+#: The runs of a night that returned anything.
+RunsOf = Callable[[Night], Collection[str]]
 
 
 class Kind(enum.Enum):
@@ -26,6 +29,8 @@ class Kind(enum.Enum):
 
     #: The newest good nights, and of every query the mean of its scores there.
     GOOD = "good"
+    #: Of each run, the newest night that was accepted for it, and a few good nights after it.
+    ACCEPTED = "accepted"
     #: Nights that were named, or chosen by their dates.
     NIGHTS = "nights"
     #: Another run of the same night.
@@ -49,8 +54,7 @@ class Refusal(NamedTuple):
 class Baseline:
     """What the runs of a night are compared with; made by the functions below, never changed.
 
-    A further kind, such as a night that somebody accepted, is a further `Kind` and a function that
-    makes it; how its scores are read, and on how many sides, is for `sources` to say.
+    How its scores are read, and on how many sides, is for `sources` to say.
     """
 
     kind: Kind
@@ -60,6 +64,8 @@ class Baseline:
     run: str | None = None
     #: By date, the newest last; none if it is a run of the same night.
     nights: tuple[Night, ...] = ()
+    #: The runs of tonight that are compared with it; None: all of them.
+    runs: tuple[str, ...] | None = None
     refused: Refusal | None = None
     #: An older night that it might stand for too, if its log could be read: a sentence.
     unread: str | None = None
@@ -67,7 +73,17 @@ class Baseline:
     @property
     def stands_for(self) -> tuple[Any, ...]:
         """Equal for two baselines that stand for the same scores, whatever their names are."""
-        return self.run, self.refused, self.nights
+        kind = self.kind if self.kind is Kind.ACCEPTED else None
+        return kind, self.run, self.refused, self.nights
+
+    @property
+    def is_reference(self) -> bool:
+        """Whether each run has nights of its own here, from which a chain leads to tonight."""
+        return self.kind is Kind.ACCEPTED or (self.kind is Kind.NIGHTS and self.name is not None)
+
+    def has_other_judgments(self, night: Night) -> bool:
+        """Whether its nights have other judgments than this one, so that there are two sides."""
+        return bool(self.nights) and not has_judgments_of(self.nights[-1], night)
 
     @property
     def newest(self) -> str | None:
@@ -82,6 +98,8 @@ class Baseline:
         """As verdicts name it: `7 good nights to 2026-11-19`, `2026-11-01` or `run bm25`."""
         if self.kind is Kind.ITSELF:
             return "this night"
+        if self.kind is Kind.ACCEPTED:
+            return "the accepted night"
         if self.kind is not Kind.GOOD or not self.nights:
             return str(self.name)
         if len(self.nights) == 1:
@@ -132,14 +150,30 @@ def has_judgments_of(other: Night, night: Night) -> bool:
     return bool(own) and other.row["judgments_fingerprint"] == own
 
 
-def good_nights(nights: Iterable[Night], night: Night) -> list[Night]:
-    """The good nights before a night, since the newest loss that somebody accepted.
+def is_accepted_for(night: Night, run: str) -> bool:
+    """Whether somebody accepted the night as a baseline of a run."""
+    if not night.row["accepted"] or night.unverified is not None:
+        return False
+    runs = night.record.get("accepted_runs")
+    return not runs or run in runs
+
+
+def is_good_for(night: Night, run: str | None) -> bool:
+    """Whether a run, or any run, may be compared with a night: no check failed, or it was accepted."""
+    if not night.is_good:
+        return False
+    return run is None or not night.row["accepted"] or is_accepted_for(night, run)
+
+
+def good_nights(nights: Iterable[Night], night: Night, run: str | None = None) -> list[Night]:
+    """The good nights of a run before a night, since the newest loss that somebody accepted for it.
 
     Only earlier ones, so that a night that is evaluated again is not compared with what it
     replaces. Who accepts a loss does not want later nights to be compared with the scores before
     it.
     """
-    good = [other for other in earlier(nights, night.dataset, night.evaluated_on) if other.is_good]
+    before = earlier(nights, night.dataset, night.evaluated_on)
+    good = [other for other in before if is_good_for(other, run)]
     since = 0
     for at, other in enumerate(good):
         if other.row["accepted"] and other.row["reason"] in _LOSSES:
@@ -162,65 +196,78 @@ def resolve(
     nights: Nights,
     *,
     most: int,
-    any_judgments: bool = False,
-) -> Baseline:
-    """What a name in the configuration of a gate stands for on a night.
+    runs: Sequence[str] = (),
+    runs_of: RunsOf = lambda _: (),
+) -> list[Baseline]:
+    """What a name in the configuration of a gate stands for on a night that has these runs.
 
-    Of the good nights of the same convention it is the newest `most` of those with tonight's
-    judgments. With `any_judgments`, and where none has them, the hashes of the judgments tell which
-    queries can be compared.
+    `good` stands for the newest `most` good nights of each run, so that runs may have different
+    ones: those with tonight's options and judgments or, if there is none, those with tonight's
+    options.
     """
     run = baseline_run(name)
     if run is not None:
-        return Baseline(Kind.RUN, name, run)
-    kind = Kind.GOOD if name == GOOD else Kind.NIGHTS
-    if name in nights.damaged:
-        sentence = f"its log cannot be read: {nights.damaged[name]}"
-        return Baseline(kind, name, refused=Refusal("no_baseline", sentence))
-    candidates = _candidates(name, tonight, nights)
-    if not candidates:
-        sentence = f"there is no {_absent(name, tonight, nights)}"
-        baseline = Baseline(kind, name, refused=Refusal("no_baseline", sentence))
-    else:
-        baseline = _of_tonights_kind(Baseline(kind, name), candidates, tonight, most, any_judgments)
-    return _without_lost_nights(baseline, tonight, nights, most) if kind is Kind.GOOD else baseline
+        return [Baseline(Kind.RUN, name, run)]
+    if name == ACCEPTED:
+        return [Baseline(Kind.ACCEPTED, name)]
+    if name != GOOD:
+        return [_dated(name, tonight, nights)]
+    whole = _good(tonight, nights, good_nights(nights, tonight), most)
+    by_nights: dict[tuple[Night, ...], list[str]] = {}
+    for one in runs:
+        own = [night for night in good_nights(nights, tonight, one) if one in runs_of(night)]
+        baseline = _good(tonight, nights, own, most)
+        # A run that no good night has is new beside the good nights of the others.
+        chosen = whole if not own or baseline.refused else baseline
+        by_nights.setdefault(chosen.nights, []).append(one)
+    if len(by_nights) < 2 or whole.refused:
+        return [whole]
+    resolved = []
+    for own_nights, own_runs in by_nights.items():
+        made = dataclasses.replace(whole, nights=own_nights, runs=tuple(own_runs))
+        resolved.append(made)
+    return resolved
 
 
-def _candidates(name: str, tonight: Night, nights: Nights) -> list[Night]:
-    if name == GOOD:
-        return good_nights(nights, tonight)
-    if name == tonight.evaluated_on:
-        return []
-    return [night for night in _nights_of_date(nights, tonight, name) if night.unverified is None]
+def _dated(date: str, tonight: Night, nights: Nights) -> Baseline:
+    baseline = Baseline(Kind.NIGHTS, date)
+    if date in nights.damaged:
+        sentence = f"its log cannot be read: {nights.damaged[date]}"
+        return dataclasses.replace(baseline, refused=Refusal("no_baseline", sentence))
+    there = [] if date == tonight.evaluated_on else _nights_of_date(nights, tonight, date)
+    verified = [night for night in there if night.unverified is None]
+    if not verified:
+        what = "verified night" if there else "other night"
+        refused = Refusal("no_baseline", f"there is no {what} of {date}")
+        return dataclasses.replace(baseline, refused=refused)
+    return _with_nights(baseline, verified, verified, tonight)
 
 
-def _absent(name: str, tonight: Night, nights: Nights) -> str:
-    """What there is no night of."""
-    if name == GOOD:
+def _good(tonight: Night, nights: Nights, good: Sequence[Night], most: int) -> Baseline:
+    baseline = Baseline(Kind.GOOD, GOOD)
+    if not good:
         has_earlier = bool(earlier(nights, tonight.dataset, tonight.evaluated_on))
-        return "earlier night that is good" if has_earlier else "earlier night at all"
-    if any(night.unverified is not None for night in _nights_of_date(nights, tonight, name)):
-        return f"verified night of {name}"
-    return f"other night of {name}"
+        absent = "earlier night that is good" if has_earlier else "earlier night at all"
+        refused = Refusal("no_baseline", f"there is no {absent}")
+        baseline = dataclasses.replace(baseline, refused=refused)
+    else:
+        same = [night for night in good if has_options_of(night, tonight)]
+        judged_alike = [night for night in same if has_judgments_of(night, tonight)]
+        chosen = judged_alike or same
+        baseline = _with_nights(baseline, good, chosen[-most:], tonight)
+    return _without_lost_nights(baseline, tonight, nights, most)
 
 
-def _of_tonights_kind(
-    baseline: Baseline, candidates: Sequence[Night], tonight: Night, most: int, any_judgments: bool
-) -> Baseline:
-    """The baseline with those candidates that are comparable with tonight."""
-    same = [night for night in candidates if has_options_of(night, tonight)]
-    if not same:
-        last = candidates[-1]
-        different = different_options(tonight.record["options"], last.record["options"])
-        sentence = f"{last.evaluated_on} has another convention, {', '.join(different)}"
-        refused = Refusal("other_convention", sentence)
-        return dataclasses.replace(baseline, nights=(last,), refused=refused)
-    chosen = [night for night in same if has_judgments_of(night, tonight)]
-    if any_judgments:
-        chosen = same
-    elif not chosen:
-        chosen = same[-1:]
-    return dataclasses.replace(baseline, nights=tuple(chosen[-most:]))
+def _with_nights(baseline: Baseline, known: Sequence[Night], chosen: Sequence[Night], tonight: Night) -> Baseline:
+    """The baseline with the chosen nights, unless the newest known one has another convention."""
+    same = [night for night in chosen if has_options_of(night, tonight)]
+    if same:
+        return dataclasses.replace(baseline, nights=tuple(same))
+    last = known[-1]
+    different = different_options(tonight.record["options"], last.record["options"])
+    sentence = f"{last.evaluated_on} has another convention, {', '.join(different)}"
+    refused = Refusal("other_convention", sentence)
+    return dataclasses.replace(baseline, nights=(last,), refused=refused)
 
 
 def _without_lost_nights(baseline: Baseline, tonight: Night, nights: Nights, most: int) -> Baseline:

@@ -7,10 +7,15 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from ndcg_spark.comparison.baselines import Baseline, Kind
 from ndcg_spark.comparison.differences import Sides
 from ndcg_spark.comparison.matrix import Metric, Queries, ScoreMatrix, mean_matrix, read_matrix
+from ndcg_spark.comparison.readings import COLUMNS, FIRST, SECOND, second_reading
+from ndcg_spark.convention.convention import Convention
+from ndcg_spark.errors import StorageError
+from ndcg_spark.nights.copies import read_copy, why_not_rescored
 from ndcg_spark.nights.log import Night
 from ndcg_spark.nights.reader import (
     Where,
@@ -21,6 +26,15 @@ from ndcg_spark.nights.reader import (
     returned_nothing,
 )
 from ndcg_spark.schemas import NO_VALUE
+
+#: The sides of a change of judgments: both nights under the earlier judgments, or under tonight's.
+OLD, NEW = "old", "new"
+BOTH, ONE = (OLD, NEW), (None,)
+
+
+class NoCopyError(StorageError):
+    """The scores of a night under other judgments are not kept, or cannot be computed."""
+
 
 #: The rows of DATASET_SCORES of a night without slices.
 MeanRows = Sequence[Mapping[str, Any]]
@@ -48,10 +62,15 @@ class ScoreSource:
         queries: Queries,
         metric: Metric,
         runs: Collection[str] | None = None,
+        reading: int = FIRST,
     ) -> ScoreMatrix:
+        """The scores by a measure at a cutoff, by default as the convention has them.
+
+        The second reading needs a night, whose log says which convention it has.
+        """
         columns = ["run", "query_id", "cutoff", "status", "returned", "judgments_hash"]
-        if metric[0] not in columns:
-            columns.append(metric[0])
+        needed = COLUMNS[metric[0]] if reading == SECOND else (metric[0],)
+        columns = list(dict.fromkeys([*columns, *needed]))
         chosen = [run for run in self.runs if runs is None or run in runs]
         if isinstance(self.rows, Night):
             where: Where = {"cutoff": [metric[1]], "run": chosen}
@@ -61,6 +80,8 @@ class ScoreSource:
                 columns,
                 where,
             )
+            if reading == SECOND:
+                batches = _read_again(self.rows, batches, metric)
         else:
             batches = self.rows.select(columns).to_batches()
         return read_matrix(batches, queries, chosen, metric, self.where)
@@ -77,7 +98,19 @@ class ScoreSource:
             "evaluation_id": self.evaluation_id,
             "baseline_night": baseline_night,
             "baseline_nights": baseline_nights,
+            "side": None,
+            "reading": FIRST,
         }
+
+
+def _read_again(night: Night, batches: Iterable[pa.RecordBatch], metric: Metric) -> list[pa.RecordBatch]:
+    """Rows of query scores of one cutoff in the second reading."""
+    convention = Convention(**night.record["options"])
+    read = []
+    for batch in batches:
+        rows = second_reading(pa.Table.from_batches([batch]), metric[0], convention)
+        read.extend(rows.to_batches())
+    return read
 
 
 def night_sources(nights: Sequence[Night]) -> list[ScoreSource]:
@@ -115,14 +148,43 @@ class ScoreCache:
         self._queries: dict[str, Queries] = {}
         self.source = functools.cache(lambda night: score_source(night, mean_rows(night)))
         self._kept_matrix = functools.lru_cache(_MAX_MATRICES)(self._read)
+        self._kept_copy = functools.lru_cache(_MAX_MATRICES)(self._read_copy)
 
-    def _read(self, night: Night, metric: Metric) -> ScoreMatrix:
+    def _read(self, night: Night, metric: Metric, reading: int) -> ScoreMatrix:
         source: ScoreSource = self.source(night)
-        return source.read(self._queries.setdefault(night.dataset, Queries()), metric)
+        return source.read(self.queries(night.dataset), metric, reading=reading)
 
-    def matrix(self, night: Night, metric: Metric) -> ScoreMatrix:
+    def queries(self, dataset: str) -> Queries:
+        """The queries of a dataset that were seen so far, which all of its matrices share."""
+        return self._queries.setdefault(dataset, Queries())
+
+    def matrix(self, night: Night, metric: Metric, reading: int = FIRST) -> ScoreMatrix:
+        """The published scores of a night."""
         is_small = night.kept_rows("query_scores") <= _MAX_SCORES
-        return self._kept_matrix(night, metric) if is_small else self._read(night, metric)
+        read = self._kept_matrix if is_small else self._read
+        return read(night, metric, reading)
+
+    def matrix_under(self, night: Night, judgments: str, metric: Metric, reading: int = FIRST) -> ScoreMatrix | None:
+        """The scores of a night under the judgments of this fingerprint; None if no copy is kept."""
+        if night.row["judgments_fingerprint"] == judgments:
+            return self.matrix(night, metric, reading)
+        if why_not_rescored(night, metric):
+            return None
+        is_small = night.kept_rows("query_scores") <= _MAX_SCORES
+        read = self._kept_copy if is_small else self._read_copy
+        return read(night, judgments, metric, reading)
+
+    def _read_copy(self, night: Night, judgments: str, metric: Metric, reading: int) -> ScoreMatrix | None:
+        rows = read_copy(night, judgments)
+        if rows is None:
+            return None
+        at_cutoff = pc.is_null(rows["cutoff"]) if metric[1] is None else pc.equal(rows["cutoff"], metric[1])
+        rows = rows.filter(pc.fill_null(at_cutoff, False))
+        batches = rows.to_batches()
+        if reading == SECOND:
+            batches = _read_again(night, batches, metric)
+        runs = self.source(night).runs
+        return read_matrix(batches, self.queries(night.dataset), runs, metric, f"a copy of {night}")
 
 
 def published_rows(night: Night, baseline: Baseline, metric: Metric) -> list[dict[str, Any]]:
@@ -149,19 +211,31 @@ def row_order(row: Mapping[str, Any]) -> tuple[Any, ...]:
     return row["run"], attribute, value == NO_VALUE, value
 
 
-def both_sides(baseline: Baseline, tonight: Night, metric: Metric, scores: ScoreCache) -> Sides:
+def both_sides(
+    baseline: Baseline,
+    tonight: Night,
+    metric: Metric,
+    scores: ScoreCache,
+    side: str | None = None,
+) -> Sides:
     """The scores of a night beside those of its baseline, with every run that both have.
 
-    Those of several nights are their mean, of the nights that evaluated the measure there.
-    InputError and StorageError if scores cannot be read.
+    Those of several nights are their mean, of the nights that evaluated the measure there. With a
+    `side` of a change of judgments, both are scored under the judgments of that side. NoCopyError if
+    a copy of these scores is not kept; InputError and StorageError if scores cannot be read.
     """
     source = scores.source(tonight)
-    own = scores.matrix(tonight, metric)
-    theirs = _baseline_scores(baseline, own, metric, scores)
+    judgments = None
+    if side is not None:
+        night = baseline.nights[-1] if side == OLD else tonight
+        judgments = night.row["judgments_fingerprint"]
+    own = _scores_under(tonight, judgments, metric, scores)
+    theirs = _baseline_scores(baseline, own, metric, scores, judgments)
     key = source.key()
     if baseline.nights:
         newest = scores.source(baseline.nights[-1]).evaluated_on
         key = source.key(newest, len(baseline.nights))
+    key["side"] = side
     may_be_itself = bool(baseline.nights) or baseline.kind is Kind.ITSELF
     pairs = []
     for run in source.runs:
@@ -171,17 +245,25 @@ def both_sides(baseline: Baseline, tonight: Night, metric: Metric, scores: Score
     return Sides(own, theirs, metric, key, pairs)
 
 
+def _scores_under(night: Night, judgments: str | None, metric: Metric, scores: ScoreCache) -> ScoreMatrix:
+    """The scores of a night, by default under its own judgments."""
+    if judgments is None:
+        return scores.matrix(night, metric)
+    return scores.matrix_under(night, judgments, metric)
+
+
 def _baseline_scores(
     baseline: Baseline,
     own: ScoreMatrix,
     metric: Metric,
     scores: ScoreCache,
+    judgments: str | None,
 ) -> ScoreMatrix:
+    """The mean scores of its nights, under these judgments if they are given."""
     if not baseline.nights:
         return own
     nights = [night for night in baseline.nights if metric in scores.source(night).metrics]
     # Without any value they are read all the same: what has no score is not compared with itself.
     nights = nights or list(baseline.nights)
-    if len(nights) == 1:
-        return scores.matrix(nights[0], metric)
-    return mean_matrix((scores.matrix(night, metric) for night in nights), own)
+    matrices = (_scores_under(night, judgments, metric, scores) for night in nights)
+    return next(matrices) if len(nights) == 1 else mean_matrix(matrices, own)

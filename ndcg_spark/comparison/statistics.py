@@ -6,7 +6,8 @@ queries), else drawn from a distribution that is tilted towards the observed sum
 tilting), so that p values far below 1 / draws are as exact as large ones.
 """
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -72,6 +73,44 @@ def weighted_error(apart: Numbers, weights: Numbers) -> float:
     n, total = len(apart), float(np.sum(weights))
     squares = np.sum((weights * (apart - np.sum(weights * apart) / total)) ** 2)
     return float(np.sqrt(n / (n - 1) * squares)) / total if n > 1 else float("nan")
+
+
+class Total(NamedTuple):
+    """The sum of the mean differences of several pieces, tested as one number."""
+
+    total: float
+    error: float
+    freedom: float
+    #: By query, what it adds to the sum; random signs are given to these.
+    units: Numbers
+
+
+def total_of_pieces(pieces: Sequence[Numbers], weights: Sequence[Numbers]) -> Total:
+    """The sum over pieces of their weighted mean differences, such as those of a chain of nights.
+
+    Each piece has a difference per query, NaN for a query that it leaves out, and a weight per
+    query. A query that is in several pieces adds to all of them, so that its contributions are added
+    before they are squared; with one piece, this is the variance of the paired t test.
+    """
+    total = 0.0
+    freedom = np.inf
+    contributions = np.zeros(len(pieces[0]))
+    units = np.zeros(len(pieces[0]))
+    is_in_one = np.zeros(len(pieces[0]), np.bool_)
+    for apart, weight in zip(pieces, weights, strict=True):
+        is_in = ~np.isnan(apart) & ~np.isnan(weight)
+        own = np.where(is_in, weight, 0.0)
+        differences = np.where(is_in, apart, 0.0)
+        share = own / own.sum()
+        mean = float(np.sum(share * differences))
+        total += mean
+        contributions += share * (differences - mean)
+        units += share * differences
+        is_in_one |= is_in
+        freedom = min(freedom, float(own.sum() ** 2 / np.sum(own**2)) - 1)
+    queries = np.count_nonzero(is_in_one)
+    variance = queries / (queries - 1) * float(np.sum(contributions**2)) if queries > 1 else np.nan
+    return Total(total, float(np.sqrt(variance)), freedom, units)
 
 
 def adjusted(p_values: ArrayLike, correction: str) -> Numbers:

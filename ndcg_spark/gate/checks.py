@@ -1,47 +1,77 @@
-"""The checks of a gate on a night: the rows that decide them, and by one rule a result of each.
+"""The checks of a gate on a night: the rows that decide them, and why a row decides nothing.
 
 Fail closed: what was not measured or cannot be compared is no pass.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from ndcg_spark.comparison.baselines import ITSELF, Baseline, Kind, Refusal
-from ndcg_spark.comparison.differences import FEW, deciding
-from ndcg_spark.comparison.statistics import adjusted
-from ndcg_spark.convention.measures import format_cutoff
-from ndcg_spark.gate.compared_night import Compared, Comparisons, Row, RowKey, row_key
-from ndcg_spark.gate.settings import CheckConfig, GateConfig
-from ndcg_spark.gate.verdict import FAIL, NOT_COMPARABLE, PASS, UNDECIDED, Result
+from ndcg_spark.comparison.baselines import ITSELF, Baseline, Refusal
+from ndcg_spark.comparison.readings import FIRST
+from ndcg_spark.comparison.references import Reference
+from ndcg_spark.gate.against_reference import BesideReference, Question, ReferenceScores
+from ndcg_spark.gate.compared_night import Compared, Comparisons, Row, RowKey
+from ndcg_spark.gate.settings import JUDGED_RATE, CheckConfig, GateConfig
 from ndcg_spark.nights.log import Night
-from ndcg_spark.tables.format import apart, level, p_in_words, score
-from ndcg_spark.tables.format import difference as signed
-from ndcg_spark.tables.table import answered_in_words
 from ndcg_spark.text import did_you_mean
-from ndcg_spark.tolerance import ROUNDING
+
+
+class Part(NamedTuple):
+    """One comparison of a case: a side of a change of judgments, in one reading of unjudged documents."""
+
+    row: Row | None
+    refused: Refusal | None = None
+    side: str | None = None
+    reading: int = FIRST
 
 
 class Case(NamedTuple):
-    """A check of a run beside a baseline, with the row that decides it."""
+    """A check of a run beside a baseline, with the comparisons that decide it together."""
 
     name: str
     check: CheckConfig
     run: str
     baseline: Baseline
-    row: Row | None
-    refused: Refusal | None = None
+    parts: tuple[Part, ...]
+    #: The nights of the run, where the baseline has other ones for each run.
+    reference: Reference | None = None
+
+    @property
+    def row(self) -> Row | None:
+        """The row of the newest judgments, in the first reading."""
+        return self.first_parts[-1].row
+
+    @property
+    def refused(self) -> Refusal | None:
+        refusals = [part.refused for part in self.first_parts if part.refused]
+        return refusals[0] if refusals else None
+
+    @property
+    def first_parts(self) -> list[Part]:
+        return [part for part in self.parts if part.reading == FIRST]
+
+    @property
+    def second_parts(self) -> list[Part]:
+        """The same in the second reading; empty if it cannot be computed."""
+        second = [part for part in self.parts if part.reading != FIRST]
+        return [] if any(part.refused for part in second) else second
 
     @property
     def hypothesis(self) -> tuple[Any, ...]:
         """Equal where two checks or baselines ask the same of the same scores."""
-        return self.baseline.stands_for, row_key(self.row) if self.row else None
+        return self.baseline.stands_for, self.reference, _key(self.check, self.run)
 
 
 class _Evidence(NamedTuple):
-    """What is known of a case before it is decided."""
+    """What is known of a part of a case before it is decided."""
 
     gate: GateConfig
-    case: Case
+    name: str
+    check: CheckConfig
+    run: str
+    baseline: Baseline
+    side: str | None
+    row: Row | None
     #: The night beside the baseline of the case, and by itself.
     beside: Compared
     itself: Compared
@@ -49,12 +79,12 @@ class _Evidence(NamedTuple):
     @property
     def plain(self) -> Row | None:
         """The row without weights."""
-        key = _key(self.case.check, self.case.run)
+        key = _key(self.check, self.run, self.side)
         return self.beside.rows.get(key._replace(is_weighted=False))
 
     @property
     def subject(self) -> str:
-        return self.case.check.subject(self.case.run)
+        return self.check.subject(self.run)
 
 
 def cases_of(
@@ -63,34 +93,92 @@ def cases_of(
     runs: Sequence[str],
     against: Sequence[Baseline],
     compared: Comparisons,
+    references: ReferenceScores,
 ) -> list[Case]:
     """Every check for every run of the night and every baseline. A run that is missing has none."""
     cases = []
-    itself = compared[ITSELF.stands_for]
     for name, check in gate.checks(tonight.dataset):
         checked = [run for run in runs if check.runs is None or run in check.runs]
         for run in checked:
-            for baseline in _baselines_of(check, run, against):
+            for baseline in _baselines_of(gate, check, run, against):
+                if baseline.is_reference:
+                    cases.append(_reference_case(gate, name, check, run, baseline, references))
+                    continue
                 beside = compared[baseline.stands_for]
-                row = beside.rows.get(_key(check, run))
-                case = Case(name, check, run, baseline, row)
-                evidence = _Evidence(gate, case, beside, itself)
-                cases.append(case._replace(refused=_refusal(evidence)))
+                parts = []
+                for side in beside.sides:
+                    row = beside.rows.get(_key(check, run, side))
+                    itself = compared[ITSELF.stands_for]
+                    evidence = _Evidence(gate, name, check, run, baseline, side, row, beside, itself)
+                    parts.append(Part(row, _refusal(evidence), side))
+                cases.append(Case(name, check, run, baseline, tuple(parts)))
     return cases
 
 
-def _baselines_of(check: CheckConfig, run: str, against: Sequence[Baseline]) -> list[Baseline]:
+def _baselines_of(gate: GateConfig, check: CheckConfig, run: str, against: Sequence[Baseline]) -> list[Baseline]:
     baselines: list[Baseline] = []
-    if check.limits_drop:
-        baselines.extend(baseline for baseline in against if baseline.run != run)
+    names = gate.baselines_of(check)
+    for baseline in against if check.limits_drop else ():
+        is_for_run = baseline.runs is None or run in baseline.runs
+        if baseline.name in names and baseline.run != run and is_for_run:
+            baselines.append(baseline)
+    if check.measure == JUDGED_RATE:
+        # How many documents are judged says nothing beside other judgments, or a night long ago.
+        baselines = [baseline for baseline in baselines if not baseline.is_reference]
     if check.min_value is not None:
         baselines.append(ITSELF)
     return baselines
 
 
-def _key(check: CheckConfig, run: str) -> RowKey:
-    attribute, value = check.slice.split("=", 1) if check.slice else (None, None)
-    return RowKey(run, *check.metric, attribute, value, check.weighted)
+def question_of(gate: GateConfig, check: CheckConfig, run: str) -> Question:
+    """What a check asks of a run beside a reference."""
+    attribute, value = check.slice_pair
+    least = check.min_queries or gate.min_queries
+    metric = check.metric
+    return Question(run, metric, check.allowed, least, attribute, value, check.weighted)
+
+
+def _reference_case(
+    gate: GateConfig,
+    name: str,
+    check: CheckConfig,
+    run: str,
+    baseline: Baseline,
+    references: ReferenceScores,
+) -> Case:
+    question = question_of(gate, check, run)
+    beside = references.compare(baseline, question)
+    parts = []
+    for row in beside.rows:
+        refused = _few_or_unpaired(check, run, question.min_queries, row)
+        parts.append(Part(row, refused, row["side"], row["reading"]))
+    if not any(part.reading == FIRST for part in parts):
+        parts.append(Part(None, beside.refused or _nothing_beside(check, run, beside)))
+    return Case(name, check, run, baseline, tuple(parts), beside.reference)
+
+
+def _nothing_beside(check: CheckConfig, run: str, beside: BesideReference) -> Refusal:
+    since = f" against {beside.reference.first}" if beside.reference else ""
+    return Refusal("not_measured", f"{check.subject(run)}{since}: no query has a value")
+
+
+def _few_or_unpaired(check: CheckConfig, run: str, least: int, row: Row) -> Refusal | None:
+    """Why a row of a chain decides nothing."""
+    subject = check.subject(run)
+    if {"run_missing", "baseline_missing"} & {*row["flags"]}:
+        return Refusal("missing_run", f"{subject}: nothing was returned on a side")
+    if row["unpaired_queries"]:
+        unpaired = f"{row['unpaired_queries']:,} queries have a value on one side only"
+        return Refusal("not_measured", f"{subject}: {unpaired}")
+    effective = row["weight_effective_n"] if check.weighted else row["queries"]
+    if (effective or 0) < least:
+        few = f"there are only {effective or 0:,.4g} queries, and min_queries is {least:,}"
+        return Refusal("few_queries", f"{subject}: {few}")
+    return None
+
+
+def _key(check: CheckConfig, run: str, side: str | None = None) -> RowKey:
+    return RowKey(run, *check.metric, *check.slice_pair, check.weighted, side)
 
 
 # Why a row decides nothing: each function looks at one thing.
@@ -109,36 +197,37 @@ def _no_such_slice(evidence: _Evidence) -> Refusal | None:
 
     It is noticed on the first night too.
     """
-    case, rows = evidence.case, evidence.itself.rows
-    if not case.check.slice:
+    check, rows = evidence.check, evidence.itself.rows
+    if not check.slice:
         return None
-    key = _key(case.check, case.run)._replace(is_weighted=False)
+    key = _key(check, evidence.run)._replace(is_weighted=False)
     is_measured = key._replace(attribute=None, value=None) in rows
     if not is_measured or key in rows:
         return None
     slices = {f"{key.attribute}={key.value}": None for key in rows if key.attribute is not None}
-    near = did_you_mean(case.check.slice, slices)
-    sentence = f"{case.name}: no query of this night is in the slice {case.check.slice}{near}"
+    near = did_you_mean(check.slice, slices)
+    sentence = f"{evidence.name}: no query of this night is in the slice {check.slice}{near}"
     return Refusal("missing_slice", sentence)
 
 
 def _no_baseline(evidence: _Evidence) -> Refusal | None:
-    case = evidence.case
-    return case.baseline.refused or evidence.beside.refusals.get(case.check.metric)
+    by_metric = evidence.beside.refused(evidence.check.metric, evidence.side)
+    return evidence.baseline.refused or by_metric
 
 
 def _new_run(evidence: _Evidence) -> Refusal | None:
-    case = evidence.case
-    if RowKey(case.run, *case.check.metric) in evidence.beside.rows:
+    key = RowKey(evidence.run, *evidence.check.metric, side=evidence.side)
+    if key in evidence.beside.rows:
         return None
-    if case.baseline.run:
-        return Refusal("missing_run", f"{case.baseline.run} has no results in this night")
-    sentence = f"{case.run} is new: it has no results in {case.baseline.in_words}"
+    baseline = evidence.baseline
+    if baseline.run:
+        return Refusal("missing_run", f"{baseline.run} has no results in this night")
+    sentence = f"{evidence.run} is new: it has no results in {baseline.in_words}"
     return Refusal("new_run", sentence)
 
 
 def _returned_nothing(evidence: _Evidence) -> Refusal | None:
-    baseline = evidence.case.baseline
+    baseline = evidence.baseline
     flags = evidence.plain["flags"] if evidence.plain else []
     nothing = "returned nothing for any query of the slice"
     if "run_missing" in flags:
@@ -158,7 +247,7 @@ def _paired_queries(evidence: _Evidence) -> tuple[int, int]:
 def _no_value(evidence: _Evidence) -> Refusal | None:
     if any(_paired_queries(evidence)):
         return None
-    if evidence.case.check.slice:
+    if evidence.check.slice:
         return Refusal("missing_slice", f"{evidence.subject}: no query has a value")
     why = "as none that counts has a relevant document"
     return Refusal("not_measured", f"{evidence.subject}: no query has a value, {why}")
@@ -169,13 +258,13 @@ def _unpaired(evidence: _Evidence) -> Refusal | None:
     if not unpaired:
         return None
     share = f"{unpaired:,} of {queries + unpaired:,} queries have a value on one side only"
-    against = evidence.case.baseline.in_words
+    against = evidence.baseline.in_words
     return Refusal("not_measured", f"{evidence.subject} against {against}: {share}")
 
 
 def _unweighted(evidence: _Evidence) -> Refusal | None:
     queries, _ = _paired_queries(evidence)
-    row = evidence.case.row
+    row = evidence.row
     without = queries - (row["queries"] if row else 0)
     if without <= 0:
         return None
@@ -184,7 +273,7 @@ def _unweighted(evidence: _Evidence) -> Refusal | None:
 
 
 def _few_queries(evidence: _Evidence) -> Refusal | None:
-    check, row = evidence.case.check, evidence.case.row
+    check, row = evidence.check, evidence.row
     effective, _ = _paired_queries(evidence)
     kind = "queries"
     if check.weighted:
@@ -208,152 +297,3 @@ _REFUSALS = (
     _unweighted,
     _few_queries,
 )
-
-
-# The rule.
-
-
-def decide_cases(gate: GateConfig, cases: Sequence[Case]) -> list[Result]:
-    """One result per case; p is adjusted by Holm over all rows that were measured and changed.
-
-    Checks that only warn are a family of their own, so that they do not weaken those that can fail.
-    A row that several checks or baselines share counts once.
-    """
-    adjusted_p = {}
-    for severity in ("fail", "warn"):
-        own = [case for case in cases if case.check.severity == severity]
-        adjusted_p[severity] = _family(own, gate.alpha)
-    results = []
-    for case in cases:
-        p = adjusted_p[case.check.severity].get(case.hypothesis)
-        results.append(_result(gate, case, p))
-    return results
-
-
-def _family(cases: Iterable[Case], alpha: float) -> dict[tuple[Any, ...], float]:
-    """By hypothesis, the p value adjusted for all of them."""
-    family: dict[tuple[Any, ...], float] = {}
-    for case in cases:
-        p = None if case.refused else _p_value(case.row, alpha)
-        if p is not None:
-            family[case.hypothesis] = p
-    return dict(zip(family, adjusted(list(family.values()), "holm").tolist(), strict=True))
-
-
-def _p_value(row: Row | None, alpha: float) -> float | None:
-    """The larger p of both tests, or that of t where it cannot fail; None if nothing changed."""
-    if row is None or row["difference"] is None or "unchanged" in row["flags"]:
-        return None
-    p: float | None = row["p_value"]
-    can_fail = p is not None and p < alpha and row["difference"] < 0
-    return deciding(row) if can_fail else p
-
-
-def _result(gate: GateConfig, case: Case, p: float | None) -> Result:
-    check, baseline = case.check, case.baseline
-    numbers = _numbers(case) | {"p": p}
-    word, reason, sentence = _apply_rule(gate, case, numbers)
-    return Result(
-        check=case.name,
-        severity=check.severity,
-        result=word,
-        reason=reason,
-        sentence=sentence,
-        run=case.run,
-        measure=check.measure,
-        cutoff=format_cutoff(check.cutoff),
-        slice=check.slice,
-        weighted=check.weighted,
-        baseline=baseline.name,
-        baseline_night=baseline.newest,
-        **numbers,
-    )
-
-
-def _numbers(case: Case) -> dict[str, Any]:
-    row = case.row or {}
-    names = ("mean", "baseline_mean", "difference", "interval_low", "interval_high", "queries")
-    numbers: dict[str, Any] = {name: row.get(name) for name in names}
-    numbers["allowed"] = None
-    if case.baseline.kind is Kind.ITSELF and row.get("mean") is not None:
-        numbers |= {"baseline_mean": None, "interval_low": None, "interval_high": None}
-        numbers |= {"difference": row["mean"] - case.check.min_value, "allowed": 0.0}
-    elif row.get("baseline_mean") is not None:
-        numbers["allowed"] = case.check.allowed(row["baseline_mean"])
-    return numbers
-
-
-def _apply_rule(
-    gate: GateConfig,
-    case: Case,
-    numbers: Mapping[str, Any],
-) -> tuple[str, str | None, str]:
-    """The result of a case, its code and its sentence."""
-    if case.refused:
-        return NOT_COMPARABLE, case.refused.code, case.refused.sentence
-    if any(numbers[name] is None for name in ("mean", "difference", "allowed")):
-        subject = case.check.subject(case.run)
-        sentence = f"{subject}: a number of the comparison is not finite"
-        return NOT_COMPARABLE, "not_measured", sentence
-    is_beyond = numbers["difference"] < -numbers["allowed"] - ROUNDING
-    if case.baseline.kind is Kind.ITSELF:
-        sentence = _sentence_of_minimum(case, numbers)
-        return (FAIL, "below_min_value", sentence) if is_beyond else (PASS, None, sentence)
-    sentence = _sentence_of_drop(gate, case, numbers)
-    return _rule_of_drop(gate, numbers["p"], sentence) if is_beyond else (PASS, None, sentence)
-
-
-def _rule_of_drop(gate: GateConfig, p: float | None, sentence: str) -> tuple[str, str, str]:
-    """The result where the mean fell by more than is allowed."""
-    if p is None:
-        return NOT_COMPARABLE, "not_measured", f"{sentence}, but it could not be tested"
-    if p < gate.alpha:
-        return FAIL, "dropped", sentence
-    return UNDECIDED, "may_be_chance", f"{sentence}; may be chance"
-
-
-def _sentence_of_minimum(case: Case, numbers: Mapping[str, Any]) -> str:
-    value, least = apart(numbers["mean"], numbers["mean"] - numbers["difference"])
-    subject = f"{case.check.subject(case.run)} is {value} ({numbers['queries']:,} queries)"
-    return f"{subject}, and the minimum is {least}{_unanswered(case.row)}"
-
-
-def _sentence_of_drop(gate: GateConfig, case: Case, numbers: Mapping[str, Any]) -> str:
-    difference = numbers["difference"]
-    size, limit = apart(abs(difference), numbers["allowed"])
-    moved = f"{'fell' if difference < 0 else 'rose'} by {size}"
-    if abs(difference) <= ROUNDING:
-        moved = "did not change"
-    means = f"from {score(numbers['baseline_mean'])} to {score(numbers['mean'])}"
-    subject = f"{case.check.subject(case.run)} {moved} against {case.baseline.in_words}, {means}"
-    evidence = _in_words(gate, numbers)
-    return f"{subject} ({evidence}); {limit} is allowed{_few_answered(case.row)}"
-
-
-def _in_words(gate: GateConfig, numbers: Mapping[str, Any]) -> str:
-    """How sure a difference is."""
-    evidence = [f"{numbers['queries']:,} queries"]
-    if numbers["interval_low"] is not None:
-        low, high = numbers["interval_low"], numbers["interval_high"]
-        ends = f"{signed(low)} to {signed(high)}"
-        evidence.append(f"{level(gate.alpha)} interval {ends}")
-    if numbers["p"] is not None:
-        evidence.append(p_in_words(numbers["p"], gate.alpha))
-    return ", ".join(evidence)
-
-
-def _few_answered(row: Row | None) -> str:
-    few = answered_in_words(row) if row else ""
-    if not few:
-        return ""
-    return f"; {few}" if few.startswith("the ") else f"; it {few}"
-
-
-def _unanswered(row: Row | None) -> str:
-    """The same for a run that is compared with nothing."""
-    if row is None:
-        return ""
-    judged, answered = row["judged_queries"], row["answered_queries"]
-    if answered == judged or judged - answered < FEW * judged:
-        return ""
-    return f"; it answered {answered:,} of {judged:,} queries"

@@ -16,7 +16,7 @@ from ndcg_spark.comparison.differences import (
     extremes,
 )
 from ndcg_spark.comparison.matrix import Metric
-from ndcg_spark.comparison.sources import ScoreCache, both_sides
+from ndcg_spark.comparison.sources import BOTH, OLD, ONE, NoCopyError, ScoreCache, both_sides
 from ndcg_spark.convention.measures import measure_at
 from ndcg_spark.errors import InputError, StorageError
 from ndcg_spark.gate.settings import CheckConfig, GateConfig
@@ -36,6 +36,8 @@ class RowKey(NamedTuple):
     attribute: str | None = None
     value: str | None = None
     is_weighted: bool = False
+    #: Of a change of judgments: OLD or NEW.
+    side: str | None = None
 
 
 def row_key(row: Row) -> RowKey:
@@ -46,18 +48,17 @@ def row_key(row: Row) -> RowKey:
         attribute=row["attribute"],
         value=row["value"],
         is_weighted=row["weight_effective_n"] is not None,
+        side=row["side"],
     )
 
 
 @dataclasses.dataclass(frozen=True)
 class MetricRows:
-    """A night beside a baseline by one measure at one cutoff."""
+    """A night beside a baseline by one measure at one cutoff, on one side of a change of judgments."""
 
     rows: Sequence[Row] = ()
     #: Why there are none.
     refused: Refusal | None = None
-    #: How many queries are left out because their judgments have changed: a sentence.
-    note: str | None = None
     #: The run and the id of the queries that changed most.
     changed: Sequence[tuple[str, str]] = ()
 
@@ -67,22 +68,34 @@ class Compared:
     """A night beside one baseline, by every measure and cutoff of the checks."""
 
     rows: Mapping[RowKey, Row]
-    refusals: Mapping[Metric, Refusal]
-    note: str | None
+    #: By measure and cutoff, why there are none; also by side, if there are two.
+    refusals: Mapping[tuple[Metric, str | None], Refusal]
     changed: Sequence[tuple[str, str]]
+    #: None, or both sides of a change of judgments.
+    sides: Sequence[str | None] = (None,)
+
+    def refused(self, metric: Metric, side: str | None) -> Refusal | None:
+        return self.refusals.get((metric, side))
 
 
 #: By what a baseline stands for.
 Comparisons = Mapping[Any, Compared]
 
 
-def resolve_baselines(gate: GateConfig, tonight: Night, nights: Nights) -> list[Baseline]:
+def resolve_baselines(gate: GateConfig, tonight: Night, nights: Nights, scores: ScoreCache) -> list[Baseline]:
     """The first step of a verdict: what each baseline of the gate stands for."""
+    runs = scores.source(tonight).runs
     resolved = []
-    for name in gate.baseline:
-        any_judgments = gate.unchanged_queries
-        baseline = resolve(name, tonight, nights, most=gate.nights, any_judgments=any_judgments)
-        resolved.append(baseline)
+    for name in gate.all_baselines:
+        baselines = resolve(
+            name,
+            tonight,
+            nights,
+            most=gate.nights,
+            runs=runs,
+            runs_of=lambda night: scores.source(night).runs,
+        )
+        resolved.extend(baselines)
     return resolved
 
 
@@ -96,10 +109,11 @@ def compare_night(
     """The second step of a verdict: the night beside each baseline, and by itself, for `min_value`.
 
     They are by what baselines stand for, as two that stand for the same nights share their rows.
+    Baselines that each run reaches by a chain of its own are compared by `against_reference`.
     """
     compared: dict[Any, Compared] = {}
     for baseline in [*against, ITSELF]:
-        if baseline.stands_for not in compared:
+        if baseline.stands_for not in compared and not baseline.is_reference:
             beside = _beside(gate, tonight, baseline, scores, options)
             compared[baseline.stands_for] = beside
     return compared
@@ -113,29 +127,32 @@ def _beside(
     options: ComparisonOptions,
 ) -> Compared:
     checks = [check for _, check in gate.checks(tonight.dataset)]
-    needed = [check for check in checks if _needs(check, baseline)]
+    needed = [check for check in checks if _needs(gate, check, baseline)]
     rows: dict[RowKey, Row] = {}
-    refusals: dict[Metric, Refusal] = {}
-    note = None
+    refusals: dict[tuple[Metric, str | None], Refusal] = {}
     changed: list[tuple[str, str]] = []
     if baseline.refused:
         needed = []
+    sides = BOTH if baseline.has_other_judgments(tonight) else ONE
     for metric in dict.fromkeys(check.metric for check in needed):
         # Documents are kept of what changed most by the first check.
         many = options.queries if metric == checks[0].metric else 0
         own = dataclasses.replace(options, queries=many)
         runs = _checked_runs(needed, metric, scores.source(tonight).runs)
-        beside = _by_metric(gate, tonight, baseline, metric, runs, scores, own)
-        if beside.refused:
-            refusals[metric] = beside.refused
-        rows |= {row_key(row): row for row in beside.rows}
-        note = beside.note or note
-        changed.extend(beside.changed)
-    return Compared(rows, refusals, note, changed)
+        for side in sides:
+            beside = _by_metric(tonight, baseline, metric, side, runs, scores, own)
+            if beside.refused:
+                refusals[metric, side] = beside.refused
+            rows |= {row_key(row): row for row in beside.rows}
+            if side != OLD:
+                changed.extend(beside.changed)
+    return Compared(rows, refusals, changed, sides)
 
 
-def _needs(check: CheckConfig, baseline: Baseline) -> bool:
-    return check.needs_means if baseline.kind is Kind.ITSELF else check.limits_drop
+def _needs(gate: GateConfig, check: CheckConfig, baseline: Baseline) -> bool:
+    if baseline.kind is Kind.ITSELF:
+        return check.needs_means
+    return check.limits_drop and baseline.name in gate.baselines_of(check)
 
 
 def _checked_runs(checks: Iterable[CheckConfig], metric: Metric, runs: Iterable[str]) -> set[str]:
@@ -147,10 +164,10 @@ def _checked_runs(checks: Iterable[CheckConfig], metric: Metric, runs: Iterable[
 
 
 def _by_metric(
-    gate: GateConfig,
     tonight: Night,
     baseline: Baseline,
     metric: Metric,
+    side: str | None,
     runs: set[str],
     scores: ScoreCache,
     options: ComparisonOptions,
@@ -159,23 +176,19 @@ def _by_metric(
         refused = _not_evaluated(tonight, baseline, metric, scores)
         if refused:
             return MetricRows(refused=refused)
-        sides = both_sides(baseline, tonight, metric, scores)
+        sides = both_sides(baseline, tonight, metric, scores, side)
+    except NoCopyError as error:
+        changed = f"the judgments have changed since {baseline.newest}"
+        refused = Refusal("other_judgments", f"{changed}, and {error.worded(OPTIONS)}")
+        return MetricRows(refused=refused)
     except InputError as error:
         return MetricRows(refused=Refusal("not_measured", error.worded(OPTIONS)))
     except StorageError as error:
         return MetricRows(refused=Refusal("no_baseline", error.worded(OPTIONS)))
-    pairs = [pair for pair in sides.pairs if pair[0] in runs]
-    sides = dataclasses.replace(sides, pairs=pairs)
-    rejudged = sides.rejudged | sides.newly_judged
-    note = None
-    if rejudged.any():
-        judged = int((sides.own.hashes() != 0).sum())
-        share = _share_rejudged(sides, judged, baseline)
-        if rejudged.sum() == judged or not gate.unchanged_queries:
-            return MetricRows(refused=Refusal("other_judgments", share))
-        note = f"{share}; all {int(rejudged.sum()):,} are left out"
-    sides = sides.with_judgments_alike()
-    return MetricRows(comparison_rows(sides, options), None, note, _most_changed(sides, options))
+    own_runs = runs if baseline.runs is None else runs.intersection(baseline.runs)
+    pairs = [pair for pair in sides.pairs if pair[0] in own_runs]
+    sides = dataclasses.replace(sides, pairs=pairs).with_judgments_alike()
+    return MetricRows(comparison_rows(sides, options), None, _most_changed(sides, options))
 
 
 def _not_evaluated(
@@ -193,14 +206,6 @@ def _not_evaluated(
     else:
         return None
     return Refusal("other_cutoff", f"{measure_at(*metric)} was not evaluated in {where}")
-
-
-def _share_rejudged(sides: Sides, judged: int, baseline: Baseline) -> str:
-    new = int(sides.newly_judged.sum())
-    other = int(sides.rejudged.sum()) + new
-    on = baseline.newest
-    share = f"{other:,} of {judged:,} queries have other judgments than on {on}"
-    return f"{share}, where {new:,} had none" if new else share
 
 
 def _most_changed(sides: Sides, options: ComparisonOptions) -> list[tuple[str, str]]:

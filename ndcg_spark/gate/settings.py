@@ -8,7 +8,11 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationIn
 
 from ndcg_spark.convention.measures import SCORES, Cutoff, format_cutoff, measure_at
 from ndcg_spark.convention.parsing import listed, parse_cutoff
-from ndcg_spark.text import GOOD, RUN
+from ndcg_spark.text import ACCEPTED, GOOD, RUN
+
+#: The share of returned documents that are judged, which a check can hold to limits as a score.
+JUDGED_RATE = "judged_rate"
+MEASURES_OF_CHECKS = (*SCORES, JUDGED_RATE)
 
 _Names = Annotated[list[Annotated[str, Field(min_length=1)]], Field(min_length=1)]
 _Limit = Annotated[float, Field(ge=0, allow_inf_nan=False)]
@@ -18,8 +22,9 @@ _Queries = Annotated[int, Field(ge=2)]
 def _baselines(given: object) -> tuple[str, ...]:
     texts = tuple(dict.fromkeys(map(str, listed(given))))
     for text in texts:
-        if not re.fullmatch(rf"{GOOD}|\d{{4}}-\d\d-\d\d|{RUN}.+", text):
-            raise ValueError(f"{text!r} is not {GOOD!r}, a date YYYY-MM-DD or '{RUN}NAME'")
+        if not re.fullmatch(rf"{GOOD}|{ACCEPTED}|\d{{4}}-\d\d-\d\d|{RUN}.+", text):
+            known = f"{GOOD!r}, {ACCEPTED!r}, a date YYYY-MM-DD or '{RUN}NAME'"
+            raise ValueError(f"{text!r} is not {known}")
     return texts
 
 
@@ -49,6 +54,8 @@ class CheckConfig(Strict):
     min_value: Annotated[float, Field(allow_inf_nan=False)] | None = None
     min_queries: _Queries | None = None
     severity: Literal["fail", "warn"] = "fail"
+    #: By default those of the gate.
+    baselines: Annotated[tuple[str, ...], Field(min_length=1), BeforeValidator(_baselines)] | None = None
 
     @model_validator(mode="after")
     def _has_limit(self) -> Self:
@@ -64,6 +71,14 @@ class CheckConfig(Strict):
     def needs_means(self) -> bool:
         """Whether the means of the night itself are needed: for a minimum, or to see whether the slice exists."""
         return self.min_value is not None or self.slice is not None
+
+    @property
+    def slice_pair(self) -> tuple[str | None, str | None]:
+        """The attribute and the value of its slice; both None for all queries."""
+        if self.slice is None:
+            return None, None
+        attribute, value = self.slice.split("=", 1)
+        return attribute, value
 
     @property
     def metric(self) -> tuple[str, Cutoff]:
@@ -83,12 +98,10 @@ class GateConfig(Strict):
     #: The level per night, two-sided: an unchanged system fails in about alpha / 2 of its nights.
     alpha: Annotated[float, Field(gt=0, le=0.5)] = 0.05
     min_queries: _Queries = 50
-    #: Whether the queries whose judgments have not changed are compared where others have.
-    unchanged_queries: bool = False
     #: What follows if the results are identical to those of the last night.
     same_results: Literal["warn", "undecided"] = "warn"
-    #: GOOD, dates, and runs of the same night, written `run NAME`.
-    baseline: Annotated[tuple[str, ...], Field(min_length=1), BeforeValidator(_baselines)] = (GOOD,)
+    #: GOOD, ACCEPTED, dates, and runs of the same night, written `run NAME`.
+    baseline: Annotated[tuple[str, ...], Field(min_length=1), BeforeValidator(_baselines)] = (GOOD, ACCEPTED)
     #: How many good nights GOOD is the mean of.
     nights: Annotated[int, Field(ge=1, le=90)] = 7
     check: Annotated[tuple[CheckConfig, ...], Field(min_length=1)]
@@ -98,6 +111,18 @@ class GateConfig(Strict):
         named = ((f"gate.check[{number}]", check) for number, check in enumerate(self.check, 1))
         return [(name, check) for name, check in named if check.datasets is None or dataset in check.datasets]
 
+    def baselines_of(self, check: CheckConfig) -> tuple[str, ...]:
+        """The names of what a check compares with."""
+        return check.baselines or self.baseline
+
+    @property
+    def all_baselines(self) -> tuple[str, ...]:
+        """Every name that the gate or one of its checks compares with."""
+        names = dict.fromkeys(self.baseline)
+        for check in self.check:
+            names.update(dict.fromkeys(check.baselines or ()))
+        return tuple(names)
+
 
 def contradictions(gate: GateConfig, cutoffs: list[Cutoff], has_attributes: bool, has_weights: bool) -> Iterator[str]:
     """Contradictions within a gate or with the rest of the configuration: sentences with the key's path."""
@@ -106,8 +131,9 @@ def contradictions(gate: GateConfig, cutoffs: list[Cutoff], has_attributes: bool
         if check.cutoff not in cutoffs:
             known = ", ".join(map(format_cutoff, cutoffs))
             yield f"{name}.cutoff: {format_cutoff(check.cutoff)} is not evaluated; cutoffs has {known}"
-        if check.measure not in SCORES:
-            yield f"{name}.measure: unknown measure {check.measure!r}; choose {', '.join(SCORES)}"
+        if check.measure not in MEASURES_OF_CHECKS:
+            known = ", ".join(MEASURES_OF_CHECKS)
+            yield f"{name}.measure: unknown measure {check.measure!r}; choose {known}"
         if check.slice is not None and not has_attributes:
             yield f"{name}.slice: there are no slices; name their table, [query_attributes] with path"
         if check.weighted and not has_weights:

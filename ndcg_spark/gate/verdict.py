@@ -26,7 +26,8 @@ class Result:
     check: str
     severity: str
     result: str
-    #: Why, as a code; None for a pass. FAIL: dropped, below_min_value. UNDECIDED: may_be_chance. NOT_COMPARABLE:
+    #: Why, as a code; None for a pass. FAIL: dropped, below_min_value. UNDECIDED: may_be_chance, sides_disagree,
+    #: unjudged_documents. NOT_COMPARABLE:
     #: no_baseline, other_convention, other_judgments, other_cutoff, missing_dataset, missing_run, missing_slice,
     #: new_run, not_measured, few_queries, not_verified.
     reason: str | None
@@ -49,6 +50,10 @@ class Result:
     #: The larger p value of the two tests, or that of t where it alone cannot fail, adjusted for the number of rows.
     p: float | None = None
     queries: int | None = None
+    #: The first night of what it is compared with, where each run has its own.
+    since: str | None = None
+    #: The comparisons that decide it together: side, reading and numbers; empty if it is one.
+    sides: tuple[Mapping[str, Any], ...] = ()
 
 
 @dataclasses.dataclass(frozen=True)
@@ -64,6 +69,8 @@ class Verdict:
     exit_code: int
     results: tuple[Result, ...]
     warnings: tuple[str, ...] = ()
+    #: What comparisons with the accepted night say that neither pass nor fail.
+    notes: tuple[str, ...] = ()
     #: name, nights (their dates) and evaluation_id (of the newest).
     baselines: tuple[Mapping[str, Any], ...] = ()
     #: The slices that have most of the loss that decided: attribute, value, queries, of_queries, share.

@@ -1,0 +1,285 @@
+"""The difference of a run from its reference, over changes of judgments: a sum of pieces.
+
+A piece is a difference per query between two nights under one set of judgments. A change of
+judgments has two such pieces, its sides: both nights under the old judgments, and both under the new
+ones. Neither is fair by itself, so the chain is computed once with the higher sides and once with
+the lower ones.
+"""
+
+import dataclasses
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ndcg_spark.comparison import statistics
+from ndcg_spark.comparison.matrix import Metric, ScoreMatrix, mean_matrix
+from ndcg_spark.comparison.readings import FIRST
+from ndcg_spark.comparison.references import MOST_LINKS, Link, Reference, after_link
+from ndcg_spark.comparison.sources import NoCopyError, ScoreCache
+from ndcg_spark.comparison.statistics import Numbers
+from ndcg_spark.nights.log import Night
+from ndcg_spark.schemas import COMPARISONS
+from ndcg_spark.tolerance import EQUAL
+
+HIGH, LOW = "chain_high", "chain_low"
+
+#: By query, whether it is in the slice that is compared, by the attributes of two nights (the newer first).
+MaskOf = Callable[[Night, Night], NDArray[np.bool_]]
+
+
+@dataclasses.dataclass(frozen=True)
+class LinkSides:
+    """The differences of a run over a change of judgments, by query; NaN where a side has none."""
+
+    link: Link
+    old: Numbers
+    new: Numbers
+
+
+@dataclasses.dataclass(frozen=True)
+class Piece:
+    """The differences of a run between two nights, by query."""
+
+    newer: Night
+    older: Night
+    apart: Numbers
+
+
+@dataclasses.dataclass(frozen=True)
+class Chain:
+    """The pieces from a reference to tonight in one reading."""
+
+    pieces: tuple[Piece, ...]
+    links: tuple[LinkSides, ...]
+
+
+class RunScores:
+    """The scores of one run by one measure, of nights under any judgments that are kept."""
+
+    def __init__(self, run: str, metric: Metric, scores: ScoreCache) -> None:
+        self.run = run
+        self.metric = metric
+        self._scores = scores
+
+    def apart(self, own: ScoreMatrix, theirs: ScoreMatrix) -> Numbers:
+        """By query, the difference of two matrices where both have the same judgments."""
+        hashes = own.hashes()
+        is_alike = (hashes == theirs.hashes()) & (hashes != 0)
+        with np.errstate(over="ignore"):
+            differences = own.scores(self.run) - theirs.scores(self.run)
+        return np.where(is_alike, differences, np.nan)
+
+    def matrix(self, night: Night, reading: int) -> ScoreMatrix:
+        return self._scores.matrix(night, self.metric, reading)
+
+    def piece(self, newer: Night, older: Sequence[Night], reading: int) -> Piece:
+        """A night beside the mean of others that have its judgments."""
+        own = self.matrix(newer, reading)
+        if len(older) == 1:
+            theirs = self.matrix(older[0], reading)
+        else:
+            theirs = mean_matrix((self.matrix(night, reading) for night in older), own)
+        return Piece(newer, older[-1], self.apart(own, theirs))
+
+    def sides(self, link: Link, reading: int) -> LinkSides | None:
+        """Both sides of a change of judgments; None if a copy is not there."""
+        before = link.before.row["judgments_fingerprint"]
+        after = link.after.row["judgments_fingerprint"]
+        try:
+            earlier_now = self._scores.matrix_under(link.before, after, self.metric, reading)
+            later_then = self._scores.matrix_under(link.after, before, self.metric, reading)
+        except NoCopyError:
+            return None
+        return LinkSides(
+            link,
+            old=self.apart(later_then, self.matrix(link.before, reading)),
+            new=self.apart(self.matrix(link.after, reading), earlier_now),
+        )
+
+
+@dataclasses.dataclass(frozen=True)
+class Limits:
+    """Where a chain begins later than its reference."""
+
+    #: The sides of a change may be this far apart; depends on the mean before the change.
+    allowed: Callable[[float], float]
+    min_queries: int
+    mask_of: MaskOf
+
+    def has_few(self, apart: Numbers, newer: Night, older: Night) -> bool:
+        counted = ~np.isnan(apart) & self.mask_of(newer, older)
+        return int(np.count_nonzero(counted)) < self.min_queries
+
+
+def usable_reference(
+    reference: Reference,
+    tonight: Night,
+    nights: Sequence[Night],
+    most: int,
+    scores: RunScores,
+    limits: Limits,
+) -> Reference | None:
+    """The reference, or the one after the newest change of judgments that cannot be crossed.
+
+    `nights` are those of the run before tonight. None if there is no good night after that change.
+    """
+    kept: list[Link] = []
+    at = len(reference.links)
+    while at:
+        link = reference.links[at - 1]
+        start = _start_of_piece(reference, at - 1)
+        if len(kept) == MOST_LINKS or not _can_cross(link, start, scores, limits):
+            first = after_link(scores.run, link, tonight, nights, most)
+            return Reference(first, tuple(kept), begins_later=True) if first else None
+        kept.insert(0, link)
+        at -= 1
+    return reference
+
+
+def _start_of_piece(reference: Reference, at: int) -> tuple[Night, ...]:
+    """The nights with which the piece before a link begins."""
+    return (reference.links[at - 1].after,) if at else reference.nights
+
+
+def _can_cross(link: Link, start: Sequence[Night], scores: RunScores, limits: Limits) -> bool:
+    """Whether a change of judgments, and the way to it, can be a part of a chain."""
+    sides = scores.sides(link, FIRST)
+    if sides is None:
+        return False
+    if tuple(start) != (link.before,):
+        way = scores.piece(link.before, start, FIRST)
+        if limits.has_few(way.apart, way.newer, way.older):
+            return False
+    if any(limits.has_few(side, link.after, link.before) for side in (sides.old, sides.new)):
+        return False
+    before = mean_of(scores.matrix(link.before, FIRST).scores(scores.run))
+    return abs(mean_of(sides.new) - mean_of(sides.old)) <= limits.allowed(before)
+
+
+def chain(reference: Reference, tonight: Night, scores: RunScores, reading: int) -> Chain | None:
+    """The pieces from a reference to tonight; None if a copy has vanished."""
+    pieces: list[Piece] = []
+    links: list[LinkSides] = []
+    at: tuple[Night, ...] = reference.nights
+    for link in reference.links:
+        if at != (link.before,):
+            pieces.append(scores.piece(link.before, at, reading))
+        sides = scores.sides(link, reading)
+        if sides is None:
+            return None
+        links.append(sides)
+        at = (link.after,)
+    if at != (tonight,):
+        pieces.append(scores.piece(tonight, at, reading))
+    return Chain(tuple(pieces), tuple(links))
+
+
+def mean_of(values: Numbers, weights: Numbers | None = None) -> float:
+    """The weighted mean of the values that are there; NaN without any."""
+    is_there = ~np.isnan(values)
+    if weights is not None:
+        is_there &= ~np.isnan(weights)
+    if not is_there.any():
+        return float("nan")
+    chosen = None if weights is None else weights[is_there]
+    return float(np.average(values[is_there], weights=chosen))
+
+
+def chain_row(
+    key: Mapping[str, Any],
+    made: Chain,
+    side: str,
+    tonights_scores: Numbers,
+    mask_of: MaskOf,
+    weights: Numbers | None,
+    buckets: NDArray[np.int64],
+    alpha: float,
+) -> dict[str, Any]:
+    """The row of COMPARISONS of a chain with the higher or the lower side of every link."""
+    parts = [_masked(piece.apart, mask_of(piece.newer, piece.older)) for piece in made.pieces]
+    for link in made.links:
+        mask = mask_of(link.link.after, link.link.before)
+        parts.append(_chosen_side(_masked(link.old, mask), _masked(link.new, mask), weights, side))
+    own = np.ones(len(buckets)) if weights is None else weights
+    counts = [int(np.count_nonzero(~np.isnan(part) & ~np.isnan(own))) for part in parts]
+    row = {**dict.fromkeys(COMPARISONS.names), **key, "side": side, "queries": min(counts), "flags": []}
+    if min(counts) < 2:
+        return row | {"flags": ["too_few"]}
+    total = statistics.total_of_pieces(parts, [own] * len(parts))
+    newest = made.pieces[-1].newer if not _ends_in_link(made) else made.links[-1].link.after
+    tonights = _masked(tonights_scores, mask_of(newest, newest))
+    mean = mean_of(tonights, weights)
+    row |= {"mean": mean, "difference": total.total, "baseline_mean": mean - total.total}
+    row |= _tested(total, min(counts), buckets, alpha)
+    if weights is not None:
+        row["weight_effective_n"] = total.freedom + 1
+    return row
+
+
+def _ends_in_link(made: Chain) -> bool:
+    if not made.pieces:
+        return True
+    last = made.pieces[-1].newer
+    return any(link.link.after.evaluated_on > last.evaluated_on for link in made.links)
+
+
+def _masked(apart: Numbers, mask: NDArray[np.bool_]) -> Numbers:
+    return np.where(mask, apart, np.nan)
+
+
+def _chosen_side(old: Numbers, new: Numbers, weights: Numbers | None, side: str) -> Numbers:
+    is_new_higher = mean_of(new, weights) >= mean_of(old, weights)
+    return new if is_new_higher == (side == HIGH) else old
+
+
+def _tested(total: statistics.Total, n: int, buckets: NDArray[np.int64], alpha: float) -> dict[str, Any]:
+    """The tests of a sum of pieces: nothing is drawn where the sum is no loss."""
+    units = total.units
+    if np.all(np.abs(units) <= EQUAL / len(units)):
+        return {"p_value": 1.0, "flags": ["unchanged"]}
+    if total.error <= EQUAL * abs(total.total):
+        return {"p_value": max(2.0 ** (1 - n), statistics.MIN_P), "flags": ["no_variation"]}
+    deviation = total.error * n**0.5
+    answers = statistics.paired_t(n, total.total, deviation, alpha, freedom=total.freedom)
+    names = ("p_value", "interval_low", "interval_high")
+    row: dict[str, Any] = {name: float(answers[name]) for name in names}
+    if total.total < 0 and row["p_value"] < alpha:
+        row["p_randomization"] = statistics.random_signs(in_buckets(units, buckets), precise=True)
+    return row
+
+
+def in_buckets(units: Numbers, buckets: NDArray[np.int64]) -> Numbers:
+    """The units whose signs are random: queries or, of many, the sums over their buckets."""
+    if len(units) <= statistics.UNITS:
+        return units
+    return np.bincount(buckets, units, statistics.UNITS).astype(np.float64)
+
+
+def link_facts(sides: LinkSides, run: str, metric: Metric) -> dict[str, Any]:
+    """What the log keeps of a change of judgments: both differences, and how sure they are."""
+    facts: dict[str, Any] = {
+        "run": run,
+        "measure": metric[0],
+        "cutoff": metric[1],
+        "before": sides.link.before.evaluated_on,
+        "before_id": sides.link.before.evaluation_id,
+        "after": sides.link.after.evaluated_on,
+        "after_id": sides.link.after.evaluation_id,
+    }
+    for name, apart in (("old", sides.old), ("new", sides.new)):
+        known = apart[~np.isnan(apart)]
+        facts[f"{name}_queries"] = len(known)
+        facts[name] = float(known.mean()) if len(known) else None
+        error = float(known.std(ddof=1) / len(known) ** 0.5) if len(known) > 1 else None
+        facts[f"{name}_error"] = error
+    return facts
+
+
+def all_links(references: Iterable[Reference]) -> list[Link]:
+    """The links of several references, each once, by date."""
+    links: dict[Link, None] = {}
+    for reference in references:
+        links.update(dict.fromkeys(reference.links))
+    return sorted(links, key=lambda link: (link.after.evaluated_on, link.before.evaluated_on))

@@ -1,0 +1,95 @@
+"""Query scores read in a second way: as if unjudged documents were as relevant as the judged ones of their list.
+
+Judgments age. Where they were made from lists that people saw, later lists have fewer judged
+documents, and NDCG falls without any loss. A loss that both readings show is not of this kind.
+"""
+
+import functools
+from collections.abc import Mapping
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from ndcg_spark.comparison.statistics import Numbers
+from ndcg_spark.convention.convention import Convention
+from ndcg_spark.reference import discounts, unjudged_gain
+
+#: As the convention has it; and as if unjudged documents were like the judged ones.
+FIRST, SECOND = 1, 2
+
+#: By measure that has a second reading, the columns that it is computed from.
+COLUMNS: Mapping[str, tuple[str, ...]] = {
+    "ndcg": ("ndcg", "dcg", "ideal_dcg", "returned", "judged_discount_share"),
+    "dcg": ("dcg", "returned", "judged_discount_share"),
+    "cg": ("cg", "returned", "judged"),
+    "precision": ("precision", "returned", "judged"),
+}
+
+
+def has_second_reading(measure: str) -> bool:
+    return measure in COLUMNS
+
+
+def second_reading(rows: pa.Table, measure: str, convention: Convention) -> pa.Table:
+    """Rows of QUERY_SCORES of one cutoff with the measure read in the second way.
+
+    It is null where a list was scored and the table does not say which share of it was judged.
+    Queries without a scored list keep their score. A score may be above 1.
+    """
+    columns = {name: _numbers(rows, name) for name in COLUMNS[measure]}
+    if measure in ("cg", "precision"):
+        read = _by_count(columns, measure, convention)
+    else:
+        read = _by_discount(columns, measure, convention)
+    is_scored = np.asarray(pc.fill_null(pc.equal(rows["status"], "scored"), False))
+    values = np.where(is_scored, read, columns[measure])
+    array = pa.array(values, pa.float64(), mask=np.isnan(values))
+    return rows.set_column(rows.column_names.index(measure), measure, array)
+
+
+def _numbers(rows: pa.Table, name: str) -> Numbers:
+    return np.asarray(pc.fill_null(rows[name].cast(pa.float64()), np.nan), np.float64)
+
+
+def _by_count(columns: Mapping[str, Numbers], measure: str, convention: Convention) -> Numbers:
+    """Divided by the share of documents that are judged."""
+    returned, judged = columns["returned"], columns["judged"]
+    worth = unjudged_gain(convention) if measure == "cg" else 0.0
+    of_judged = columns[measure] - worth * (returned - judged)
+    share = np.divide(judged, returned, out=np.zeros_like(judged), where=returned > 0)
+    share = np.where(np.isnan(returned) | np.isnan(judged), np.nan, share)
+    return _divided(of_judged, share)
+
+
+def _by_discount(columns: Mapping[str, Numbers], measure: str, convention: Convention) -> Numbers:
+    """Divided by the share of the discounts at which a document is judged."""
+    share = np.where(columns["returned"] == 0, 0.0, columns["judged_discount_share"])
+    worth = unjudged_gain(convention)
+    of_judged = columns["dcg"]
+    if worth:
+        of_unjudged = (1 - share) * _discounts_down_to(columns["returned"], convention)
+        of_judged = of_judged - worth * of_unjudged
+    dcg = _divided(of_judged, share)
+    if measure == "dcg":
+        return dcg
+    ideal = columns["ideal_dcg"]
+    return np.divide(dcg, ideal, out=np.full_like(dcg, np.nan), where=ideal != 0)
+
+
+def _divided(value: Numbers, share: Numbers) -> Numbers:
+    """A value over a share; 0 where nothing is judged."""
+    return np.where(share == 0, 0.0, value / np.where(share == 0, 1.0, share))
+
+
+def _discounts_down_to(returned: Numbers, convention: Convention) -> Numbers:
+    """By query, the sum of the discounts of so many ranks."""
+    counts: NDArray[np.int64] = np.nan_to_num(returned).astype(np.int64)
+    sums = _sums_of_discounts(int(counts.max(initial=0)), convention)
+    return sums[counts]
+
+
+@functools.lru_cache(8)
+def _sums_of_discounts(depth: int, convention: Convention) -> Numbers:
+    return np.concatenate([[0.0], np.cumsum(discounts(depth, convention.discount))])

@@ -1,0 +1,270 @@
+"""A run of a night beside the state that somebody accepted, or beside a night that the gate names.
+
+The reference may have other judgments than tonight; then the difference is a chain over the changes
+of judgments since. It is computed in two readings of unjudged documents, so that lists which merely
+have fewer judged documents than before do not look like a loss.
+"""
+
+import dataclasses
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from ndcg_spark.comparison.baselines import Baseline, Kind, Refusal
+from ndcg_spark.comparison.chain import (
+    HIGH,
+    LOW,
+    Limits,
+    RunScores,
+    chain,
+    chain_row,
+    usable_reference,
+)
+from ndcg_spark.comparison.differences import ComparisonOptions, Sides, comparison_rows
+from ndcg_spark.comparison.matrix import Metric, masks, mean_matrix, read_attributes, weight_vector
+from ndcg_spark.comparison.readings import FIRST, SECOND, has_second_reading
+from ndcg_spark.comparison.references import (
+    Reference,
+    accepted_reference,
+    dated_reference,
+    nights_of_run,
+)
+from ndcg_spark.comparison.sources import ScoreCache
+from ndcg_spark.convention.measures import measure_at
+from ndcg_spark.errors import InputError, StorageError
+from ndcg_spark.nights.log import Night, Nights
+from ndcg_spark.schemas import NO_VALUE
+from ndcg_spark.voices import OPTIONS
+
+Row = Mapping[str, Any]
+Mask = NDArray[np.bool_]
+
+
+@dataclasses.dataclass(frozen=True)
+class Question:
+    """What is asked of a run: how far it may fall, by which measure, in which slice."""
+
+    run: str
+    metric: Metric
+    #: How far the mean may fall, by the mean before.
+    allowed: Callable[[float], float]
+    min_queries: int
+    attribute: str | None = None
+    value: str | None = None
+    is_weighted: bool = False
+
+
+@dataclasses.dataclass(frozen=True)
+class BesideReference:
+    """A run beside its reference: rows of COMPARISONS of each reading and side, or why there are none."""
+
+    rows: tuple[Row, ...] = ()
+    reference: Reference | None = None
+    refused: Refusal | None = None
+
+    def of_reading(self, reading: int) -> list[Row]:
+        return [row for row in self.rows if row["reading"] == reading]
+
+
+class ReferenceScores:
+    """Compares the runs of one night with references; what was read is kept."""
+
+    def __init__(
+        self,
+        tonight: Night,
+        nights: Nights,
+        scores: ScoreCache,
+        options: ComparisonOptions,
+        most: int,
+    ) -> None:
+        self.tonight = tonight
+        self._nights = nights
+        self._scores = scores
+        self._options = options
+        self._most = most
+        self._masks = _SliceMasks(scores, options.attributes)
+
+    def runs_of(self, night: Night) -> Sequence[str]:
+        return self._scores.source(night).runs
+
+    def reference(self, baseline: Baseline, run: str) -> Reference | None:
+        """What a run is compared with, whether or not the judgments can be crossed."""
+        if baseline.kind is Kind.ACCEPTED:
+            most = self._most
+            return accepted_reference(run, self.tonight, self._nights, self.runs_of, most)
+        date = str(baseline.newest)
+        return dated_reference(run, date, self.tonight, self._nights, self.runs_of)
+
+    def compare(self, baseline: Baseline, question: Question) -> BesideReference:
+        try:
+            return self._compare(baseline, question)
+        except InputError as error:
+            return BesideReference(refused=Refusal("not_measured", error.worded(OPTIONS)))
+        except StorageError as error:
+            return BesideReference(refused=Refusal("no_baseline", error.worded(OPTIONS)))
+
+    def _compare(self, baseline: Baseline, question: Question) -> BesideReference:
+        if baseline.refused:
+            return BesideReference(refused=baseline.refused)
+        reference = self.reference(baseline, question.run)
+        if reference is None:
+            return BesideReference(refused=_no_reference(baseline, question.run))
+        lost = self._nights.damaged_between(reference.first, self.tonight.evaluated_on)
+        if lost and baseline.kind is Kind.ACCEPTED:
+            why = self._nights.damaged[lost[-1]]
+            sentence = f"the accepted night is not known, as a log cannot be read: {why}"
+            return BesideReference(refused=Refusal("no_baseline", sentence))
+        unmeasured = self._not_evaluated(reference, question.metric)
+        if unmeasured:
+            return BesideReference(refused=unmeasured)
+        usable = self._usable(reference, question)
+        if usable is None:
+            return BesideReference(refused=_broken_chain(reference, question.run))
+        rows: list[Row] = []
+        for reading in (FIRST, SECOND):
+            if reading == SECOND and not has_second_reading(question.metric[0]):
+                continue
+            rows.extend(self._rows(usable, question, reading))
+        return BesideReference(tuple(rows), usable)
+
+    def _not_evaluated(self, reference: Reference, metric: Metric) -> Refusal | None:
+        path = [*reference.nights, self.tonight]
+        for link in reference.links:
+            path += [link.before, link.after]
+        for night in path:
+            if metric not in self._scores.source(night).metrics:
+                where = "this night" if night == self.tonight else night.evaluated_on
+                sentence = f"{measure_at(*metric)} was not evaluated in {where}"
+                return Refusal("other_cutoff", sentence)
+        return None
+
+    def _usable(self, reference: Reference, question: Question) -> Reference | None:
+        if not reference.links:
+            return reference
+        scores = self._run_scores(question)
+        mask_of = self._masks.of_slice(question)
+        limits = Limits(question.allowed, question.min_queries, mask_of)
+        nights = nights_of_run(question.run, self.tonight, self._nights, self.runs_of)
+        return usable_reference(reference, self.tonight, nights, self._most, scores, limits)
+
+    def _run_scores(self, question: Question) -> RunScores:
+        return RunScores(question.run, question.metric, self._scores)
+
+    def _rows(self, reference: Reference, question: Question, reading: int) -> list[Row]:
+        if not reference.links:
+            return self._paired_rows(reference, question, reading)
+        scores = self._run_scores(question)
+        made = chain(reference, self.tonight, scores, reading)
+        if made is None:
+            return []
+        queries = self._scores.queries(self.tonight.dataset)
+        source = self._scores.source(self.tonight)
+        newest = self._scores.source(reference.nights[-1]).evaluated_on
+        key = source.key(newest, len(reference.nights))
+        key |= {"run": question.run, "baseline": question.run, "reading": reading}
+        key |= {"measure": question.metric[0], "cutoff": question.metric[1]}
+        key |= {"attribute": question.attribute, "value": question.value}
+        tonights = scores.matrix(self.tonight, reading).scores(question.run)
+        weights = None
+        if question.is_weighted and self._options.weights is not None:
+            weights = weight_vector(self._options.weights, self.tonight.dataset, queries)
+        mask_of = self._masks.of_slice(question)
+        rows = []
+        for side in (HIGH, LOW):
+            row = chain_row(
+                key,
+                made,
+                side,
+                tonights,
+                mask_of,
+                weights,
+                queries.buckets,
+                self._options.alpha,
+            )
+            rows.append(row)
+        return rows
+
+    def _paired_rows(self, reference: Reference, question: Question, reading: int) -> list[Row]:
+        """The rows where nothing lies between: those of a comparison with the mean of nights."""
+        scores = self._scores
+        own = scores.matrix(self.tonight, question.metric, reading)
+        theirs = [scores.matrix(night, question.metric, reading) for night in reference.nights]
+        mean = theirs[0] if len(theirs) == 1 else mean_matrix(theirs, own)
+        newest = scores.source(reference.nights[-1]).evaluated_on
+        key = scores.source(self.tonight).key(newest, len(reference.nights))
+        sides = Sides(own, mean, question.metric, key, [(question.run, question.run)])
+        options = self._options
+        if question.attribute is None:
+            options = dataclasses.replace(options, attributes=None)
+        if not question.is_weighted:
+            options = dataclasses.replace(options, weights=None)
+        rows = comparison_rows(sides.with_judgments_alike(), options)
+        return [{**row, "reading": reading} for row in rows if _answers(question, row)]
+
+
+def _answers(question: Question, row: Row) -> bool:
+    """Whether a row is what a question asks for."""
+    is_slice = (row["attribute"], row["value"]) == (question.attribute, question.value)
+    is_weighted = row["weight_effective_n"] is not None
+    return is_slice and is_weighted == question.is_weighted
+
+
+def _no_reference(baseline: Baseline, run: str) -> Refusal:
+    if baseline.kind is Kind.ACCEPTED:
+        return Refusal("no_baseline", f"no earlier night of {run} is good, or was accepted")
+    return Refusal("new_run", f"{run} is new: it has no results in {baseline.in_words}")
+
+
+def _broken_chain(reference: Reference, run: str) -> Refusal:
+    date = reference.links[-1].after.evaluated_on
+    sentence = f"the judgments changed on {date}, and no night since then is good for {run}"
+    return Refusal("other_judgments", sentence)
+
+
+class _SliceMasks:
+    """Which queries are in a slice, by the attributes that nights keep."""
+
+    def __init__(self, scores: ScoreCache, attributes: pa.Table | None) -> None:
+        self._scores = scores
+        self._attributes = attributes
+        self._of_night: dict[Night, dict[tuple[str | None, str | None], Mask]] = {}
+
+    def of_slice(self, question: Question) -> Callable[[Night, Night], Mask]:
+        """For a piece between two nights, the queries of a slice: the attributes of the newer come first."""
+
+        def mask(newer: Night, older: Night) -> Mask:
+            queries = self._scores.queries(newer.dataset)
+            if question.attribute is None:
+                return np.ones(len(queries), np.bool_)
+            own = self._mask(newer, question)
+            if older == newer:
+                return own
+            is_judged = self._scores.matrix(newer, question.metric).hashes() != 0
+            return np.asarray(np.where(is_judged, own, self._mask(older, question)))
+
+        return mask
+
+    def _mask(self, night: Night, question: Question) -> Mask:
+        queries = self._scores.queries(night.dataset)
+        known = self._slices(night)
+        empty = np.zeros(len(queries), np.bool_)
+        if question.value == NO_VALUE:
+            empty = np.ones(len(queries), np.bool_)
+        own = known.get((question.attribute, question.value), empty)
+        # Queries that were seen later have no attributes here.
+        return np.pad(own, (0, len(queries) - len(own)), constant_values=question.value == NO_VALUE)
+
+    def _slices(self, night: Night) -> dict[tuple[str | None, str | None], Mask]:
+        if night not in self._of_night:
+            kept = read_attributes([night])
+            table = self._attributes if kept is None else kept
+            slices: dict[tuple[str | None, str | None], Mask] = {}
+            if table is not None:
+                queries = self._scores.queries(night.dataset)
+                for attribute, value, mask in masks(table, night.dataset, queries):
+                    slices[attribute, value] = mask
+            self._of_night[night] = slices
+        return self._of_night[night]

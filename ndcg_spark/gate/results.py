@@ -1,0 +1,333 @@
+"""One result of each case: by one rule, from the comparisons that decide it together.
+
+Results that have two sides or two readings are one hypothesis, whose p value is the largest of its
+comparisons: only what all of them say is said.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from ndcg_spark.comparison.baselines import Kind
+from ndcg_spark.comparison.differences import FEW, deciding
+from ndcg_spark.comparison.readings import has_second_reading
+from ndcg_spark.comparison.statistics import adjusted
+from ndcg_spark.convention.measures import format_cutoff
+from ndcg_spark.gate.checks import Case, Part
+from ndcg_spark.gate.compared_night import Row
+from ndcg_spark.gate.settings import GateConfig
+from ndcg_spark.gate.verdict import FAIL, NOT_COMPARABLE, PASS, UNDECIDED, Result
+from ndcg_spark.tables.format import apart, level, p_in_words, score
+from ndcg_spark.tables.format import difference as signed
+from ndcg_spark.tables.table import answered_in_words
+from ndcg_spark.tolerance import ROUNDING
+
+Numbers = Mapping[str, Any]
+#: What is known of a comparison as numbers.
+_NUMBERS = ("mean", "baseline_mean", "difference", "interval_low", "interval_high", "queries")
+
+
+class Outcome(NamedTuple):
+    """What a comparison says, with its code and its sentence."""
+
+    word: str
+    reason: str | None
+    sentence: str
+
+
+class Decided(NamedTuple):
+    results: list[Result]
+    #: What comparisons with the accepted night say that are neither a pass nor a failure.
+    notes: list[str]
+
+
+def decide_cases(gate: GateConfig, cases: Sequence[Case]) -> list[Result]:
+    """One result per case; p is adjusted by Holm over all hypotheses that were measured and changed.
+
+    Checks that only warn are a family of their own, so that they do not weaken those that can fail.
+    Those that several checks or baselines share count once.
+    """
+    adjusted_p = {}
+    for severity in ("fail", "warn"):
+        own = [case for case in cases if case.check.severity == severity]
+        adjusted_p[severity] = _family(own, gate.alpha)
+    results = []
+    for case in cases:
+        p = adjusted_p[case.check.severity].get(case.hypothesis)
+        results.append(_result(gate, case, p))
+    return results
+
+
+def split_notes(cases: Sequence[Case], results: Sequence[Result]) -> Decided:
+    """The results, without those against the accepted night that are neither a pass nor a failure."""
+    kept: list[Result] = []
+    notes: list[str] = []
+    for case, result in zip(cases, results, strict=True):
+        is_accepted = case.baseline.kind is Kind.ACCEPTED
+        if is_accepted and result.result not in (PASS, FAIL):
+            notes.append(result.sentence)
+        else:
+            kept.append(result)
+    return Decided(kept, list(dict.fromkeys(notes)))
+
+
+def _family(cases: Iterable[Case], alpha: float) -> dict[tuple[Any, ...], float]:
+    """By hypothesis, the p value adjusted for all of them."""
+    family: dict[tuple[Any, ...], float] = {}
+    for case in cases:
+        p = None if case.refused else _largest_p(case, alpha)
+        if p is not None:
+            family[case.hypothesis] = p
+    return dict(zip(family, adjusted(list(family.values()), "holm").tolist(), strict=True))
+
+
+def _largest_p(case: Case, alpha: float) -> float | None:
+    """The largest p of the comparisons of a case; None if nothing changed, or it cannot fail."""
+    if case.baseline.is_reference and not case.second_parts:
+        return None
+    values = [_p_value(part.row, alpha) for part in case.parts]
+    known = [p for p in values if p is not None]
+    if not known:
+        return None
+    return max(known) if len(known) == len(values) else 1.0
+
+
+def _p_value(row: Row | None, alpha: float) -> float | None:
+    """The larger p of both tests, or that of t where it cannot fail; None if nothing changed."""
+    if row is None or row["difference"] is None or "unchanged" in row["flags"]:
+        return None
+    p: float | None = row["p_value"]
+    can_fail = p is not None and p < alpha and row["difference"] < 0
+    return deciding(row) if can_fail else p
+
+
+def _result(gate: GateConfig, case: Case, p: float | None) -> Result:
+    check, baseline = case.check, case.baseline
+    numbers = _numbers_together(case) | {"p": p}
+    outcome = _outcome(gate, case, numbers)
+    nights = case.reference.nights if case.reference else baseline.nights
+    return Result(
+        check=case.name,
+        severity=check.severity,
+        result=outcome.word,
+        reason=outcome.reason,
+        sentence=outcome.sentence,
+        run=case.run,
+        measure=check.measure,
+        cutoff=format_cutoff(check.cutoff),
+        slice=check.slice,
+        weighted=check.weighted,
+        baseline=baseline.name,
+        baseline_night=nights[-1].evaluated_on if nights else None,
+        since=case.reference.first if case.reference else None,
+        sides=tuple(_side(case, part) for part in case.parts) if len(case.parts) > 1 else (),
+        **numbers,
+    )
+
+
+def _side(case: Case, part: Part) -> dict[str, Any]:
+    """A comparison as verdicts list it."""
+    return {"side": part.side, "reading": part.reading, **_numbers(case, part)}
+
+
+def _numbers(case: Case, part: Part) -> dict[str, Any]:
+    row = part.row or {}
+    numbers: dict[str, Any] = {name: row.get(name) for name in _NUMBERS}
+    numbers["allowed"] = None
+    if case.baseline.kind is Kind.ITSELF and row.get("mean") is not None:
+        numbers |= {"baseline_mean": None, "interval_low": None, "interval_high": None}
+        numbers |= {"difference": row["mean"] - case.check.min_value, "allowed": 0.0}
+    elif row.get("baseline_mean") is not None:
+        numbers["allowed"] = case.check.allowed(row["baseline_mean"])
+    return numbers
+
+
+def _numbers_together(case: Case) -> dict[str, Any]:
+    """The numbers of a case: of two sides, the mean of the differences and the union of the intervals."""
+    parts = [_numbers(case, part) for part in case.first_parts]
+    numbers = parts[-1]
+    differences = _known(parts, "difference")
+    if len(parts) == 1 or len(differences) < len(parts):
+        return numbers
+    numbers["difference"] = sum(differences) / len(differences)
+    numbers["baseline_mean"] = numbers["mean"] - numbers["difference"]
+    numbers["interval_low"] = min(_known(parts, "interval_low"), default=None)
+    numbers["interval_high"] = max(_known(parts, "interval_high"), default=None)
+    numbers["queries"] = min(_known(parts, "queries"))
+    return numbers
+
+
+def _known(parts: Iterable[Numbers], name: str) -> list[Any]:
+    return [part[name] for part in parts if part[name] is not None]
+
+
+def _outcome(gate: GateConfig, case: Case, numbers: Numbers) -> Outcome:
+    """What a case says: its parts, and where these differ."""
+    if case.refused:
+        return Outcome(NOT_COMPARABLE, case.refused.code, case.refused.sentence)
+    if case.baseline.is_reference:
+        return _beside_reference(gate, case, numbers)
+    if len(case.parts) > 1:
+        return _beside_both(gate, case, numbers)
+    return _of_part(gate, case, case.parts[0], numbers)
+
+
+def _of_part(gate: GateConfig, case: Case, part: Part, numbers: Numbers) -> Outcome:
+    """The result of one comparison; `numbers` are its own, with the p value of the case."""
+    if any(numbers[name] is None for name in ("mean", "difference", "allowed")):
+        subject = case.check.subject(case.run)
+        sentence = f"{subject}: a number of the comparison is not finite"
+        return Outcome(NOT_COMPARABLE, "not_measured", sentence)
+    is_beyond = numbers["difference"] < -numbers["allowed"] - ROUNDING
+    if case.baseline.kind is Kind.ITSELF:
+        sentence = _sentence_of_minimum(case, part.row, numbers)
+        is_below = (FAIL, "below_min_value") if is_beyond else (PASS, None)
+        return Outcome(*is_below, sentence)
+    sentence = _sentence_of_drop(gate, case, part.row, numbers)
+    return _rule_of_drop(gate, numbers["p"], sentence) if is_beyond else Outcome(PASS, None, sentence)
+
+
+def _rule_of_drop(gate: GateConfig, p: float | None, sentence: str) -> Outcome:
+    """The result where the mean fell by more than is allowed."""
+    if p is None:
+        return Outcome(NOT_COMPARABLE, "not_measured", f"{sentence}, but it could not be tested")
+    if p < gate.alpha:
+        return Outcome(FAIL, "dropped", sentence)
+    return Outcome(UNDECIDED, "may_be_chance", f"{sentence}; may be chance")
+
+
+def _beside_both(gate: GateConfig, case: Case, numbers: Numbers) -> Outcome:
+    """The result over a change of judgments: what both sides say."""
+    return _together(gate, case, case.first_parts, numbers)
+
+
+def _together(
+    gate: GateConfig, case: Case, parts: Sequence[Part], numbers: Numbers, allowed: float | None = None
+) -> Outcome:
+    outcomes = []
+    for part in parts:
+        own = _numbers(case, part) | {"p": numbers["p"]}
+        if allowed is not None:
+            own["allowed"] = allowed
+        outcomes.append(_of_part(gate, case, part, own))
+    if len(outcomes) == 1:
+        return outcomes[0]
+    for outcome in outcomes:
+        if outcome.word == NOT_COMPARABLE:
+            return outcome
+    words = {outcome.word for outcome in outcomes}
+    sentence = _sentence_of_sides(gate, case, parts, numbers)
+    if words == {FAIL}:
+        return Outcome(FAIL, "dropped", sentence)
+    if words == {PASS}:
+        return Outcome(PASS, None, sentence)
+    if words == {UNDECIDED}:
+        return Outcome(UNDECIDED, "may_be_chance", f"{sentence}; may be chance")
+    return Outcome(UNDECIDED, "sides_disagree", f"{sentence}; what changed is not known")
+
+
+def _beside_reference(gate: GateConfig, case: Case, numbers: Numbers) -> Outcome:
+    """The result beside an accepted night: a loss that both readings of unjudged documents show."""
+    allowed = numbers["allowed"]
+    if not has_second_reading(case.check.measure) or not case.second_parts:
+        return _told_only(gate, case, numbers)
+    first = _together(gate, case, case.first_parts, numbers)
+    if first.word != FAIL:
+        return first
+    second = _together(gate, case, case.second_parts, numbers, allowed)
+    if second.word == FAIL:
+        return first
+    fewer = "and only where unjudged documents count as they are: have them judged"
+    return Outcome(UNDECIDED, "unjudged_documents", f"{first.sentence}, {fewer}")
+
+
+def _told_only(gate: GateConfig, case: Case, numbers: Numbers) -> Outcome:
+    """A measure that has no second reading can pass, and cannot fail."""
+    is_beyond = []
+    for part in case.first_parts:
+        own = _numbers(case, part)
+        if own["difference"] is None or own["allowed"] is None:
+            return _of_part(gate, case, part, {**own, "p": None})
+        is_beyond.append(own["difference"] < -own["allowed"] - ROUNDING)
+    sentence = _sentence_of_sides(gate, case, case.first_parts, numbers)
+    if not any(is_beyond):
+        return Outcome(PASS, None, sentence)
+    why = "how much of it is because fewer documents are judged is not known"
+    return Outcome(UNDECIDED, "unjudged_documents", f"{sentence}; {why}")
+
+
+# Sentences.
+
+
+def _sentence_of_minimum(case: Case, row: Row | None, numbers: Numbers) -> str:
+    value, least = apart(numbers["mean"], numbers["mean"] - numbers["difference"])
+    subject = f"{case.check.subject(case.run)} is {value} ({numbers['queries']:,} queries)"
+    return f"{subject}, and the minimum is {least}{_unanswered(row)}"
+
+
+def _against(case: Case) -> str:
+    """What a case is compared with: `against 7 good nights to 2026-11-19`, `since 2026-09-26`."""
+    if case.reference is not None:
+        return f"since {case.reference.first}"
+    return f"against {case.baseline.in_words}"
+
+
+def _moved(difference: float, size: str) -> str:
+    if abs(difference) <= ROUNDING:
+        return "did not change"
+    return f"{'fell' if difference < 0 else 'rose'} by {size}"
+
+
+def _sentence_of_drop(gate: GateConfig, case: Case, row: Row | None, numbers: Numbers) -> str:
+    difference = numbers["difference"]
+    size, limit = apart(abs(difference), numbers["allowed"])
+    means = f"from {score(numbers['baseline_mean'])} to {score(numbers['mean'])}"
+    subject = f"{case.check.subject(case.run)} {_moved(difference, size)} {_against(case)}, {means}"
+    evidence = _in_words(gate, numbers)
+    return f"{subject} ({evidence}); {limit} is allowed{_few_answered(row)}"
+
+
+def _sentence_of_sides(gate: GateConfig, case: Case, parts: Sequence[Part], numbers: Numbers) -> str:
+    """What a run changed by over changes of judgments, on both sides."""
+    if len(parts) == 1:
+        own = _numbers(case, parts[0]) | {"p": numbers["p"]}
+        return _sentence_of_drop(gate, case, parts[0].row, own)
+    by_side = {part.side: _numbers(case, part)["difference"] for part in parts}
+    names = {"old": "under the old judgments", "new": "under the new ones"}
+    names |= {"chain_low": "with the lower sides", "chain_high": "with the higher ones"}
+    ends = [f"{signed(value)} {names[str(side)]}" for side, value in sorted(by_side.items(), key=_side_order)]
+    limit = apart(abs(numbers["difference"]), numbers["allowed"])[1]
+    changed = f"{case.check.subject(case.run)} changed by {' and '.join(ends)} {_against(case)}"
+    return f"{changed} ({_in_words(gate, numbers)}); {limit} is allowed"
+
+
+def _side_order(item: tuple[str | None, float]) -> bool:
+    return item[0] in ("new", "chain_high")
+
+
+def _in_words(gate: GateConfig, numbers: Numbers) -> str:
+    """How sure a difference is."""
+    evidence = [f"{numbers['queries']:,} queries"]
+    if numbers["interval_low"] is not None:
+        low, high = numbers["interval_low"], numbers["interval_high"]
+        ends = f"{signed(low)} to {signed(high)}"
+        evidence.append(f"{level(gate.alpha)} interval {ends}")
+    if numbers["p"] is not None:
+        evidence.append(p_in_words(numbers["p"], gate.alpha))
+    return ", ".join(evidence)
+
+
+def _few_answered(row: Row | None) -> str:
+    few = answered_in_words(row) if row else ""
+    if not few:
+        return ""
+    return f"; {few}" if few.startswith("the ") else f"; it {few}"
+
+
+def _unanswered(row: Row | None) -> str:
+    """The same for a run that is compared with nothing."""
+    if row is None:
+        return ""
+    judged, answered = row["judged_queries"], row["answered_queries"]
+    if answered == judged or judged - answered < FEW * judged:
+        return ""
+    return f"; it answered {answered:,} of {judged:,} queries"
