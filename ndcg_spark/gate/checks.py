@@ -32,6 +32,11 @@ class Case(NamedTuple):
     refused: Refusal | None = None
 
     @property
+    def mean(self) -> RowKey:
+        """The mean that it looks at."""
+        return _key(self.check, self.run)
+
+    @property
     def hypothesis(self) -> tuple[Any, ...]:
         """Equal where two checks or baselines ask the same of the same scores."""
         return self.baseline.stands_for, row_key(self.row) if self.row else None
@@ -49,8 +54,7 @@ class _Evidence(NamedTuple):
     @property
     def plain(self) -> Row | None:
         """The row without weights."""
-        key = _key(self.case.check, self.case.run)
-        return self.beside.rows.get(key._replace(is_weighted=False))
+        return self.beside.rows.get(self.case.mean._replace(is_weighted=False))
 
     @property
     def subject(self) -> str:
@@ -112,14 +116,14 @@ def _no_such_slice(evidence: _Evidence) -> Refusal | None:
     case, rows = evidence.case, evidence.itself.rows
     if not case.check.slice:
         return None
-    key = _key(case.check, case.run)._replace(is_weighted=False)
+    key = case.mean._replace(is_weighted=False)
     is_measured = key._replace(attribute=None, value=None) in rows
     if not is_measured or key in rows:
         return None
     slices = {f"{key.attribute}={key.value}": None for key in rows if key.attribute is not None}
     near = did_you_mean(case.check.slice, slices)
     sentence = f"{case.name}: no query of this night is in the slice {case.check.slice}{near}"
-    return Refusal("missing_slice", sentence)
+    return Refusal("missing_slice", sentence, (case.name,))
 
 
 def _no_baseline(evidence: _Evidence) -> Refusal | None:
@@ -132,20 +136,22 @@ def _new_run(evidence: _Evidence) -> Refusal | None:
     if RowKey(case.run, *case.check.metric) in evidence.beside.rows:
         return None
     if case.baseline.run:
-        return Refusal("missing_run", f"{case.baseline.run} has no results in this night")
+        sentence = f"{case.baseline.run} has no results in this night"
+        return Refusal("missing_run", sentence, (case.baseline.run,))
     sentence = f"{case.run} is new: it has no results in {case.baseline.in_words}"
-    return Refusal("new_run", sentence)
+    return Refusal("new_run", sentence, (case.run, case.baseline.name))
 
 
 def _returned_nothing(evidence: _Evidence) -> Refusal | None:
-    baseline = evidence.case.baseline
+    baseline, mean = evidence.case.baseline, evidence.case.mean
     flags = evidence.plain["flags"] if evidence.plain else []
     nothing = "returned nothing for any query of the slice"
     if "run_missing" in flags:
-        return Refusal("missing_run", f"{evidence.subject}: it {nothing}")
+        return Refusal("missing_run", f"{evidence.subject}: it {nothing}", (mean,))
     if "baseline_missing" in flags:
         code = "missing_run" if baseline.run else "new_run"
-        return Refusal(code, f"{evidence.subject}: {baseline.in_words} {nothing}")
+        sentence = f"{evidence.subject}: {baseline.in_words} {nothing}"
+        return Refusal(code, sentence, (mean, baseline.name))
     return None
 
 
@@ -158,10 +164,12 @@ def _paired_queries(evidence: _Evidence) -> tuple[int, int]:
 def _no_value(evidence: _Evidence) -> Refusal | None:
     if any(_paired_queries(evidence)):
         return None
+    mean = evidence.case.mean
+    sentence = f"{evidence.subject}: no query has a value"
     if evidence.case.check.slice:
-        return Refusal("missing_slice", f"{evidence.subject}: no query has a value")
+        return Refusal("missing_slice", sentence, (mean,))
     why = "as none that counts has a relevant document"
-    return Refusal("not_measured", f"{evidence.subject}: no query has a value, {why}")
+    return Refusal("not_measured", f"{sentence}, {why}", (mean,))
 
 
 def _unpaired(evidence: _Evidence) -> Refusal | None:
@@ -169,8 +177,9 @@ def _unpaired(evidence: _Evidence) -> Refusal | None:
     if not unpaired:
         return None
     share = f"{unpaired:,} of {queries + unpaired:,} queries have a value on one side only"
-    against = evidence.case.baseline.in_words
-    return Refusal("not_measured", f"{evidence.subject} against {against}: {share}")
+    baseline = evidence.case.baseline
+    sentence = f"{evidence.subject} against {baseline.in_words}: {share}"
+    return Refusal("not_measured", sentence, (evidence.case.mean, baseline.name))
 
 
 def _unweighted(evidence: _Evidence) -> Refusal | None:
@@ -180,7 +189,7 @@ def _unweighted(evidence: _Evidence) -> Refusal | None:
     if without <= 0:
         return None
     share = f"{without:,} of {queries:,} queries have no weight"
-    return Refusal("not_measured", f"{evidence.subject}: {share}")
+    return Refusal("not_measured", f"{evidence.subject}: {share}", (evidence.case.mean, without))
 
 
 def _few_queries(evidence: _Evidence) -> Refusal | None:
@@ -194,7 +203,8 @@ def _few_queries(evidence: _Evidence) -> Refusal | None:
     if effective >= least:
         return None
     few = f"there are only {effective:,.4g} {kind}, and min_queries is {least:,}"
-    return Refusal("few_queries", f"{evidence.subject}: {few}")
+    about = (evidence.case.mean, effective, least)
+    return Refusal("few_queries", f"{evidence.subject}: {few}", about)
 
 
 #: In the order in which they are looked for.
@@ -211,6 +221,21 @@ _REFUSALS = (
 
 
 # The rule.
+
+
+class Finding(NamedTuple):
+    """What a result says, as data; results with equal ones are said once."""
+
+    reason: str | None
+    about: tuple[Any, ...]
+
+
+def finding_of(case: Case, result: Result) -> Finding:
+    if case.refused:
+        return Finding(case.refused.code, case.refused.about)
+    # How sure it is differs with the severity of a check, and is no other finding.
+    limits = (result.difference, result.allowed)
+    return Finding(result.reason, (case.mean, case.baseline.name, *limits))
 
 
 def decide_cases(gate: GateConfig, cases: Sequence[Case]) -> list[Result]:

@@ -161,9 +161,11 @@ def _by_metric(
             return MetricRows(refused=refused)
         sides = both_sides(baseline, tonight, metric, scores)
     except InputError as error:
-        return MetricRows(refused=Refusal("not_measured", error.worded(OPTIONS)))
+        refused = Refusal("not_measured", error.worded(OPTIONS), (baseline.name,))
+        return MetricRows(refused=refused)
     except StorageError as error:
-        return MetricRows(refused=Refusal("no_baseline", error.worded(OPTIONS)))
+        refused = Refusal("no_baseline", error.worded(OPTIONS), (baseline.name,))
+        return MetricRows(refused=refused)
     pairs = [pair for pair in sides.pairs if pair[0] in runs]
     sides = dataclasses.replace(sides, pairs=pairs)
     rejudged = sides.rejudged | sides.newly_judged
@@ -172,7 +174,8 @@ def _by_metric(
         judged = int((sides.own.hashes() != 0).sum())
         share = _share_rejudged(sides, judged, baseline)
         if rejudged.sum() == judged or not gate.unchanged_queries:
-            return MetricRows(refused=Refusal("other_judgments", share))
+            refused = Refusal("other_judgments", share, (baseline.newest,))
+            return MetricRows(refused=refused)
         note = f"{share}; all {int(rejudged.sum()):,} are left out"
     sides = sides.with_judgments_alike()
     return MetricRows(comparison_rows(sides, options), None, note, _most_changed(sides, options))
@@ -188,11 +191,14 @@ def _not_evaluated(
     there = [night for night in baseline.nights if metric in scores.source(night).metrics]
     if metric not in scores.source(tonight).metrics:
         where = "this night"
+        about: tuple[Any, ...] = (metric,)
     elif baseline.nights and not there:
         where = baseline.in_words
+        about = (metric, baseline.name)
     else:
         return None
-    return Refusal("other_cutoff", f"{measure_at(*metric)} was not evaluated in {where}")
+    sentence = f"{measure_at(*metric)} was not evaluated in {where}"
+    return Refusal("other_cutoff", sentence, about)
 
 
 def _share_rejudged(sides: Sides, judged: int, baseline: Baseline) -> str:
