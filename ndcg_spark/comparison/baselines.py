@@ -48,6 +48,8 @@ class Refusal(NamedTuple):
 
     code: str
     sentence: str
+    #: What it is about, such as a run: two refusals with this and the code in common are one.
+    about: tuple[Any, ...] = ()
 
 
 @dataclasses.dataclass(frozen=True)
@@ -233,12 +235,12 @@ def _dated(date: str, tonight: Night, nights: Nights) -> Baseline:
     baseline = Baseline(Kind.NIGHTS, date)
     if date in nights.damaged:
         sentence = f"its log cannot be read: {nights.damaged[date]}"
-        return dataclasses.replace(baseline, refused=Refusal("no_baseline", sentence))
+        return dataclasses.replace(baseline, refused=Refusal("no_baseline", sentence, (date,)))
     there = [] if date == tonight.evaluated_on else _nights_of_date(nights, tonight, date)
     verified = [night for night in there if night.unverified is None]
     if not verified:
         what = "verified night" if there else "other night"
-        refused = Refusal("no_baseline", f"there is no {what} of {date}")
+        refused = Refusal("no_baseline", f"there is no {what} of {date}", (date,))
         return dataclasses.replace(baseline, refused=refused)
     return _with_nights(baseline, verified, verified, tonight)
 
@@ -248,7 +250,7 @@ def _good(tonight: Night, nights: Nights, good: Sequence[Night], most: int) -> B
     if not good:
         has_earlier = bool(earlier(nights, tonight.dataset, tonight.evaluated_on))
         absent = "earlier night that is good" if has_earlier else "earlier night at all"
-        refused = Refusal("no_baseline", f"there is no {absent}")
+        refused = Refusal("no_baseline", f"there is no {absent}", (GOOD,))
         baseline = dataclasses.replace(baseline, refused=refused)
     else:
         same = [night for night in good if has_options_of(night, tonight)]
@@ -266,7 +268,7 @@ def _with_nights(baseline: Baseline, known: Sequence[Night], chosen: Sequence[Ni
     last = known[-1]
     different = different_options(tonight.record["options"], last.record["options"])
     sentence = f"{last.evaluated_on} has another convention, {', '.join(different)}"
-    refused = Refusal("other_convention", sentence)
+    refused = Refusal("other_convention", sentence, (last.evaluated_on,))
     return dataclasses.replace(baseline, nights=(last,), refused=refused)
 
 
@@ -281,7 +283,8 @@ def _without_lost_nights(baseline: Baseline, tonight: Night, nights: Nights, mos
     if lost:
         why = nights.damaged[lost[-1]]
         sentence = f"the good nights are not known, as a log cannot be read: {why}"
-        return dataclasses.replace(baseline, refused=Refusal("no_baseline", sentence))
+        refused = Refusal("no_baseline", sentence, (baseline.name,))
+        return dataclasses.replace(baseline, refused=refused)
     older = nights.damaged_between("", oldest)
     if older and len(baseline.nights) < most and not baseline.nights[0].row["accepted"]:
         unread = f"{older[-1]} is in no baseline: {nights.damaged[older[-1]]}"

@@ -57,9 +57,14 @@ class Case(NamedTuple):
         return [] if any(part.refused for part in second) else second
 
     @property
+    def mean(self) -> RowKey:
+        """The mean that it looks at."""
+        return _key(self.check, self.run)
+
+    @property
     def hypothesis(self) -> tuple[Any, ...]:
         """Equal where two checks or baselines ask the same of the same scores."""
-        return self.baseline.stands_for, self.reference, _key(self.check, self.run)
+        return self.baseline.stands_for, self.reference, self.mean
 
 
 class _Evidence(NamedTuple):
@@ -79,8 +84,11 @@ class _Evidence(NamedTuple):
     @property
     def plain(self) -> Row | None:
         """The row without weights."""
-        key = _key(self.check, self.run, self.side)
-        return self.beside.rows.get(key._replace(is_weighted=False))
+        return self.beside.rows.get(self.mean._replace(is_weighted=False))
+
+    @property
+    def mean(self) -> RowKey:
+        return _key(self.check, self.run, self.side)
 
     @property
     def subject(self) -> str:
@@ -207,7 +215,7 @@ def _no_such_slice(evidence: _Evidence) -> Refusal | None:
     slices = {f"{key.attribute}={key.value}": None for key in rows if key.attribute is not None}
     near = did_you_mean(check.slice, slices)
     sentence = f"{evidence.name}: no query of this night is in the slice {check.slice}{near}"
-    return Refusal("missing_slice", sentence)
+    return Refusal("missing_slice", sentence, (evidence.name,))
 
 
 def _no_baseline(evidence: _Evidence) -> Refusal | None:
@@ -221,9 +229,10 @@ def _new_run(evidence: _Evidence) -> Refusal | None:
         return None
     baseline = evidence.baseline
     if baseline.run:
-        return Refusal("missing_run", f"{baseline.run} has no results in this night")
+        sentence = f"{baseline.run} has no results in this night"
+        return Refusal("missing_run", sentence, (baseline.run,))
     sentence = f"{evidence.run} is new: it has no results in {baseline.in_words}"
-    return Refusal("new_run", sentence)
+    return Refusal("new_run", sentence, (evidence.run, baseline.name))
 
 
 def _returned_nothing(evidence: _Evidence) -> Refusal | None:
@@ -231,10 +240,11 @@ def _returned_nothing(evidence: _Evidence) -> Refusal | None:
     flags = evidence.plain["flags"] if evidence.plain else []
     nothing = "returned nothing for any query of the slice"
     if "run_missing" in flags:
-        return Refusal("missing_run", f"{evidence.subject}: it {nothing}")
+        return Refusal("missing_run", f"{evidence.subject}: it {nothing}", (evidence.mean,))
     if "baseline_missing" in flags:
         code = "missing_run" if baseline.run else "new_run"
-        return Refusal(code, f"{evidence.subject}: {baseline.in_words} {nothing}")
+        sentence = f"{evidence.subject}: {baseline.in_words} {nothing}"
+        return Refusal(code, sentence, (evidence.mean, baseline.name))
     return None
 
 
@@ -247,10 +257,11 @@ def _paired_queries(evidence: _Evidence) -> tuple[int, int]:
 def _no_value(evidence: _Evidence) -> Refusal | None:
     if any(_paired_queries(evidence)):
         return None
+    sentence = f"{evidence.subject}: no query has a value"
     if evidence.check.slice:
-        return Refusal("missing_slice", f"{evidence.subject}: no query has a value")
+        return Refusal("missing_slice", sentence, (evidence.mean,))
     why = "as none that counts has a relevant document"
-    return Refusal("not_measured", f"{evidence.subject}: no query has a value, {why}")
+    return Refusal("not_measured", f"{sentence}, {why}", (evidence.mean,))
 
 
 def _unpaired(evidence: _Evidence) -> Refusal | None:
@@ -258,8 +269,9 @@ def _unpaired(evidence: _Evidence) -> Refusal | None:
     if not unpaired:
         return None
     share = f"{unpaired:,} of {queries + unpaired:,} queries have a value on one side only"
-    against = evidence.baseline.in_words
-    return Refusal("not_measured", f"{evidence.subject} against {against}: {share}")
+    baseline = evidence.baseline
+    sentence = f"{evidence.subject} against {baseline.in_words}: {share}"
+    return Refusal("not_measured", sentence, (evidence.mean, baseline.name))
 
 
 def _unweighted(evidence: _Evidence) -> Refusal | None:
@@ -269,7 +281,7 @@ def _unweighted(evidence: _Evidence) -> Refusal | None:
     if without <= 0:
         return None
     share = f"{without:,} of {queries:,} queries have no weight"
-    return Refusal("not_measured", f"{evidence.subject}: {share}")
+    return Refusal("not_measured", f"{evidence.subject}: {share}", (evidence.mean, without))
 
 
 def _few_queries(evidence: _Evidence) -> Refusal | None:
@@ -283,7 +295,8 @@ def _few_queries(evidence: _Evidence) -> Refusal | None:
     if effective >= least:
         return None
     few = f"there are only {effective:,.4g} {kind}, and min_queries is {least:,}"
-    return Refusal("few_queries", f"{evidence.subject}: {few}")
+    about = (evidence.mean, effective, least)
+    return Refusal("few_queries", f"{evidence.subject}: {few}", about)
 
 
 #: In the order in which they are looked for.

@@ -179,12 +179,15 @@ def _by_metric(
         sides = both_sides(baseline, tonight, metric, scores, side)
     except NoCopyError as error:
         changed = f"the judgments have changed since {baseline.newest}"
-        refused = Refusal("other_judgments", f"{changed}, and {error.worded(OPTIONS)}")
+        sentence = f"{changed}, and {error.worded(OPTIONS)}"
+        refused = Refusal("other_judgments", sentence, (baseline.newest,))
         return MetricRows(refused=refused)
     except InputError as error:
-        return MetricRows(refused=Refusal("not_measured", error.worded(OPTIONS)))
+        refused = Refusal("not_measured", error.worded(OPTIONS), (baseline.name,))
+        return MetricRows(refused=refused)
     except StorageError as error:
-        return MetricRows(refused=Refusal("no_baseline", error.worded(OPTIONS)))
+        refused = Refusal("no_baseline", error.worded(OPTIONS), (baseline.name,))
+        return MetricRows(refused=refused)
     own_runs = runs if baseline.runs is None else runs.intersection(baseline.runs)
     pairs = [pair for pair in sides.pairs if pair[0] in own_runs]
     sides = dataclasses.replace(sides, pairs=pairs).with_judgments_alike()
@@ -201,11 +204,14 @@ def _not_evaluated(
     there = [night for night in baseline.nights if metric in scores.source(night).metrics]
     if metric not in scores.source(tonight).metrics:
         where = "this night"
+        about: tuple[Any, ...] = (metric,)
     elif baseline.nights and not there:
         where = baseline.in_words
+        about = (metric, baseline.name)
     else:
         return None
-    return Refusal("other_cutoff", f"{measure_at(*metric)} was not evaluated in {where}")
+    sentence = f"{measure_at(*metric)} was not evaluated in {where}"
+    return Refusal("other_cutoff", sentence, about)
 
 
 def _most_changed(sides: Sides, options: ComparisonOptions) -> list[tuple[str, str]]:

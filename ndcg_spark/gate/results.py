@@ -34,10 +34,19 @@ class Outcome(NamedTuple):
     sentence: str
 
 
-class Decided(NamedTuple):
-    results: list[Result]
-    #: What comparisons with the accepted night say that are neither a pass nor a failure.
-    notes: list[str]
+class Finding(NamedTuple):
+    """What a result says, as data; results with equal ones are said once."""
+
+    reason: str | None
+    about: tuple[Any, ...]
+
+
+def finding_of(case: Case, result: Result) -> Finding:
+    if case.refused:
+        return Finding(case.refused.code, case.refused.about)
+    # How sure it is differs with the severity of a check, and is no other finding.
+    limits = (result.difference, result.allowed)
+    return Finding(result.reason, (case.mean, case.baseline.name, *limits))
 
 
 def decide_cases(gate: GateConfig, cases: Sequence[Case]) -> list[Result]:
@@ -57,17 +66,9 @@ def decide_cases(gate: GateConfig, cases: Sequence[Case]) -> list[Result]:
     return results
 
 
-def split_notes(cases: Sequence[Case], results: Sequence[Result]) -> Decided:
-    """The results, without those against the accepted night that are neither a pass nor a failure."""
-    kept: list[Result] = []
-    notes: list[str] = []
-    for case, result in zip(cases, results, strict=True):
-        is_accepted = case.baseline.kind is Kind.ACCEPTED
-        if is_accepted and result.result not in (PASS, FAIL):
-            notes.append(result.sentence)
-        else:
-            kept.append(result)
-    return Decided(kept, list(dict.fromkeys(notes)))
+def is_note(case: Case, result: Result) -> bool:
+    """Whether a result is only said: against the accepted night, a result is a pass or a failure."""
+    return case.baseline.kind is Kind.ACCEPTED and result.result not in (PASS, FAIL)
 
 
 def _family(cases: Iterable[Case], alpha: float) -> dict[tuple[Any, ...], float]:

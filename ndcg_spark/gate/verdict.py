@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from ndcg_spark.errors import DONE, GATE_FAILED, NO_VERDICT
+from ndcg_spark.nights.log import NOT_VERIFIED
 from ndcg_spark.text import GOOD, masked
 from ndcg_spark.voices import command_line
 
@@ -94,9 +95,9 @@ class Verdict:
 def unverified_verdict(dataset: str, evaluated_on: str, reason: str) -> Verdict:
     """No verdict: the engine and plain Python disagree about the scores, which were published for a reason."""
     sentence = f"the scores are not verified, and were published all the same: {reason}"
-    result = Result("gate", FAIL, NOT_COMPARABLE, "not_verified", sentence)
+    result = Result("gate", FAIL, NOT_COMPARABLE, NOT_VERIFIED, sentence)
     code = EXIT_CODES[NONE]
-    return Verdict(dataset, evaluated_on, NONE, "not_verified", sentence, None, code, (result,))
+    return Verdict(dataset, evaluated_on, NONE, NOT_VERIFIED, sentence, None, code, (result,))
 
 
 def has_dated_baseline(result: Mapping[str, Any]) -> bool:

@@ -245,7 +245,7 @@ def _scored(context: Context, attributes: pa.Table | None, folder: str) -> Score
     verified = verify(context, publication.stored("query_scores"), rows, attributes)
     query_scores = functools.partial(publication.read, "query_scores", engine.session)
     arrow = functools.partial(publication.table, "query_scores")
-    return Scored(means, query_scores, arrow, verified)
+    return Scored(means, query_scores, arrow, verified.in_words)
 
 
 def _scored_far(context: Context, attributes: pa.Table | None) -> Scored:
@@ -267,7 +267,7 @@ def _scored_far(context: Context, attributes: pa.Table | None) -> Scored:
     stored = copied_rows(folder, {}, QUERY_SCORES.names, "the query scores")
     refuse_changed(context.checked.seen)
     verified = verify(context, stored, rows if is_small else None, attributes, bucket=bucket)
-    return Scored(means, lambda: scores, scores.toArrow, verified)
+    return Scored(means, lambda: scores, scores.toArrow, verified.in_words)
 
 
 class QueryOrder(NamedTuple):

@@ -3,7 +3,7 @@
 import contextlib
 import json
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
@@ -16,7 +16,7 @@ from ndcg_spark.errors import NotVerifiedError
 from ndcg_spark.inputs.source_tables import Source
 from ndcg_spark.inputs.stored_rows import StoredRows
 from ndcg_spark.job.inputs import Context
-from ndcg_spark.nights.log import NOT_VERIFIED, committed
+from ndcg_spark.nights.log import committed, verified_in_words
 from ndcg_spark.scratch import PREFIX
 from ndcg_spark.spot_check.expected import Definition
 from ndcg_spark.spot_check.findings import findings_in_words, write_case
@@ -39,6 +39,19 @@ Row = Mapping[str, Any]
 _MOST_KEPT = 1_000
 
 
+class Verified(NamedTuple):
+    """The end of a spot check."""
+
+    #: How many lists were recomputed.
+    lists: int
+    #: Why scores are published that an engine and plain Python do not agree about; else None.
+    unverified: str | None = None
+
+    @property
+    def in_words(self) -> str:
+        return verified_in_words(self.lists, self.unverified)
+
+
 def verify(
     context: Context,
     scores: StoredRows,
@@ -46,8 +59,8 @@ def verify(
     attributes: pa.Table | None,
     unverified: str | None = None,
     bucket: Bucket | None = None,
-) -> str:
-    """What the log says of the spot check: how many lists were recomputed.
+) -> Verified:
+    """The spot check of scores.
 
     `scores` are the files of QUERY_SCORES, `dataset_rows` the rows of DATASET_SCORES, or None where
     only the query scores of a `bucket` of queries are there. NotVerifiedError if the engine and plain Python
@@ -60,7 +73,7 @@ def verify(
         highest = _differing_highest_grade(context)
     differences = [*outcome.differences, *highest]
     if not differences:
-        return f"verified {len(outcome.lists)} lists"
+        return Verified(len(outcome.lists))
     # Rows that have changed since are nothing that the engine did.
     refuse_changed(context.checked.seen)
     sentence = _sentence(context, subject, outcome, differences)
@@ -68,7 +81,7 @@ def verify(
         sentence += "; nothing was published"
         raise NotVerifiedError(sentence, log_entries=_log_entries(context, differences))
     report_step("warning", f"{sentence}; published all the same: {unverified}")
-    return f"{NOT_VERIFIED}{unverified}"
+    return Verified(len(outcome.lists), unverified)
 
 
 @contextlib.contextmanager

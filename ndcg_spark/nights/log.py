@@ -23,8 +23,10 @@ from ndcg_spark.schemas import EVALUATIONS
 
 Row = Mapping[str, Any]
 
-#: What the column `verified` begins with where the spot check found a difference; the reason follows.
-NOT_VERIFIED = "not verified: "
+#: The `reason` of the verdict on a night that was published although the spot check found a difference.
+NOT_VERIFIED = "not_verified"
+#: What the column `verified` says before why it was published then.
+_UNVERIFIED = "not verified: "
 
 _STORED = pa.schema([field for field in EVALUATIONS if field.name != "evaluated_on"])
 _FILE = re.compile(rf"{LOG}/evaluated_on=([0-9]{{4}}-[0-9]{{2}}-[0-9]{{2}})/[^/]+\.parquet")
@@ -68,8 +70,9 @@ class Night:
     @property
     def unverified(self) -> str | None:
         """Why scores were published that an engine and plain Python do not agree about; else None."""
-        verified = self.row["verified"] or ""
-        return verified.removeprefix(NOT_VERIFIED) if verified.startswith(NOT_VERIFIED) else None
+        if self.row["reason"] != NOT_VERIFIED:
+            return None
+        return str(self.row["verified"] or "").removeprefix(_UNVERIFIED)
 
     @property
     def is_good(self) -> bool:
@@ -224,6 +227,14 @@ def log_row(record: Row, verdict: Row | None = None, **more: Any) -> Row:
         row[f"{name}_fingerprint"] = own or table.get("fingerprint")
     texts = {name: row[name] for name in JSON if row.get(name) is not None}
     return row | {name: json.dumps(value, ensure_ascii=False, default=str) for name, value in texts.items()}
+
+
+def verified_in_words(lists: int, unverified: str | None) -> str:
+    """What the column `verified` says of a night.
+
+    It is how many lists were recomputed, or why scores that differ were published.
+    """
+    return f"verified {lists} lists" if unverified is None else f"{_UNVERIFIED}{unverified}"
 
 
 def utc_now() -> str:
