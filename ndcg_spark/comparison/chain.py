@@ -71,8 +71,8 @@ class RunScores:
             differences = own.scores(self.run) - theirs.scores(self.run)
         return np.where(is_alike, differences, np.nan)
 
-    def matrix(self, night: Night, reading: int) -> ScoreMatrix:
-        return self._scores.matrix(night, self.metric, reading)
+    def matrix(self, night: Night, reading: int, judgments: str | None = None) -> ScoreMatrix:
+        return self._scores.matrix(night, self.metric, reading, judgments)
 
     def piece(self, newer: Night, older: Sequence[Night], reading: int) -> Piece:
         """A night beside the mean of others that have its judgments."""
@@ -88,8 +88,8 @@ class RunScores:
         before = link.before.row["judgments_fingerprint"]
         after = link.after.row["judgments_fingerprint"]
         try:
-            earlier_now = self._scores.matrix_under(link.before, after, self.metric, reading)
-            later_then = self._scores.matrix_under(link.after, before, self.metric, reading)
+            earlier_now = self.matrix(link.before, reading, after)
+            later_then = self.matrix(link.after, reading, before)
         except NoCopyError:
             return None
         return LinkSides(
@@ -204,7 +204,13 @@ def chain_row(
         parts.append(_chosen_side(_masked(link.old, mask), _masked(link.new, mask), weights, side))
     own = np.ones(len(buckets)) if weights is None else weights
     counts = [int(np.count_nonzero(~np.isnan(part) & ~np.isnan(own))) for part in parts]
-    row = {**dict.fromkeys(COMPARISONS.names), **key, "side": side, "queries": min(counts), "flags": []}
+    row = {
+        **dict.fromkeys(COMPARISONS.names),
+        **key,
+        "side": side,
+        "queries": min(counts),
+        "flags": [],
+    }
     if min(counts) < 2:
         return row | {"flags": ["too_few"]}
     total = statistics.total_of_pieces(parts, [own] * len(parts))
@@ -234,7 +240,9 @@ def _chosen_side(old: Numbers, new: Numbers, weights: Numbers | None, side: str)
     return new if is_new_higher == (side == HIGH) else old
 
 
-def _tested(total: statistics.Total, n: int, buckets: NDArray[np.int64], alpha: float) -> dict[str, Any]:
+def _tested(
+    total: statistics.Total, n: int, buckets: NDArray[np.int64], alpha: float
+) -> dict[str, Any]:
     """The tests of a sum of pieces: nothing is drawn where the sum is no loss."""
     units = total.units
     if np.all(np.abs(units) <= EQUAL / len(units)):

@@ -341,6 +341,18 @@ def read_attributes(nights: Sequence[Night]) -> pa.Table | None:
     return read_rows(kept, "query_attributes", columns) if kept else None
 
 
+def values_of(attributes: pa.Table, dataset: str) -> dict[str, list[str]]:
+    """The values of each attribute of a dataset, sorted."""
+    own = attributes
+    if "dataset" in attributes.column_names:
+        own = attributes.filter(pc.equal(attributes["dataset"], dataset))
+    values: dict[str, list[str]] = {}
+    for attribute in sorted(own["attribute"].unique().to_pylist()):
+        is_of = pc.equal(own["attribute"], attribute)
+        values[attribute] = sorted(own["value"].filter(is_of).unique().to_pylist())
+    return values
+
+
 def matches(table: pa.Table, dataset: str, queries: Queries) -> bool:
     return bool(_known_rows(table, dataset, queries)[0].num_rows)
 

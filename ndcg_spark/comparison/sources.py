@@ -13,9 +13,8 @@ from ndcg_spark.comparison.baselines import Baseline, Kind
 from ndcg_spark.comparison.differences import Sides
 from ndcg_spark.comparison.matrix import Metric, Queries, ScoreMatrix, mean_matrix, read_matrix
 from ndcg_spark.comparison.readings import COLUMNS, FIRST, SECOND, second_reading
-from ndcg_spark.convention.convention import Convention
 from ndcg_spark.errors import StorageError
-from ndcg_spark.nights.copies import read_copy, why_not_rescored
+from ndcg_spark.nights.copies import night_convention, read_copy, why_not_rescored
 from ndcg_spark.nights.log import Night
 from ndcg_spark.nights.reader import (
     Where,
@@ -26,6 +25,7 @@ from ndcg_spark.nights.reader import (
     returned_nothing,
 )
 from ndcg_spark.schemas import NO_VALUE
+from ndcg_spark.voices import command_line
 
 #: The sides of a change of judgments: both nights under the earlier judgments, or under tonight's.
 OLD, NEW = "old", "new"
@@ -42,6 +42,9 @@ MeanRows = Sequence[Mapping[str, Any]]
 #: So many matrices are kept, of nights that have at most so many query scores.
 _MAX_MATRICES = 64
 _MAX_SCORES = 1_000_000
+#: A chain over many changes of judgments needs many more, which are small where nights are.
+_MAX_SMALL = 1_000
+_FEW_SCORES = 50_000
 
 
 @dataclasses.dataclass(frozen=True)
@@ -103,9 +106,11 @@ class ScoreSource:
         }
 
 
-def _read_again(night: Night, batches: Iterable[pa.RecordBatch], metric: Metric) -> list[pa.RecordBatch]:
+def _read_again(
+    night: Night, batches: Iterable[pa.RecordBatch], metric: Metric
+) -> list[pa.RecordBatch]:
     """Rows of query scores of one cutoff in the second reading."""
-    convention = Convention(**night.record["options"])
+    convention = night_convention(night)
     read = []
     for batch in batches:
         rows = second_reading(pa.Table.from_batches([batch]), metric[0], convention)
@@ -147,44 +152,60 @@ class ScoreCache:
     def __init__(self, mean_rows: Callable[[Night], MeanRows] = _mean_rows) -> None:
         self._queries: dict[str, Queries] = {}
         self.source = functools.cache(lambda night: score_source(night, mean_rows(night)))
-        self._kept_matrix = functools.lru_cache(_MAX_MATRICES)(self._read)
-        self._kept_copy = functools.lru_cache(_MAX_MATRICES)(self._read_copy)
-
-    def _read(self, night: Night, metric: Metric, reading: int) -> ScoreMatrix:
-        source: ScoreSource = self.source(night)
-        return source.read(self.queries(night.dataset), metric, reading=reading)
+        self._kept = functools.lru_cache(_MAX_MATRICES)(self._read)
+        self._kept_small = functools.lru_cache(_MAX_SMALL)(self._read)
 
     def queries(self, dataset: str) -> Queries:
         """The queries of a dataset that were seen so far, which all of its matrices share."""
         return self._queries.setdefault(dataset, Queries())
 
-    def matrix(self, night: Night, metric: Metric, reading: int = FIRST) -> ScoreMatrix:
-        """The published scores of a night."""
-        is_small = night.kept_rows("query_scores") <= _MAX_SCORES
-        read = self._kept_matrix if is_small else self._read
-        return read(night, metric, reading)
+    def matrix(
+        self,
+        night: Night,
+        metric: Metric,
+        reading: int = FIRST,
+        judgments: str | None = None,
+    ) -> ScoreMatrix:
+        """The scores of a night, by default under its own judgments.
 
-    def matrix_under(self, night: Night, judgments: str, metric: Metric, reading: int = FIRST) -> ScoreMatrix | None:
-        """The scores of a night under the judgments of this fingerprint; None if no copy is kept."""
-        if night.row["judgments_fingerprint"] == judgments:
-            return self.matrix(night, metric, reading)
-        if why_not_rescored(night, metric):
-            return None
-        is_small = night.kept_rows("query_scores") <= _MAX_SCORES
-        read = self._kept_copy if is_small else self._read_copy
-        return read(night, judgments, metric, reading)
+        With the fingerprint of other `judgments`, NoCopyError if no copy under these is kept.
+        """
+        if judgments == night.row["judgments_fingerprint"]:
+            judgments = None
+        many = night.kept_rows("query_scores")
+        if many <= _FEW_SCORES:
+            return self._kept_small(night, metric, reading, judgments)
+        if many <= _MAX_SCORES:
+            return self._kept(night, metric, reading, judgments)
+        return self._read(night, metric, reading, judgments)
 
-    def _read_copy(self, night: Night, judgments: str, metric: Metric, reading: int) -> ScoreMatrix | None:
-        rows = read_copy(night, judgments)
-        if rows is None:
-            return None
-        at_cutoff = pc.is_null(rows["cutoff"]) if metric[1] is None else pc.equal(rows["cutoff"], metric[1])
-        rows = rows.filter(pc.fill_null(at_cutoff, False))
+    def _read(
+        self, night: Night, metric: Metric, reading: int, judgments: str | None
+    ) -> ScoreMatrix:
+        source: ScoreSource = self.source(night)
+        queries = self.queries(night.dataset)
+        if judgments is None:
+            return source.read(queries, metric, reading=reading)
+        rows = _copied_rows(night, judgments, metric)
         batches = rows.to_batches()
         if reading == SECOND:
             batches = _read_again(night, batches, metric)
-        runs = self.source(night).runs
-        return read_matrix(batches, self.queries(night.dataset), runs, metric, f"a copy of {night}")
+        where = f"a copy of {night}"
+        return read_matrix(batches, queries, source.runs, metric, where)
+
+
+def _copied_rows(night: Night, judgments: str, metric: Metric) -> pa.Table:
+    """The query scores of a night under other judgments, at a cutoff; NoCopyError without them."""
+    why = why_not_rescored(night, metric, judgments)
+    if why:
+        raise NoCopyError(why)
+    rows = read_copy(night, judgments)
+    if rows is None:
+        command = command_line("rescore", [night.store.location], {})
+        raise NoCopyError(f"no copy of {night} under them is kept; to make it: {command}")
+    cutoffs = rows["cutoff"]
+    at_cutoff = pc.is_null(cutoffs) if metric[1] is None else pc.equal(cutoffs, metric[1])
+    return rows.filter(pc.fill_null(at_cutoff, False))
 
 
 def published_rows(night: Night, baseline: Baseline, metric: Metric) -> list[dict[str, Any]]:
@@ -229,7 +250,7 @@ def both_sides(
     if side is not None:
         night = baseline.nights[-1] if side == OLD else tonight
         judgments = night.row["judgments_fingerprint"]
-    own = _scores_under(tonight, judgments, metric, scores)
+    own = scores.matrix(tonight, metric, judgments=judgments)
     theirs = _baseline_scores(baseline, own, metric, scores, judgments)
     key = source.key()
     if baseline.nights:
@@ -245,13 +266,6 @@ def both_sides(
     return Sides(own, theirs, metric, key, pairs)
 
 
-def _scores_under(night: Night, judgments: str | None, metric: Metric, scores: ScoreCache) -> ScoreMatrix:
-    """The scores of a night, by default under its own judgments."""
-    if judgments is None:
-        return scores.matrix(night, metric)
-    return scores.matrix_under(night, judgments, metric)
-
-
 def _baseline_scores(
     baseline: Baseline,
     own: ScoreMatrix,
@@ -265,5 +279,5 @@ def _baseline_scores(
     nights = [night for night in baseline.nights if metric in scores.source(night).metrics]
     # Without any value they are read all the same: what has no score is not compared with itself.
     nights = nights or list(baseline.nights)
-    matrices = (_scores_under(night, judgments, metric, scores) for night in nights)
+    matrices = (scores.matrix(night, metric, judgments=judgments) for night in nights)
     return next(matrices) if len(nights) == 1 else mean_matrix(matrices, own)

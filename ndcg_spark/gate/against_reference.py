@@ -56,6 +56,9 @@ class Question:
     value: str | None = None
     is_weighted: bool = False
 
+    def in_slice(self, attribute: str, value: str) -> "Question":
+        return dataclasses.replace(self, attribute=attribute, value=value)
+
 
 @dataclasses.dataclass(frozen=True)
 class BesideReference:
@@ -85,6 +88,7 @@ class ReferenceScores:
         self._scores = scores
         self._options = options
         self._most = most
+        self._paired: dict[Any, list[Row]] = {}
         self._masks = _SliceMasks(scores, options.attributes)
 
     def runs_of(self, night: Night) -> Sequence[str]:
@@ -172,7 +176,7 @@ class ReferenceScores:
         if question.is_weighted and self._options.weights is not None:
             weights = weight_vector(self._options.weights, self.tonight.dataset, queries)
         mask_of = self._masks.of_slice(question)
-        rows = []
+        rows: list[Row] = []
         for side in (HIGH, LOW):
             row = chain_row(
                 key,
@@ -189,20 +193,24 @@ class ReferenceScores:
 
     def _paired_rows(self, reference: Reference, question: Question, reading: int) -> list[Row]:
         """The rows where nothing lies between: those of a comparison with the mean of nights."""
+        key = reference.nights, question.run, question.metric, reading
+        if key not in self._paired:
+            self._paired[key] = self._compared_with_mean(*key)
+        return [row for row in self._paired[key] if _answers(question, row)]
+
+    def _compared_with_mean(
+        self, nights: Sequence[Night], run: str, metric: Metric, reading: int
+    ) -> list[Row]:
+        """The rows of all slices, with weights too."""
         scores = self._scores
-        own = scores.matrix(self.tonight, question.metric, reading)
-        theirs = [scores.matrix(night, question.metric, reading) for night in reference.nights]
+        own = scores.matrix(self.tonight, metric, reading)
+        theirs = [scores.matrix(night, metric, reading) for night in nights]
         mean = theirs[0] if len(theirs) == 1 else mean_matrix(theirs, own)
-        newest = scores.source(reference.nights[-1]).evaluated_on
-        key = scores.source(self.tonight).key(newest, len(reference.nights))
-        sides = Sides(own, mean, question.metric, key, [(question.run, question.run)])
-        options = self._options
-        if question.attribute is None:
-            options = dataclasses.replace(options, attributes=None)
-        if not question.is_weighted:
-            options = dataclasses.replace(options, weights=None)
-        rows = comparison_rows(sides.with_judgments_alike(), options)
-        return [{**row, "reading": reading} for row in rows if _answers(question, row)]
+        newest = scores.source(nights[-1]).evaluated_on
+        key = scores.source(self.tonight).key(newest, len(nights))
+        key["reading"] = reading
+        sides = Sides(own, mean, metric, key, [(run, run)]).with_judgments_alike()
+        return list(comparison_rows(sides, self._options))
 
 
 def _answers(question: Question, row: Row) -> bool:

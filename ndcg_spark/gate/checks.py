@@ -117,13 +117,17 @@ def cases_of(
                 for side in beside.sides:
                     row = beside.rows.get(_key(check, run, side))
                     itself = compared[ITSELF.stands_for]
-                    evidence = _Evidence(gate, name, check, run, baseline, side, row, beside, itself)
+                    evidence = _Evidence(
+                        gate, name, check, run, baseline, side, row, beside, itself
+                    )
                     parts.append(Part(row, _refusal(evidence), side))
                 cases.append(Case(name, check, run, baseline, tuple(parts)))
     return cases
 
 
-def _baselines_of(gate: GateConfig, check: CheckConfig, run: str, against: Sequence[Baseline]) -> list[Baseline]:
+def _baselines_of(
+    gate: GateConfig, check: CheckConfig, run: str, against: Sequence[Baseline]
+) -> list[Baseline]:
     baselines: list[Baseline] = []
     names = gate.baselines_of(check)
     for baseline in against if check.limits_drop else ():

@@ -82,7 +82,9 @@ class Compared:
 Comparisons = Mapping[Any, Compared]
 
 
-def resolve_baselines(gate: GateConfig, tonight: Night, nights: Nights, scores: ScoreCache) -> list[Baseline]:
+def resolve_baselines(
+    gate: GateConfig, tonight: Night, nights: Nights, scores: ScoreCache
+) -> list[Baseline]:
     """The first step of a verdict: what each baseline of the gate stands for."""
     runs = scores.source(tonight).runs
     resolved = []

@@ -6,10 +6,11 @@ from typing import Any, NamedTuple
 
 from ndcg_spark.comparison.baselines import Baseline, Kind
 from ndcg_spark.comparison.differences import ComparisonOptions, causes, explains_change
-from ndcg_spark.comparison.matrix import read_attributes
+from ndcg_spark.comparison.matrix import read_attributes, values_of
 from ndcg_spark.comparison.sources import ScoreCache
 from ndcg_spark.errors import DONE
-from ndcg_spark.gate.checks import Case, Finding, cases_of, decide_cases, finding_of
+from ndcg_spark.gate.against_reference import ReferenceScores
+from ndcg_spark.gate.checks import Case, cases_of
 from ndcg_spark.gate.compared_night import (
     Compared,
     Comparisons,
@@ -19,7 +20,10 @@ from ndcg_spark.gate.compared_night import (
     row_key,
 )
 from ndcg_spark.gate.missing import Missing, find_missing
+from ndcg_spark.gate.past_changes import unknown_changes
+from ndcg_spark.gate.results import Finding, decide_cases, finding_of, is_note
 from ndcg_spark.gate.settings import GateConfig
+from ndcg_spark.gate.slices import MOST_VALUES, slice_losses
 from ndcg_spark.gate.verdict import (
     EXIT_CODES,
     FAIL,
@@ -39,6 +43,8 @@ from ndcg_spark.tolerance import DECIMALS
 _MAX_CAUSES = 20
 #: The `check` of a result about what must arrive.
 _ARRIVAL = "gate"
+#: Reasons that every night has until something is mended or accepted.
+_REPEATED = ("no_baseline", "may_be_chance", "sides_disagree", "below_min_value")
 #: In a rehearsal, results without which a night can begin.
 _BEGINNINGS = {None, "no_baseline", "other_convention", "other_judgments"}
 
@@ -49,6 +55,21 @@ class Decision(NamedTuple):
     result: Result
     finding: Finding
     case: Case | None = None
+
+
+class Found(NamedTuple):
+    """What is known of a night before it is decided."""
+
+    #: The runs that returned anything.
+    runs: Sequence[str]
+    against: Sequence[Baseline]
+    compared: Comparisons
+    cases: Sequence[Case]
+    missing: Sequence[Missing]
+    #: The date of the last night if its results are the same.
+    same: str | None
+    #: Sentences that change no verdict.
+    warnings: Sequence[str] = ()
 
 
 class Judged(NamedTuple):
@@ -73,14 +94,44 @@ def judge(
     if tonight.unverified is not None:
         verdict = unverified_verdict(tonight.dataset, tonight.evaluated_on, tonight.unverified)
         return Judged(verdict, [], [])
-    against = resolve_baselines(gate, tonight, nights)
+    against = resolve_baselines(gate, tonight, nights, scores)
     own = _options_of(gate, tonight, options)
     compared = compare_night(gate, tonight, against, scores, own)
+    references = ReferenceScores(tonight, nights, scores, own, gate.nights)
     missing = find_missing(gate, tonight, nights, against, scores)
     runs = scores.source(tonight).runs
+    cases = cases_of(gate, tonight, runs, against, compared, references)
+    warnings = _warnings_of_slices(gate, tonight, nights, runs, against, compared, references, own)
+    warnings += unknown_changes(tonight, nights)
     same = _same_results(tonight, nights)
-    verdict = decide(gate, tonight, runs, against, compared, missing, same, accepted)
-    return Judged(verdict, _rows(against, compared), _changed(against, compared))
+    found = Found(runs, against, compared, cases, missing, same, warnings)
+    verdict = decide(gate, tonight, found, accepted)
+    return Judged(verdict, _rows(found), _changed(against, compared))
+
+
+def _warnings_of_slices(
+    gate: GateConfig,
+    tonight: Night,
+    nights: Nights,
+    runs: Sequence[str],
+    against: Sequence[Baseline],
+    compared: Comparisons,
+    references: ReferenceScores,
+    options: ComparisonOptions,
+) -> list[str]:
+    """Slices that lost much, and attributes with so many values that they are not looked at."""
+    if options.attributes is None:
+        return []
+    values = values_of(options.attributes, tonight.dataset)
+    losses = slice_losses(gate, tonight.dataset, runs, against, compared, references, values)
+    warnings = [loss.sentence for loss in losses]
+    if not earlier(nights, tonight.dataset, tonight.evaluated_on):
+        # Once: it is so every night.
+        for attribute, of in values.items():
+            if len(of) > MOST_VALUES:
+                many = f"{attribute} has {len(of):,} values, more than {MOST_VALUES}"
+                warnings.append(f"{many}, so that its slices are looked at only if a check names one")
+    return warnings
 
 
 def _options_of(gate: GateConfig, tonight: Night, options: ComparisonOptions) -> ComparisonOptions:
@@ -99,45 +150,41 @@ def _same_results(tonight: Night, nights: Nights) -> str | None:
     return None
 
 
-def _rows(against: Sequence[Baseline], compared: Comparisons) -> list[Row]:
-    """The rows of COMPARISONS to publish; those that two baselines share once."""
-    rows: list[Row] = []
-    for stands_for in dict.fromkeys(baseline.stands_for for baseline in against):
-        rows.extend(compared[stands_for].rows.values())
-    return rows
+def _rows(found: Found) -> list[Row]:
+    """The rows of COMPARISONS to publish; those that two baselines or checks share once."""
+    rows: dict[Any, Row] = {}
+    for baseline in found.against:
+        beside = found.compared.get(baseline.stands_for)
+        for key, row in beside.rows.items() if beside else ():
+            rows[baseline.stands_for, key] = row
+    for case in found.cases:
+        own = [one.row for one in case.parts if one.row is not None]
+        for row in own if case.baseline.is_reference else ():
+            nights = row["baseline_night"], row["baseline_nights"]
+            rows[nights, row_key(row), row["reading"]] = row
+    return list(rows.values())
 
 
 def _changed(against: Sequence[Baseline], compared: Comparisons) -> list[tuple[str, str]]:
     """What changed most beside the first baseline with which something was compared."""
     for baseline in against:
-        beside = compared[baseline.stands_for]
-        if beside.rows:
+        beside = compared.get(baseline.stands_for)
+        if beside is not None and beside.rows:
             return list(beside.changed)
     return []
 
 
-def decide(
-    gate: GateConfig,
-    tonight: Night,
-    runs: Sequence[str],
-    against: Sequence[Baseline],
-    compared: Comparisons,
-    missing: Sequence[Missing],
-    same: str | None,
-    accepted: str | None,
-) -> Verdict:
-    """The last step: the verdict on a night with these runs.
-
-    `same` is the date of the last night if its results are the same.
-    """
-    cases = cases_of(gate, tonight, runs, against, compared)
-    absent = _absent(gate, tonight, missing, has_cases=bool(cases), same=same)
-    arrival = _of_absent(absent)
-    decisions = arrival + _of_cases(gate, cases)
+def decide(gate: GateConfig, tonight: Night, found: Found, accepted: str | None) -> Verdict:
+    """The last step: the verdict on a night."""
+    of_cases = _of_cases(gate, found.cases)
+    of_checks = [one for one in of_cases if not _is_note(one)]
+    notes = _sentences([one for one in of_cases if _is_note(one)])
+    arrival = _of_absent(_absent(gate, tonight, found, of_checks, list(notes.values())))
+    decisions = arrival + of_checks
     word, deciding = _decisive(decisions)
-    losses = _causes(deciding, compared)
+    losses = _causes(deciding, found.compared)
     warnings = _warnings_of(decisions, deciding)
-    warnings += _warnings_beside(gate, against, compared, same)
+    warnings += _warnings_beside(gate, found)
     warnings += _warning_not_good(word, decisions, accepted)
     is_accepted = word == NONE and accepted is not None
     return Verdict(
@@ -150,10 +197,15 @@ def decide(
         exit_code=DONE if is_accepted else EXIT_CODES[word],
         results=tuple(decision.result for decision in decisions),
         warnings=tuple(warnings),
-        baselines=tuple(_entry(baseline) for baseline in against),
+        notes=tuple(notes.values()),
+        baselines=tuple(_entry(baseline) for baseline in found.against),
         causes=tuple(losses),
         accepted=accepted,
     )
+
+
+def _is_note(decision: Decision) -> bool:
+    return decision.case is not None and is_note(decision.case, decision.result)
 
 
 def _of_absent(absent: Sequence[Missing]) -> list[Decision]:
@@ -188,18 +240,17 @@ def _run_of(deciding: Sequence[Decision]) -> str | None:
 def _absent(
     gate: GateConfig,
     tonight: Night,
-    missing: Sequence[Missing],
-    *,
-    has_cases: bool,
-    same: str | None,
+    found: Found,
+    of_checks: Sequence[Decision],
+    notes: Sequence[str],
 ) -> list[Missing]:
     """What is missing, or was not measured at all."""
-    absent = list(missing)
-    if not (has_cases or absent):
+    absent = list(found.missing)
+    if not (of_checks or absent):
         sentence = f"no check is for a run of {tonight.dataset} besides the baseline"
-        absent.append(Missing("not_measured", sentence))
-    if same and gate.same_results == "undecided":
-        absent.append(Missing("not_measured", f"the results are identical to those of {same}"))
+        absent.append(Missing("no_baseline", notes[0]) if notes else Missing("not_measured", sentence))
+    if found.same and gate.same_results == "undecided":
+        absent.append(Missing("not_measured", f"the results are identical to those of {found.same}"))
     return absent
 
 
@@ -225,7 +276,7 @@ def _rank(decision: Decision) -> tuple[bool, bool, bool, float]:
     is mended, then the largest drop.
     """
     result = decision.result
-    is_repeated = result.reason in ("no_baseline", "may_be_chance", "below_min_value")
+    is_repeated = result.reason in _REPEATED
     is_check = result.check != _ARRIVAL
     drop = round(result.difference or 0.0, DECIMALS)
     return is_check, result.severity != FAIL, is_repeated, drop
@@ -281,17 +332,12 @@ def _warnings_of(decisions: Sequence[Decision], deciding: Sequence[Decision]) ->
     return [sentence for finding, sentence in found.items() if finding not in decided]
 
 
-def _warnings_beside(
-    gate: GateConfig, against: Sequence[Baseline], compared: Comparisons, same: str | None
-) -> list[str]:
-    warnings = []
-    if same and gate.same_results == "warn":
-        warnings.append(
-            f"the results are identical to those of {same}; check that the export is new",
-        )
-    notes = [compared[baseline.stands_for].note for baseline in against]
-    warnings.extend(note for note in notes if note)
-    warnings.extend(baseline.unread for baseline in against if baseline.unread)
+def _warnings_beside(gate: GateConfig, found: Found) -> list[str]:
+    warnings = list(found.warnings)
+    if found.same and gate.same_results == "warn":
+        same = f"the results are identical to those of {found.same}"
+        warnings.insert(0, f"{same}; check that the export is new")
+    warnings.extend(baseline.unread for baseline in found.against if baseline.unread)
     return warnings
 
 
@@ -310,6 +356,7 @@ def _entry(baseline: Baseline) -> dict[str, Any]:
     """A baseline as verdicts list it."""
     return {
         "name": baseline.name,
+        "runs": None if baseline.runs is None else list(baseline.runs),
         "nights": [night.evaluated_on for night in baseline.nights],
         "evaluation_id": baseline.nights[-1].evaluation_id if baseline.nights else None,
     }
@@ -320,7 +367,8 @@ def _causes(deciding: Sequence[Decision], compared: Comparisons) -> list[dict[st
     case = deciding[0].case if deciding else None
     if case is None:
         return []
-    return _slices_of_loss(case, compared[case.baseline.stands_for])
+    beside = compared.get(case.baseline.stands_for)
+    return [] if beside is None else _slices_of_loss(case, beside)
 
 
 def _slices_of_loss(case: Case, beside: Compared) -> list[dict[str, Any]]:
@@ -331,7 +379,7 @@ def _slices_of_loss(case: Case, beside: Compared) -> list[dict[str, Any]]:
     own = row_key(case.row)
     parts = []
     for key, row in beside.rows.items():
-        is_same = key[:3] == own[:3]
+        is_same = key[:3] == own[:3] and key.side == own.side
         if is_same and key.attribute is not None and not key.is_weighted:
             parts.append(row)
     return causes(case.row, parts)[:_MAX_CAUSES]

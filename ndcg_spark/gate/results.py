@@ -181,10 +181,13 @@ def _of_part(gate: GateConfig, case: Case, part: Part, numbers: Numbers) -> Outc
     is_beyond = numbers["difference"] < -numbers["allowed"] - ROUNDING
     if case.baseline.kind is Kind.ITSELF:
         sentence = _sentence_of_minimum(case, part.row, numbers)
-        is_below = (FAIL, "below_min_value") if is_beyond else (PASS, None)
-        return Outcome(*is_below, sentence)
+        if is_beyond:
+            return Outcome(FAIL, "below_min_value", sentence)
+        return Outcome(PASS, None, sentence)
     sentence = _sentence_of_drop(gate, case, part.row, numbers)
-    return _rule_of_drop(gate, numbers["p"], sentence) if is_beyond else Outcome(PASS, None, sentence)
+    return (
+        _rule_of_drop(gate, numbers["p"], sentence) if is_beyond else Outcome(PASS, None, sentence)
+    )
 
 
 def _rule_of_drop(gate: GateConfig, p: float | None, sentence: str) -> Outcome:
@@ -202,7 +205,11 @@ def _beside_both(gate: GateConfig, case: Case, numbers: Numbers) -> Outcome:
 
 
 def _together(
-    gate: GateConfig, case: Case, parts: Sequence[Part], numbers: Numbers, allowed: float | None = None
+    gate: GateConfig,
+    case: Case,
+    parts: Sequence[Part],
+    numbers: Numbers,
+    allowed: float | None = None,
 ) -> Outcome:
     outcomes = []
     for part in parts:
@@ -287,7 +294,9 @@ def _sentence_of_drop(gate: GateConfig, case: Case, row: Row | None, numbers: Nu
     return f"{subject} ({evidence}); {limit} is allowed{_few_answered(row)}"
 
 
-def _sentence_of_sides(gate: GateConfig, case: Case, parts: Sequence[Part], numbers: Numbers) -> str:
+def _sentence_of_sides(
+    gate: GateConfig, case: Case, parts: Sequence[Part], numbers: Numbers
+) -> str:
     """What a run changed by over changes of judgments, on both sides."""
     if len(parts) == 1:
         own = _numbers(case, parts[0]) | {"p": numbers["p"]}
@@ -295,7 +304,10 @@ def _sentence_of_sides(gate: GateConfig, case: Case, parts: Sequence[Part], numb
     by_side = {part.side: _numbers(case, part)["difference"] for part in parts}
     names = {"old": "under the old judgments", "new": "under the new ones"}
     names |= {"chain_low": "with the lower sides", "chain_high": "with the higher ones"}
-    ends = [f"{signed(value)} {names[str(side)]}" for side, value in sorted(by_side.items(), key=_side_order)]
+    ends = [
+        f"{signed(value)} {names[str(side)]}"
+        for side, value in sorted(by_side.items(), key=_side_order)
+    ]
     limit = apart(abs(numbers["difference"]), numbers["allowed"])[1]
     changed = f"{case.check.subject(case.run)} changed by {' and '.join(ends)} {_against(case)}"
     return f"{changed} ({_in_words(gate, numbers)}); {limit} is allowed"

@@ -21,6 +21,8 @@ from ndcg_spark.nights.commit import Publication
 #: How many queries a night has.
 N = 60
 SAME = np.full(N, 0.6)
+#: A list of ten documents, all judged.
+SCORED = {"status": "scored", "returned": 10, "judged": 10, "judged_discount_share": 1.0, "ideal_dcg": 1.0}
 CHECK = {"cutoff": 10, "max_drop": 0.01}
 
 
@@ -68,7 +70,7 @@ def evaluate(
             for cutoff in cutoffs:
                 key = {"dataset": dataset, "run": run, "cutoff": cutoff}
                 tables["query_scores"] += [
-                    {**key, "query_id": f"q{at}", "status": "scored", "ndcg": value, "judgments_hash": hashes[at]}
+                    {**key, **SCORED, "query_id": f"q{at}", "ndcg": value, "dcg": value, "judgments_hash": hashes[at]}
                     for at, value in enumerate(numbers)
                 ]
                 for row in tables["query_scores"][-len(numbers) :][there:]:

@@ -1,0 +1,34 @@
+"""Changes of judgments over which both sides disagreed: what happened there is not known until a night is accepted."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from ndcg_spark.nights.log import Night
+from ndcg_spark.nights.reader import earlier
+from ndcg_spark.tables.format import difference as signed
+from ndcg_spark.text import day
+
+#: The code of a result whose sides disagree.
+SIDES_DISAGREE = "sides_disagree"
+
+
+def unknown_changes(tonight: Night, nights: Iterable[Night]) -> list[str]:
+    """A sentence for each change whose sides disagreed and since which no night was accepted."""
+    sentences: dict[str, None] = {}
+    for night in reversed(earlier(nights, tonight.dataset, tonight.evaluated_on)):
+        if night.row["accepted"]:
+            break
+        verdict = night.record["verdict"] or {}
+        for result in verdict.get("results", ()):
+            if result["reason"] == SIDES_DISAGREE:
+                sentences[_sentence(night, result)] = None
+    return list(sentences)
+
+
+def _sentence(night: Night, result: Mapping[str, Any]) -> str:
+    differences = [side["difference"] for side in result.get("sides", ())]
+    ends = ""
+    if differences:
+        ends = f" ({signed(min(differences))} to {signed(max(differences))})"
+    change = f"what happened to {result['run']} at the change of {day(night.evaluated_on)}"
+    return f"{change} is not known{ends}; look at it, or accept a night"

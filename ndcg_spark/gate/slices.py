@@ -1,0 +1,161 @@
+"""Slices that lost much on a night, whether or not a check is for them: warnings, which fail nothing."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from ndcg_spark.comparison.baselines import Baseline, Kind
+from ndcg_spark.comparison.differences import deciding
+from ndcg_spark.comparison.readings import FIRST, SECOND, has_second_reading
+from ndcg_spark.comparison.statistics import adjusted
+from ndcg_spark.convention.measures import measure_at
+from ndcg_spark.gate.against_reference import BesideReference, Question, ReferenceScores
+from ndcg_spark.gate.checks import question_of
+from ndcg_spark.gate.compared_night import Comparisons, Row, RowKey
+from ndcg_spark.gate.settings import JUDGED_RATE, CheckConfig, GateConfig
+from ndcg_spark.schemas import NO_VALUE
+from ndcg_spark.tables.format import difference as signed
+from ndcg_spark.text import ACCEPTED, day
+from ndcg_spark.tolerance import DECIMALS
+
+#: An attribute with more values is only looked at by checks that name it.
+MOST_VALUES = 50
+#: The level of all slices of a night together: a warning is seldom wrong.
+_ALPHA = 0.01
+#: A slice is named if it lost more than so many times what the check of its run allows.
+_TIMES = 2.0
+_MOST_NAMED = 3
+
+
+class SliceLoss(NamedTuple):
+    """A slice of a run that lost much: the difference, and since when or against what."""
+
+    run: str
+    attribute: str
+    value: str
+    measure: str
+    difference: float
+    against: str
+
+    @property
+    def sentence(self) -> str:
+        subject = f"{self.measure} of {self.run} for {self.attribute}={self.value}"
+        return f"{subject} changed by {signed(self.difference)} {self.against}"
+
+
+class _Candidate(NamedTuple):
+    loss: SliceLoss
+    p: float
+    is_beyond: bool
+
+
+def slice_losses(
+    gate: GateConfig,
+    dataset: str,
+    runs: Iterable[str],
+    against: Sequence[Baseline],
+    compared: Comparisons,
+    references: ReferenceScores,
+    values: Mapping[str, Sequence[str]],
+) -> list[SliceLoss]:
+    """The slices that lost most, at most three, the largest loss first.
+
+    `values` are those of each attribute. Each run is looked at by the measure of its strictest check
+    that can fail.
+    """
+    looked_at = [(name, of) for name, of in values.items() if len(of) <= MOST_VALUES]
+    pairs = [(name, value) for name, of in looked_at for value in of if value != NO_VALUE]
+    candidates = []
+    for run in runs:
+        check = _strictest(gate, dataset, run)
+        if check is None:
+            continue
+        for attribute, value in pairs:
+            question = question_of(gate, check, run).in_slice(attribute, value)
+            candidate = _candidate(check, question, against, compared, references)
+            if candidate is not None:
+                candidates.append(candidate)
+    p_values = adjusted([candidate.p for candidate in candidates], "holm").tolist()
+    losses = []
+    for candidate, p in zip(candidates, p_values, strict=True):
+        if candidate.is_beyond and p < _ALPHA:
+            losses.append(candidate.loss)
+    losses.sort(key=lambda loss: (round(loss.difference, DECIMALS), loss.run, loss.value))
+    return losses[:_MOST_NAMED]
+
+
+def _strictest(gate: GateConfig, dataset: str, run: str) -> CheckConfig | None:
+    """The check of all queries of a run that allows the least and can fail."""
+    checks = []
+    for _, check in gate.checks(dataset):
+        is_for_run = check.runs is None or run in check.runs
+        is_plain = check.slice is None and not check.weighted and check.measure != JUDGED_RATE
+        if is_for_run and is_plain and check.severity == "fail" and check.limits_drop:
+            checks.append(check)
+    # Limits that are relative are compared at a mean of 1.
+    return min(checks, key=lambda check: check.allowed(1.0), default=None)
+
+
+def _candidate(
+    check: CheckConfig,
+    question: Question,
+    against: Sequence[Baseline],
+    compared: Comparisons,
+    references: ReferenceScores,
+) -> _Candidate | None:
+    """A slice with its p value, the larger of its comparisons; None if it cannot be compared."""
+    beside = references.compare(Baseline(Kind.ACCEPTED, ACCEPTED), question)
+    rows = _of_both_readings(beside, question)
+    if rows and beside.reference is not None:
+        since = f"since {day(beside.reference.first)}"
+        return _of_rows(check, question, rows, since)
+    for baseline in against:
+        if baseline.kind is Kind.GOOD and (baseline.runs is None or question.run in baseline.runs):
+            rows = _beside_good(baseline, question, compared)
+            if rows:
+                return _of_rows(check, question, rows, f"against {baseline.in_words}")
+    return None
+
+
+def _of_both_readings(beside: BesideReference, question: Question) -> list[Row]:
+    """The rows beside the accepted night, if both readings have enough queries."""
+    first = beside.of_reading(FIRST)
+    second = beside.of_reading(SECOND)
+    if not first or not has_second_reading(question.metric[0]) or len(first) != len(second):
+        return []
+    return _large_enough([*first, *second], question)
+
+
+def _beside_good(baseline: Baseline, question: Question, compared: Comparisons) -> list[Row]:
+    beside = compared.get(baseline.stands_for)
+    if beside is None:
+        return []
+    rows = []
+    for side in beside.sides:
+        key = RowKey(
+            question.run, *question.metric, question.attribute, question.value, False, side
+        )
+        row = beside.rows.get(key)
+        if row is None:
+            return []
+        rows.append(row)
+    return _large_enough(rows, question)
+
+
+def _large_enough(rows: list[Row], question: Question) -> list[Row]:
+    is_small = any(row["queries"] < question.min_queries for row in rows)
+    is_untested = any(row["difference"] is None or row["p_value"] is None for row in rows)
+    return [] if is_small or is_untested else rows
+
+
+def _of_rows(
+    check: CheckConfig, question: Question, rows: Sequence[Mapping[str, Any]], against: str
+) -> _Candidate:
+    first = [row for row in rows if row["reading"] == FIRST]
+    difference = sum(row["difference"] for row in first) / len(first)
+    allowed = _TIMES * check.allowed(first[-1]["baseline_mean"])
+    is_beyond = all(row["difference"] < -allowed for row in rows)
+    p = max(deciding(row) or 1.0 for row in rows)
+    measure = measure_at(*question.metric)
+    attribute, value = str(question.attribute), str(question.value)
+    loss = SliceLoss(question.run, attribute, value, measure, difference, against)
+    return _Candidate(loss, p, is_beyond)
