@@ -180,9 +180,10 @@ class EvaluationConfig(Strict):
     cutoffs: Annotated[list[Cutoff], BeforeValidator(parse_cutoffs)] = Field(default=list(DEFAULT_CUTOFFS))
     #: The measures, each with its cutoff, such as precision@5; empty by default, for NDCG alone.
     measures: Annotated[list[str], Field(min_length=1), _texts] = Field(default_factory=list)
-    #: The documents that are kept with a night, down to the deepest finite cutoff: `all` for all judged queries, N
-    #: keeps the N queries of each run that changed most against the gate's baseline.
-    documents: Literal["all"] | Annotated[int, Field(gt=0)] | None = None
+    #: The documents that are kept with a night, down to the deepest finite cutoff: `all` for all judged queries,
+    #: `everything` for those that are not judged, too; N keeps the N queries of each run that changed most against the
+    #: gate's baseline. See `kept_documents` for the default.
+    documents: Literal["all", "everything"] | Annotated[int, Field(gt=0)] | None = None
     convention: Annotated[SkipValidation[Convention], BeforeValidator(_convention)] = Convention()
     engine: Literal["auto", "embedded", "spark"] = "auto"
     #: The address of a Spark Connect server, or `local`, which starts one on this machine.
@@ -237,12 +238,20 @@ class EvaluationConfig(Strict):
             is_order_chosen="order" in self.chosen_options,
         )
 
+    @property
+    def kept_documents(self) -> Literal["all", "everything"] | int | None:
+        """The documents that are kept: with a gate all, so that nights are compared when the judgments change."""
+        if self.documents is None and self.gate is not None and self.output is not None:
+            return "all"
+        return self.documents
+
     def dated(self, path: str) -> str:
         return dated(path, self.date)
 
     def for_log(self, exclude: Collection[str] = ()) -> dict[str, Any]:
         """Itself as JSON values without secrets. Of `on_end`, only the name of the program is kept."""
         settings = self.model_dump(mode="json", exclude={*exclude})
+        settings["documents"] = self.kept_documents
         if self.on_end is not None:
             settings["on_end"] = program_of(self.on_end)
         return dict(masked_within(settings))

@@ -57,6 +57,7 @@ class Score:
     dcg: float
     ideal_dcg: float
     ndcg: float | None
+    judged_discount_share: float | None = None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -431,7 +432,24 @@ def score_at(
         status = "missing"
     listed = ranking.documents[:cutoff]
     judged = sum(document.is_judged for document in listed)
-    return Score(status, len(listed), judged, dcg, ideal_dcg, ndcg)
+    share = _judged_discount_share(ranking, c, cutoff, weights)
+    return Score(status, len(listed), judged, dcg, ideal_dcg, ndcg, share)
+
+
+def _judged_discount_share(
+    ranking: Ranking,
+    convention: Convention,
+    cutoff: Cutoff,
+    weights: Sequence[float] | None,
+) -> float | None:
+    """Of the discounts of the ranks on the list, the share of judged documents; None if there are none."""
+    known = averaged(ranking.documents, [float(document.is_judged) for document in ranking.documents], convention)
+    known = known[:cutoff]
+    if weights is None or len(weights) < len(known):
+        weights = discounts(len(known), convention.discount)
+    total = _sum(weights[: len(known)])
+    judged = _sum([is_judged * weight for is_judged, weight in zip(known, weights, strict=False)])
+    return judged / total if total else None
 
 
 def _refuse_lacking(is_answered: bool, without_gain: bool, convention: Convention, query: str) -> None:

@@ -71,6 +71,9 @@ RULES = {
     )
 }
 
+#: The rules for judgments that depend on the convention; all others hold for any.
+BY_CONVENTION = ("relevance_negative", "relevance_without_gain", "relevance_above_max_grade")
+
 
 def quoted(name: str) -> str:
     escaped = name.replace("`", "``")

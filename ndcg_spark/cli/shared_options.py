@@ -128,7 +128,12 @@ _EVALUATION = [
     many("--results", "PATH", "Results (runs), in the same way. TREC files contain the names of their runs."),
     many("--exclude", "PATH", "Documents (query_id, doc_id) to remove from the results before ranking."),
     option("--output", "FOLDER", "Folder to publish the scores in."),
-    option("--documents", "all|N", "Keep documents too: of all judged queries, or of the N that changed most."),
+    option(
+        "--documents",
+        "all|everything|N",
+        "Keep documents too: of all judged queries, of all queries, or of the N that changed most. [default: all with "
+        "a gate]",
+    ),
     option("--cutoffs", "RANK[,...]", "Ranks, and 'all' for the whole ranking. [default: 1,3,5,10; or in --measures]"),
     option(
         "--measures",

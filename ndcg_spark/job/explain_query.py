@@ -16,6 +16,7 @@ from ndcg_spark.convention.measures import format_cutoff
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.explanation.query import Explained, ExplainRequest, Facts, Row, explain_runs, query_facts
 from ndcg_spark.job.to_judge import KEY, first_to_judge, listed_documents, moved_documents
+from ndcg_spark.nights.copies import keeps_whole_lists
 from ndcg_spark.nights.log import Night, committed
 from ndcg_spark.nights.reader import (
     night_rows,
@@ -153,7 +154,7 @@ def read_facts(
         return {}
     based_on = night.record["convention"].partition(" ")[0]
     convention = Convention(**night.record["options"], based_on=based_on)
-    keeps_all, is_kept = night.record["configuration"].get("documents") == "all", convention.negative == "keep"
+    keeps_all, is_kept = keeps_whole_lists(night), convention.negative == "keep"
     documents: dict[str, list[Row]] = {query: [] for query in queries}
     for row in night_rows(night, "ranked_documents", query_id=queries, run=[*runs, None]):
         documents[row["query_id"]].append(row)
@@ -243,4 +244,8 @@ def _unjudged_lists(nights: Sequence[Night], run: str | None) -> pa.Table:
     where: dict[str, Sequence[Any]] = {"relevance": [None]}
     if run is not None:
         where["run"] = [run]
-    return read_rows(nights, "ranked_documents", [*KEY, "run", "rank", "discount"], where)
+    rows = read_rows(nights, "ranked_documents", [*KEY, "run", "rank", "discount"], where)
+    # A night may keep the lists of queries that are not judged, too.
+    query = ["dataset", "query_id"]
+    judged = read_rows(nights, "query_scores", query).group_by(query).aggregate([])
+    return rows.join(judged, query, join_type="left semi")

@@ -2,7 +2,7 @@
 
 import dataclasses
 import platform
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
@@ -12,7 +12,9 @@ from pyspark.sql import functions as F
 
 import ndcg_spark
 from ndcg_spark.contract.changes import refuse_changed
+from ndcg_spark.contract.scan import JudgmentCounts
 from ndcg_spark.convention.measures import deepest_finite
+from ndcg_spark.errors import first_line
 from ndcg_spark.gate.settings import GateConfig
 from ndcg_spark.gate.verdict import Verdict, unverified_verdict
 from ndcg_spark.inputs.source_tables import Source
@@ -25,11 +27,15 @@ from ndcg_spark.job.inputs import (
 )
 from ndcg_spark.job.verify import verify
 from ndcg_spark.nights.commit import Publication
+from ndcg_spark.nights.copies import JUDGED, WHOLE_LISTS, has_judgments, keep_judgments
 from ndcg_spark.nights.expire import leftovers, remove
+from ndcg_spark.nights.log import Nights, committed
+from ndcg_spark.nights.store import FAILURES
+from ndcg_spark.rules import BY_CONVENTION
 from ndcg_spark.schemas import query_key
 from ndcg_spark.scoring.evaluation import dataset_scores, kept_attributes, ranked_documents, rejected_rows
 from ndcg_spark.scoring.ideal import ideal_sizes, judged_documents
-from ndcg_spark.scoring.lists import rows_with_keys
+from ndcg_spark.scoring.lists import rows_with_keys, rows_without_keys, without_repeats
 from ndcg_spark.steps import report_step
 from ndcg_spark.text import masked_within
 
@@ -37,6 +43,8 @@ if TYPE_CHECKING:
     from ndcg_spark.comparison.matrix import QueryTables
 
 _LIST = ["dataset", "run", "query_id"]
+#: Kept judgments pass through the memory of this process.
+MOST_JUDGMENTS = 20_000_000
 
 
 class Published(NamedTuple):
@@ -72,11 +80,16 @@ def publish(
         means = accepted_means(context, rows)
         verified = verify(context, publication.stored("query_scores"), rows, tables[0], unverified)
         record = {**night_record(context), "verified": verified.in_words}
+        if config.kept_documents in WHOLE_LISTS:
+            _keep_judgments(context, publication, record)
         datasets: dict[str, dict[str, Any]] = {row["dataset"]: {} for row in means[0]}
         if verified.unverified is not None:
             date, reason = config.date.isoformat(), verified.unverified
             verdicts = [unverified_verdict(name, date, reason) for name in sorted(datasets)]
         elif config.gate is not None:
+            nights = committed(output)
+            _report_kept(context, publication, nights)
+            make_needed_copies(context, publication, record, nights)
             verdicts = _judged(context, config.gate, publication, record, tables, accepted)
         datasets |= {verdict.dataset: verdict.log_entries() for verdict in verdicts}
         with context.clock.step("publish", "publishing"):
@@ -106,7 +119,7 @@ def _judged(
     from ndcg_spark.comparison.differences import ComparisonOptions
     from ndcg_spark.job.gate import judge_written
 
-    documents, datasets = context.config.documents, record["datasets"]
+    documents, datasets = context.config.kept_documents, record["datasets"]
     with context.clock.step("compare", "comparing with the baselines of the gate"):
         limit = documents if isinstance(documents, int) else 0
         options = ComparisonOptions(attributes=tables[0], weights=tables[1], queries=limit)
@@ -144,7 +157,7 @@ def write_scores(context: Context, publication: Publication) -> list[dict[str, A
 def _write_others(context: Context, publication: Publication) -> None:
     """Write and verify the other tables that need no gate."""
     evaluation, clock, checked = context.evaluation, context.clock, context.checked
-    if context.config.documents == "all":
+    if context.config.kept_documents in WHOLE_LISTS:
         with clock.step("documents", "keeping the documents"):
             _write_documents(context, publication)
     if context.attributes is not None:
@@ -182,17 +195,106 @@ def _write_documents(context: Context, publication: Publication, lists: DataFram
             results = rows_with_keys(results, lists, ["run", *key])
         documents = ranked_documents(judgments, results, evaluation, with_ideal=number == 0)
         _write_table(context, publication, "ranked_documents", documents)
+    others = 0
+    if lists is None and context.config.kept_documents == "everything":
+        others = _write_unjudged_lists(context, publication)
     # These are read from the inputs once more.
     refuse_changed(checked.seen)
     at_depth = F.col("cutoff").isNull() if depth is None else F.col("cutoff") == depth
     scores = publication.read("query_scores", context.engine.session).where(at_depth)
     if lists is not None:
         scores = rows_with_keys(scores, lists, _LIST)
-    rows = scores.agg(F.sum("returned")).collect()[0][0] or 0
+    rows = others + (scores.agg(F.sum("returned")).collect()[0][0] or 0)
     if convention.ideal != "retrieved":
         sizes = ideal_sizes(judged_documents(judgments, key, convention), key, depth)
         rows += sizes.agg(F.sum("ranks")).collect()[0][0] or 0
     publication.verify("ranked_documents", rows)
+
+
+def _write_unjudged_lists(context: Context, publication: Publication) -> int:
+    """Write the lists of queries that no judgment names, and count their documents.
+
+    A list that would be refused if its query were judged is left out.
+    """
+    checked, evaluation = context.checked, context.evaluation
+    key, rows = query_key(checked.judgments.columns), 0
+    for batch in checked.by_batch:
+        # Which results are below the deepest cutoff is proved for judged queries only.
+        unjudged = rows_without_keys(batch.results, checked.judgments, key)
+        lists = without_repeats(unjudged, ["run", *key], evaluation.convention)
+        documents = ranked_documents(checked.judgments, lists, evaluation, with_ideal=False)
+        _write_table(context, publication, "ranked_documents", documents)
+        rows += documents.count()
+    return rows
+
+
+def _report_kept(context: Context, publication: Publication, nights: Nights) -> None:
+    """Say on the first night of an output what it costs to keep the documents that nobody has asked for."""
+    if nights or context.config.documents is not None:
+        return
+    rows, size = publication.size("ranked_documents")
+    if rows:
+        what = f"kept {rows:,} in {size:,} bytes, {size / rows:.0f} each, so that nights can be compared"
+        report_step("documents", f"{what} when the judgments change; documents = N keeps fewer")
+
+
+def _keep_judgments(context: Context, publication: Publication, record: dict[str, Any]) -> None:
+    """Keep the judgments of every dataset, once; nights are scored under them again when others come."""
+    checked, store = context.checked, publication.store
+    fingerprints = {}
+    for dataset in record["datasets"]:
+        fingerprint = publication.night(dataset, record).row["judgments_fingerprint"]
+        fingerprints[dataset] = fingerprint
+    why_not = _why_judgments_are_not_kept(checked.judgment_counts)
+    try:
+        new = [name for name, known in fingerprints.items() if not has_judgments(store, name, known)]
+        if new and why_not:
+            report_step("warning", f"judgments: {why_not}, so nights are not scored again under them")
+        elif new:
+            with context.clock.step("judgments", "keeping the judgments"):
+                for name, rows in _judgments_of(context, new):
+                    keep_judgments(store, name, fingerprints[name], rows)
+    except FAILURES as error:
+        report_step("warning", f"judgments: they cannot be kept, {first_line(error)}")
+
+
+def _why_judgments_are_not_kept(counts: JudgmentCounts) -> str | None:
+    of_convention = [rejection.reason for rejection in counts.rejections if rejection.reason in BY_CONVENTION]
+    if of_convention:
+        return f"the convention rejects some of them ({of_convention[0]})"
+    return f"they are more than {MOST_JUDGMENTS:,} rows" if counts.rows > MOST_JUDGMENTS else None
+
+
+def _judgments_of(context: Context, datasets: Sequence[str]) -> Iterator[tuple[str, pa.Table]]:
+    """The accepted judgments of these datasets."""
+    judgments = context.checked.judgments
+    for name in datasets:
+        own = judgments.where(F.col("dataset") == name) if "dataset" in judgments.columns else judgments
+        with translated_failures(context.sources):
+            rows = own.select(*JUDGED.names).toArrow()
+        # They are read from the inputs once more.
+        refuse_changed(context.checked.seen)
+        yield name, rows
+
+
+def make_needed_copies(context: Context, publication: Publication, record: dict[str, Any], nights: Nights) -> None:
+    """Score the nights that the gate compares with under tonight's judgments, and tonight under theirs."""
+    # Imported here, because an evaluation without a gate need not wait for statistics.
+    from ndcg_spark.gate.needed import needed_copies
+    from ndcg_spark.job.rescore import Wanted, make_copies
+
+    if context.config.gate is None:
+        return
+    wanted = []
+    for dataset in sorted(record["datasets"]):
+        tonight = publication.night(dataset, record)
+        for night, fingerprint in needed_copies(context.config.gate, tonight, nights):
+            wanted.append(Wanted(night, fingerprint))
+    if not wanted:
+        return
+    with context.clock.step("rescore", "scoring kept lists under other judgments"):
+        for sentence in make_copies(context.engine, wanted):
+            report_step("warning", sentence)
 
 
 def night_record(context: Context) -> dict[str, Any]:

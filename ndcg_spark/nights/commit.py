@@ -31,8 +31,8 @@ class Publication:
     """
 
     def __init__(self, output: str, evaluated_on: str, evaluation_id: str) -> None:
-        self._store, self._date, self._id = Store(output), evaluated_on, evaluation_id
-        self.location = self._store.location
+        self.store, self._date, self._id = Store(output), evaluated_on, evaluation_id
+        self.location = self.store.location
         #: By table, the rows, the bytes and the checksum of each of its files.
         self._files: dict[str, dict[str, dict[str, int]]] = {}
 
@@ -44,25 +44,25 @@ class Publication:
             self.abandon()
 
     def write(self, name: str, table: "DataFrame") -> None:
-        table.drop(*IN_PATHS).write.parquet(self._store.for_engine(self._folder(name)), mode="append")
+        table.drop(*IN_PATHS).write.parquet(self.store.for_engine(self._folder(name)), mode="append")
 
     def write_rows(self, name: str, rows: Sequence[Mapping[str, Any]]) -> None:
-        with self._store.failures("cannot be written"):
-            self._store.add_rows(self._folder(name), rows, stored(name))
+        with self.store.failures("cannot be written"):
+            self.store.add_rows(self._folder(name), rows, stored(name))
 
     def read(self, name: str, session: "SparkSession") -> "DataFrame":
-        return read_night_files(session, name, [self._store.for_engine(self._folder(name))], self._date, self._id)
+        return read_night_files(session, name, [self.store.for_engine(self._folder(name))], self._date, self._id)
 
     def night(self, dataset: str, record: Mapping[str, Any]) -> Night:
         """What was verified, as a night of a dataset that is not published yet."""
-        return Night(dataset, self._date, 0, self._id, self._store, self._row(record, dataset))
+        return Night(dataset, self._date, 0, self._id, self.store, self._row(record, dataset))
 
     def stored(self, name: str) -> StoredRows:
         """The rows of a table that was verified, as this process reads them."""
         root = self._folder(name)
         files = []
         for path, size in self._files[name].items():
-            place = (self._store.system, f"{root}/{path}")
+            place = (self.store.system, f"{root}/{path}")
             files.append(File(path, size["bytes"], storage=place))
         where = f"output: {name} in {self.location}"
         return StoredRows(files, {}, stored(name).names, where)
@@ -74,9 +74,9 @@ class Publication:
         """
         root = self._folder(name)
         parts = []
-        with self._store.failures("cannot be read back"):
+        with self.store.failures("cannot be read back"):
             for path, file in self._files[name].items():
-                content = self._store.read(f"{root}/{path}", file.get("crc32"))
+                content = self.store.read(f"{root}/{path}", file.get("crc32"))
                 parts.append(content.select(stored(name).names).cast(stored(name)))
         rows = pa.concat_tables([stored(name).empty_table(), *parts])
         in_paths = {"evaluated_on": self._date, "evaluation_id": self._id}
@@ -85,18 +85,23 @@ class Publication:
             rows = rows.append_column(column, pa.repeat(constant, len(rows)))
         return rows.select(KEPT[name].names)
 
+    def size(self, name: str) -> tuple[int, int]:
+        """The rows of a table that was verified, and their bytes."""
+        files = self._files[name].values()
+        return sum(file["rows"] for file in files), sum(file["bytes"] for file in files)
+
     def verify(self, name: str, rows: int) -> None:
         """StorageError unless the footers of the files of a table add up to this many rows."""
         files = self._files[name] = {}
-        with self._store.failures("cannot be read back, and nothing was published"):
+        with self.store.failures("cannot be read back, and nothing was published"):
             for path, size in self._sizes(name).items():
                 whole = f"{self._folder(name)}/{path}"
-                self._store.protect(whole)
-                files[path] = self._store.describe(whole, size)
+                self.store.protect(whole)
+                files[path] = self.store.describe(whole, size)
         count = sum(file["rows"] for file in files.values())
         if count != rows:
             raise StorageError(
-                f"output: {count} of {rows} rows of {name} were read back from {self._store.location}; nothing was "
+                f"output: {count} of {rows} rows of {name} were read back from {self.store.location}; nothing was "
                 "published. If the engine is a cluster, give the output as a URI that this machine sees too"
             )
 
@@ -106,26 +111,26 @@ class Publication:
         Returns a sentence for each night of which another evaluation counts that was published at the same time.
         """
         own = {"status": "published", "committed_at": utc_now()}
-        with self._store.failures("cannot be written, and nothing was published"):
+        with self.store.failures("cannot be written, and nothing was published"):
             self._refuse_lost()
-            known = committed(self._store, [self._date])
+            known = committed(self.store, [self._date])
             known.refuse_damaged([self._date])
             numbers = {night.dataset: night.number + 1 for night in known}
             rows = [
                 self._row(record, name, number=numbers.get(name, 1), **own, **entries)
                 for name, entries in datasets.items()
             ]
-            path = append(self._store, self._date, rows)
+            path = append(self.store, self._date, rows)
             try:
                 # Who removes leftovers says so first and then reads the log.
                 self._refuse_lost()
             except BaseException:
                 with contextlib.suppress(*FAILURES):
-                    self._store.delete(path)
+                    self.store.delete(path)
                 raise
         return [
             f"{night.dataset} of {self._date}: {night.evaluation_id}, which was published at the same time, counts"
-            for night in committed(self._store, [self._date])
+            for night in committed(self.store, [self._date])
             if night.dataset in datasets and night.evaluation_id != self._id
         ]
 
@@ -136,16 +141,16 @@ class Publication:
             is_removed = there.pop(REMOVING, None) is not None
             sizes = {path: size for path, size in there.items() if path.endswith(".parquet")}
             if is_removed or sizes != {path: file["bytes"] for path, file in files.items()}:
-                where = f"output: files of {name} in {self._store.location}"
+                where = f"output: files of {name} in {self.store.location}"
                 raise StorageError(f"{where} changed after they were verified; nothing was published, run this again")
 
     def abandon(self) -> None:
         """Remove what was written, unless it has been published; failures of the storage are ignored."""
         with contextlib.suppress(*FAILURES, StorageError):
-            known = committed(self._store, [self._date])
+            known = committed(self.store, [self._date])
             if not known.damaged and self._id not in {row["evaluation_id"] for row in known.rows}:
                 for name in KEPT:
-                    self._store.delete(self._folder(name))
+                    self.store.delete(self._folder(name))
 
     def _row(self, record: Mapping[str, Any], dataset: str, **more: Any) -> Mapping[str, Any]:
         own = {"evaluated_on": self._date, "evaluation_id": self._id, "files": self._files}
@@ -153,7 +158,7 @@ class Publication:
 
     def _sizes(self, name: str, suffix: str = ".parquet") -> dict[str, int]:
         root = self._folder(name)
-        files = self._store.files(root, suffix)
+        files = self.store.files(root, suffix)
         return {path.removeprefix(f"{root}/"): file.size for path, file in files.items()}
 
     def _folder(self, name: str) -> str:

@@ -108,13 +108,19 @@ def write_copy(night: Night, fingerprint: str, rows: pa.Table) -> None:
 
 def why_not_copied(night: Night) -> str | None:
     """Why no score of a night can be computed again under other judgments; None if some can."""
-    documents = night.record["configuration"].get("documents")
     if night.unverified is not None:
         return f"{night} is not verified"
-    if documents not in WHOLE_LISTS or "ranked_documents" not in night.record["files"]:
+    if not keeps_whole_lists(night):
+        documents = night.record["configuration"].get("documents")
         kept = "only some of its documents were kept" if documents else "no documents were kept"
         return f"{kept}; documents=all keeps them"
     return _why_grades_decide(night_convention(night)) or _why_no_depth(night)
+
+
+def keeps_whole_lists(night: Night) -> bool:
+    """Whether the lists of all judged queries were kept, down to the deepest cutoff that is a rank."""
+    is_asked = night.record["configuration"].get("documents") in WHOLE_LISTS
+    return is_asked and "ranked_documents" in night.record["files"]
 
 
 def _why_grades_decide(convention: Convention) -> str | None:

@@ -15,6 +15,7 @@ from ndcg_spark.comparison.baselines import Baseline
 from ndcg_spark.comparison.differences import explains_change
 from ndcg_spark.comparison.trend import History, TrendLine
 from ndcg_spark.convention.measures import COLUMNS, measure_at
+from ndcg_spark.nights.copies import keeps_whole_lists
 from ndcg_spark.nights.log import Night
 from ndcg_spark.nights.reader import night_rows, read_rows, returned_nothing
 from ndcg_spark.report.compared_page import Compared, compare_night, gate_result
@@ -430,8 +431,7 @@ def _gone_runs(
 
 
 def _never_returned(night: Night) -> tuple[int, int] | None:
-    keeps_all = night.record["configuration"].get("documents") == "all"
-    if not keeps_all or not 0 < night.kept_rows("ranked_documents") <= _COUNTED:
+    if not keeps_whole_lists(night) or not 0 < night.kept_rows("ranked_documents") <= _COUNTED:
         return None
     key = ["query_id", "doc_id"]
     rows = read_rows([night], "ranked_documents", ["run", *key, "gain"])

@@ -54,6 +54,7 @@ def scores_of_pairs(
     ndcg, status = _ndcg_and_status(convention, [*run_key, "cutoff"])
     absent = "nullif({}, " + _NOTHING + ")" if measures.columns else "cast(null as double)"
     beside = {name: F.expr(absent.format(name)) for name in COLUMNS}
+    beside["judged_discount_share"] = F.expr(f"nullif(judged_discount_share, {_NOTHING})")
     return long.withColumns({"cutoff": F.nullif("cutoff", F.lit(0)), "status": status, "ndcg": ndcg, **beside})
 
 
@@ -111,10 +112,12 @@ def _at_cutoff(cutoff: Cutoff, measures: MeasureSet) -> Column:
         name: f"coalesce({column_at(name, cutoff)}, {_NOTHING})" if name in columns else _NOTHING for name in COLUMNS
     }
     beside = "".join(f", {value} as {name}" for name, value in values.items()) if measures.columns else ""
+    known, weight = column_at("judged_discount", cutoff), column_at("discount", cutoff)
+    share = f"coalesce({known} / nullif({weight}, 0D), {_NOTHING})"
     return F.expr(
         f"struct({cutoff or 0} as cutoff, least(coalesce(returned, 0L), {cutoff or 2**62}L) as returned, "
         f"coalesce({judged}, 0L) as judged, coalesce({dcg}, 0D) as dcg, coalesce({ideal_dcg}, 0D) as ideal_dcg, "
-        f"coalesce({cg}, 0D) as cg{beside})"
+        f"coalesce({cg}, 0D) as cg, {share} as judged_discount_share{beside})"
     )
 
 

@@ -50,6 +50,17 @@ def mark_listed(table: DataFrame, keys: DataFrame, names: Sequence[str], mark: s
     return marks.join(table, on=[*names], how="right")
 
 
+def without_repeats(results: DataFrame, run_key: list[str], convention: Convention) -> DataFrame:
+    """The lists in which no document, and where ranks are the order no rank, would be refused."""
+    repeated = ["doc_id"] if convention.duplicates == "error" else []
+    repeated += ["rank"] if convention.order == "rank" else []
+    if not repeated:
+        return results
+    lists = results.groupBy(*run_key).agg(*(F.collect_list(name).alias(name) for name in repeated))
+    sound = lists.where(functools.reduce(Column.__and__, map(are_distinct, repeated)))
+    return rows_with_keys(results, sound, run_key)
+
+
 def listed_gains(
     results: DataFrame,
     judged: DataFrame,
@@ -75,7 +86,7 @@ def listed_gains(
     own_gain = F.coalesce("gain", F.lit(unjudged_gain(convention)))
     table = table.withColumns({"judged": F.col("gain").isNotNull(), "own_gain": own_gain, "gain": own_gain})
     document_columns = beside_ndcg.document_columns(convention, measures)
-    table = table.withColumns(document_columns) if document_columns else table
+    table = table.withColumns(document_columns)
     return ranking.settle_ties(table, run_key, convention, depth, ["gain", *document_columns])
 
 
@@ -118,19 +129,23 @@ def run_scores(
 ) -> DataFrame:
     """One row per run and query with results: its key, returned, and dcg_K, cg_K and judged_K for every cutoff K.
 
-    With ideal=retrieved there is ideal_dcg_K as well, and with `measures` the aggregates that they need.
+    discount_K is the sum of the discounts, judged_discount_K that of judged documents. With ideal=retrieved there is
+    ideal_dcg_K as well, and with `measures` the aggregates that they need.
     DISTINCT is false for a list in which a document counts twice, whose sums are wrong; see `refuse_returned_twice`.
     """
     run_key = ["run", *query_key]
     listed = ranking.is_listed(convention)
-    discounted = F.col("gain") * discount(F.col(RANK), convention)
-    table = documents.withColumns({"discounted": discounted, **beside_ndcg.rank_columns(convention, measures)})
+    by_rank = {"discount": discount(F.col(RANK), convention), **beside_ndcg.rank_columns(convention, measures)}
+    discounted = {name: F.col(name) * F.col("discount") for name in ("gain", beside_ndcg.KNOWN)}
+    table = documents.withColumns(by_rank)
     sums = {"returned": F.count(F.when(listed, 1))}
     for k in cutoffs:
         counts = listed if k == depth else listed & within(RANK, k)
-        sums[column_at("dcg", k)] = F.sum(F.when(counts, F.col("discounted")))
+        sums[column_at("dcg", k)] = F.sum(F.when(counts, discounted["gain"]))
         sums[column_at("cg", k)] = F.sum(F.when(counts, F.col("gain")))
         sums[column_at("judged", k)] = F.count(F.when(counts & F.col("judged"), 1))
+        sums[column_at("discount", k)] = F.sum(F.when(counts, F.col("discount")))
+        sums[column_at("judged_discount", k)] = F.sum(F.when(counts, discounted[beside_ndcg.KNOWN]))
     if convention.ideal == "retrieved":
         table = ranking.rank_by_gain(
             table.withColumn("ideal_gain", F.when(listed, F.col("own_gain"))), run_key, "ideal_gain", IDEAL_RANK
@@ -149,7 +164,7 @@ def refuse_returned_twice(
     table: DataFrame, key: list[str], convention: Convention, cutoffs: Sequence[Cutoff]
 ) -> DataFrame:
     """Every sum raises RETURNED_TWICE for a list with duplicates: all do, because engines drop unused columns."""
-    kinds = {"dcg": "double", "cg": "double", "judged": "bigint"}
+    kinds = {"dcg": "double", "cg": "double", "judged": "bigint", "judged_discount": "double"}
     kinds |= {"ideal_dcg": "double"} if convention.ideal == "retrieved" else {}
     sums = {"returned": "bigint", **{column_at(score, k): kinds[score] for score in kinds for k in cutoffs}}
     # Null stands for a query that the run did not answer.

@@ -16,6 +16,8 @@ from ndcg_spark.scoring.ranking import RANK, sums_at
 HIGHEST = "highest_grade"
 #: How many judged documents of a query are relevant, and how many are not.
 RELEVANT, OTHERS = "relevant_documents", "other_documents"
+#: Whether a document is judged, as 1 or 0: a column of ranked documents.
+KNOWN = "known"
 #: Stands for the whole ranking where a rank is compared with a cutoff.
 _LAST_RANK = 2**31 - 1
 
@@ -60,8 +62,8 @@ def query_aggregates(convention: Convention, measures: MeasureSet) -> dict[str, 
 def document_columns(convention: Convention, measures: MeasureSet) -> dict[str, Column]:
     """Columns of ranked documents and their judgments, all double, which are averaged over ties.
 
-    `relevant`, `known` (judged) and `unjudged` are 1 or 0, `worth` is the share of the highest grade, from 0 to 1, and
-    `stop` the probability that the document satisfies the reader (Chapelle et al. 2009).
+    `known` (judged) is always there. `relevant`, `known` and `unjudged` are 1 or 0, `worth` is the share of the highest
+    grade, from 0 to 1, and `stop` the probability that the document satisfies the reader (Chapelle et al. 2009).
     """
     judged = F.col("judged")
     highest = F.col(HIGHEST) if isinstance(convention.max_grade, str) else F.lit(convention.max_grade)
@@ -70,12 +72,13 @@ def document_columns(convention: Convention, measures: MeasureSet) -> dict[str, 
     stop = F.pow(F.lit(2.0), grade - highest) - F.pow(F.lit(2.0), -highest)
     columns = {
         "relevant": F.when(_is_relevant(judged, convention), 1.0).otherwise(0.0),
-        "known": F.when(judged, 1.0).otherwise(0.0),
+        KNOWN: F.when(judged, 1.0).otherwise(0.0),
         "unjudged": F.when(judged, 0.0).otherwise(1.0),
         "worth": F.when(graded, grade / highest).otherwise(0.0),
         "stop": F.when(graded, stop).otherwise(0.0),
     }
     needed = {column for measure in measures.beside_ndcg.values() for column in measure.documents}
+    needed.add(KNOWN)
     return {name: column for name, column in columns.items() if name in needed}
 
 

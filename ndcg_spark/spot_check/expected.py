@@ -46,6 +46,7 @@ def expected_row(
         "status": Expected(score.status),
         "returned": Expected(score.returned),
         "judged": Expected(score.judged),
+        "judged_discount_share": Expected(score.judged_discount_share, allowed_error(1.0)),
         "dcg": Expected(score.dcg, allowed_error(dcg_size)),
         "ideal_dcg": Expected(score.ideal_dcg, allowed_error(ideal_size)),
         "cg": Expected(math.fsum(gains), allowed_error(math.fsum(sizes))),

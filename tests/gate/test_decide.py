@@ -5,12 +5,13 @@ from gate_levels import SHAPES, shares
 from gates import gate, result, verdict
 
 from ndcg_spark.comparison.baselines import Baseline, Kind, Refusal
-from ndcg_spark.gate.checks import Case, decide_cases, finding_of
+from ndcg_spark.gate.checks import Case, Part
+from ndcg_spark.gate.results import decide_cases, finding_of
 from ndcg_spark.gate.verdict import worst_exit_code
 
 GATE = gate()
 GOOD = Baseline(Kind.GOOD, "good")
-DATED = Baseline(Kind.NIGHTS, "2026-11-01")
+DATED = Baseline(Kind.NIGHTS)
 RUN_A = Baseline(Kind.RUN, "run a", "a")
 
 
@@ -19,7 +20,7 @@ def case(p=0.001, drop=0.05, *, run="hybrid", check=0, config=GATE, baseline=GOO
     row = {"run": run, "measure": "ndcg", "cutoff": 10, "attribute": None, "value": None, "weight_effective_n": None}
     row |= {"mean": 0.6 - drop, "baseline_mean": 0.6, "difference": -drop, "queries": 100, "flags": [*flags]}
     row |= {"interval_low": -drop - 0.01, "interval_high": -drop + 0.01, "p_value": p, "p_randomization": p, **more}
-    return Case(f"gate.check.{check}", config.check[check], run, baseline, row)
+    return Case(f"gate.check.{check}", config.check[check], run, baseline, (Part(row),))
 
 
 def decided(*cases, config=GATE):
@@ -58,7 +59,7 @@ def test_holm_over_all_rows_of_a_family():
     assert (decisions[0].result, decisions[0].p) == ("undecided", pytest.approx(0.1))
     # A row that did not change, or that was not measured, is in no family.
     unchanged = [case(p=1.0, drop=0.0, run=f"r{n}", flags=["unchanged"]) for n in range(9)]
-    refused = [case(run=f"s{n}")._replace(refused=Refusal("few_queries", "few")) for n in range(9)]
+    refused = [case(run=f"s{n}")._replace(parts=(Part(None, Refusal("few_queries", "few")),)) for n in range(9)]
     assert decided(case(p=0.01), *unchanged, *refused)[0] == FAIL
     # Of checks that warn and of those that fail each is a family; a row of two checks is one hypothesis.
     both = gate({}, {"max_drop": 0.02}, {"severity": "warn"})
@@ -72,7 +73,7 @@ def test_holm_over_all_rows_of_a_family():
 
 
 def refused(sentence, about):
-    return case()._replace(refused=Refusal("few_queries", sentence, (about,)))
+    return case()._replace(parts=(Part(None, Refusal("few_queries", sentence, (about,))),))
 
 
 STRICT = gate({}, {"severity": "warn"}, {"max_drop": 0.02})

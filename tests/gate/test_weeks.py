@@ -164,7 +164,7 @@ WEEKS = {
         night(PASS),
     ),
     "other judgments every day": (
-        gate(unchanged_queries=True),
+        gate(),
         FIRST,
         *(night(PASS, hashes=[day if at % 10 == day else 1 for at in range(N)]) for day in (2, 3, 4)),
         night(DROPPED, BROKEN, hashes=[5 if at % 10 == 5 else 1 for at in range(N)]),
@@ -309,7 +309,7 @@ def test_the_slice_that_has_most_of_a_loss(tmp_path):
 
 
 def test_what_is_said_beside_the_verdict(tmp_path):
-    held = gate({}, {"severity": "warn", "slice": "language=fr"}, unchanged_queries=True)
+    held = gate({}, {"severity": "warn", "slice": "language=fr"})
     evaluate(tmp_path, held, "2026-11-01", RUNS_OF_ONE, attributes=LANGUAGE, accepted="first")
     (verdict,) = evaluate(tmp_path, held, "2026-11-02", RUNS_OF_ONE, attributes=LANGUAGE, hashes=REGRADED).values()
     slice_warning, same, judgments, not_good = verdict.warnings

@@ -13,7 +13,8 @@ from paired import matrix
 from ndcg_spark.comparison.baselines import Baseline, Kind
 from ndcg_spark.comparison.differences import ComparisonOptions, Sides, comparison_rows
 from ndcg_spark.comparison.statistics import paired_t
-from ndcg_spark.gate.checks import Case, decide_cases
+from ndcg_spark.gate.checks import Case, Part
+from ndcg_spark.gate.results import decide_cases
 
 GATE = gate({"max_drop": 0.01}, min_queries=2)
 #: How the scores of queries move in a night, with a mean of 0.
@@ -35,7 +36,7 @@ def fails(apart: np.ndarray) -> bool:
     ours = matrix({"r": 0.5 + apart})
     sides = Sides(ours, matrix({"r": np.full(len(apart), 0.5)}, queries=ours.queries), ("ndcg", 10), key, [("r", "r")])
     (row,) = comparison_rows(sides, ComparisonOptions(alpha=GATE.alpha, only_losses=True))
-    (decision,) = decide_cases(GATE, [Case("gate.check.0", GATE.check[0], "r", Baseline(Kind.GOOD, "good"), row)])
+    (decision,) = decide_cases(GATE, [Case("gate.check.0", GATE.check[0], "r", Baseline(Kind.GOOD, "good"), (Part(row),))])
     return decision.result == "fail"
 
 

@@ -1,0 +1,75 @@
+"""Which nights have to be scored under other judgments before a verdict."""
+
+from collections.abc import Iterator
+
+from ndcg_spark.comparison.baselines import Baseline, Kind
+from ndcg_spark.comparison.references import Link, Reference, accepted_reference, dated_reference
+from ndcg_spark.comparison.sources import ScoreCache
+from ndcg_spark.gate.compared_night import resolve_baselines
+from ndcg_spark.gate.settings import GateConfig
+from ndcg_spark.nights.log import Night, Nights
+from ndcg_spark.text import ACCEPTED
+
+#: A night, and the fingerprint of the judgments under which its scores are needed.
+Needed = tuple[Night, str]
+
+
+def needed_copies(gate: GateConfig, tonight: Night, nights: Nights) -> list[Needed]:
+    """What both sides of every change of judgments need that tonight's verdict looks at.
+
+    These are the changes between the good nights and tonight, and those between a night that was
+    accepted, or that the gate names, and tonight. `tonight` need not be published.
+    """
+    if not tonight.row["judgments_fingerprint"]:
+        return []
+    scores = ScoreCache()
+    needed: list[Needed] = []
+    for baseline in resolve_baselines(gate, tonight, nights, scores):
+        if baseline.kind is Kind.GOOD and baseline.has_other_judgments(tonight):
+            needed.extend(_both_sides(baseline, tonight))
+    for link in _links(gate, tonight, nights, scores):
+        needed.append((link.before, link.after.row["judgments_fingerprint"]))
+        needed.append((link.after, link.before.row["judgments_fingerprint"]))
+    unique = dict.fromkeys(needed)
+    return [(night, judgments) for night, judgments in unique if _is_other(night, judgments)]
+
+
+def _is_other(night: Night, judgments: str) -> bool:
+    return bool(judgments) and night.row["judgments_fingerprint"] != judgments
+
+
+def _both_sides(baseline: Baseline, tonight: Night) -> Iterator[Needed]:
+    """The nights under tonight's judgments, and all of them under those of the newest."""
+    theirs = baseline.nights[-1].row["judgments_fingerprint"]
+    for night in baseline.nights:
+        yield night, tonight.row["judgments_fingerprint"]
+        yield night, theirs
+    yield tonight, theirs
+
+
+def _links(gate: GateConfig, tonight: Night, nights: Nights, scores: ScoreCache) -> list[Link]:
+    """The changes of judgments that the references of tonight's runs lead over."""
+    links: dict[Link, None] = {}
+    for run in scores.source(tonight).runs:
+        for reference in _references(gate, run, tonight, nights, scores):
+            links.update(dict.fromkeys(reference.links))
+    return list(links)
+
+
+def _references(
+    gate: GateConfig,
+    run: str,
+    tonight: Night,
+    nights: Nights,
+    scores: ScoreCache,
+) -> Iterator[Reference]:
+    def runs_of(night: Night) -> list[str]:
+        return list(scores.source(night).runs)
+
+    for name in dict.fromkeys([ACCEPTED, *gate.all_baselines]):
+        if name == ACCEPTED:
+            reference = accepted_reference(run, tonight, nights, runs_of, gate.nights)
+        else:
+            reference = dated_reference(run, name, tonight, nights, runs_of)
+        if reference is not None:
+            yield reference

@@ -1,0 +1,334 @@
+"""Kept lists of published nights are scored under other judgments, by the road of every evaluation.
+
+The lists are in the order in which they were scored, so that their ranks are the order of all that is
+computed here. Which queries were answered is what the night says.
+"""
+
+import functools
+import itertools
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from ndcg_spark import rules
+from ndcg_spark.config import NightConfig, Options
+from ndcg_spark.contract.counting import check_judgments
+from ndcg_spark.convention.convention import Convention, counted_grade
+from ndcg_spark.convention.measures import MeasureSet
+from ndcg_spark.engine import Engine, failures
+from ndcg_spark.errors import ConfigurationError, NdcgSparkError, first_line
+from ndcg_spark.inputs.dataframes import read_arrow
+from ndcg_spark.inputs.source_tables import read_judgments
+from ndcg_spark.job.inputs import report_read, translated_failures
+from ndcg_spark.nights.copies import (
+    JUDGED,
+    OF_HIGHEST_GRADE,
+    finite_cutoffs,
+    has_judgments,
+    keep_judgments,
+    kept_judgments,
+    night_convention,
+    read_copy,
+    why_not_copied,
+    write_copy,
+)
+from ndcg_spark.nights.log import Night, Nights, committed
+from ndcg_spark.nights.reader import iso_date, nights_of_dataset, read_nights, read_rows
+from ndcg_spark.nights.store import FAILURES
+from ndcg_spark.schemas import QUERY_SCORES
+from ndcg_spark.scoring.evaluation import query_scores
+from ndcg_spark.scoring.prepare import Tables, prepare, prepare_judgments
+from ndcg_spark.scoring.raising import raise_in_plan
+from ndcg_spark.voices import Give
+
+if TYPE_CHECKING:
+    import datetime
+
+#: Between the evaluation and its run, in the name of a run of several nights. No id has it.
+_JOINT = "/"
+
+
+class Wanted(NamedTuple):
+    """The scores of a night under other judgments."""
+
+    night: Night
+    fingerprint: str
+
+
+class Rescored(NamedTuple):
+    """What came of scoring nights under other judgments."""
+
+    made: int
+    #: How many were there already.
+    kept: int
+    #: A sentence for each night that could not be scored.
+    refused: Sequence[str]
+
+
+class _Table(NamedTuple):
+    table: DataFrame
+    name: str
+    origin: str = "a kept table"
+
+
+def make_copies(engine: Engine, wanted: Iterable[Wanted]) -> list[str]:
+    """Make the copies that are not there; a sentence for each night that could not be scored.
+
+    Nothing is raised but a bug: without a copy, a night cannot be compared, and that is all.
+    """
+    sentences, possible = [], []
+    for night, fingerprint in dict.fromkeys(wanted):
+        reason = why_not_copied(night)
+        if reason is not None:
+            sentences.append(_refused(night, reason))
+        elif read_copy(night, fingerprint) is None:
+            possible.append(Wanted(night, fingerprint))
+    for _, group in itertools.groupby(sorted(possible, key=_definition), key=_definition):
+        sentences.extend(_make_together(engine, list(group)))
+    return sentences
+
+
+def _definition(wanted: Wanted) -> tuple[str, ...]:
+    """Nights for which this is equal are scored by one plan."""
+    configuration = wanted.night.record["configuration"]
+    chosen = [configuration.get(name) for name in ("cutoffs", "measures", "max_grade")]
+    return wanted.night.dataset, wanted.fingerprint, wanted.night.row["options"], json.dumps(chosen)
+
+
+def _make_together(engine: Engine, group: Sequence[Wanted]) -> list[str]:
+    """Make the copies of nights with one definition; if that fails, one by one."""
+    nights, fingerprint = [night for night, _ in group], group[0].fingerprint
+    try:
+        judgments = kept_judgments(nights[0].store, nights[0].dataset, fingerprint)
+        if judgments is None:
+            reason = f"the judgments {fingerprint} were not kept"
+            return [_refused(night, reason) for night in nights]
+        with translated_failures():
+            for night, rows in _scored(engine, nights, judgments):
+                write_copy(night, fingerprint, rows)
+    except (NdcgSparkError, *FAILURES, *failures()) as error:
+        if len(group) == 1:
+            return [_refused(nights[0], first_line(error))]
+        return [sentence for one in group for sentence in _make_together(engine, [one])]
+    return []
+
+
+def _refused(night: Night, reason: str) -> str:
+    return f"{night} is not scored under other judgments: {reason}"
+
+
+def _scored(engine: Engine, nights: Sequence[Night], judgments: pa.Table) -> Iterator[tuple[Night, pa.Table]]:
+    """Each night with its rows of QUERY_SCORES under these judgments.
+
+    A query that the night did not judge has rows only where its list was kept.
+    """
+    first, pairs = nights[0], _judged_pairs(nights)
+    measures = _finite_measures(first.measure_set)
+    convention, is_highest_equal = _convention_under(judgments, first, measures)
+    results = _lists(engine, nights, pairs, convention)
+    scores = _query_scores(engine, first, judgments, results, pairs, convention, measures)
+    rows = _of_night(scores, pairs)
+    names = rows["run"].combine_chunks()
+    evaluation, run = (pc.list_element(pc.split_pattern(names, _JOINT, max_splits=1), at) for at in (0, 1))
+    rows = rows.set_column(rows.column_names.index("run"), "run", run)
+    if not is_highest_equal:
+        for name in OF_HIGHEST_GRADE:
+            nothing = pa.nulls(len(rows), pa.float64())
+            rows = rows.set_column(rows.column_names.index(name), name, nothing)
+    for night in nights:
+        yield night, rows.filter(pc.equal(evaluation, night.evaluation_id))
+
+
+def _finite_measures(measures: MeasureSet) -> MeasureSet:
+    """The measures at the cutoffs that are ranks."""
+    pairs = [(name, cutoff) for name, cutoff in measures.pairs if cutoff is not None]
+    return MeasureSet(tuple(pairs), None, measures.options)
+
+
+def _convention_under(judgments: pa.Table, night: Night, measures: MeasureSet) -> tuple[Convention, bool]:
+    """The convention of an evaluation of the lists under these judgments.
+
+    Also whether the highest grade is that of the night, if measures depend on it. A night of several
+    datasets has the highest grade of all, and so it may differ although that of its dataset does not.
+    """
+    given = night_convention(night)
+    convention = given.replace(
+        **rules.options_without_scores(given, ["rank"]),
+        # The lists have been ranked, so no document is there twice.
+        duplicates="error",
+        # No pair of a run and a query that counts is missing where that is an error, but others are.
+        missing_query="skip" if given.missing_query == "error" else given.missing_query,
+    )
+    is_settled = night.record["configuration"].get("max_grade", "highest") == "highest"
+    if not measures.needs_highest_grade or isinstance(convention.max_grade, str) or not is_settled:
+        return convention, True
+    highest = counted_grade(pc.max(judgments["relevance"]).as_py() or 0.0, convention)
+    highest = highest if highest > 0 else 1.0
+    return convention.replace(max_grade=highest), highest == convention.max_grade
+
+
+def _judged_pairs(nights: Sequence[Night]) -> pa.Table:
+    """The runs, named as in the plan, and the queries that a night judges; whether each was answered, and empty."""
+    tables = []
+    for night in nights:
+        first = finite_cutoffs(night)[0]
+        columns = ["run", "query_id", "status", "returned"]
+        rows = read_rows([night], "query_scores", columns, {"cutoff": [first]})
+        convention = night_convention(night)
+        is_listed = pc.greater(rows["returned"], 0)
+        is_answered = pc.or_(is_listed, pc.equal(rows["status"], "scored"))
+        if convention.missing_query != "zero" or convention.ideal not in ("judged", "k_relevant"):
+            # Else a query that was not answered has this status, too.
+            is_answered = pc.or_(is_answered, pc.equal(rows["status"], "no_relevant"))
+        run = pc.binary_join_element_wise(night.evaluation_id, rows["run"], _JOINT)
+        is_empty = pc.and_(is_answered, pc.invert(is_listed))
+        tables.append(pa.table({"run": run, "query_id": rows["query_id"], "is_empty": is_empty}))
+    return pa.concat_tables(tables)
+
+
+def _lists(engine: Engine, nights: Sequence[Night], pairs: pa.Table, convention: Convention) -> DataFrame:
+    """The kept lists of nights, as results."""
+    documents = read_nights(nights, "ranked_documents", engine.session).where(F.col("run").isNotNull())
+    run = F.concat("evaluation_id", F.lit(_JOINT), "run").alias("run")
+    lists = documents.select(run, "query_id", "doc_id", "rank")
+    empty = pairs.filter(pairs["is_empty"])
+    if not len(empty) or not convention.exclude_query_as_document:
+        return lists
+    # The query is no document of its list, which then is answered and empty.
+    only = pa.table(
+        {
+            "run": empty["run"],
+            "query_id": empty["query_id"],
+            "doc_id": empty["query_id"],
+            "rank": pa.array([1] * len(empty), pa.int32()),
+        }
+    )
+    return lists.unionByName(read_arrow(engine, only, "ranked_documents"))
+
+
+def _query_scores(
+    engine: Engine,
+    night: Night,
+    judgments: pa.Table,
+    results: DataFrame,
+    pairs: pa.Table,
+    convention: Convention,
+    measures: MeasureSet,
+) -> pa.Table:
+    """QUERY_SCORES of all runs and of all judged queries, whether or not a night judges them."""
+    options = Options(
+        convention,
+        finite_cutoffs(night),
+        measures,
+        _date(night),
+        night.dataset,
+        is_dataset_chosen=False,
+        is_order_chosen=True,
+    )
+    judged = _Table(read_arrow(engine, judgments, "judgments"), "judgments")
+    tables = Tables(judged, _Table(results, "ranked_documents"), None)
+    guard = functools.partial(raise_in_plan, tables)
+    prepared = prepare(tables, options, guard, is_sail=engine.kind == "embedded")
+    names = pairs["run"].unique()
+    runs = pa.table({"run": names, "unjudged_queries": pa.array([0] * len(names), pa.int64())})
+    (lists,) = prepared.lists
+    table = query_scores(
+        prepared.judgments,
+        lists.results,
+        engine.session.createDataFrame(runs),
+        prepared.evaluation,
+    )
+    return table.toArrow().select(QUERY_SCORES.names).cast(QUERY_SCORES)
+
+
+def _of_night(scores: pa.Table, pairs: pa.Table) -> pa.Table:
+    """The rows of queries that the night judges, or whose lists it kept."""
+    known = pairs.select(["run", "query_id"]).append_column("is_judged", pa.repeat(True, len(pairs)))
+    joined = scores.join(known, ["run", "query_id"], join_type="left outer")
+    counts = pc.or_(pc.is_valid(joined["is_judged"]), pc.greater(joined["returned"], 0))
+    return joined.filter(counts).select(QUERY_SCORES.names)
+
+
+def _date(night: Night) -> "datetime.date":
+    return pa.scalar(night.evaluated_on).cast(pa.date32()).as_py()  # type: ignore[no-any-return]
+
+
+def rescore(
+    engine: Engine,
+    config: NightConfig,
+    output: str,
+    since: str | None = None,
+    dataset: str | None = None,
+) -> Rescored:
+    """Score the nights of an output since a date under other judgments.
+
+    These are the judgments of the configuration, or by default for each dataset those of its newest
+    night whose judgments were kept. ConfigurationError if no night has a dataset, or none kept its
+    judgments; InputError if the judgments are refused.
+    """
+    nights = committed(output)
+    chosen = nights_of_dataset(nights, output, dataset)
+    if config.judgments is None:
+        fingerprints = _newest_kept(nights)
+    else:
+        fingerprints = _keep_given(engine, config, chosen)
+    wanted = []
+    for night in chosen:
+        fingerprint = fingerprints.get(night.dataset)
+        is_other = fingerprint is not None and fingerprint != night.row["judgments_fingerprint"]
+        if is_other and night.evaluated_on >= (since or ""):
+            wanted.append(Wanted(night, str(fingerprint)))
+    if not fingerprints:
+        what = "judgments: no night keeps its judgments"
+        raise ConfigurationError(what, Give("judgments", words="give"))
+    there = sum(read_copy(*one) is not None for one in wanted)
+    refused = make_copies(engine, wanted)
+    return Rescored(len(wanted) - there - len(refused), there, refused)
+
+
+def _newest_kept(nights: Nights) -> dict[str, str]:
+    """By dataset, the newest judgments that were kept."""
+    newest: dict[str, str] = {}
+    for night in nights:
+        fingerprint = night.row["judgments_fingerprint"]
+        with night.store.failures("cannot be read"):
+            if fingerprint and has_judgments(night.store, night.dataset, fingerprint):
+                newest[night.dataset] = fingerprint
+    return newest
+
+
+def _keep_given(engine: Engine, config: NightConfig, nights: Sequence[Night]) -> dict[str, str]:
+    """Keep the judgments of a configuration; their fingerprints, by dataset."""
+    if config.judgments is None:
+        return {}
+    convention = night_convention(nights[-1])
+    source = read_judgments(engine, config.judgments.on(config.date), convention.gain != "judged")
+    with translated_failures([source]):
+        good, counts, _ = check_judgments(source, config, prepare_judgments(source, convention))
+    report_read(source, counts)
+    datasets = {night.dataset for night in nights}
+    if None in counts.fingerprints and len(datasets) > 1:
+        what = "judgments: they name no dataset, and the output has several"
+        raise ConfigurationError(what, Give("dataset", words="name one with"))
+    fingerprints = {}
+    store = nights[0].store
+    for name in sorted(datasets):
+        fingerprint = counts.fingerprints.get(name) or counts.fingerprints.get(None)
+        if fingerprint is None:
+            continue
+        own = good.where(F.col("dataset") == name) if "dataset" in good.columns else good
+        with translated_failures([source]):
+            rows = own.select(*JUDGED.names).toArrow()
+        with store.failures("cannot be written"):
+            keep_judgments(store, name, fingerprint, rows)
+        fingerprints[name] = fingerprint
+    return fingerprints
+
+
+def since_text(since: "datetime.date | str | None") -> str | None:
+    return None if since is None else iso_date(since)
