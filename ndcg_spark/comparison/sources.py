@@ -13,6 +13,7 @@ from ndcg_spark.comparison.baselines import Baseline, Kind
 from ndcg_spark.comparison.differences import Sides
 from ndcg_spark.comparison.matrix import Metric, Queries, ScoreMatrix, mean_matrix, read_matrix
 from ndcg_spark.comparison.readings import COLUMNS, FIRST, SECOND, second_reading
+from ndcg_spark.convention.measures import Cutoff
 from ndcg_spark.errors import StorageError
 from ndcg_spark.nights.copies import night_convention, read_copy, why_not_rescored
 from ndcg_spark.nights.log import Night
@@ -59,6 +60,8 @@ class ScoreSource:
     where: str
     #: The runs that returned nothing for any judged query; they are not among `runs`.
     silent: Sequence[str] = ()
+    #: By run and cutoff, the share of its documents that are judged.
+    judged_rates: Mapping[tuple[str, Cutoff], float] = dataclasses.field(default_factory=dict)
 
     def read(
         self,
@@ -125,6 +128,8 @@ def night_sources(nights: Sequence[Night]) -> list[ScoreSource]:
 def score_source(night: Night, rows: MeanRows) -> ScoreSource:
     """The scores of a night, whose DATASET_SCORES are these rows."""
     runs = {row["run"] for row in rows if not returned_nothing(row)}
+    known = [row for row in rows if row["judged_rate"] is not None]
+    rates = {(row["run"], row["cutoff"]): row["judged_rate"] for row in known}
     return ScoreSource(
         dataset=night.dataset,
         evaluated_on=datetime.date.fromisoformat(night.evaluated_on),
@@ -134,6 +139,7 @@ def score_source(night: Night, rows: MeanRows) -> ScoreSource:
         rows=night,
         where=str(night),
         silent=sorted({row["run"] for row in rows} - runs),
+        judged_rates=rates,
     )
 
 

@@ -33,7 +33,7 @@ from ndcg_spark.comparison.references import (
     nights_of_run,
 )
 from ndcg_spark.comparison.sources import ScoreCache
-from ndcg_spark.convention.measures import measure_at
+from ndcg_spark.convention.measures import Cutoff, measure_at
 from ndcg_spark.errors import InputError, StorageError
 from ndcg_spark.nights.log import Night, Nights
 from ndcg_spark.schemas import NO_VALUE
@@ -101,6 +101,20 @@ class ReferenceScores:
             return accepted_reference(run, self.tonight, self._nights, self.runs_of, most)
         date = str(baseline.newest)
         return dated_reference(run, date, self.tonight, self._nights, self.runs_of)
+
+    def judged_rates(
+        self, reference: Reference | None, run: str, cutoff: Cutoff
+    ) -> tuple[float, float] | None:
+        """Which shares of the documents of a run were judged then, and are judged tonight."""
+        if reference is None:
+            return None
+        rates = []
+        for night in (reference.nights[-1], self.tonight):
+            rate = self._scores.source(night).judged_rates.get((run, cutoff))
+            if rate is None:
+                return None
+            rates.append(rate)
+        return rates[0], rates[1]
 
     def compare(self, baseline: Baseline, question: Question) -> BesideReference:
         try:

@@ -35,6 +35,8 @@ class Case(NamedTuple):
     parts: tuple[Part, ...]
     #: The nights of the run, where the baseline has other ones for each run.
     reference: Reference | None = None
+    #: The shares of its documents that were judged then, and that are judged tonight.
+    judged_rates: tuple[float, float] | None = None
 
     @property
     def row(self) -> Row | None:
@@ -166,7 +168,8 @@ def _reference_case(
         parts.append(Part(row, refused, row["side"], row["reading"]))
     if not any(part.reading == FIRST for part in parts):
         parts.append(Part(None, beside.refused or _nothing_beside(check, run, beside)))
-    return Case(name, check, run, baseline, tuple(parts), beside.reference)
+    rates = references.judged_rates(beside.reference, run, check.cutoff)
+    return Case(name, check, run, baseline, tuple(parts), beside.reference, rates)
 
 
 def _nothing_beside(check: CheckConfig, run: str, beside: BesideReference) -> Refusal:

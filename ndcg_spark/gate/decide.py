@@ -152,17 +152,19 @@ def _same_results(tonight: Night, nights: Nights) -> str | None:
 
 def _rows(found: Found) -> list[Row]:
     """The rows of COMPARISONS to publish; those that two baselines or checks share once."""
-    rows: dict[Any, Row] = {}
+    rows: list[Row] = []
     for baseline in found.against:
         beside = found.compared.get(baseline.stands_for)
-        for key, row in beside.rows.items() if beside else ():
-            rows[baseline.stands_for, key] = row
+        if beside is not None:
+            rows.extend(beside.rows.values())
     for case in found.cases:
-        own = [one.row for one in case.parts if one.row is not None]
-        for row in own if case.baseline.is_reference else ():
-            nights = row["baseline_night"], row["baseline_nights"]
-            rows[nights, row_key(row), row["reading"]] = row
-    return list(rows.values())
+        if case.baseline.is_reference:
+            rows.extend(part.row for part in case.parts if part.row is not None)
+    by_key: dict[Any, Row] = {}
+    for row in rows:
+        nights = row["baseline"], row["baseline_night"], row["baseline_nights"]
+        by_key.setdefault((nights, row_key(row), row["reading"]), row)
+    return list(by_key.values())
 
 
 def _changed(against: Sequence[Baseline], compared: Comparisons) -> list[tuple[str, str]]:

@@ -16,9 +16,10 @@ from ndcg_spark.gate.checks import Case, Part
 from ndcg_spark.gate.compared_night import Row
 from ndcg_spark.gate.settings import GateConfig
 from ndcg_spark.gate.verdict import FAIL, NOT_COMPARABLE, PASS, UNDECIDED, Result
-from ndcg_spark.tables.format import apart, level, p_in_words, score
+from ndcg_spark.tables.format import apart, level, p_in_words, score, share
 from ndcg_spark.tables.format import difference as signed
 from ndcg_spark.tables.table import answered_in_words
+from ndcg_spark.text import day
 from ndcg_spark.tolerance import ROUNDING
 
 Numbers = Mapping[str, Any]
@@ -44,9 +45,10 @@ class Finding(NamedTuple):
 def finding_of(case: Case, result: Result) -> Finding:
     if case.refused:
         return Finding(case.refused.code, case.refused.about)
-    # How sure it is differs with the severity of a check, and is no other finding.
-    limits = (result.difference, result.allowed)
-    return Finding(result.reason, (case.mean, case.baseline.name, *limits))
+    # How sure it is differs with the severity of a check, and is no other finding. Nor is what two
+    # baselines say that stand for the same nights.
+    numbers = (result.baseline_night, result.difference, result.allowed)
+    return Finding(result.reason, (case.mean, *numbers))
 
 
 def decide_cases(gate: GateConfig, cases: Sequence[Case]) -> list[Result]:
@@ -85,7 +87,12 @@ def _largest_p(case: Case, alpha: float) -> float | None:
     """The largest p of the comparisons of a case; None if nothing changed, or it cannot fail."""
     if case.baseline.is_reference and not case.second_parts:
         return None
-    values = [_p_value(part.row, alpha) for part in case.parts]
+    return _largest_of(case.parts, alpha)
+
+
+def _largest_of(parts: Iterable[Part], alpha: float) -> float | None:
+    """The largest p of some comparisons; None if nothing changed in any of them."""
+    values = [_p_value(part.row, alpha) for part in parts]
     known = [p for p in values if p is not None]
     if not known:
         return None
@@ -239,13 +246,30 @@ def _beside_reference(gate: GateConfig, case: Case, numbers: Numbers) -> Outcome
     if not has_second_reading(case.check.measure) or not case.second_parts:
         return _told_only(gate, case, numbers)
     first = _together(gate, case, case.first_parts, numbers)
-    if first.word != FAIL:
-        return first
     second = _together(gate, case, case.second_parts, numbers, allowed)
-    if second.word == FAIL:
+    if first.word not in (FAIL, UNDECIDED) or second.word == first.word == FAIL:
         return first
-    fewer = "and only where unjudged documents count as they are: have them judged"
-    return Outcome(UNDECIDED, "unjudged_documents", f"{first.sentence}, {fewer}")
+    # What each reading says by itself, whatever the other one says.
+    alone = numbers | {"p": _largest_of(case.first_parts, gate.alpha)}
+    first_alone = _together(gate, case, case.first_parts, alone)
+    numbers = numbers | {"p": _largest_of(case.second_parts, gate.alpha)}
+    second_alone = _together(gate, case, case.second_parts, numbers, allowed)
+    if first_alone.word == FAIL and second_alone.word != FAIL:
+        return Outcome(UNDECIDED, "unjudged_documents", _sentence_of_unjudged(case, alone))
+    return first if first.word == UNDECIDED else Outcome(UNDECIDED, "may_be_chance", first.sentence)
+
+
+def _sentence_of_unjudged(case: Case, numbers: Numbers) -> str:
+    """A loss that fewer judged documents may explain."""
+    size = score(abs(numbers["difference"]))
+    since = day(case.reference.first) if case.reference else ""
+    lower = f"{case.check.subject(case.run)} is {size} lower than on {since}"
+    if case.judged_rates is None:
+        return f"{lower} only where unjudged documents count as they are: have these judged"
+    before, now = case.judged_rates
+    points = round(100 * (before - now), 1)
+    fewer = f"{points:g} points fewer of its documents are judged ({share(now)}, was {share(before)})"
+    return f"{lower}, and {fewer}: have these judged; ndcg-spark judge-next lists them"
 
 
 def _told_only(gate: GateConfig, case: Case, numbers: Numbers) -> Outcome:

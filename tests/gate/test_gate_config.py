@@ -20,7 +20,7 @@ def gate(**given):
 
 def test_the_example():
     config = load(CONF / "gate.toml", {}).gate
-    assert (config.baseline, config.nights) == (("good", "2026-11-20"), 7)
+    assert (config.baseline, config.nights) == (("good", "accepted"), 7)
     assert [(check.cutoff, check.severity, check.runs, check.slice) for check in config.check] == [
         (10, "fail", ["hybrid"], None),
         (3, "warn", None, None),
@@ -29,7 +29,8 @@ def test_the_example():
 
 
 def test_baselines():
-    assert gate().baseline == gate(baseline="good").baseline == gate(baseline=["good", "good"]).baseline == ("good",)
+    assert gate().baseline == ("good", "accepted")
+    assert gate(baseline="good").baseline == gate(baseline=["good", "good"]).baseline == ("good",)
     given = ["good", datetime.date(2026, 11, 1), "2026-11-02", "run a b"]
     assert gate(baseline=given).baseline == ("good", "2026-11-01", "2026-11-02", "run a b")
     assert [baseline_run(name) for name in ("good", "2026-11-02", "run a b")] == [None, None, "a b"]

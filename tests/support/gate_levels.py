@@ -32,11 +32,12 @@ SYSTEMS = 100
 def fails(apart: np.ndarray) -> bool:
     """Whether the only check of a gate fails by these differences per query."""
     key = {"dataset": "web", "evaluated_on": datetime.date(2026, 11, 20), "evaluation_id": "e"}
-    key |= {"baseline_night": None, "baseline_nights": None}
+    key |= {"baseline_night": None, "baseline_nights": None, "side": None, "reading": 1}
     ours = matrix({"r": 0.5 + apart})
     sides = Sides(ours, matrix({"r": np.full(len(apart), 0.5)}, queries=ours.queries), ("ndcg", 10), key, [("r", "r")])
     (row,) = comparison_rows(sides, ComparisonOptions(alpha=GATE.alpha, only_losses=True))
-    (decision,) = decide_cases(GATE, [Case("gate.check.0", GATE.check[0], "r", Baseline(Kind.GOOD, "good"), (Part(row),))])
+    case = Case("gate.check.0", GATE.check[0], "r", Baseline(Kind.GOOD, "good"), (Part(row),))
+    (decision,) = decide_cases(GATE, [case])
     return decision.result == "fail"
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from kept_nights import record, with_rows
 from paired import weights as weights_table
 
@@ -17,6 +18,9 @@ from ndcg_spark.gate.verdict import EXIT_CODES, Result, Verdict
 from ndcg_spark.inputs.query_tables import weight_rows
 from ndcg_spark.job.gate import judge_written
 from ndcg_spark.nights.commit import Publication
+from ndcg_spark.nights.copies import write_copy
+from ndcg_spark.nights.log import Night
+from ndcg_spark.nights.reader import stored
 
 #: How many queries a night has.
 N = 60
@@ -52,12 +56,15 @@ def evaluate(
     accepted: str | None = None,
     cutoffs: Sequence[int] = (10,),
     answered: Mapping[str, int] | None = None,
+    judged: Mapping[str, float] | float = 1.0,
+    under: Mapping[tuple[int, ...], Mapping[str, Any]] | None = None,
     **options: Any,
 ) -> dict[str, Verdict]:
     """Evaluate a date and publish it: the verdict on each dataset.
 
     `scores` are by run, or by dataset and run; `hashes` of the judgments, `attributes` and `weights` are by query.
-    A run returned nothing for the queries after the first `answered`. `options` are those of the convention.
+    A run returned nothing for the queries after the first `answered`; the share `judged` of its documents, as discounts
+    weigh them, is judged. Its scores `under` other hashes are kept as copies. `options` are those of the convention.
     """
     of_datasets = scores if isinstance(next(iter(scores.values())), Mapping) else {"web": scores}
     publication = Publication(str(output), date, uuid.uuid4().hex)
@@ -70,7 +77,15 @@ def evaluate(
             for cutoff in cutoffs:
                 key = {"dataset": dataset, "run": run, "cutoff": cutoff}
                 tables["query_scores"] += [
-                    {**key, **SCORED, "query_id": f"q{at}", "ndcg": value, "dcg": value, "judgments_hash": hashes[at]}
+                    {
+                        **key,
+                        **SCORED,
+                        **_share(judged, run),
+                        "query_id": f"q{at}",
+                        "ndcg": value,
+                        "dcg": value,
+                        "judgments_hash": hashes[at],
+                    }
                     for at, value in enumerate(numbers)
                 ]
                 for row in tables["query_scores"][-len(numbers) :][there:]:
@@ -86,16 +101,19 @@ def evaluate(
             for at, value in enumerate(of_queries)
             if value is not None
         ]
-    with_rows(publication, tables)
+    with_rows(publication, {**tables, "ranked_documents": [{"dataset": name} for name in of_datasets]})
     kept = record(
+        configuration={"documents": "all", "cutoffs": list(cutoffs)},
         options=Convention(**options).options(),
         datasets=sorted(of_datasets),
         datasets_without_results=list(without),
         inputs={
-            "judgments": {"fingerprint": str(hash(tuple(hashes)))},
+            "judgments": {"fingerprint": fingerprint(hashes)},
             "results": {"fingerprints": {name: repr((runs, answered)) for name, runs in of_datasets.items()}},
         },
     )
+    for other, runs in (under or {}).items():
+        copied(publication.night(next(iter(of_datasets)), kept), other, runs, judged, of=hashes)
     verdicts: dict[str, Verdict] = {}
     if gate is not None:
         options = ComparisonOptions(weights=None if weights is None else weight_rows(weights_table(weights)))
@@ -103,6 +121,39 @@ def evaluate(
         verdicts = {name: judgement.verdict for name, judgement in judged.items()}
     publication.commit(kept, {name: verdicts[name].log_entries() if verdicts else {} for name in of_datasets})
     return verdicts
+
+
+def _at(at: int, value: float | None, hashes: Sequence[int]) -> dict[str, Any]:
+    return {"query_id": f"q{at}", "ndcg": value, "dcg": value, "judgments_hash": hashes[at]}
+
+
+def _share(judged: Mapping[str, float] | float, run: str) -> dict[str, float]:
+    return {"judged_discount_share": judged if isinstance(judged, float) else judged.get(run, 1.0)}
+
+
+def fingerprint(hashes: Sequence[int]) -> str:
+    """That of judgments whose queries have these hashes."""
+    return str(hash(tuple(hashes)))
+
+
+def copied(
+    night: Night,
+    hashes: Sequence[int],
+    scores: Mapping[str, Any],
+    judged: Mapping[str, float] | float = 1.0,
+    of: Sequence[int] | None = None,
+) -> None:
+    """Keep the scores of a night under judgments with these hashes, where a query without any has 0.
+
+    Only those of queries `of` other judgments, by default of the same, as kept lists have no others.
+    """
+    rows = []
+    for run, values in scores.items():
+        key = {"dataset": night.dataset, "run": run, "cutoff": 10, **SCORED, **_share(judged, run)}
+        for at, value in enumerate(values):
+            if (hashes if of is None else of)[at]:
+                rows.append({**key, **_at(at, float(value), hashes)})
+    write_copy(night, fingerprint(hashes), pa.Table.from_pylist(rows, stored("query_scores")))
 
 
 def result(outcome: str = "pass", reason: str | None = None, **more: Any) -> Result:
