@@ -276,9 +276,9 @@ def load(
     None is an argument that is not set. A preset replaces the file's convention; options without one change it.
     """
     settings = file if isinstance(file, Mapping) else _read(file) if file else {}
-    where = str(file) if isinstance(file, Path) else "arguments"
-    where += " and arguments" if isinstance(file, Path) and _merged({}, overrides) else ""
-    config = validate(_merged(settings, overrides), where, model)
+    origin = str(file) if isinstance(file, Path) else "arguments"
+    origin += " and arguments" if isinstance(file, Path) and _merged({}, overrides) else ""
+    config = validate(_merged(settings, overrides), origin, model)
     others = _merged({}, {**overrides, "date": None, "output": None})
     path = str(file.expanduser().resolve()) if isinstance(file, Path) else None
     config._source = {"file": path, "overridden": bool(others)}
@@ -286,11 +286,11 @@ def load(
 
 
 @overload
-def validate(settings: Mapping[str, Any], where: str) -> EvaluationConfig: ...
+def validate(settings: Mapping[str, Any], origin: str) -> EvaluationConfig: ...
 @overload
-def validate(settings: Mapping[str, Any], where: str, model: type[_Config]) -> _Config: ...
+def validate(settings: Mapping[str, Any], origin: str, model: type[_Config]) -> _Config: ...
 def validate(
-    settings: Mapping[str, Any], where: str, model: type[EvaluationConfig] = EvaluationConfig
+    settings: Mapping[str, Any], origin: str, model: type[EvaluationConfig] = EvaluationConfig
 ) -> EvaluationConfig:
     """The settings as a configuration, or one ConfigurationError that names every problem in them."""
     try:
@@ -302,7 +302,7 @@ def validate(
     except ConfigurationError as error:
         problems = [Notice(error.sentence, error.advice)]
     if problems:
-        raise ConfigurationError.of_problems(where, problems)
+        raise ConfigurationError.of_problems(origin, problems)
     config._chosen_options = frozenset(chosen)
     return config
 

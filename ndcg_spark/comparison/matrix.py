@@ -103,7 +103,6 @@ def read_matrix(
     queries: Queries,
     runs: Sequence[str],
     metric: Metric,
-    where: str,
 ) -> ScoreMatrix:
     """The scores of these runs by a measure at a cutoff; rows of others are left out.
 
@@ -111,10 +110,10 @@ def read_matrix(
     `status` and `returned`. InputError if an id is null or empty, a score is infinite, a run has a
     query twice, or the judgments of a query differ.
     """
-    cells = _Cells(queries, runs, where)
+    cells = _Cells(queries, runs)
     names = pa.array(runs, pa.string())
     for table in _together(batches):
-        _refuse_empty_names(table, where)
+        _refuse_empty_names(table)
         run = np.asarray(
             pc.fill_null(pc.index_in(table["run"].combine_chunks(), value_set=names), -1),
         )
@@ -125,22 +124,21 @@ def read_matrix(
     return ScoreMatrix(queries, runs, cells.values.T, cells.hashes, cells.answers.T)
 
 
-def _refuse_empty_names(table: pa.Table, where: str) -> None:
+def _refuse_empty_names(table: pa.Table) -> None:
     for name in ("run", "query_id"):
         empty = pc.sum(pc.fill_null(pc.equal(table[name], ""), True)).as_py()
         if empty:
             raise InputError(
-                f"{where}: {empty:,} row(s) with an empty {name}; every score needs its {name}",
+                f"{empty:,} row(s) with an empty {name}; every score needs its {name}",
             )
 
 
 class _Cells:
     """The scores that were read so far: a row per query, and a column per run."""
 
-    def __init__(self, queries: Queries, runs: Sequence[str], where: str) -> None:
+    def __init__(self, queries: Queries, runs: Sequence[str]) -> None:
         self._queries = queries
         self._runs = runs
-        self._where = where
         self.values = np.empty((0, len(runs)))
         self.answers = np.empty((0, len(runs)), np.bool_)
         self.hashes = np.zeros(0, np.int64)
@@ -205,7 +203,7 @@ class _Cells:
         example = f"query_id={self._queries.ids[int(query[at])]} of run={self._runs[int(run[at])]}"
         advice = "scores are finite or null, and each query has one, of one evaluation"
         raise InputError(
-            f"{self._where}: {np.count_nonzero(rows):,} row(s) {what}, e.g. of {example}; {advice}",
+            f"{np.count_nonzero(rows):,} row(s) {what}, e.g. of {example}; {advice}",
         )
 
 

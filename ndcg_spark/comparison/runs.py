@@ -98,7 +98,7 @@ def _refuse_unknown_runs(option: str, runs: Sequence[str], sources: Sequence[Sco
         known.update(source.runs, source.silent)
     for run in runs:
         if run not in known:
-            nights = [source.where for source in sources if isinstance(source.rows, Night)]
+            nights = [source.name for source in sources if isinstance(source.rows, Night)]
             of_night = f" of {nights[0]}" if nights else ""
             raise unknown_name(option, f"run{of_night}", run, known)
 

@@ -11,6 +11,7 @@ import pyarrow as pa
 from ndcg_spark.comparison.baselines import Baseline, Kind
 from ndcg_spark.comparison.differences import Sides
 from ndcg_spark.comparison.matrix import Metric, Queries, ScoreMatrix, mean_matrix, read_matrix
+from ndcg_spark.errors import about
 from ndcg_spark.nights.log import Night
 from ndcg_spark.nights.reader import (
     Where,
@@ -39,7 +40,8 @@ class ScoreSource:
     #: The measures and cutoffs at which they have values.
     metrics: Collection[Metric]
     rows: Night | pa.Table
-    where: str
+    #: The table, or the night, for messages.
+    name: str
     #: The runs that returned nothing for any judged query; they are not among `runs`.
     silent: Sequence[str] = ()
 
@@ -63,7 +65,8 @@ class ScoreSource:
             )
         else:
             batches = self.rows.select(columns).to_batches()
-        return read_matrix(batches, queries, chosen, metric, self.where)
+        with about(self.name):
+            return read_matrix(batches, queries, chosen, metric)
 
     def key(
         self,
@@ -94,7 +97,7 @@ def score_source(night: Night, rows: MeanRows) -> ScoreSource:
         runs=sorted(runs),
         metrics=evaluated_metrics(night, rows),
         rows=night,
-        where=str(night),
+        name=str(night),
         silent=sorted({row["run"] for row in rows} - runs),
     )
 

@@ -18,6 +18,7 @@ from ndcg_spark.contract import limits, scan
 from ndcg_spark.contract.changes import Seen, see
 from ndcg_spark.contract.scan import EXCLUDED, Counts, JudgmentCounts, Rejection, ResultCounts, RunCounts
 from ndcg_spark.engine.sessions import is_classic
+from ndcg_spark.errors import about
 from ndcg_spark.inputs.batches import WHOLE, Batch
 from ndcg_spark.inputs.source_tables import Source
 from ndcg_spark.rules import RowTest
@@ -295,7 +296,8 @@ def _with_excluded(table: DataFrame, exclude: Source, checks: ListChecks) -> Dat
     ((rows, rejected),) = counted.collect()
     rejections = scan.count_rejections("exclude", exclude.table, reason) if rejected else []
     limits.refuse_rejected(exclude, Counts(rows=rows, rejected=rejected, rejections=rejections))
-    excluded = rules.conform(exclude.table, EXCLUDE, exclude.name)
+    with about(exclude.name):
+        excluded = rules.conform(exclude.table, EXCLUDE)
     # Ids may have been read as numbers.
     texts = {name: F.col(name).cast("string") for name in checks.exclude_key}
     return mark_listed(table.withColumns(texts), excluded, checks.exclude_key, EXCLUDED)
@@ -310,7 +312,8 @@ def _split(
     good = table.where(reason.isNull()) if counts.rejected else table
     good = good.where(F.col(EXCLUDED).isNull()) if EXCLUDED in table.columns else good
     rejected = [_rejected_rows(table, reason, source.name)] if counts.rejected else []
-    return rules.conform(good, schema, source.name), counts, rejected
+    with about(source.name):
+        return rules.conform(good, schema), counts, rejected
 
 
 def _rejected_rows(table: DataFrame, reason: Column, name: str) -> DataFrame:

@@ -18,7 +18,7 @@ from ndcg_spark.contract.scan import EXAMPLE_LENGTH, Counts, JudgmentCounts, Rej
 from ndcg_spark.convention import presets
 from ndcg_spark.convention.convention import Convention, relevant_grade
 from ndcg_spark.convention.measures import Cutoff, MeasureSet, measure_at
-from ndcg_spark.errors import DuplicatesError, InputError
+from ndcg_spark.errors import DuplicatesError, InputError, about
 from ndcg_spark.inputs.batches import files_by_table
 from ndcg_spark.inputs.dataframes import union_all
 from ndcg_spark.inputs.files import BINARY
@@ -149,7 +149,7 @@ def _place(source: Source, rejection: Rejection) -> str:
     files, line = source.files, " ".join(rejection.example.split())
     is_text = source.format not in BINARY and sum(file.size for file in files) < _SEARCHED
     for file in files if is_text and all(file.is_local for file in files) else ():
-        with file.open(source.name) as stream:
+        with about(source.name), file.open() as stream:
             for number, text in enumerate(io.TextIOWrapper(stream, "utf-8-sig", "replace"), 1):
                 words = " ".join(text.split())
                 if words == line or (len(rejection.example) == EXAMPLE_LENGTH and words.startswith(line)):

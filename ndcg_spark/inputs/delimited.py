@@ -53,9 +53,9 @@ class Delimited:
     #: By file that was read, its last line if that has no line end.
     unended: dict[str, str] = field(default_factory=dict, compare=False)
 
-    def parts(self, file: File, where: str, size: int = _BLOCK_BYTES) -> Iterator[bytes | Rows]:
+    def parts(self, file: File, size: int = _BLOCK_BYTES) -> Iterator[bytes | Rows]:
         header: list[bytes] = []
-        watched = self._watched(blocks(file, where, size), file.path)
+        watched = self._watched(blocks(file, size), file.path)
         texts = self._without_header(watched, header)
         if not self.separator:
             yield from texts
@@ -151,9 +151,9 @@ class Delimited:
         return separator.join(fields[: len(self.fields)]) if is_run else ""
 
 
-def blocks(file: File, where: str, size: int = _BLOCK_BYTES) -> Iterator[bytes]:
+def blocks(file: File, size: int = _BLOCK_BYTES) -> Iterator[bytes]:
     """The text in parts of about this many bytes, each of whole lines, without a byte order mark at its beginning."""
-    with file.open(where) as stream:
+    with file.open() as stream:
         rest = stream.read(len(_BYTE_ORDER_MARK)).removeprefix(_BYTE_ORDER_MARK)
         while part := stream.read(size):
             if end := part.rfind(b"\n") + 1:

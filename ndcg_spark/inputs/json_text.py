@@ -34,8 +34,8 @@ class JsonLines:
     #: Whether a line has lists of documents, in which the position, from 1, is the rank where there are no ranks.
     has_lists: bool = False
 
-    def parts(self, file: File, where: str) -> Iterator[bytes]:
-        return blocks(file, where)
+    def parts(self, file: File) -> Iterator[bytes]:
+        return blocks(file)
 
     def read(self, block: bytes) -> Part:
         block, broken = valid_lines(block)
@@ -110,20 +110,20 @@ class JsonObject:
 
     names: Sequence[str]
 
-    def parts(self, file: File, where: str) -> Iterator[list[tuple[str, str, str | None]]]:
+    def parts(self, file: File) -> Iterator[list[tuple[str, str, str | None]]]:
         """The rows of some documents at a time; InputError for JSON of another form."""
-        with file.open(where) as stream:
+        with file.open() as stream:
             text = stream.read()
         try:
             queries = _decoded(text.decode("utf-8-sig"))
         except (ValueError, RecursionError) as error:
-            raise InputError(f"{where}: {file.path} is not JSON, {first_line(error)}; write it again") from error
+            raise InputError(f"{file.path} is not JSON, {first_line(error)}; write it again") from error
         is_good = isinstance(queries, tuple) and all(isinstance(documents, tuple) for _, documents in queries)
         if not is_good or any(
             isinstance(value, (list, tuple, bool, float)) for _, rows in queries for _, value in rows
         ):
             form = "{query: {document: number}}"
-            raise InputError(f"{where}: {file.path} is not {form}; write it so, a file for each run, or as JSON lines")
+            raise InputError(f"{file.path} is not {form}; write it so, a file for each run, or as JSON lines")
         rows = ((query, document, number) for query, documents in queries for document, number in documents)
         while some := [*itertools.islice(rows, _DOCUMENTS)]:
             yield some

@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from ndcg_spark.errors import InputError, about, first_line
+from ndcg_spark.errors import InputError, first_line, within
 from ndcg_spark.inputs.column_names import doubtful_run, is_alias, resolve_columns
 from ndcg_spark.inputs.mixed_types import concatenated, is_list
 from ndcg_spark.schemas import OF_RESULTS
@@ -104,7 +104,7 @@ def _run_tables(table: Mapping[Any, Any], wanted: Sequence[str]) -> pa.Table:
     """The tables of all runs, whose ids are text, as other runs may have text where one has numbers."""
     parts, order = [], dict[str, str]()
     for run, one in table.items():
-        with about(f"run {run_name(run)!r}"):
+        with within(f"run {run_name(run)!r}"):
             rows = _of_one_run(one, wanted)
         ordered_by = {"score", "rank"}.intersection(rows.column_names)
         if len(ordered_by) == 1:

@@ -15,7 +15,7 @@ from ndcg_spark.config import EvaluationConfig
 from ndcg_spark.contract.changes import refuse_changed
 from ndcg_spark.convention.measures import MEASURES, NDCG_ONLY, Cutoff, MeasureSet
 from ndcg_spark.engine import Engine
-from ndcg_spark.errors import BUG, ConfigurationError, EngineError
+from ndcg_spark.errors import BUG, ConfigurationError, EngineError, about
 from ndcg_spark.gate.verdict import Verdict, worst_exit_code
 from ndcg_spark.inputs.dataframes import read_arrow
 from ndcg_spark.inputs.stored_rows import copied_rows
@@ -193,7 +193,7 @@ def _with_query_tables(context: Context) -> tuple[Context, "QueryTables"]:
     attributes = tables[0]
     if attributes is None:
         return context, tables
-    frame = functools.partial(read_arrow, context.engine, where="query_attributes")
+    frame = about("query_attributes")(functools.partial(read_arrow, context.engine))
     slices = make_slices(attributes, frame)
     return dataclasses.replace(context, attributes=frame(attributes), slices=slices), tables
 

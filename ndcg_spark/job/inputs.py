@@ -179,8 +179,9 @@ def count_refusals(context: Context) -> Iterator[None]:
             with translated_failures(context.sources):
                 limits.refuse_duplicates(checked, *context.sources, convention)
         if refusal.code == refusals.MISSING_QUERY.code:
-            sentence = f"{checked.counts(0)['missing_queries']} of them, e.g."
-            raise InputError(str(refusal).replace("e.g.", sentence, 1)) from refusal
+            missing = checked.counts(0)["missing_queries"]
+            sentence = refusals.counted(refusals.MISSING_QUERY, refusal.sentence, missing)
+            raise InputError(sentence) from refusal
         raise
 
 

@@ -64,8 +64,7 @@ class Publication:
         for path, size in self._files[name].items():
             place = (self._store.system, f"{root}/{path}")
             files.append(File(path, size["bytes"], storage=place))
-        where = f"output: {name} in {self.location}"
-        return StoredRows(files, {}, stored(name).names, where)
+        return StoredRows(files, {}, stored(name).names, "output", f"{name} in {self.location}")
 
     def table(self, name: str) -> pa.Table:
         """All rows of a table that was verified, in no order, read without an engine.

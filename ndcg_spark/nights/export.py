@@ -1,6 +1,7 @@
 """Copies of the nights that count in tables of Delta, Iceberg or a Spark catalog; repeating it changes nothing."""
 
 import contextlib
+import functools
 import os
 import re
 import warnings
@@ -120,7 +121,8 @@ class _Delta:
         from ndcg_spark.inputs.storage import delta_address, delta_options
 
         self._library, self._options = deltalake, {"storage_options": delta_options()}
-        self._root = delta_address(os.path.expanduser(path), "export", ConfigurationError).rstrip("/")  # noqa: PTH111  # a URI
+        address = os.path.expanduser(path)  # noqa: PTH111  # a URI
+        self._root = delta_address(address, functools.partial(ConfigurationError, option="export")).rstrip("/")
 
     def schema(self, name: str) -> pa.Schema | None:
         address, table = f"{self._root}/{name}", self._library.DeltaTable

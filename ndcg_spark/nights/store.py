@@ -5,6 +5,7 @@ OUTPUT/evaluations/evaluated_on=2026-11-20/*.parquet                 the log; wh
 """
 
 import contextlib
+import functools
 import io
 import os
 import re
@@ -62,7 +63,7 @@ class Store:
         self.at_once = _AT_ONCE if is_remote else 4
         if is_remote and pa.io_thread_count() < _AT_ONCE:
             pa.set_io_thread_count(_AT_ONCE)
-        base, root = storage(output, "output", StorageError)
+        base, root = storage(output, functools.partial(StorageError, option="output"))
         self._kind, self._root = base.type_name, root.rstrip("/")
         self.is_local = self._kind == "local"
         #: The files whose checksums were right.

@@ -16,7 +16,7 @@ from ndcg_spark import rules
 from ndcg_spark.config import Options
 from ndcg_spark.convention.convention import Convention, counted_grade
 from ndcg_spark.convention.measures import Cutoff, MeasureSet
-from ndcg_spark.errors import ConfigurationError
+from ndcg_spark.errors import ConfigurationError, about
 from ndcg_spark.rules import RowTest
 from ndcg_spark.schemas import EXCLUDE, JUDGMENTS, RESULTS
 from ndcg_spark.scoring.evaluation import Evaluation, new_id
@@ -209,5 +209,6 @@ def with_highest_grade(convention: Convention, measures: MeasureSet, highest: fl
 
 def _columns(table: Table, schema: pa.Schema) -> list[str]:
     """The columns of the schema that a table has; InputError for one that is missing or mistyped."""
-    rules.conform(table.table, schema, f"{table.name} ({table.origin})")
+    with about(table.name, table.origin):
+        rules.conform(table.table, schema)
     return [name for name in schema.names if name in table.table.columns]

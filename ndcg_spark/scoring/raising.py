@@ -8,6 +8,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from ndcg_spark import rules
+from ndcg_spark.errors import about
 from ndcg_spark.rules import RowTest
 from ndcg_spark.schemas import EXCLUDE, JUDGMENTS, RESULTS, query_key
 from ndcg_spark.scoring.lists import keep_judged_queries, rows_without_keys
@@ -44,7 +45,8 @@ def raise_in_plan(tables: Tables, checks: Checks) -> RaisingTables:
 
 def _refused(table: Table, tests: Sequence[RowTest], schema: pa.Schema) -> DataFrame:
     """The table in the types of the schema. Rows are tested first, so that messages show them raw."""
-    return rules.conform(refuse_rows(table.table, tests, table.name), schema, table.name)
+    with about(table.name):
+        return rules.conform(refuse_rows(table.table, tests, table.name), schema)
 
 
 def count_unjudged_queries(

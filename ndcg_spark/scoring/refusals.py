@@ -73,6 +73,12 @@ def refused(error: BaseException) -> tuple[str, str] | None:
     return (match["code"], match["sentence"].strip()) if match else None
 
 
+def counted(why: Refusal, sentence: str, rows: int) -> str:
+    """The sentence of a refusal, which shows one row, with the number of rows like it."""
+    example = sentence.removeprefix(why.what)
+    return f"{why.what}, {rows} of them{example}"
+
+
 def refusal(why: Refusal, key: Iterable[str], kind: str = "double", line: str | None = None) -> Column:
     refuses = F.lit(f"ndcg_spark refuses [{why.code}] {why.what}, e.g. ")
     return F.raise_error(F.concat(refuses, row_example(key, line), F.lit(f"; {why.to_do}"))).cast(kind)

@@ -85,7 +85,7 @@ def test_zeros_of_both_signs_have_one_hash(engine, tmp_path, rule):
     for number, zero in enumerate(["0.0", "-0.0"]):
         path = tmp_path / f"{number}.txt"
         path.write_text(f"q1 0 a {zero}\nq1 0 b 1\n", encoding="utf-8")
-        found += hashes(conform(judged(engine, path).table, JUDGMENTS, "judgments"), rule)
+        found += hashes(conform(judged(engine, path).table, JUDGMENTS), rule)
     assert found[0] == found[1]
 
 
