@@ -18,7 +18,7 @@ from ndcg_spark.convention.measures import MeasureSet
 from ndcg_spark.convention.parsing import parse_measure_set
 from ndcg_spark.errors import ConfigurationError, StorageError, first_line
 from ndcg_spark.nights.rows import JSON, DamagedRowError, refuse_damaged_row
-from ndcg_spark.nights.store import LOG, File, Store, folder, named_checksum
+from ndcg_spark.nights.store import LOG, OutputFile, Store, folder, named_checksum
 from ndcg_spark.schemas import EVALUATIONS
 
 Row = Mapping[str, Any]
@@ -139,7 +139,7 @@ def committed(output: str | Store, dates: Iterable[str] | None = None) -> Nights
     return Nights([_night(store, [*group]) for _, group in nights], rows, damaged)
 
 
-def _is_of_a_date(file: File) -> bool:
+def _is_of_a_date(file: OutputFile) -> bool:
     """Whether a file of the log is ours: directly in the folder of a date."""
     named = _FILE.fullmatch(file.path)
     try:
@@ -148,7 +148,7 @@ def _is_of_a_date(file: File) -> bool:
         return False
 
 
-def _rows(store: Store, file: File) -> tuple[str, Any]:
+def _rows(store: Store, file: OutputFile) -> tuple[str, Any]:
     """The date and the rows of a file of the log, none if it was removed meanwhile; or why it cannot be read."""
     date = file.path.rpartition("/")[0].rpartition("=")[2]
     try:
