@@ -229,7 +229,7 @@ def _returned(query: Mapping[str, Any], convention: Convention) -> list[_Returne
 def _refusal(error: reference.RefusedQueryError, where: Mapping[str, str]) -> str:
     """The exception's text for what the definition refuses, in the words of the engine's steps."""
     refusal = OF_QUERIES[error.rule]
-    table, _, what = refusal.what.partition(": ")
-    side = {"judgments": where[JUDGED], "results": where[RETURNED]}.get(table, table)
-    sentence = f"{side}: {what}, e.g. {error.example}; {refusal.to_do}"
+    columns = {"judgments": where[JUDGED], "results": where[RETURNED]}
+    side = columns.get(refusal.table, refusal.table)
+    sentence = f"{side}: {refusal.what}, e.g. {error.example}; {refusal.to_do}"
     return f"ndcg_spark refuses [{refusal.code}] {sentence}"

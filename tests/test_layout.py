@@ -34,8 +34,8 @@ def test_a_table_is_named_at_its_boundary_and_not_by_every_function():
     takes = []
     for name, text in MODULES.items():
         takes += [name] * len(re.findall(r"\bwhere: str\b", text))
-    # The sentences of refuse_rows and refuse_value are built within a plan, where an engine raises them.
-    assert takes == ["scoring/refusals.py"] * 2
+    # The sentence of refuse_value is built within a plan, where an engine raises it.
+    assert takes == ["scoring/refusals.py"]
 
 
 def test_only_what_all_engines_share_is_used():

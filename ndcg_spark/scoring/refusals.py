@@ -16,38 +16,48 @@ _REFUSED = re.compile(r"ndcg_spark refuses \[(?P<code>\w+)\] (?P<sentence>[^\n]*
 
 class Refusal(NamedTuple):
     code: str
+    #: The table that it is about, or `convention`.
+    table: str
     what: str
     to_do: str
 
+    @property
+    def words(self) -> str:
+        """What a message begins with."""
+        return f"{self.table}: {self.what}"
+
 
 JUDGED_TWICE = Refusal(
-    "judged_twice", "judgments: a document judged twice", "keep one row each, or set judgment_duplicates=max"
+    "judged_twice", "judgments", "a document judged twice", "keep one row each, or set judgment_duplicates=max"
 )
 RETURNED_TWICE = Refusal(
-    "returned_twice", "results: a document returned, or judged, twice", "keep one row each, or set duplicates=best"
+    "returned_twice", "results", "a document returned, or judged, twice", "keep one row each, or set duplicates=best"
 )
 RANK_TWICE = Refusal(
-    "rank_twice", "results: a rank with two rows", "remove repeated rows, number each list from 1, or set order=score"
+    "rank_twice", "results", "a rank with two rows", "remove repeated rows, number each list from 1, or set order=score"
 )
 MERGED = Refusal(
     "two_lists_in_one",
-    "results: a list with two results of rank 1 and different scores",
+    "results",
+    "a list with two results of rank 1 and different scores",
     "give each run a name of its own, or write order=score in convention if scores alone decide",
 )
 NO_RELEVANT = Refusal(
-    "no_relevant", "judgments: a query without a relevant document", "judge one, or set no_relevant=skip"
+    "no_relevant", "judgments", "a query without a relevant document", "judge one, or set no_relevant=skip"
 )
 MISSING_QUERY = Refusal(
-    "missing_query", "results: a judged query without results", "complete the run, or set missing_query=zero"
+    "missing_query", "results", "a judged query without results", "complete the run, or set missing_query=zero"
 )
 MEAN_WITHOUT_GAIN = Refusal(
     "mean_without_gain",
-    "judgments: the mean of a document's grades has no finite gain",
+    "judgments",
+    "the mean of a document's grades has no finite gain",
     "set another gain, or set judgment_duplicates=max",
 )
 NOT_FINITE = Refusal(
     "dcg_is_not_finite",
-    "convention: a DCG or an NDCG that is not a finite number",
+    "convention",
+    "a DCG or an NDCG that is not a finite number",
     "correct the gains or the discounts",
 )
 
@@ -75,12 +85,12 @@ def refused(error: BaseException) -> tuple[str, str] | None:
 
 def counted(why: Refusal, sentence: str, rows: int) -> str:
     """The sentence of a refusal, which shows one row, with the number of rows like it."""
-    example = sentence.removeprefix(why.what)
-    return f"{why.what}, {rows} of them{example}"
+    example = sentence.removeprefix(why.words)
+    return f"{why.words}, {rows} of them{example}"
 
 
 def refusal(why: Refusal, key: Iterable[str], kind: str = "double", line: str | None = None) -> Column:
-    refuses = F.lit(f"ndcg_spark refuses [{why.code}] {why.what}, e.g. ")
+    refuses = F.lit(f"ndcg_spark refuses [{why.code}] {why.words}, e.g. ")
     return F.raise_error(F.concat(refuses, row_example(key, line), F.lit(f"; {why.to_do}"))).cast(kind)
 
 
@@ -98,8 +108,8 @@ def _example(names: Iterable[str]) -> str:
     return f"concat_ws(' ', {', '.join(pairs)})"
 
 
-def refuse_rows(table: DataFrame, tests: Iterable[RowTest], where: str) -> DataFrame:
-    """An unchecked table, which fails when a column is computed for a row that breaks that column's rule.
+def refuse_rows(table: DataFrame, tests: Iterable[RowTest], name: str) -> DataFrame:
+    """The table `name`, unchecked, which fails when a column is computed for a row that breaks that column's rule.
 
     A filter would be shorter, but the embedded engine evaluates all branches of a condition in a filter, and would fail
     at good rows.
@@ -108,7 +118,7 @@ def refuse_rows(table: DataFrame, tests: Iterable[RowTest], where: str) -> DataF
     line = LINE if LINE in kinds else None
     guarded: dict[str, Column] = {}
     for rule, breaks in reversed(list(tests)):
-        why = Refusal(rule.code, f"{where}: {rule.words}", _TO_DO)
+        why = Refusal(rule.code, name, rule.words, _TO_DO)
         for column in [rule.column] if rule.column else {"doc_id": None, **guarded}:
             kept = guarded.get(column, F.col(column))
             guarded[column] = F.when(breaks, refusal(why, columns, kinds[column], line)).otherwise(kept)
