@@ -8,6 +8,7 @@ from pyspark.sql import functions as F
 
 from ndcg_spark.convention.convention import Convention
 from ndcg_spark.convention.measures import NDCG_ONLY, Cutoff, MeasureSet, column_at
+from ndcg_spark.convention.refused_queries import RETURNED_TWICE
 from ndcg_spark.reference import unjudged_gain
 from ndcg_spark.schemas import OWN
 from ndcg_spark.schemas import query_key as key_columns
@@ -15,7 +16,7 @@ from ndcg_spark.scoring import measure_columns as beside_ndcg
 from ndcg_spark.scoring import ranking
 from ndcg_spark.scoring.ideal import IDEAL_RANK, discount
 from ndcg_spark.scoring.ranking import LISTED, RANK, Ranker, are_distinct, sums_at, within
-from ndcg_spark.scoring.refusals import RETURNED_TWICE, refusal
+from ndcg_spark.scoring.refusals import refusal
 
 #: The column that says whether no document counts twice in a list.
 DISTINCT = "all_distinct"

@@ -8,12 +8,13 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from ndcg_spark import rules
+from ndcg_spark.convention.refused_queries import MERGED
 from ndcg_spark.rules import RowTest
 from ndcg_spark.schemas import EXCLUDE, JUDGMENTS, RESULTS, query_key
 from ndcg_spark.scoring.lists import keep_judged_queries, rows_without_keys
 from ndcg_spark.scoring.prepare import Checks, Lists, Table, Tables
 from ndcg_spark.scoring.ranking import Ranker
-from ndcg_spark.scoring.refusals import MERGED, refusal, refuse_rows
+from ndcg_spark.scoring.refusals import refusal, refuse_rows
 
 
 @dataclasses.dataclass(frozen=True)
