@@ -125,8 +125,7 @@ def prepare(
         _list_checks(tables.results, tables.exclude, options),
     )
     guarded = guard(checks)
-    if guarded.highest_grade is not None:
-        convention = with_highest_grade(convention, options.measures, guarded.highest_grade)
+    convention = with_highest_grade(convention, options.measures, lambda: guarded.highest_grade)
     rank = list_by_list if is_sail else by_window
     evaluation = Evaluation(
         convention,
@@ -195,13 +194,20 @@ def ordered(convention: Convention, results: Sequence[str]) -> Convention:
     return convention.replace(**needed)
 
 
-def with_highest_grade(convention: Convention, measures: MeasureSet, highest: float) -> Convention:
+def with_highest_grade(
+    convention: Convention,
+    measures: MeasureSet,
+    find: Callable[[], float | None],
+) -> Convention:
     """The convention with the highest grade that its measures compare grades with, if they do.
 
-    It is recorded, so that nights whose judgments have different highest grades have different
-    conventions.
+    `find` returns that of all judgments, or None if it is not known yet. It is recorded, so that
+    nights whose judgments have different highest grades have different conventions.
     """
     if not measures.needs_highest_grade or convention.max_grade != "highest":
+        return convention
+    highest = find()
+    if highest is None:
         return convention
     counted = counted_grade(highest, convention)
     return convention.replace(max_grade=counted if counted > 0 else 1.0)
