@@ -13,6 +13,7 @@ from pyspark.sql.types import DoubleType
 
 from ndcg_spark.config import EvaluationConfig
 from ndcg_spark.contract.changes import refuse_changed
+from ndcg_spark.contract.doubtful_scores import about_attributes
 from ndcg_spark.convention.measures import MEASURES, NDCG_ONLY, Cutoff, MeasureSet
 from ndcg_spark.engine import Engine
 from ndcg_spark.errors import BUG, ConfigurationError, EngineError
@@ -30,7 +31,6 @@ from ndcg_spark.job.inputs import (
 from ndcg_spark.job.publish_scores import publish, write_scores
 from ndcg_spark.job.verify import verify
 from ndcg_spark.nights.commit import Publication, log_attempt
-from ndcg_spark.schemas import NO_VALUE
 from ndcg_spark.scoring.counted_queries import make_slices
 from ndcg_spark.scoring.evaluation import dataset_scores, new_id
 from ndcg_spark.spot_check.subject import fetch_scores
@@ -197,11 +197,8 @@ def _with_query_tables(context: Context) -> tuple[Context, "QueryTables"]:
 
 
 def _warn_of_unmatched(attributes: pa.Table | None, means: Means) -> None:
-    if attributes is not None and all(row["value"] == NO_VALUE for row in means[1]):
-        # Imported here, because an evaluation without slices need not wait for statistics.
-        from ndcg_spark.comparison.matrix import unmatched
-
-        report_step("warning", unmatched("query_attributes", attributes))
+    for notice in about_attributes(means[1], attributes):
+        report_step("warning", notice)
 
 
 @contextlib.contextmanager
