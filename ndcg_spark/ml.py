@@ -19,7 +19,7 @@ from ndcg_spark.convention.convention import Convention
 from ndcg_spark.engine import require_read_values
 from ndcg_spark.errors import ConfigurationError, InputError, MissingColumnError, about
 from ndcg_spark.inputs.column_names import is_alias, resolve_columns
-from ndcg_spark.ml_rows import EXCLUDED, JUDGED, RETURNED, Rows, is_fractional, mean_ndcg
+from ndcg_spark.ml_rows import EXCLUDED, JUDGED, RETURNED, DocumentRows, is_fractional, mean_ndcg
 from ndcg_spark.rules import quoted, require_types
 from ndcg_spark.text import refuse_alike
 
@@ -124,7 +124,7 @@ class NdcgEvaluator(Evaluator, DefaultParamsReadable["NdcgEvaluator"], DefaultPa
         _warn_of_grades(convention, fractional, highest)
         return mean
 
-    def _long(self, dataset: DataFrame, convention: Convention) -> Rows:
+    def _long(self, dataset: DataFrame, convention: Convention) -> DocumentRows:
         """The rows of a table with a row per query and document."""
         if convention.needs_rank:
             instead = "order=score" if convention.order == "rank" else "ties=doc_id_asc"
@@ -158,9 +158,9 @@ class NdcgEvaluator(Evaluator, DefaultParamsReadable["NdcgEvaluator"], DefaultPa
             columns["is_returned"] += f" and not {columns['is_excluded']}"
         table = dataset.selectExpr(*(f"{column} as {ours}" for ours, column in columns.items()))
         where = dict.fromkeys((JUDGED, RETURNED, EXCLUDED), "dataset")
-        return Rows(table, kinds, where, are_named=True)
+        return DocumentRows(table, kinds, where, are_named=True)
 
-    def _listed(self, dataset: DataFrame, convention: Convention) -> Rows:
+    def _listed(self, dataset: DataFrame, convention: Convention) -> DocumentRows:
         """The rows of a table with a row per query; one without labels is no query."""
         if convention.exclude_query_as_document:
             raise ConfigurationError(
@@ -185,7 +185,8 @@ class NdcgEvaluator(Evaluator, DefaultParamsReadable["NdcgEvaluator"], DefaultPa
         kinds.setdefault("rank", "int")
         names = {side: f"dataset: {self._name(dataset, param)}" for side, param in where.items()}
         kinds["query_id"] = "bigint"
-        return Rows(table, kinds, names, are_named=False, judged_once="relevance" not in judged)
+        judged_once = "relevance" not in judged
+        return DocumentRows(table, kinds, names, are_named=False, judged_once=judged_once)
 
     def _name(self, dataset: DataFrame, param: str) -> str:
         """The column that a parameter names, whatever its case; without one, Spark takes `user` for a function."""

@@ -39,7 +39,7 @@ _DECIMAL = re.compile(r"decimal\(\d+,[1-9]\d*\)")
 
 
 @dataclasses.dataclass(frozen=True)
-class Rows:
+class DocumentRows:
     """One row per document, with the user's values as they are.
 
     The table has for each of JUDGED, RETURNED and, if documents are excluded, EXCLUDED a column
@@ -71,7 +71,7 @@ class Mean(NamedTuple):
     highest: float | None
 
 
-def mean_ndcg(rows: Rows, convention: Convention, k: int) -> Mean:
+def mean_ndcg(rows: DocumentRows, convention: Convention, k: int) -> Mean:
     """The mean of the rows. InputError for what `evaluate` refuses."""
     names = [name for name in ("score", "rank") if name in rows.kinds]
     convention = ordered(convention, names)
@@ -95,7 +95,7 @@ def mean_ndcg(rows: Rows, convention: Convention, k: int) -> Mean:
     return Mean(None if ndcg is None else float(ndcg), fractional, highest)
 
 
-def _checked(rows: Rows, convention: Convention) -> DataFrame:
+def _checked(rows: DocumentRows, convention: Convention) -> DataFrame:
     """The rows with documents as text, null where there is none; a row that breaks a rule fails."""
     of_judgments = functools.partial(judgment_tests, convention=convention)
     of_results = functools.partial(rules.result_rules, convention=convention)
@@ -112,7 +112,7 @@ def _exclude_tests(kinds: Mapping[str, str]) -> list[RowTest]:
 
 def _with_documents(
     table: DataFrame,
-    rows: Rows,
+    rows: DocumentRows,
     side: str,
     numbers: Sequence[str],
     tests_of: _Tests,
@@ -150,7 +150,7 @@ def whole_text(name: str, kind: str) -> str:
     return f"cast(cast(case when {_is_whole(name, kind)} then {name} end as {whole}) as string)"
 
 
-def _queries(table: DataFrame, rows: Rows, convention: Convention) -> DataFrame:
+def _queries(table: DataFrame, rows: DocumentRows, convention: Convention) -> DataFrame:
     """One row per query: its documents, and in the same order their scores, ranks and grades."""
     query = whole_text("query_id", rows.kinds["query_id"])
     numbers = {"relevance": rules.typed("relevance", rows.kinds)}
@@ -176,7 +176,12 @@ def _queries(table: DataFrame, rows: Rows, convention: Convention) -> DataFrame:
     return table.withColumns(numbers).groupBy(F.expr(f"{query} as query_id")).agg(*columns)
 
 
-def _ndcg_function(names: Sequence[str], rows: Rows, convention: Convention, k: int) -> Column:
+def _ndcg_function(
+    names: Sequence[str],
+    rows: DocumentRows,
+    convention: Convention,
+    k: int,
+) -> Column:
     """A column of double: the NDCG of each query, null for one that does not count."""
     where, are_named, judged_once = dict(rows.where), rows.are_named, rows.judged_once
     named = [str(rule) for rule in (convention.gain, convention.discount)]

@@ -29,7 +29,7 @@ from ndcg_spark.schemas import DATASET_SCORES, measure_first
 from ndcg_spark.scoring import refusals
 from ndcg_spark.scoring.counted_queries import Slices
 from ndcg_spark.scoring.evaluation import Evaluation, query_scores
-from ndcg_spark.scoring.prepare import Lists, Tables, prepare
+from ndcg_spark.scoring.prepare import ListsToScore, Tables, prepare
 from ndcg_spark.steps import Clock, report_step
 from ndcg_spark.tables.table import without_slices
 
@@ -48,7 +48,7 @@ class Context:
     sources: Sources
     checked: CheckedTables
     #: The results that are scored; several where they are scored in batches.
-    lists: Sequence[Lists]
+    lists: Sequence[ListsToScore]
     evaluation: Evaluation
     clock: Clock
     #: The table QUERY_ATTRIBUTES if there is one, and its slices.

@@ -12,7 +12,7 @@ from pyspark.sql import DataFrame
 from ndcg_spark.errors import NotVerifiedError
 from ndcg_spark.scoring.evaluation import Evaluation
 from ndcg_spark.scoring.measure_columns import highest_grade
-from ndcg_spark.scoring.prepare import Table, Tables, with_highest_grade
+from ndcg_spark.scoring.prepare import Tables, UserTable, with_highest_grade
 from ndcg_spark.spot_check.findings import report_findings
 from ndcg_spark.spot_check.means import Means
 from ndcg_spark.spot_check.recompute import Bucket, InputTable, Subject, recompute
@@ -74,5 +74,5 @@ class LazyCheck:
         )
 
 
-def _only_on_engine(given: Table) -> InputTable:
+def _only_on_engine(given: UserTable) -> InputTable:
     return InputTable(given.name, given.table, None)

@@ -11,7 +11,7 @@ from ndcg_spark.inputs.stored_rows import StoredRows, copied_rows
 from ndcg_spark.parquet_files import write_table
 from ndcg_spark.schemas import QUERY_SCORES
 from ndcg_spark.scoring.evaluation import Evaluation
-from ndcg_spark.scoring.prepare import Table
+from ndcg_spark.scoring.prepare import UserTable
 from ndcg_spark.spot_check.expected import Definition
 from ndcg_spark.spot_check.plain_rows import Pair
 from ndcg_spark.spot_check.recompute import (
@@ -23,7 +23,7 @@ from ndcg_spark.spot_check.recompute import (
     make_bucket,
 )
 
-_Table = TypeVar("_Table", bound=Table)
+_Table = TypeVar("_Table", bound=UserTable)
 
 
 def make_subject(
