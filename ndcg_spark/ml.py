@@ -190,8 +190,8 @@ class NdcgEvaluator(Evaluator, DefaultParamsReadable["NdcgEvaluator"], DefaultPa
         kinds.setdefault("rank", "int")
         names = {side: f"dataset: {self._name(dataset, param)}" for side, param in where.items()}
         kinds["query_id"] = "bigint"
-        has_grades = "relevance" in judged
-        return DocumentRows(table, kinds, names, are_named=False, judged_once=not has_grades)
+        judged_once = "relevance" not in judged
+        return DocumentRows(table, kinds, names, are_named=False, judged_once=judged_once)
 
     def _name(self, dataset: DataFrame, param: str) -> str:
         """The column that a parameter names, whatever its case; without one, Spark takes `user` for a function."""

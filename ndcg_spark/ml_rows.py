@@ -19,11 +19,12 @@ from pyspark.sql.pandas.functions import pandas_udf
 
 from ndcg_spark import reference, rules
 from ndcg_spark.convention.convention import Convention
+from ndcg_spark.convention.refused_queries import NOT_FINITE, RANK_TWICE
 from ndcg_spark.engine import failures
 from ndcg_spark.errors import ConventionError, InputError
 from ndcg_spark.rules import RowTest, Rule
 from ndcg_spark.scoring.prepare import judgment_tests, ordered
-from ndcg_spark.scoring.refusals import NOT_FINITE, OF_QUERIES, RANK_TWICE, refuse_value, refused
+from ndcg_spark.scoring.refusals import refuse_value, refused
 
 #: The documents of a row: one that is judged, one that was returned, and one to leave out.
 JUDGED, RETURNED, EXCLUDED = "judged", "returned", "excluded"
@@ -222,14 +223,14 @@ def _returned(query: Mapping[str, Any], convention: Convention) -> list[_Returne
     excluded = set(query.get("excluded", ()))
     rows = [row for row in zip(documents, scores, ranks, strict=True) if row[0] not in excluded]
     if convention.order == "rank" and len({rank for _, _, rank in rows}) < len(rows):
-        raise reference.RefusedQueryError(RANK_TWICE.code, "a rank with two rows", "a query", "")
+        raise reference.RefusedQueryError(RANK_TWICE, "a query")
     return rows
 
 
 def _refusal(error: reference.RefusedQueryError, where: Mapping[str, str]) -> str:
     """The exception's text for what the definition refuses, in the words of the engine's steps."""
-    refusal = OF_QUERIES[error.rule]
+    refusal = error.refusal
     columns = {"judgments": where[JUDGED], "results": where[RETURNED]}
     side = columns.get(refusal.table, refusal.table)
-    sentence = f"{side}: {refusal.what}, e.g. {error.example}; {refusal.to_do}"
+    sentence = refusal._replace(table=side).sentence(error.example)
     return f"ndcg_spark refuses [{refusal.code}] {sentence}"

@@ -343,11 +343,6 @@ def matches(table: pa.Table, dataset: str, queries: Queries) -> bool:
     return bool(_known_rows(table, dataset, queries)[0].num_rows)
 
 
-def unmatched(name: str, table: pa.Table) -> str:
-    example = f", e.g. {table['query_id'][0]}" if len(table) else ""
-    return f"{name}: none of its queries has scores here{example}; check its ids"
-
-
 def read_query_tables(config: EvaluationConfig, nights: Sequence[Night] = ()) -> QueryTables:
     """The tables that a configuration names and that not all of these nights keep.
 

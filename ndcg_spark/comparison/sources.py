@@ -26,6 +26,9 @@ from ndcg_spark.schemas import NO_VALUE
 #: The rows of DATASET_SCORES of a night without slices.
 MeanRows = Sequence[Mapping[str, Any]]
 
+#: Reads the scores of these runs, and perhaps of others.
+ScoreReader = Callable[[Collection[str]], ScoreMatrix]
+
 #: So many matrices are kept, of nights that have at most so many query scores.
 _MAX_MATRICES = 64
 _MAX_SCORES = 1_000_000
@@ -152,6 +155,27 @@ def row_order(row: Mapping[str, Any]) -> tuple[Any, ...]:
     return row["run"], attribute, value == NO_VALUE, value
 
 
+def read_sides(
+    own: ScoreReader,
+    other: ScoreReader | None,
+    metric: Metric,
+    key: Mapping[str, Any],
+    pairs: Sequence[tuple[str, str]],
+) -> Sides:
+    """Both sides of a comparison at a metric, with the runs of these pairs alone.
+
+    Without `other`, the runs are compared with runs of their own side. InputError and StorageError
+    if scores cannot be read.
+    """
+    runs = {run for run, _ in pairs}
+    baselines = {baseline for _, baseline in pairs}
+    if other is None:
+        matrix = own(runs | baselines)
+        return Sides(matrix, matrix, metric, key, pairs)
+    matrix = own(runs)
+    return Sides(matrix, other(baselines), metric, key, pairs)
+
+
 def both_sides(baseline: Baseline, tonight: Night, metric: Metric, scores: ScoreCache) -> Sides:
     """The scores of a night beside those of its baseline, with every run that both have.
 
@@ -159,19 +183,42 @@ def both_sides(baseline: Baseline, tonight: Night, metric: Metric, scores: Score
     InputError and StorageError if scores cannot be read.
     """
     source = scores.source(tonight)
-    own = scores.matrix(tonight, metric)
-    theirs = _baseline_scores(baseline, own, metric, scores)
     key = source.key()
+    theirs = set(source.runs)
     if baseline.nights:
         newest = scores.source(baseline.nights[-1]).evaluated_on
         key = source.key(newest, len(baseline.nights))
+        theirs = _runs_of_baseline(baseline, metric, scores)
     may_be_itself = bool(baseline.nights) or baseline.kind is Kind.ITSELF
     pairs = []
     for run in source.runs:
         other = baseline.run or run
-        if other in theirs.runs and (run != other or may_be_itself):
+        if other in theirs and (run != other or may_be_itself):
             pairs.append((run, other))
-    return Sides(own, theirs, metric, key, pairs)
+
+    # Whole nights are read, whatever the runs, because their scores are kept for other checks.
+    own = scores.matrix(tonight, metric)
+
+    def own_scores(_runs: Collection[str]) -> ScoreMatrix:
+        return own
+
+    def baseline_scores(_runs: Collection[str]) -> ScoreMatrix:
+        return _baseline_scores(baseline, own, metric, scores)
+
+    return read_sides(own_scores, baseline_scores if baseline.nights else None, metric, key, pairs)
+
+
+def _measured_nights(baseline: Baseline, metric: Metric, scores: ScoreCache) -> list[Night]:
+    nights = [night for night in baseline.nights if metric in scores.source(night).metrics]
+    # Without any value they are read all the same: what has no score is not compared with itself.
+    return nights or list(baseline.nights)
+
+
+def _runs_of_baseline(baseline: Baseline, metric: Metric, scores: ScoreCache) -> set[str]:
+    runs: set[str] = set()
+    for night in _measured_nights(baseline, metric, scores):
+        runs.update(scores.source(night).runs)
+    return runs
 
 
 def _baseline_scores(
@@ -180,11 +227,7 @@ def _baseline_scores(
     metric: Metric,
     scores: ScoreCache,
 ) -> ScoreMatrix:
-    if not baseline.nights:
-        return own
-    nights = [night for night in baseline.nights if metric in scores.source(night).metrics]
-    # Without any value they are read all the same: what has no score is not compared with itself.
-    nights = nights or list(baseline.nights)
+    nights = _measured_nights(baseline, metric, scores)
     if len(nights) == 1:
         return scores.matrix(nights[0], metric)
     return mean_matrix((scores.matrix(night, metric) for night in nights), own)

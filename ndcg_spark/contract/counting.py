@@ -24,7 +24,7 @@ from ndcg_spark.inputs.source_tables import Source
 from ndcg_spark.rules import RowTest
 from ndcg_spark.schemas import EXCLUDE, IN_PATHS, JUDGMENTS, LINE, REJECTED_ROWS, RESULTS, query_key
 from ndcg_spark.scoring.lists import keep_judged_queries, mark_listed
-from ndcg_spark.scoring.prepare import Checks, ListChecks, Lists
+from ndcg_spark.scoring.prepare import Checks, ListChecks, ListsToScore
 from ndcg_spark.scoring.ranking import Ranker, by_window
 from ndcg_spark.scoring.skipping import Floors, Pruning, plan_skipping
 
@@ -67,9 +67,9 @@ class CheckedTables:
         """Checked results without those of unjudged queries."""
         return keep_judged_queries(results, self.judgments) if self.unjudged_rows else results
 
-    def to_score(self, rank: Ranker) -> list[Lists]:
+    def to_score(self, rank: Ranker) -> list[ListsToScore]:
         """The results of each batch that can matter, for this way to rank them, and its runs."""
-        return [Lists(batch._results_for(rank), batch.runs()) for batch in self.by_batch]
+        return [ListsToScore(batch._results_for(rank), batch.runs()) for batch in self.by_batch]
 
     def _results_for(self, rank: Ranker) -> DataFrame:
         results, rows = self.needed_results, self.result_counts.rows

@@ -10,8 +10,8 @@ from typing import Any
 
 from markupsafe import Markup, escape
 
-from ndcg_spark.comparison.matrix import unmatched
 from ndcg_spark.comparison.trend import History
+from ndcg_spark.contract.doubts import about_unmatched
 from ndcg_spark.nights.log import Night, committed
 from ndcg_spark.nights.reader import missing_datasets, read_again, select_nights
 from ndcg_spark.report.answer import answer
@@ -116,7 +116,7 @@ def warn_of_unmatched(parts: Sequence[NightPage], asked: Request) -> None:
     attributes, labels = asked.attributes, asked.labels
     ids = {query.query_id for part in parts for query in part.queries}
     if attributes is not None and ids and ids.isdisjoint(attributes["query_id"].to_pylist()):
-        report_step("warning", unmatched("query_attributes", attributes))
+        report_step("warning", about_unmatched("query_attributes", attributes))
     known = [*labels.queries, *labels.documents]
     if not known or not ids.isdisjoint(labels.queries):
         return
