@@ -39,6 +39,7 @@ from ndcg_spark.spot_check.recompute import LARGE, in_bucket, make_bucket
 from ndcg_spark.steps import Clock, report_step
 from ndcg_spark.text import unknown_name
 from ndcg_spark.tolerance import DECIMALS
+from ndcg_spark.voices import voice_of
 
 if TYPE_CHECKING:
     from ndcg_spark.comparison.matrix import QueryTables
@@ -213,7 +214,8 @@ def _failures_logged(config: EvaluationConfig) -> Iterator[None]:
     except Exception as error:
         code = getattr(error, "exit_code", BUG)
         if config.output and code != ConfigurationError.exit_code:
-            more = {"configuration": config.for_log(), "engine": config.engine}
+            more: dict[str, Any] = {"configuration": config.for_log(), "engine": config.engine}
+            more["voice"] = voice_of(config.source["file"])
             more |= getattr(error, "log_entries", {})
             log_attempt(config.dated(config.output), config.date.isoformat(), new_id(), error, code, **more)
         raise

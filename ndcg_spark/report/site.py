@@ -35,7 +35,7 @@ from ndcg_spark.report.page import make_page, place, render, warn_of_unmatched
 from ndcg_spark.steps import report_step
 from ndcg_spark.tables.html import Cell, joined, marked, name, plain_table
 from ndcg_spark.text import GOOD, day, unknown_name
-from ndcg_spark.voices import OPTIONS
+from ndcg_spark.voices import Notice
 
 #: The night before and the night of a run; None where it has none.
 _Pair = tuple[Point | None, Point | None]
@@ -93,7 +93,8 @@ class _Site:
         if made_of is not None and known == {**made_of, "page": _file_state(file)}:
             return
         if note:
-            report_step("note", f"{date} is shown as if it were not asked for: {note}")
+            before = f"{date} is shown as if it were not asked for: "
+            report_step("note", dataclasses.replace(note, before=before))
         more: dict[str, Any] = {"note": absent, "in_site": True}
         page = make_page(self._history, nights, asked, self._output, **more)
         write_file("site", file, page.html)
@@ -176,7 +177,7 @@ def _as_asked(
     history: History,
     nights: Sequence[Night],
     request: Request,
-) -> tuple[Request, str | None]:
+) -> tuple[Request, Notice | None]:
     """The request, or less of it: without the baseline, or the run, that is not there; and why."""
     try:
         for night in nights:
@@ -188,7 +189,7 @@ def _as_asked(
         if less == request:
             raise
         shown, _ = _as_asked(history, nights, less)
-        return shown, error.worded(OPTIONS)
+        return shown, Notice(error.sentence, error.advice, error.option)
 
 
 def _refuse_unknown(request: Request, nights: Sequence[Night], history: History) -> None:
