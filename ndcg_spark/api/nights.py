@@ -16,7 +16,7 @@ from ndcg_spark.convention.convention import Convention
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.explanation.query import ExplainRequest
 from ndcg_spark.job.explain_query import explain_night, explain_on
-from ndcg_spark.job.gate import gate_published, newest_date
+from ndcg_spark.job.gate import date_to_judge, gate_published
 from ndcg_spark.nights.reader import iso_date
 from ndcg_spark.report.labels import Labels, read_labels
 from ndcg_spark.report.night_tables import trend_view, verdict_view
@@ -89,7 +89,7 @@ def gate_night(
     does, but a night that fails its gate gets a verdict and raises no error.
     """
     source = config if isinstance(config, Mapping) else Path(config)
-    asked = {"output": str(output), "date": _text(date) or newest_date(str(output), dataset)}
+    asked = {"output": str(output), "date": _text(date) or date_to_judge(str(output), dataset)}
     settings = load(source, asked, NightConfig)
     return verdict_view(gate_published(settings, str(output), dataset, accept_baseline))
 

@@ -13,7 +13,7 @@ from markupsafe import Markup, escape
 from ndcg_spark.comparison.matrix import unmatched
 from ndcg_spark.comparison.trend import History
 from ndcg_spark.nights.log import Night, committed
-from ndcg_spark.nights.reader import missing_datasets, read_again, select_nights
+from ndcg_spark.nights.reader import datasets_left_out, read_again, select_nights
 from ndcg_spark.report.answer import answer
 from ndcg_spark.report.cards import layout
 from ndcg_spark.report.console import refuse_unwritable, write_file
@@ -73,7 +73,7 @@ def read_page(
     asked = request or Request()
     known = committed(output)
     nights = select_nights(known, output, date, asked.dataset)
-    absent = missing_datasets(known, nights[0].evaluated_on, asked.dataset)
+    absent = datasets_left_out(known, nights[0].evaluated_on, asked.dataset)
     if absent:
         report_step("note", absent)
     return make_page(History(known), nights, asked, place(output) if is_kept else None, note=absent)

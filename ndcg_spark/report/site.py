@@ -24,7 +24,7 @@ from ndcg_spark.comparison.trend import History, Point, TrendLine, last_stretch
 from ndcg_spark.convention.measures import measure_at
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.nights.log import Night, Nights, committed
-from ndcg_spark.nights.reader import failed_attempts, missing_datasets, read_again, select_nights
+from ndcg_spark.nights.reader import datasets_left_out, failed_attempts, read_again, select_nights
 from ndcg_spark.report import words
 from ndcg_spark.report.answer import since
 from ndcg_spark.report.charts import TrendChart, place_trend
@@ -86,7 +86,7 @@ class _Site:
         """Write the page of a date and its JSON, unless both are there and would be the same."""
         file, beside = self._folder / f"{date}.html", self._folder / f"{date}.json"
         asked, note = _as_asked(self._history, nights, self._request)
-        absent = missing_datasets(self._history.nights, date, self._request.dataset)
+        absent = datasets_left_out(self._history.nights, date, self._request.dataset)
         outlines = [outline(self._history, night, asked) for night in nights]
         known = _read_json(beside)
         made_of = self._made_of(outlines, known.get("shown"), absent)
