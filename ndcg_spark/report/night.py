@@ -9,10 +9,13 @@ from statistics import fmean
 from typing import Any, NamedTuple
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from ndcg_spark.comparison.baselines import Baseline
 from ndcg_spark.comparison.differences import explains_change
+from ndcg_spark.comparison.matrix import ScoreMatrix
 from ndcg_spark.comparison.trend import History, TrendLine
 from ndcg_spark.convention.measures import COLUMNS, measure_at
 from ndcg_spark.nights.log import Night
@@ -369,8 +372,9 @@ def _unanswered(
     if lost is None:
         return None
     share = 0.0
-    if compared.difference(run) < 0:
-        share = _share(changes, _unanswered_queries(shown, shown.night, run))
+    if compared.sides is not None and compared.difference(run) < 0:
+        own = compared.sides.own
+        share = _share(changes, _ids(own, own.unanswered(run)))
     return Unanswered(*lost, share)
 
 
@@ -380,20 +384,19 @@ def _answered(
     run: str,
     changes: Mapping[str, float],
 ) -> Answered | None:
-    baseline = shown.baseline
-    if not baseline.nights or baseline.run or compared.difference(run) <= 0:
+    sides = compared.sides
+    is_of_nights = bool(shown.baseline.nights) and not shown.baseline.run
+    if sides is None or not is_of_nights or compared.difference(run) <= 0:
         return None
-    before = _unanswered_queries(shown, baseline.nights[-1], run)
-    if not before:
-        return None
-    again = before - _unanswered_queries(shown, shown.night, run)
+    own = sides.own
+    again = _ids(own, sides.baseline.unanswered(run) & ~own.unanswered(run))
+    again &= changes.keys()
     return Answered(len(again), _share(changes, again)) if again else None
 
 
-def _unanswered_queries(shown: Outline, night: Night, run: str) -> set[str]:
-    at: dict[str, Sequence[Any]] = {"cutoff": [shown.metric[1]], "run": [run]}
-    rows = night_rows(night, "query_scores", ["query_id"], **at, status=["missing"])
-    return {row["query_id"] for row in rows}
+def _ids(matrix: ScoreMatrix, mask: NDArray[np.bool_]) -> set[str]:
+    """The ids of the queries of a matrix that a mask has."""
+    return set(matrix.queries.ids.filter(pa.array(mask)).to_pylist())
 
 
 def _share(changes: Mapping[str, float], of: set[str]) -> float:
