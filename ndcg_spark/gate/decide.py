@@ -11,7 +11,7 @@ from ndcg_spark.comparison.sources import ScoreCache
 from ndcg_spark.errors import DONE
 from ndcg_spark.gate.checks import Case, Finding, cases_of, decide_cases, finding_of
 from ndcg_spark.gate.compared_night import (
-    Compared,
+    ComparedNight,
     Comparisons,
     Row,
     compare_night,
@@ -80,7 +80,7 @@ def judge(
     runs = scores.source(tonight).runs
     same = _same_results(tonight, nights)
     verdict = decide(gate, tonight, runs, against, compared, missing, same, accepted)
-    return Judged(verdict, _rows(against, compared), _changed(against, compared))
+    return Judged(verdict, _rows_to_publish(against, compared), _changed_most(against, compared))
 
 
 def _options_of(gate: GateConfig, tonight: Night, options: ComparisonOptions) -> ComparisonOptions:
@@ -99,7 +99,7 @@ def _same_results(tonight: Night, nights: Nights) -> str | None:
     return None
 
 
-def _rows(against: Sequence[Baseline], compared: Comparisons) -> list[Row]:
+def _rows_to_publish(against: Sequence[Baseline], compared: Comparisons) -> list[Row]:
     """The rows of COMPARISONS to publish; those that two baselines share once."""
     rows: list[Row] = []
     for stands_for in dict.fromkeys(baseline.stands_for for baseline in against):
@@ -107,7 +107,7 @@ def _rows(against: Sequence[Baseline], compared: Comparisons) -> list[Row]:
     return rows
 
 
-def _changed(against: Sequence[Baseline], compared: Comparisons) -> list[tuple[str, str]]:
+def _changed_most(against: Sequence[Baseline], compared: Comparisons) -> list[tuple[str, str]]:
     """What changed most beside the first baseline with which something was compared."""
     for baseline in against:
         beside = compared[baseline.stands_for]
@@ -131,7 +131,7 @@ def decide(
     `same` is the date of the last night if its results are the same.
     """
     cases = cases_of(gate, tonight, runs, against, compared)
-    absent = _absent(gate, tonight, missing, has_cases=bool(cases), same=same)
+    absent = _not_there(gate, tonight, missing, has_cases=bool(cases), same=same)
     arrival = _of_absent(absent)
     decisions = arrival + _of_cases(gate, cases)
     word, deciding = _decisive(decisions)
@@ -145,7 +145,7 @@ def decide(
         evaluated_on=tonight.evaluated_on,
         verdict=word,
         reason=deciding[0].result.reason if deciding else None,
-        sentence=_sentence(decisions, deciding, arrival, losses),
+        sentence=_verdict_sentence(decisions, deciding, arrival, losses),
         run=_run_of(deciding),
         exit_code=DONE if is_accepted else EXIT_CODES[word],
         results=tuple(decision.result for decision in decisions),
@@ -185,7 +185,7 @@ def _run_of(deciding: Sequence[Decision]) -> str | None:
     return runs.pop() if len(runs) == 1 else None
 
 
-def _absent(
+def _not_there(
     gate: GateConfig,
     tonight: Night,
     missing: Sequence[Missing],
@@ -212,13 +212,13 @@ def _decisive(decisions: Sequence[Decision]) -> tuple[str, list[Decision]]:
     if all(one.result.result == NOT_COMPARABLE for one in decisions):
         unknown = list(decisions)
     if failed:
-        return FAIL, sorted(failed, key=_rank)
+        return FAIL, sorted(failed, key=_order)
     if unknown:
-        return NONE, sorted(unknown, key=_rank)
+        return NONE, sorted(unknown, key=_order)
     return PASS, []
 
 
-def _rank(decision: Decision) -> tuple[bool, bool, bool, float]:
+def _order(decision: Decision) -> tuple[bool, bool, bool, float]:
     """The order in which results decide.
 
     What is missing comes first, then checks that can fail, then what every night repeats until it
@@ -231,7 +231,7 @@ def _rank(decision: Decision) -> tuple[bool, bool, bool, float]:
     return is_check, result.severity != FAIL, is_repeated, drop
 
 
-def _sentence(
+def _verdict_sentence(
     decisions: Sequence[Decision],
     deciding: Sequence[Decision],
     arrival: Sequence[Decision],
@@ -323,7 +323,7 @@ def _causes(deciding: Sequence[Decision], compared: Comparisons) -> list[dict[st
     return _slices_of_loss(case, compared[case.baseline.stands_for])
 
 
-def _slices_of_loss(case: Case, beside: Compared) -> list[dict[str, Any]]:
+def _slices_of_loss(case: Case, beside: ComparedNight) -> list[dict[str, Any]]:
     if case.refused or case.row is None or case.check.slice or case.check.weighted:
         return []
     if case.baseline.kind is Kind.ITSELF or (case.row["difference"] or 0.0) >= 0:

@@ -162,7 +162,7 @@ def gate_published(
     absent = datasets_left_out(nights, date, dataset)
     if absent:
         report_step("note", absent)
-    options = _options(config, chosen)
+    options = _comparison_options(config, chosen)
     scores = ScoreCache()
     verdicts = []
     for night in chosen:
@@ -188,10 +188,10 @@ def rehearse_published(
     gate = usable_gate(config)
     nights = log.committed(output)
     nights_of_dataset(nights, output, dataset)
-    return list(rehearse(gate, nights, _options(config, nights), dataset))
+    return list(rehearse(gate, nights, _comparison_options(config, nights), dataset))
 
 
-def _options(config: EvaluationConfig, nights: Sequence[log.Night]) -> ComparisonOptions:
+def _comparison_options(config: EvaluationConfig, nights: Sequence[log.Night]) -> ComparisonOptions:
     """What comparisons of published nights need, whose rows are not published."""
     attributes, weights = read_query_tables(config, nights)
     return ComparisonOptions(attributes=attributes, weights=weights, only_losses=True)

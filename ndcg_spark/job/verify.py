@@ -76,7 +76,7 @@ def verify(
         return Verified(len(outcome.lists))
     # Rows that have changed since are nothing that the engine did.
     refuse_changed(context.checked.seen)
-    sentence = _sentence(context, subject, outcome, differences)
+    sentence = _disagreement(context, subject, outcome, differences)
     if unverified is None:
         sentence += "; nothing was published"
         raise NotVerifiedError(sentence, log_entries=_log_entries(context, differences))
@@ -173,17 +173,17 @@ def _log_entries(context: Context, differences: Iterable[Difference]) -> Row:
     }
 
 
-def _sentence(context: Context, subject: Subject, outcome: Outcome, differences: Sequence[Difference]) -> str:
+def _disagreement(context: Context, subject: Subject, outcome: Outcome, differences: Sequence[Difference]) -> str:
     """What differs, the command that shows the first list, and the file with all of them."""
     engine, name = context.engine.name, context.evaluation.evaluation_id
     sentence = findings_in_words(engine, len(outcome.lists), differences)
-    command = _explain_command(context.config, context.evaluation.convention, differences[0])
+    command = _command_to_see(context.config, context.evaluation.convention, differences[0])
     if command:
         sentence += f"; to see the list: {command}"
     return f"{sentence}; {write_case(engine, name, subject.definition, outcome, differences)}"
 
 
-def _explain_command(config: EvaluationConfig, convention: Convention, first: Difference) -> str:
+def _command_to_see(config: EvaluationConfig, convention: Convention, first: Difference) -> str:
     """The command that shows a list; empty where there is none, or its run or its tables have no name there."""
     is_nameless = config.results.run is not None or not first.run or first.query_id is None
     if is_nameless or (config.source["overridden"] and config.source["file"]):

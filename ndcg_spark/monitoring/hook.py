@@ -139,7 +139,7 @@ def _content(
         datasets = list(outcome.datasets)
         verdicts = [verdict.as_json() for verdict in outcome.verdicts]
     sentences = "; ".join(verdict["sentence"] for verdict in verdicts)
-    lines = _lines(config, exit_code, failure, datasets, verdicts)
+    lines = _text_lines(config, exit_code, failure, datasets, verdicts)
     return {
         "evaluation_id": evaluation_id,
         "datasets": datasets,
@@ -155,7 +155,7 @@ def _content(
     }
 
 
-def _lines(
+def _text_lines(
     config: EvaluationConfig,
     exit_code: int,
     failure: str | None,

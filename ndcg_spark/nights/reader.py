@@ -297,7 +297,7 @@ def read_night_batches(
             )
 
 
-def refuse_changed_files(nights: Iterable[Night]) -> None:
+def refuse_changed_nights(nights: Iterable[Night]) -> None:
     """StorageError if a file of a night is not what was written; each is read once."""
     for night in nights:
         for table in KEPT:

@@ -40,7 +40,7 @@ REMOVING = ".removing"
 _LINKED = {1: "evaluated_on=", 2: "evaluation_id="}
 
 
-class File(NamedTuple):
+class StoredFile(NamedTuple):
     #: Relative to the output.
     path: str
     size: int
@@ -82,13 +82,13 @@ class Store:
     def for_engine(self, path: str) -> str:
         return f"{self._uri}/{path}"
 
-    def files(self, path: str, suffix: str = ".parquet") -> dict[str, File]:
+    def files(self, path: str, suffix: str = ".parquet") -> dict[str, StoredFile]:
         """The files below a folder whose names end in `suffix`, by path, sorted."""
         found = self._local_files(path) if self.is_local else self._remote_files(path)
         named = [file for file in found if file.path.endswith(suffix)]
         return {file.path: file for file in sorted(named)}
 
-    def _remote_files(self, path: str, tries: int = 10) -> Iterable[File]:
+    def _remote_files(self, path: str, tries: int = 10) -> Iterable[StoredFile]:
         try:
             infos = self.system.get_file_info(fs.FileSelector(path, recursive=True, allow_not_found=True))
         except FileNotFoundError:
@@ -97,9 +97,9 @@ class Store:
                 raise
             return self._remote_files(path, tries - 1)
         files = (info for info in infos if info.type == fs.FileType.File)
-        return [File(info.path, info.size, info.mtime_ns) for info in files]
+        return [StoredFile(info.path, info.size, info.mtime_ns) for info in files]
 
-    def _local_files(self, path: str) -> Iterator[File]:
+    def _local_files(self, path: str) -> Iterator[StoredFile]:
         """The files below a local folder. Links are followed only to a date's or an evaluation's.
 
         Other links may lead back to a folder above them, so that a listing would never end.
@@ -120,7 +120,7 @@ class Store:
             with contextlib.suppress(FileNotFoundError):
                 found = entry.stat()
                 if stat.S_ISREG(found.st_mode):
-                    yield File(below, found.st_size, found.st_mtime_ns)
+                    yield StoredFile(below, found.st_size, found.st_mtime_ns)
 
     def read(self, path: str, checksum: int | None = None) -> pa.Table:
         """The rows of a small file. DamagedFileError if its content has another `checksum`."""

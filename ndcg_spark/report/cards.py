@@ -8,7 +8,7 @@ from markupsafe import Markup
 
 from ndcg_spark.report import advice, charts, words
 from ndcg_spark.report.answer import Answer, notes
-from ndcg_spark.report.details import Part, details
+from ndcg_spark.report.details import PagePart, details
 from ndcg_spark.report.night import NightPage, QueryScore
 from ndcg_spark.report.sentences import Sentence, said, together
 from ndcg_spark.report.words import TONES
@@ -45,7 +45,7 @@ class Section:
     notes: Sequence[Sentence]
     warnings: Sequence[Sentence]
     cards: Sequence[Card]
-    parts: Sequence[Part]
+    parts: Sequence[PagePart]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -115,7 +115,7 @@ def _section(
         *headings,
         name=page.night.dataset,
         dataset=name(page.night.dataset),
-        about=_about(page) + home,
+        about=_about_night(page) + home,
         answer=answer,
         notes=notes(page),
         warnings=words.warnings(page),
@@ -124,7 +124,7 @@ def _section(
     )
 
 
-def _about(page: NightPage) -> Markup:
+def _about_night(page: NightPage) -> Markup:
     """`NDCG@10 · night of 20 November 2026 · 240 queries · compared with ...`."""
     counted = page.counted(page.run)
     compared = page.row["queries"] if page.row else counted
@@ -137,7 +137,7 @@ def _about(page: NightPage) -> Markup:
 
 
 def _cards(page: NightPage, tone: str) -> list[Card]:
-    cards = [_runs(page), _trend(page, tone), _queries(page), _why(page)]
+    cards = [_runs(page), _trend(page, tone), _queries_card(page), _why(page)]
     steps = Block("steps", advice.next_steps(page))
     cards.append(Card(Markup("What to do"), [steps], "card wide12"))
     if page.compares and not words.is_unchanged(page):
@@ -180,13 +180,13 @@ def _trend(page: NightPage, tone: str) -> Card:
     return Card(title, [Block("trend", chart), Block("note", note)])
 
 
-def _queries(page: NightPage) -> Card:
+def _queries_card(page: NightPage) -> Card:
     blocks = []
     if page.row and page.row["queries"]:
         blocks.append(Block("split", charts.split(page.row)))
     first = _first_queries(page)
     if first:
-        blocks.append(Block("plain", _query_table(page, first)))
+        blocks.append(Block("plain", _first_queries_table(page, first)))
     if page.queries:
         text = '<a href="#queries{}">all {:,} queries</a>'
         blocks.append(Block("note", marked(text, page.id, len(page.queries))))
@@ -209,7 +209,7 @@ def _first_queries(page: NightPage) -> list[QueryScore]:
     return [query for query in page.queries[:_QUERIES] if query.change < -EQUAL]
 
 
-def _query_table(page: NightPage, queries: Sequence[QueryScore]) -> HtmlTable:
+def _first_queries_table(page: NightPage, queries: Sequence[QueryScore]) -> HtmlTable:
     number = Markup(' class="n"')
     baseline = page.baseline
     now = name(page.run) if baseline.run else "now"

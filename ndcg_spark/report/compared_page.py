@@ -17,7 +17,7 @@ Row = Mapping[str, Any]
 
 
 @dataclasses.dataclass(frozen=True)
-class Compared:
+class ComparedRuns:
     #: The rows of COMPARISONS on all queries by run, and those of slices.
     rows: Mapping[str, Row]
     slices: Mapping[str, Sequence[Row]]
@@ -70,7 +70,7 @@ def gate_result(shown: Outline, results: Iterable[Row], run: str) -> Row | None:
     return next((row for row in results if wanted.items() <= row.items()), None)
 
 
-def compare_night(history: History, shown: Outline) -> Compared:
+def compare_shown(history: History, shown: Outline) -> ComparedRuns:
     """The runs of a night compared with its baseline, as the gate decided if it did."""
     gate = gate_of(shown.night) if shown.baseline.name else {}
     attributes = shown.request.attributes
@@ -91,7 +91,7 @@ def compare_night(history: History, shown: Outline) -> Compared:
         rows[run] = _as_decided(row, gate_result(shown, results, run), options.alpha)
         if rows[run] is not row:
             decided.append(run)
-    return Compared(rows, slices, decided, options, sides)
+    return ComparedRuns(rows, slices, decided, options, sides)
 
 
 def _read_sides(history: History, shown: Outline, gate: Row) -> Sides | None:

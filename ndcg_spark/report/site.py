@@ -125,9 +125,9 @@ class _Site:
             if run not in own.runs:
                 return None
             points = shown_points(self._history, own, run)
-            chosen[dataset] = _chosen(own, points)
+            chosen[dataset] = _choices(own, points)
             dates = [point.date for point in points]
-            for night in _nights_of(self._history, own, dates):
+            for night in _shown_nights(self._history, own, dates):
                 is_quoted = night.evaluated_on in (own.night.evaluated_on, since)
                 nights.add(_log_entry(night, is_quoted))
         rows = [list(entry) for entry in sorted(nights)]
@@ -138,7 +138,7 @@ class _Site:
         return {**self._shared, **made_of, "nights": rows, "unread": unread}
 
 
-def _chosen(shown: Outline, points: Sequence[Point]) -> dict[str, Any]:
+def _choices(shown: Outline, points: Sequence[Point]) -> dict[str, Any]:
     """What a page chose of the nights, which may change though they stay."""
     baseline = shown.baseline
     # The range of the trend comes of nights before those that are shown.
@@ -154,7 +154,7 @@ def _chosen(shown: Outline, points: Sequence[Point]) -> dict[str, Any]:
     }
 
 
-def _nights_of(history: History, shown: Outline, dates: Sequence[str]) -> Iterator[Night]:
+def _shown_nights(history: History, shown: Outline, dates: Sequence[str]) -> Iterator[Night]:
     """The nights that a page shows numbers or words of."""
     yield shown.night
     yield from shown.baseline.nights
@@ -271,7 +271,7 @@ def _index(
         cards += part.cards()
         for date, run, text in part.nights():
             found[part.page.night.dataset, date] = (run, text)
-    cells = [_cells(row, found) for row in rows]
+    cells = [_index_cells(row, found) for row in rows]
     headings = ("night", "dataset", "verdict", "run", "result")
     table = plain_table(headings, cells, "nights", "sorted nights")
     return render("site", title="Nights", cards=cards, nights=table)
@@ -281,7 +281,7 @@ def _index_row(night: Night) -> Mapping[str, Any]:
     return {**night.row, "notes": night.notes, **night.record["findings"]}
 
 
-def _cells(row: Mapping[str, Any], found: Mapping[Any, tuple[str, Markup]]) -> list[Cell]:
+def _index_cells(row: Mapping[str, Any], found: Mapping[Any, tuple[str, Markup]]) -> list[Cell]:
     """A night in the index; or an evaluation that failed, which has no page."""
     date = row["evaluated_on"]
     word, tone = words.verdict_label(row)
