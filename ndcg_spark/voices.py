@@ -97,6 +97,11 @@ class _Keys(Voice):
 OPTIONS, ARGUMENTS, KEYS = _Options(), _Arguments(), _Keys()
 
 
+def voice_of(file: str | None) -> Voice:
+    """The voice for whoever evaluates with this file as configuration, or without one."""
+    return KEYS if file else OPTIONS
+
+
 @dataclasses.dataclass(frozen=True)
 class Advice(abc.ABC):
     #: What every voice says before it, and after it.
@@ -128,9 +133,11 @@ class Notice:
     advice: Advice | None = None
     #: The option that the sentence is about, which then does not name it.
     option: str = ""
+    #: What comes before the option.
+    before: str = ""
 
     def worded(self, voice: Voice) -> str:
-        return worded(self.sentence, self.advice, voice, self.option)
+        return f"{self.before}{worded(self.sentence, self.advice, voice, self.option)}"
 
     def __str__(self) -> str:
         return self.worded(ARGUMENTS)

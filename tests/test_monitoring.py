@@ -16,15 +16,8 @@ from logged import logged_steps
 from ndcg_spark.convention.parsing import parse_measure_set
 from ndcg_spark.errors import ConfigurationError, EngineError, InputError
 from ndcg_spark.job.evaluate_inputs import EvaluationOutcome
-from ndcg_spark.monitoring import (
-    Measured,
-    after_evaluation,
-    mark_accepted,
-    measured_outcome,
-    notify,
-    notify_failure,
-    prometheus_text,
-)
+from ndcg_spark.monitoring.hook import after_evaluation, notify, notify_failure
+from ndcg_spark.monitoring.metrics import Measured, mark_accepted, measured_outcome, prometheus_text
 from ndcg_spark.nights.commit import log_attempt
 from ndcg_spark.nights.log import append, committed, log_row, revise
 from ndcg_spark.nights.store import Store
@@ -144,12 +137,12 @@ def test_no_secret_reaches_the_command_the_log_or_the_steps(ended, tmp_path, mon
     secret = "HIDDEN"  # noqa: S105  # of a test
     output = f"s3://KEY:{secret}@nowhere/out"
     settings = configured().model_copy(update={"output": output})
-    monkeypatch.setattr("ndcg_spark.monitoring.committed", lambda _: [])
+    monkeypatch.setattr("ndcg_spark.monitoring.hook.committed", lambda _: [])
     refused = InputError(f"results: s3://KEY:{secret}@b/x is not there; token={secret}")
     notify_failure(settings, refused)
     assert secret not in json.dumps(told())
     assert told()["output"] == "s3://***@nowhere/out"
-    monkeypatch.setattr("ndcg_spark.monitoring._SECONDS", 0.1)
+    monkeypatch.setattr("ndcg_spark.monitoring.hook._SECONDS", 0.1)
     for command in (f"sleep 60 {secret}", f"no-such -u a:{secret}", f"TOKEN={secret} true", f"false {secret}"):
         with logged_steps() as steps:
             notify(configured(on_end=command), 0)
@@ -313,7 +306,7 @@ def test_metrics_go_into_a_folder(tmp_path, path):
 
 @pytest.mark.parametrize("command", ["no-such-program --now", "false", "sleep 60"])
 def test_failures_are_warnings(tmp_path, monkeypatch, command):
-    monkeypatch.setattr("ndcg_spark.monitoring._SECONDS", 0.2 if "sleep" in command else 60)
+    monkeypatch.setattr("ndcg_spark.monitoring.hook._SECONDS", 0.2 if "sleep" in command else 60)
     (tmp_path / "file").touch()
     settings = configuration(tmp_path)(on_end=command, metrics_file=str(tmp_path / "file" / "x"))
     with logged_steps() as steps:

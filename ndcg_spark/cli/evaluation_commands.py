@@ -87,7 +87,7 @@ def evaluate(
 
     Paths may contain {date}. With a [gate] in the configuration, the gate checks the night before it is published.
     """
-    from ndcg_spark.monitoring import notify, notify_failure
+    from ndcg_spark.monitoring.hook import notify, notify_failure
     from ndcg_spark.report.night_tables import write_junit
     from ndcg_spark.report.printed_scores import print_outcome
 
@@ -215,10 +215,10 @@ def finish(exit_code: int, **arguments: Any) -> None:
     Takes the options of the evaluation, as scripts/nightly.sh gives them. After a signal (an exit code
     above 128) it runs --on-end; else it copies the night to the tables that NDCG_SPARK_EXPORT names.
     """
-    from ndcg_spark import monitoring
+    from ndcg_spark.monitoring.hook import after_evaluation
 
     own = {name: value for name, value in arguments.items() if name not in _PRINTED}
-    monitoring.after_evaluation(load_arguments(own), exit_code)
+    after_evaluation(load_arguments(own), exit_code)
 
 
 @command(shared_options.evaluation(without="output documents cutoffs measures dataset"), output_format("table", "json"))

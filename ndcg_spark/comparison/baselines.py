@@ -38,11 +38,13 @@ class Kind(enum.Enum):
     NOTHING = "nothing"
 
 
-class Refusal(NamedTuple):
+class NotComparable(NamedTuple):
     """Why nothing can be compared: the code of a result of the gate, and a sentence."""
 
     code: str
     sentence: str
+    #: What it is about, such as a run: two refusals with this and the code in common are one.
+    about: tuple[Any, ...] = ()
 
 
 @dataclasses.dataclass(frozen=True)
@@ -60,7 +62,7 @@ class Baseline:
     run: str | None = None
     #: By date, the newest last; none if it is a run of the same night.
     nights: tuple[Night, ...] = ()
-    refused: Refusal | None = None
+    refused: NotComparable | None = None
     #: An older night that it might stand for too, if its log could be read: a sentence.
     unread: str | None = None
 
@@ -176,11 +178,11 @@ def resolve(
     kind = Kind.GOOD if name == GOOD else Kind.NIGHTS
     if name in nights.damaged:
         sentence = f"its log cannot be read: {nights.damaged[name]}"
-        return Baseline(kind, name, refused=Refusal("no_baseline", sentence))
+        return Baseline(kind, name, refused=NotComparable("no_baseline", sentence, (name,)))
     candidates = _candidates(name, tonight, nights)
     if not candidates:
-        sentence = f"there is no {_absent(name, tonight, nights)}"
-        baseline = Baseline(kind, name, refused=Refusal("no_baseline", sentence))
+        sentence = f"there is no {_what_is_absent(name, tonight, nights)}"
+        baseline = Baseline(kind, name, refused=NotComparable("no_baseline", sentence, (name,)))
     else:
         baseline = _of_tonights_kind(Baseline(kind, name), candidates, tonight, most, any_judgments)
     return _without_lost_nights(baseline, tonight, nights, most) if kind is Kind.GOOD else baseline
@@ -194,7 +196,7 @@ def _candidates(name: str, tonight: Night, nights: Nights) -> list[Night]:
     return [night for night in _nights_of_date(nights, tonight, name) if night.unverified is None]
 
 
-def _absent(name: str, tonight: Night, nights: Nights) -> str:
+def _what_is_absent(name: str, tonight: Night, nights: Nights) -> str:
     """What there is no night of."""
     if name == GOOD:
         has_earlier = bool(earlier(nights, tonight.dataset, tonight.evaluated_on))
@@ -213,7 +215,7 @@ def _of_tonights_kind(
         last = candidates[-1]
         different = different_options(tonight.record["options"], last.record["options"])
         sentence = f"{last.evaluated_on} has another convention, {', '.join(different)}"
-        refused = Refusal("other_convention", sentence)
+        refused = NotComparable("other_convention", sentence, (last.evaluated_on,))
         return dataclasses.replace(baseline, nights=(last,), refused=refused)
     chosen = [night for night in same if has_judgments_of(night, tonight)]
     if any_judgments:
@@ -234,7 +236,8 @@ def _without_lost_nights(baseline: Baseline, tonight: Night, nights: Nights, mos
     if lost:
         why = nights.damaged[lost[-1]]
         sentence = f"the good nights are not known, as a log cannot be read: {why}"
-        return dataclasses.replace(baseline, refused=Refusal("no_baseline", sentence))
+        refused = NotComparable("no_baseline", sentence, (baseline.name,))
+        return dataclasses.replace(baseline, refused=refused)
     older = nights.damaged_between("", oldest)
     if older and len(baseline.nights) < most and not baseline.nights[0].row["accepted"]:
         unread = f"{older[-1]} is in no baseline: {nights.damaged[older[-1]]}"

@@ -71,6 +71,8 @@ class ScoreMatrix:
     answers: NDArray[np.bool_] | None = None
     #: [run, query]; of how many nights the score is the mean. None: it is of one.
     nights: NDArray[np.int16] | None = None
+    #: That of the newest of these nights.
+    newest: "ScoreMatrix | None" = None
 
     def scores(self, run: str) -> Numbers:
         """The score of every query, NaN where it does not count or this is no run of the matrix."""
@@ -85,6 +87,12 @@ class ScoreMatrix:
             at = list(self.runs).index(run)
             answered[:own] = True if self.answers is None else self.answers[at]
         return answered
+
+    def unanswered(self, run: str) -> NDArray[np.bool_]:
+        """By query, whether it is judged and the run returned nothing; in the newest of nights."""
+        if self.newest is not None:
+            return self.newest.unanswered(run)
+        return np.asarray((self.hashes() != 0) & ~self.answered(run))
 
     def night_counts(self, run: str) -> NDArray[np.int16]:
         """By query, of how many nights its score is the mean; 0 where there is none."""
@@ -246,8 +254,10 @@ def mean_matrix(matrices: Iterable[ScoreMatrix], tonight: ScoreMatrix) -> ScoreM
     """
     n = len(tonight.judgments_hash)
     hashes = np.zeros(0, np.int64)
+    newest = None
     sums: dict[str, _Sum] = {}
     for matrix in matrices:
+        newest = matrix
         # Every night may have queries that those before it have not; they have no judgments
         # tonight.
         known = _padded(hashes, len(tonight.queries), 0)
@@ -264,7 +274,7 @@ def mean_matrix(matrices: Iterable[ScoreMatrix], tonight: ScoreMatrix) -> ScoreM
         np.divide(own.total, own.count, out=values[at], where=own.count > 0)
         counts[at] = own.count
         answered[at] = own.answered
-    return ScoreMatrix(tonight.queries, list(sums), values, hashes, answered, counts)
+    return ScoreMatrix(tonight.queries, list(sums), values, hashes, answered, counts, newest)
 
 
 class _Sum:

@@ -21,7 +21,7 @@ from ndcg_spark.convention.measures import MEASURES, SCORES, Cutoff, by_depth, m
 from ndcg_spark.convention.parsing import ALL_CUTOFFS, parse_columns, parse_cutoffs
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.nights.log import Night, committed
-from ndcg_spark.nights.reader import missing_datasets, read_again, refuse_unverified, select_nights
+from ndcg_spark.nights.reader import datasets_left_out, read_again, refuse_unverified, select_nights
 from ndcg_spark.schemas import COMPARISONS
 from ndcg_spark.steps import report_step
 from ndcg_spark.text import unknown_name
@@ -149,7 +149,7 @@ def _sides(
         own = functools.partial(source.read, queries, metric)
         theirs = None if other is None else functools.partial(other.read, queries, metric)
         sides = read_sides(own, theirs, metric, key, pairs)
-        yield sides.without_rejudged() if options.unchanged_queries else sides
+        yield sides.with_judgments_alike() if options.unchanged_queries else sides
 
 
 def _metrics(source: ScoreSource, options: ComparisonOptions) -> list[Metric]:
@@ -277,7 +277,7 @@ def compare_nights(
     comparison = compare_sources(own, others, options)
     for night in tonight:
         report_step("compared", str(night))
-    absent = missing_datasets(nights, tonight[0].evaluated_on, dataset)
+    absent = datasets_left_out(nights, tonight[0].evaluated_on, dataset)
     warnings = [Notice(absent)] if absent else []
     warnings.extend(comparison.warnings)
     for sentence in warnings:

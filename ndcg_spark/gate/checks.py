@@ -6,11 +6,11 @@ Fail closed: what was not measured or cannot be compared is no pass.
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from ndcg_spark.comparison.baselines import ITSELF, Baseline, Kind, Refusal
+from ndcg_spark.comparison.baselines import ITSELF, Baseline, Kind, NotComparable
 from ndcg_spark.comparison.differences import FEW, deciding
 from ndcg_spark.comparison.statistics import adjusted
 from ndcg_spark.convention.measures import format_cutoff
-from ndcg_spark.gate.compared_night import Compared, Comparisons, Row, RowKey, row_key
+from ndcg_spark.gate.compared_night import ComparedNight, Comparisons, Row, RowKey, row_key
 from ndcg_spark.gate.settings import CheckConfig, GateConfig
 from ndcg_spark.gate.verdict import FAIL, NOT_COMPARABLE, PASS, UNDECIDED, Result
 from ndcg_spark.nights.log import Night
@@ -29,7 +29,12 @@ class Case(NamedTuple):
     run: str
     baseline: Baseline
     row: Row | None
-    refused: Refusal | None = None
+    refused: NotComparable | None = None
+
+    @property
+    def mean(self) -> RowKey:
+        """The mean that it looks at."""
+        return _key(self.check, self.run)
 
     @property
     def hypothesis(self) -> tuple[Any, ...]:
@@ -43,14 +48,13 @@ class _Evidence(NamedTuple):
     gate: GateConfig
     case: Case
     #: The night beside the baseline of the case, and by itself.
-    beside: Compared
-    itself: Compared
+    beside: ComparedNight
+    itself: ComparedNight
 
     @property
     def plain(self) -> Row | None:
         """The row without weights."""
-        key = _key(self.case.check, self.case.run)
-        return self.beside.rows.get(key._replace(is_weighted=False))
+        return self.beside.rows.get(self.case.mean._replace(is_weighted=False))
 
     @property
     def subject(self) -> str:
@@ -75,7 +79,7 @@ def cases_of(
                 row = beside.rows.get(_key(check, run))
                 case = Case(name, check, run, baseline, row)
                 evidence = _Evidence(gate, case, beside, itself)
-                cases.append(case._replace(refused=_refusal(evidence)))
+                cases.append(case._replace(refused=_why_not(evidence)))
     return cases
 
 
@@ -96,7 +100,7 @@ def _key(check: CheckConfig, run: str) -> RowKey:
 # Why a row decides nothing: each function looks at one thing.
 
 
-def _refusal(evidence: _Evidence) -> Refusal | None:
+def _why_not(evidence: _Evidence) -> NotComparable | None:
     for find in _REFUSALS:
         refusal = find(evidence)
         if refusal:
@@ -104,7 +108,7 @@ def _refusal(evidence: _Evidence) -> Refusal | None:
     return None
 
 
-def _no_such_slice(evidence: _Evidence) -> Refusal | None:
+def _no_such_slice(evidence: _Evidence) -> NotComparable | None:
     """A slice that no query of the night is in, such as a misspelt one.
 
     It is noticed on the first night too.
@@ -112,40 +116,42 @@ def _no_such_slice(evidence: _Evidence) -> Refusal | None:
     case, rows = evidence.case, evidence.itself.rows
     if not case.check.slice:
         return None
-    key = _key(case.check, case.run)._replace(is_weighted=False)
+    key = case.mean._replace(is_weighted=False)
     is_measured = key._replace(attribute=None, value=None) in rows
     if not is_measured or key in rows:
         return None
     slices = {f"{key.attribute}={key.value}": None for key in rows if key.attribute is not None}
     near = did_you_mean(case.check.slice, slices)
     sentence = f"{case.name}: no query of this night is in the slice {case.check.slice}{near}"
-    return Refusal("missing_slice", sentence)
+    return NotComparable("missing_slice", sentence, (case.name,))
 
 
-def _no_baseline(evidence: _Evidence) -> Refusal | None:
+def _no_baseline(evidence: _Evidence) -> NotComparable | None:
     case = evidence.case
     return case.baseline.refused or evidence.beside.refusals.get(case.check.metric)
 
 
-def _new_run(evidence: _Evidence) -> Refusal | None:
+def _new_run(evidence: _Evidence) -> NotComparable | None:
     case = evidence.case
     if RowKey(case.run, *case.check.metric) in evidence.beside.rows:
         return None
     if case.baseline.run:
-        return Refusal("missing_run", f"{case.baseline.run} has no results in this night")
+        sentence = f"{case.baseline.run} has no results in this night"
+        return NotComparable("missing_run", sentence, (case.baseline.run,))
     sentence = f"{case.run} is new: it has no results in {case.baseline.in_words}"
-    return Refusal("new_run", sentence)
+    return NotComparable("new_run", sentence, (case.run, case.baseline.name))
 
 
-def _returned_nothing(evidence: _Evidence) -> Refusal | None:
-    baseline = evidence.case.baseline
+def _returned_nothing(evidence: _Evidence) -> NotComparable | None:
+    baseline, mean = evidence.case.baseline, evidence.case.mean
     flags = evidence.plain["flags"] if evidence.plain else []
     nothing = "returned nothing for any query of the slice"
     if "run_missing" in flags:
-        return Refusal("missing_run", f"{evidence.subject}: it {nothing}")
+        return NotComparable("missing_run", f"{evidence.subject}: it {nothing}", (mean,))
     if "baseline_missing" in flags:
         code = "missing_run" if baseline.run else "new_run"
-        return Refusal(code, f"{evidence.subject}: {baseline.in_words} {nothing}")
+        sentence = f"{evidence.subject}: {baseline.in_words} {nothing}"
+        return NotComparable(code, sentence, (mean, baseline.name))
     return None
 
 
@@ -155,35 +161,39 @@ def _paired_queries(evidence: _Evidence) -> tuple[int, int]:
     return (plain["queries"], plain["unpaired_queries"]) if plain else (0, 0)
 
 
-def _no_value(evidence: _Evidence) -> Refusal | None:
+def _no_value(evidence: _Evidence) -> NotComparable | None:
     if any(_paired_queries(evidence)):
         return None
+    mean = evidence.case.mean
+    sentence = f"{evidence.subject}: no query has a value"
     if evidence.case.check.slice:
-        return Refusal("missing_slice", f"{evidence.subject}: no query has a value")
+        return NotComparable("missing_slice", sentence, (mean,))
     why = "as none that counts has a relevant document"
-    return Refusal("not_measured", f"{evidence.subject}: no query has a value, {why}")
+    return NotComparable("not_measured", f"{sentence}, {why}", (mean,))
 
 
-def _unpaired(evidence: _Evidence) -> Refusal | None:
+def _unpaired(evidence: _Evidence) -> NotComparable | None:
     queries, unpaired = _paired_queries(evidence)
     if not unpaired:
         return None
     share = f"{unpaired:,} of {queries + unpaired:,} queries have a value on one side only"
-    against = evidence.case.baseline.in_words
-    return Refusal("not_measured", f"{evidence.subject} against {against}: {share}")
+    baseline = evidence.case.baseline
+    sentence = f"{evidence.subject} against {baseline.in_words}: {share}"
+    return NotComparable("not_measured", sentence, (evidence.case.mean, baseline.name))
 
 
-def _unweighted(evidence: _Evidence) -> Refusal | None:
+def _unweighted(evidence: _Evidence) -> NotComparable | None:
     queries, _ = _paired_queries(evidence)
     row = evidence.case.row
     without = queries - (row["queries"] if row else 0)
     if without <= 0:
         return None
     share = f"{without:,} of {queries:,} queries have no weight"
-    return Refusal("not_measured", f"{evidence.subject}: {share}")
+    about = (evidence.case.mean, without)
+    return NotComparable("not_measured", f"{evidence.subject}: {share}", about)
 
 
-def _few_queries(evidence: _Evidence) -> Refusal | None:
+def _few_queries(evidence: _Evidence) -> NotComparable | None:
     check, row = evidence.case.check, evidence.case.row
     effective, _ = _paired_queries(evidence)
     kind = "queries"
@@ -194,7 +204,8 @@ def _few_queries(evidence: _Evidence) -> Refusal | None:
     if effective >= least:
         return None
     few = f"there are only {effective:,.4g} {kind}, and min_queries is {least:,}"
-    return Refusal("few_queries", f"{evidence.subject}: {few}")
+    about = (evidence.case.mean, effective, least)
+    return NotComparable("few_queries", f"{evidence.subject}: {few}", about)
 
 
 #: In the order in which they are looked for.
@@ -211,6 +222,21 @@ _REFUSALS = (
 
 
 # The rule.
+
+
+class Finding(NamedTuple):
+    """What a result says, as data; results with equal ones are said once."""
+
+    reason: str | None
+    about: tuple[Any, ...]
+
+
+def finding_of(case: Case, result: Result) -> Finding:
+    if case.refused:
+        return Finding(case.refused.code, case.refused.about)
+    # How sure it is differs with the severity of a check, and is no other finding.
+    limits = (result.difference, result.allowed)
+    return Finding(result.reason, (case.mean, case.baseline.name, *limits))
 
 
 def decide_cases(gate: GateConfig, cases: Sequence[Case]) -> list[Result]:
@@ -251,7 +277,7 @@ def _p_value(row: Row | None, alpha: float) -> float | None:
 
 def _result(gate: GateConfig, case: Case, p: float | None) -> Result:
     check, baseline = case.check, case.baseline
-    numbers = _numbers(case) | {"p": p}
+    numbers = _numbers_of(case) | {"p": p}
     word, reason, sentence = _apply_rule(gate, case, numbers)
     return Result(
         check=case.name,
@@ -270,7 +296,7 @@ def _result(gate: GateConfig, case: Case, p: float | None) -> Result:
     )
 
 
-def _numbers(case: Case) -> dict[str, Any]:
+def _numbers_of(case: Case) -> dict[str, Any]:
     row = case.row or {}
     names = ("mean", "baseline_mean", "difference", "interval_low", "interval_high", "queries")
     numbers: dict[str, Any] = {name: row.get(name) for name in names}
@@ -315,7 +341,7 @@ def _rule_of_drop(gate: GateConfig, p: float | None, sentence: str) -> tuple[str
 def _sentence_of_minimum(case: Case, numbers: Mapping[str, Any]) -> str:
     value, least = apart(numbers["mean"], numbers["mean"] - numbers["difference"])
     subject = f"{case.check.subject(case.run)} is {value} ({numbers['queries']:,} queries)"
-    return f"{subject}, and the minimum is {least}{_unanswered(case.row)}"
+    return f"{subject}, and the minimum is {least}{_few_answered_alone(case.row)}"
 
 
 def _sentence_of_drop(gate: GateConfig, case: Case, numbers: Mapping[str, Any]) -> str:
@@ -349,7 +375,7 @@ def _few_answered(row: Row | None) -> str:
     return f"; {few}" if few.startswith("the ") else f"; it {few}"
 
 
-def _unanswered(row: Row | None) -> str:
+def _few_answered_alone(row: Row | None) -> str:
     """The same for a run that is compared with nothing."""
     if row is None:
         return ""

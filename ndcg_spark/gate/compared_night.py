@@ -8,7 +8,7 @@ import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from ndcg_spark.comparison.baselines import ITSELF, Baseline, Kind, Refusal, resolve
+from ndcg_spark.comparison.baselines import ITSELF, Baseline, Kind, NotComparable, resolve
 from ndcg_spark.comparison.differences import (
     ComparisonOptions,
     Sides,
@@ -55,7 +55,7 @@ class MetricRows:
 
     rows: Sequence[Row] = ()
     #: Why there are none.
-    refused: Refusal | None = None
+    refused: NotComparable | None = None
     #: How many queries are left out because their judgments have changed: a sentence.
     note: str | None = None
     #: The run and the id of the queries that changed most.
@@ -63,17 +63,17 @@ class MetricRows:
 
 
 @dataclasses.dataclass(frozen=True)
-class Compared:
+class ComparedNight:
     """A night beside one baseline, by every measure and cutoff of the checks."""
 
     rows: Mapping[RowKey, Row]
-    refusals: Mapping[Metric, Refusal]
+    refusals: Mapping[Metric, NotComparable]
     note: str | None
     changed: Sequence[tuple[str, str]]
 
 
 #: By what a baseline stands for.
-Comparisons = Mapping[Any, Compared]
+Comparisons = Mapping[Any, ComparedNight]
 
 
 def resolve_baselines(gate: GateConfig, tonight: Night, nights: Nights) -> list[Baseline]:
@@ -92,12 +92,12 @@ def compare_night(
     against: Iterable[Baseline],
     scores: ScoreCache,
     options: ComparisonOptions,
-) -> dict[Any, Compared]:
+) -> dict[Any, ComparedNight]:
     """The second step of a verdict: the night beside each baseline, and by itself, for `min_value`.
 
     They are by what baselines stand for, as two that stand for the same nights share their rows.
     """
-    compared: dict[Any, Compared] = {}
+    compared: dict[Any, ComparedNight] = {}
     for baseline in [*against, ITSELF]:
         if baseline.stands_for not in compared:
             beside = _beside(gate, tonight, baseline, scores, options)
@@ -111,11 +111,11 @@ def _beside(
     baseline: Baseline,
     scores: ScoreCache,
     options: ComparisonOptions,
-) -> Compared:
+) -> ComparedNight:
     checks = [check for _, check in gate.checks(tonight.dataset)]
     needed = [check for check in checks if _needs(check, baseline)]
     rows: dict[RowKey, Row] = {}
-    refusals: dict[Metric, Refusal] = {}
+    refusals: dict[Metric, NotComparable] = {}
     note = None
     changed: list[tuple[str, str]] = []
     if baseline.refused:
@@ -131,7 +131,7 @@ def _beside(
         rows |= {row_key(row): row for row in beside.rows}
         note = beside.note or note
         changed.extend(beside.changed)
-    return Compared(rows, refusals, note, changed)
+    return ComparedNight(rows, refusals, note, changed)
 
 
 def _needs(check: CheckConfig, baseline: Baseline) -> bool:
@@ -156,14 +156,16 @@ def _by_metric(
     options: ComparisonOptions,
 ) -> MetricRows:
     try:
-        refused = _not_evaluated(tonight, baseline, metric, scores)
+        refused = _metric_is_absent(tonight, baseline, metric, scores)
         if refused:
             return MetricRows(refused=refused)
         sides = both_sides(baseline, tonight, metric, scores)
     except InputError as error:
-        return MetricRows(refused=Refusal("not_measured", error.worded(OPTIONS)))
+        refused = NotComparable("not_measured", error.worded(OPTIONS), (baseline.name,))
+        return MetricRows(refused=refused)
     except StorageError as error:
-        return MetricRows(refused=Refusal("no_baseline", error.worded(OPTIONS)))
+        refused = NotComparable("no_baseline", error.worded(OPTIONS), (baseline.name,))
+        return MetricRows(refused=refused)
     pairs = [pair for pair in sides.pairs if pair[0] in runs]
     sides = dataclasses.replace(sides, pairs=pairs)
     rejudged = sides.rejudged | sides.newly_judged
@@ -172,27 +174,31 @@ def _by_metric(
         judged = int((sides.own.hashes() != 0).sum())
         share = _share_rejudged(sides, judged, baseline)
         if rejudged.sum() == judged or not gate.unchanged_queries:
-            return MetricRows(refused=Refusal("other_judgments", share))
+            refused = NotComparable("other_judgments", share, (baseline.newest,))
+            return MetricRows(refused=refused)
         note = f"{share}; all {int(rejudged.sum()):,} are left out"
     sides = sides.with_judgments_alike()
     return MetricRows(comparison_rows(sides, options), None, note, _most_changed(sides, options))
 
 
-def _not_evaluated(
+def _metric_is_absent(
     tonight: Night,
     baseline: Baseline,
     metric: Metric,
     scores: ScoreCache,
-) -> Refusal | None:
+) -> NotComparable | None:
     """Why there is nothing to compare at a metric: tonight or all of the nights lack it."""
     there = [night for night in baseline.nights if metric in scores.source(night).metrics]
     if metric not in scores.source(tonight).metrics:
         where = "this night"
+        about: tuple[Any, ...] = (metric,)
     elif baseline.nights and not there:
         where = baseline.in_words
+        about = (metric, baseline.name)
     else:
         return None
-    return Refusal("other_cutoff", f"{measure_at(*metric)} was not evaluated in {where}")
+    sentence = f"{measure_at(*metric)} was not evaluated in {where}"
+    return NotComparable("other_cutoff", sentence, about)
 
 
 def _share_rejudged(sides: Sides, judged: int, baseline: Baseline) -> str:

@@ -1,7 +1,7 @@
 """The verdict of a gate on a night, from the results of its checks and what is missing."""
 
 import dataclasses
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from ndcg_spark.comparison.baselines import Baseline, Kind
@@ -9,9 +9,9 @@ from ndcg_spark.comparison.differences import ComparisonOptions, causes, explain
 from ndcg_spark.comparison.matrix import read_attributes
 from ndcg_spark.comparison.sources import ScoreCache
 from ndcg_spark.errors import DONE
-from ndcg_spark.gate.checks import Case, cases_of, decide_cases
+from ndcg_spark.gate.checks import Case, Finding, cases_of, decide_cases, finding_of
 from ndcg_spark.gate.compared_night import (
-    Compared,
+    ComparedNight,
     Comparisons,
     Row,
     compare_night,
@@ -43,6 +43,14 @@ _ARRIVAL = "gate"
 _BEGINNINGS = {None, "no_baseline", "other_convention", "other_judgments"}
 
 
+class Decision(NamedTuple):
+    """A result, what it says, and the case that it is of; None for what must arrive."""
+
+    result: Result
+    finding: Finding
+    case: Case | None = None
+
+
 class Judged(NamedTuple):
     verdict: Verdict
     rows: list[Row]
@@ -72,7 +80,7 @@ def judge(
     runs = scores.source(tonight).runs
     same = _same_results(tonight, nights)
     verdict = decide(gate, tonight, runs, against, compared, missing, same, accepted)
-    return Judged(verdict, _rows(against, compared), _changed(against, compared))
+    return Judged(verdict, _rows_to_publish(against, compared), _changed_most(against, compared))
 
 
 def _options_of(gate: GateConfig, tonight: Night, options: ComparisonOptions) -> ComparisonOptions:
@@ -91,7 +99,7 @@ def _same_results(tonight: Night, nights: Nights) -> str | None:
     return None
 
 
-def _rows(against: Sequence[Baseline], compared: Comparisons) -> list[Row]:
+def _rows_to_publish(against: Sequence[Baseline], compared: Comparisons) -> list[Row]:
     """The rows of COMPARISONS to publish; those that two baselines share once."""
     rows: list[Row] = []
     for stands_for in dict.fromkeys(baseline.stands_for for baseline in against):
@@ -99,7 +107,7 @@ def _rows(against: Sequence[Baseline], compared: Comparisons) -> list[Row]:
     return rows
 
 
-def _changed(against: Sequence[Baseline], compared: Comparisons) -> list[tuple[str, str]]:
+def _changed_most(against: Sequence[Baseline], compared: Comparisons) -> list[tuple[str, str]]:
     """What changed most beside the first baseline with which something was compared."""
     for baseline in against:
         beside = compared[baseline.stands_for]
@@ -123,27 +131,24 @@ def decide(
     `same` is the date of the last night if its results are the same.
     """
     cases = cases_of(gate, tonight, runs, against, compared)
-    decided = decide_cases(gate, cases)
-    absent = _absent(gate, tonight, missing, has_cases=bool(cases), same=same)
-    arrival = [Result(_ARRIVAL, FAIL, NOT_COMPARABLE, *one) for one in absent]
-    results = arrival + decided
-    word, deciding = _decisive(results)
-    first = deciding[0] if deciding else None
-    losses = _causes(cases, decided, compared, first)
-    # What is wrong with a baseline is about no run.
-    about = {result.run for result in deciding if first and result.sentence == first.sentence}
-    warnings = _warnings_of(results, deciding)
+    absent = _not_there(gate, tonight, missing, has_cases=bool(cases), same=same)
+    arrival = _of_absent(absent)
+    decisions = arrival + _of_cases(gate, cases)
+    word, deciding = _decisive(decisions)
+    losses = _causes(deciding, compared)
+    warnings = _warnings_of(decisions, deciding)
     warnings += _warnings_beside(gate, against, compared, same)
-    warnings += _warning_not_good(word, results, accepted)
+    warnings += _warning_not_good(word, decisions, accepted)
+    is_accepted = word == NONE and accepted is not None
     return Verdict(
         dataset=tonight.dataset,
         evaluated_on=tonight.evaluated_on,
         verdict=word,
-        reason=first.reason if first else None,
-        sentence=_sentence(results, deciding, arrival, losses),
-        run=about.pop() if len(about) == 1 else None,
-        exit_code=DONE if word == NONE and accepted is not None else EXIT_CODES[word],
-        results=tuple(results),
+        reason=deciding[0].result.reason if deciding else None,
+        sentence=_verdict_sentence(decisions, deciding, arrival, losses),
+        run=_run_of(deciding),
+        exit_code=DONE if is_accepted else EXIT_CODES[word],
+        results=tuple(decision.result for decision in decisions),
         warnings=tuple(warnings),
         baselines=tuple(_entry(baseline) for baseline in against),
         causes=tuple(losses),
@@ -151,7 +156,36 @@ def decide(
     )
 
 
-def _absent(
+def _of_absent(absent: Sequence[Missing]) -> list[Decision]:
+    """What is missing, each a finding of its own."""
+    decisions = []
+    for at, missing in enumerate(absent):
+        result = Result(
+            check=_ARRIVAL,
+            severity=FAIL,
+            result=NOT_COMPARABLE,
+            reason=missing.code,
+            sentence=missing.sentence,
+            run=missing.run,
+        )
+        decisions.append(Decision(result, Finding(missing.code, (_ARRIVAL, at))))
+    return decisions
+
+
+def _of_cases(gate: GateConfig, cases: Sequence[Case]) -> list[Decision]:
+    decisions = []
+    for case, result in zip(cases, decide_cases(gate, cases), strict=True):
+        decisions.append(Decision(result, finding_of(case, result), case))
+    return decisions
+
+
+def _run_of(deciding: Sequence[Decision]) -> str | None:
+    """The run that a verdict is about; what is wrong with a baseline is about none."""
+    runs = {one.result.run for one in deciding if one.finding == deciding[0].finding}
+    return runs.pop() if len(runs) == 1 else None
+
+
+def _not_there(
     gate: GateConfig,
     tonight: Night,
     missing: Sequence[Missing],
@@ -169,50 +203,65 @@ def _absent(
     return absent
 
 
-def _decisive(results: Sequence[Result]) -> tuple[str, list[Result]]:
-    """The word of a verdict, and the results that decide it, in the order of saying them."""
-    can_fail = [result for result in results if result.severity == FAIL]
-    failed = [result for result in can_fail if result.result == FAIL]
-    unknown = [result for result in can_fail if result.result != PASS]
+def _decisive(decisions: Sequence[Decision]) -> tuple[str, list[Decision]]:
+    """The word of a verdict, and what decides it, in the order of saying it."""
+    can_fail = [one for one in decisions if one.result.severity == FAIL]
+    failed = [one for one in can_fail if one.result.result == FAIL]
+    unknown = [one for one in can_fail if one.result.result != PASS]
     # Warnings decide if nothing at all was measured.
-    if all(result.result == NOT_COMPARABLE for result in results):
-        unknown = list(results)
+    if all(one.result.result == NOT_COMPARABLE for one in decisions):
+        unknown = list(decisions)
     if failed:
-        return FAIL, sorted(failed, key=_rank)
+        return FAIL, sorted(failed, key=_order)
     if unknown:
-        return NONE, sorted(unknown, key=_rank)
+        return NONE, sorted(unknown, key=_order)
     return PASS, []
 
 
-def _rank(result: Result) -> tuple[bool, bool, bool, float]:
+def _order(decision: Decision) -> tuple[bool, bool, bool, float]:
     """The order in which results decide.
 
     What is missing comes first, then checks that can fail, then what every night repeats until it
     is mended, then the largest drop.
     """
+    result = decision.result
     is_repeated = result.reason in ("no_baseline", "may_be_chance", "below_min_value")
     is_check = result.check != _ARRIVAL
     drop = round(result.difference or 0.0, DECIMALS)
     return is_check, result.severity != FAIL, is_repeated, drop
 
 
-def _sentence(
-    results: Sequence[Result],
-    deciding: Sequence[Result],
-    arrival: Sequence[Result],
+def _verdict_sentence(
+    decisions: Sequence[Decision],
+    deciding: Sequence[Decision],
+    arrival: Sequence[Decision],
     losses: Sequence[Row],
 ) -> str:
-    said = list(dict.fromkeys(result.sentence for result in [*arrival, *deciding[:1]]))
+    """What is missing and the first finding; the others that decided are counted."""
     if not deciding:
-        passed = sum(result.result == PASS for result in results)
-        others = "; others only warn" if passed < len(results) else ""
-        return f"{passed} of {len(results)} results pass{others}"
-    more = len({result.sentence for result in deciding}.difference(said))
+        return _all_pass(decisions)
+    said = _sentences([*arrival, deciding[0]])
+    more = len(_sentences(deciding).keys() - said.keys())
+    sentences = list(said.values())
     if more:
-        said[-1] += f" (and {more} more)"
+        sentences[-1] += f" (and {more} more)"
     if losses and explains_change(losses[0]):
-        said.append(_loss_in_words(losses[0]))
-    return "; ".join(said)
+        sentences.append(_loss_in_words(losses[0]))
+    return "; ".join(sentences)
+
+
+def _all_pass(decisions: Sequence[Decision]) -> str:
+    passed = sum(one.result.result == PASS for one in decisions)
+    others = "; others only warn" if passed < len(decisions) else ""
+    return f"{passed} of {len(decisions)} results pass{others}"
+
+
+def _sentences(decisions: Iterable[Decision]) -> dict[Finding, str]:
+    """Each finding in its order, with the sentence of the first result that says it."""
+    sentences: dict[Finding, str] = {}
+    for one in decisions:
+        sentences.setdefault(one.finding, one.result.sentence)
+    return sentences
 
 
 def _loss_in_words(cause: Row) -> str:
@@ -221,12 +270,15 @@ def _loss_in_words(cause: Row) -> str:
     return f"{cause['attribute']}={cause['value']}: {queries}, {share} of the loss"
 
 
-def _warnings_of(results: Sequence[Result], deciding: Sequence[Result]) -> list[str]:
+def _warnings_of(decisions: Sequence[Decision], deciding: Sequence[Decision]) -> list[str]:
     """What checks say that only warn, unless the verdict says it."""
-    said = {result.sentence for result in deciding}
-    warned = [result for result in results if result.severity != FAIL and result.result != PASS]
-    sentences = dict.fromkeys(result.sentence for result in warned)
-    return [sentence for sentence in sentences if sentence not in said]
+    decided = _sentences(deciding)
+    warned = []
+    for one in decisions:
+        if one.result.severity != FAIL and one.result.result != PASS:
+            warned.append(one)
+    found = _sentences(warned)
+    return [sentence for finding, sentence in found.items() if finding not in decided]
 
 
 def _warnings_beside(
@@ -243,8 +295,12 @@ def _warnings_beside(
     return warnings
 
 
-def _warning_not_good(word: str, results: Sequence[Result], accepted: str | None) -> list[str]:
-    is_good = all(result.result in (PASS, UNDECIDED) for result in results)
+def _warning_not_good(
+    word: str,
+    decisions: Sequence[Decision],
+    accepted: str | None,
+) -> list[str]:
+    is_good = all(one.result.result in (PASS, UNDECIDED) for one in decisions)
     if word != PASS or accepted is not None or is_good:
         return []
     return ["the night is not good, as a check that only warns did not pass; it is no baseline"]
@@ -259,20 +315,15 @@ def _entry(baseline: Baseline) -> dict[str, Any]:
     }
 
 
-def _causes(
-    cases: Sequence[Case],
-    decided: Sequence[Result],
-    compared: Comparisons,
-    first: Result | None,
-) -> list[dict[str, Any]]:
+def _causes(deciding: Sequence[Decision], compared: Comparisons) -> list[dict[str, Any]]:
     """The slices that have most of the loss by which a verdict was decided."""
-    for case, result in zip(cases, decided, strict=True):
-        if result == first:
-            return _slices_of_loss(case, compared[case.baseline.stands_for])
-    return []
+    case = deciding[0].case if deciding else None
+    if case is None:
+        return []
+    return _slices_of_loss(case, compared[case.baseline.stands_for])
 
 
-def _slices_of_loss(case: Case, beside: Compared) -> list[dict[str, Any]]:
+def _slices_of_loss(case: Case, beside: ComparedNight) -> list[dict[str, Any]]:
     if case.refused or case.row is None or case.check.slice or case.check.weighted:
         return []
     if case.baseline.kind is Kind.ITSELF or (case.row["difference"] or 0.0) >= 0:

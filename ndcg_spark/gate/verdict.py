@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from ndcg_spark.errors import DONE, GATE_FAILED, NO_VERDICT
+from ndcg_spark.nights.log import NOT_VERIFIED
 from ndcg_spark.text import GOOD, masked
 from ndcg_spark.voices import command_line
 
@@ -87,9 +88,9 @@ class Verdict:
 def unverified_verdict(dataset: str, evaluated_on: str, reason: str) -> Verdict:
     """No verdict: the engine and plain Python disagree about the scores, which were published for a reason."""
     sentence = f"the scores are not verified, and were published all the same: {reason}"
-    result = Result("gate", FAIL, NOT_COMPARABLE, "not_verified", sentence)
+    result = Result("gate", FAIL, NOT_COMPARABLE, NOT_VERIFIED, sentence)
     code = EXIT_CODES[NONE]
-    return Verdict(dataset, evaluated_on, NONE, "not_verified", sentence, None, code, (result,))
+    return Verdict(dataset, evaluated_on, NONE, NOT_VERIFIED, sentence, None, code, (result,))
 
 
 def has_dated_baseline(result: Mapping[str, Any]) -> bool:
@@ -97,19 +98,31 @@ def has_dated_baseline(result: Mapping[str, Any]) -> bool:
     return result["baseline"] is not None and result["baseline"] == result["baseline_night"]
 
 
+def how_to_begin(verdict: Mapping[str, Any], output: str, file: str | None) -> str | None:
+    """How a night becomes the first baseline, if that is all it lacks: words with the command.
+
+    It accepts this dataset of its date alone. `file` is that of the configuration.
+    """
+    if not can_begin(verdict):
+        return None
+    options = {
+        "config": file or "FILE",
+        "date": verdict["evaluated_on"],
+        "dataset": verdict["dataset"],
+        "accept_baseline": "REASON",
+    }
+    command = command_line("gate", [masked(output)], options)
+    return f"to make it the first baseline: {command}"
+
+
 def can_begin(verdict: Mapping[str, Any]) -> bool:
     """Whether a night lacks only a baseline that it would become if somebody accepted it."""
-    own = (GOOD, verdict["evaluated_on"])
+    if verdict["reason"] != "no_baseline" or verdict["accepted"] is not None:
+        return False
     # A baseline that stands for nights is there, but cannot be read.
     without_night = [row for row in verdict["results"] if row["baseline_night"] is None]
-    lacking = [row["baseline"] for row in without_night if row["reason"] == "no_baseline"]
-    return verdict["reason"] == "no_baseline" and verdict["accepted"] is None and any(name in own for name in lacking)
-
-
-def accept_command(output: str, file: str | None, verdict: Mapping[str, Any]) -> str:
-    """The command that accepts a night, this dataset of its date alone; `file` is that of the configuration."""
-    night = {"date": verdict["evaluated_on"], "dataset": verdict["dataset"], "accept_baseline": "REASON"}
-    return command_line("gate", [masked(output)], {"config": file or "FILE", **night})
+    lacking = {row["baseline"] for row in without_night if row["reason"] == "no_baseline"}
+    return bool(lacking & {GOOD, verdict["evaluated_on"]})
 
 
 def worst_exit_code(verdicts: Iterable[Verdict]) -> int:

@@ -37,6 +37,7 @@ from ndcg_spark.spot_check.subject import fetch_scores
 from ndcg_spark.steps import Clock, report_step
 from ndcg_spark.text import unknown_name
 from ndcg_spark.tolerance import DECIMALS
+from ndcg_spark.voices import voice_of
 
 if TYPE_CHECKING:
     from ndcg_spark.comparison.matrix import QueryTables
@@ -208,7 +209,8 @@ def _failures_logged(config: EvaluationConfig) -> Iterator[None]:
     except Exception as error:
         code = getattr(error, "exit_code", BUG)
         if config.output and code != ConfigurationError.exit_code:
-            more = {"configuration": config.for_log(), "engine": config.engine}
+            more: dict[str, Any] = {"configuration": config.for_log(), "engine": config.engine}
+            more["voice"] = voice_of(config.source["file"])
             more |= getattr(error, "log_entries", {})
             log_attempt(config.dated(config.output), config.date.isoformat(), new_id(), error, code, **more)
         raise
@@ -240,7 +242,7 @@ def _scored(context: Context, attributes: pa.Table | None, folder: str) -> Score
     verified = verify(context, publication.stored("query_scores"), rows, attributes)
     query_scores = functools.partial(publication.read, "query_scores", engine.session)
     arrow = functools.partial(publication.table, "query_scores")
-    return Scored(means, query_scores, arrow, verified)
+    return Scored(means, query_scores, arrow, verified.in_words)
 
 
 def _scored_far(context: Context, attributes: pa.Table | None) -> Scored:
@@ -259,7 +261,7 @@ def _scored_far(context: Context, attributes: pa.Table | None) -> Scored:
     refuse_changed(context.checked.seen)
     compared = rows if fetched.bucket is None else None
     verified = verify(context, fetched.stored, compared, attributes, bucket=fetched.bucket)
-    return Scored(means, lambda: scores, scores.toArrow, verified)
+    return Scored(means, lambda: scores, scores.toArrow, verified.in_words)
 
 
 class QueryOrder(NamedTuple):

@@ -26,7 +26,6 @@ from ndcg_spark.job.inputs import (
 from ndcg_spark.job.verify import verify
 from ndcg_spark.nights.commit import Publication
 from ndcg_spark.nights.expire import leftovers, remove
-from ndcg_spark.nights.log import NOT_VERIFIED
 from ndcg_spark.schemas import query_key
 from ndcg_spark.scoring.evaluation import dataset_scores, kept_attributes, ranked_documents, rejected_rows
 from ndcg_spark.scoring.ideal import ideal_sizes, judged_documents
@@ -72,11 +71,11 @@ def publish(
         _write_others(context, publication)
         means = accepted_means(context, rows)
         verified = verify(context, publication.stored("query_scores"), rows, tables[0], unverified)
-        record = {**night_record(context), "verified": verified}
+        record = {**night_record(context), "verified": verified.in_words}
         datasets: dict[str, dict[str, Any]] = {row["dataset"]: {} for row in means[0]}
-        if verified.startswith(NOT_VERIFIED):
-            date = config.date.isoformat()
-            verdicts = [unverified_verdict(name, date, str(unverified)) for name in sorted(datasets)]
+        if verified.unverified is not None:
+            date, reason = config.date.isoformat(), verified.unverified
+            verdicts = [unverified_verdict(name, date, reason) for name in sorted(datasets)]
         elif config.gate is not None:
             verdicts = _judged(context, config.gate, publication, record, tables, accepted)
         datasets |= {verdict.dataset: verdict.log_entries() for verdict in verdicts}
@@ -91,7 +90,7 @@ def publish(
         from ndcg_spark.job.gate import report_verdicts
 
         report_verdicts(verdicts, output, config.source["file"])
-    return Published(means, lambda: publication.read("query_scores", session), verdicts, verified)
+    return Published(means, lambda: publication.read("query_scores", session), verdicts, verified.in_words)
 
 
 def _judged(
@@ -199,7 +198,10 @@ def _write_documents(context: Context, publication: Publication, lists: DataFram
 def night_record(context: Context) -> dict[str, Any]:
     """What the log keeps of an evaluation, as JSON values without secrets: what was computed from what."""
     config, checked, convention = context.config, context.checked, context.evaluation.convention
-    inputs = {other.name: _files(other) for source in context.sources for other in source.sources}
+    inputs = {}
+    for source in context.sources:
+        for other in source.sources:
+            inputs[other.name] = _files_for_log(other)
     for source, counts in zip(context.sources, (checked.judgment_counts, checked.result_counts), strict=True):
         # Inputs with equal fingerprints have the same rows, in any order and format.
         fingerprints = {name or config.dataset: digits for name, digits in counts.fingerprints.items()}
@@ -227,9 +229,9 @@ def night_record(context: Context) -> dict[str, Any]:
     return {name: masked_within(value) for name, value in record.items()}
 
 
-def _files(source: Source) -> dict[str, Any]:
-    files = [
-        {"path": file.path} | ({"version": file.snapshot.version} if file.snapshot else {"size": file.size})
-        for file in source.files
-    ]
+def _files_for_log(source: Source) -> dict[str, Any]:
+    files = []
+    for file in source.files:
+        state = {"version": file.snapshot.version} if file.snapshot else {"size": file.size}
+        files.append({"path": file.path, **state})
     return {"format": source.format, "files": files, "recognised": list(source.notes)}

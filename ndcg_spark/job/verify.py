@@ -4,7 +4,7 @@ import contextlib
 import functools
 import json
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
@@ -17,7 +17,7 @@ from ndcg_spark.errors import NotVerifiedError
 from ndcg_spark.inputs.source_tables import Source
 from ndcg_spark.inputs.stored_rows import StoredRows
 from ndcg_spark.job.inputs import Context
-from ndcg_spark.nights.log import NOT_VERIFIED, committed
+from ndcg_spark.nights.log import committed, verified_in_words
 from ndcg_spark.scratch import PREFIX
 from ndcg_spark.spot_check.findings import report_findings
 from ndcg_spark.spot_check.means import Means
@@ -40,6 +40,19 @@ Row = Mapping[str, Any]
 _MOST_KEPT = 1_000
 
 
+class Verified(NamedTuple):
+    """The end of a spot check."""
+
+    #: How many lists were recomputed.
+    lists: int
+    #: Why scores are published that an engine and plain Python do not agree about; else None.
+    unverified: str | None = None
+
+    @property
+    def in_words(self) -> str:
+        return verified_in_words(self.lists, self.unverified)
+
+
 def verify(
     context: Context,
     scores: StoredRows,
@@ -47,8 +60,8 @@ def verify(
     attributes: pa.Table | None,
     unverified: str | None = None,
     bucket: Bucket | None = None,
-) -> str:
-    """What the log says of the spot check: how many lists were recomputed.
+) -> Verified:
+    """The spot check of scores.
 
     `scores` are the files of QUERY_SCORES, `dataset_rows` the rows of DATASET_SCORES, or None where
     only the query scores of a `bucket` of queries are there. NotVerifiedError if the engine and plain Python
@@ -61,15 +74,15 @@ def verify(
         highest = _differing_highest_grade(context)
     differences = [*outcome.differences, *highest]
     if not differences:
-        return f"verified {len(outcome.lists)} lists"
+        return Verified(len(outcome.lists))
     # Rows that have changed since are nothing that the engine did.
     refuse_changed(context.checked.seen)
-    sentence = _sentence(context, subject, outcome, differences)
+    sentence = _disagreement(context, subject, outcome, differences)
     if unverified is None:
         sentence += "; nothing was published"
         raise NotVerifiedError(sentence, log_entries=_log_entries(context, differences))
     report_step("warning", f"{sentence}; published all the same: {unverified}")
-    return f"{NOT_VERIFIED}{unverified}"
+    return Verified(len(outcome.lists), unverified)
 
 
 @contextlib.contextmanager
@@ -162,9 +175,9 @@ def _log_entries(context: Context, differences: Iterable[Difference]) -> Row:
     }
 
 
-def _sentence(context: Context, subject: Subject, outcome: Outcome, differences: Sequence[Difference]) -> str:
+def _disagreement(context: Context, subject: Subject, outcome: Outcome, differences: Sequence[Difference]) -> str:
     """What differs, the command that shows the first list, and the file with all of them."""
-    command = _explain_command(context.config, context.evaluation.convention, differences[0])
+    command = _command_to_see(context.config, context.evaluation.convention, differences[0])
     return report_findings(
         context.engine.name,
         context.evaluation.evaluation_id,
@@ -175,7 +188,7 @@ def _sentence(context: Context, subject: Subject, outcome: Outcome, differences:
     )
 
 
-def _explain_command(config: EvaluationConfig, convention: Convention, first: Difference) -> str:
+def _command_to_see(config: EvaluationConfig, convention: Convention, first: Difference) -> str:
     """The command that shows a list; empty where there is none, or its run or its tables have no name there."""
     is_nameless = config.results.run is not None or not first.run or first.query_id is None
     if is_nameless or (config.source["overridden"] and config.source["file"]):

@@ -23,8 +23,10 @@ from ndcg_spark.schemas import EVALUATIONS
 
 Row = Mapping[str, Any]
 
-#: What the column `verified` begins with where the spot check found a difference; the reason follows.
-NOT_VERIFIED = "not verified: "
+#: The `reason` of the verdict on a night that was published although the spot check found a difference.
+NOT_VERIFIED = "not_verified"
+#: What the column `verified` says before why it was published then.
+_UNVERIFIED = "not verified: "
 
 _STORED = pa.schema([field for field in EVALUATIONS if field.name != "evaluated_on"])
 _FILE = re.compile(rf"{LOG}/evaluated_on=([0-9]{{4}}-[0-9]{{2}}-[0-9]{{2}})/[^/]+\.parquet")
@@ -68,8 +70,9 @@ class Night:
     @property
     def unverified(self) -> str | None:
         """Why scores were published that an engine and plain Python do not agree about; else None."""
-        verified = self.row["verified"] or ""
-        return verified.removeprefix(NOT_VERIFIED) if verified.startswith(NOT_VERIFIED) else None
+        if self.row["reason"] != NOT_VERIFIED:
+            return None
+        return str(self.row["verified"] or "").removeprefix(_UNVERIFIED)
 
     @property
     def is_good(self) -> bool:
@@ -125,18 +128,18 @@ def committed(output: str | Store, dates: Iterable[str] | None = None) -> Nights
         listed = itertools.chain.from_iterable(store.files(path).values() for path in folders)
         files = [file for file in listed if _is_of_a_date(file)]
         with concurrent.futures.ThreadPoolExecutor(store.at_once) as pool:
-            contents = list(pool.map(functools.partial(_rows, store), files))
+            contents = list(pool.map(functools.partial(_rows_of_file, store), files))
     damaged = {date: content for date, content in contents if isinstance(content, str)}
     for problem in damaged.values():
         _logger.warning("output: %s; its nights are left out", problem)
-    rows = sorted((row for date, file_rows in contents if date not in damaged for row in file_rows), key=_order)
+    rows = sorted((row for date, file_rows in contents if date not in damaged for row in file_rows), key=_order_in_log)
     evaluation = operator.itemgetter("dataset", "evaluated_on", "evaluation_id")
     published = [row for row in rows if row["status"] == "published"]
     # A revision that was added while its night expired revises nothing.
     first = {evaluation(row) for row in published if not row["revision"]}
     counting = (row for row in published if evaluation(row) in first)
     nights = itertools.groupby(counting, operator.itemgetter("dataset", "evaluated_on"))
-    return Nights([_night(store, [*group]) for _, group in nights], rows, damaged)
+    return Nights([_counting_night(store, [*group]) for _, group in nights], rows, damaged)
 
 
 def _is_of_a_date(file: OutputFile) -> bool:
@@ -148,7 +151,7 @@ def _is_of_a_date(file: OutputFile) -> bool:
         return False
 
 
-def _rows(store: Store, file: OutputFile) -> tuple[str, Any]:
+def _rows_of_file(store: Store, file: OutputFile) -> tuple[str, Any]:
     """The date and the rows of a file of the log, none if it was removed meanwhile; or why it cannot be read."""
     date = file.path.rpartition("/")[0].rpartition("=")[2]
     try:
@@ -173,7 +176,7 @@ def _whole_rows(store: Store, path: str) -> list[dict[str, Any]]:
     return rows
 
 
-def _order(row: Row) -> tuple[Any, ...]:
+def _order_in_log(row: Row) -> tuple[Any, ...]:
     """Sorts the rows of a night in the order in which they count, the last most.
 
     The views of the guide sort by the same columns.
@@ -191,7 +194,7 @@ def _order(row: Row) -> tuple[Any, ...]:
     )
 
 
-def _night(store: Store, rows: Sequence[Row]) -> Night:
+def _counting_night(store: Store, rows: Sequence[Row]) -> Night:
     row = rows[-1]
     # Two that are added at once do not know of each other; of two acceptances the last counts.
     for other in rows:
@@ -224,6 +227,14 @@ def log_row(record: Row, verdict: Row | None = None, **more: Any) -> Row:
         row[f"{name}_fingerprint"] = own or table.get("fingerprint")
     texts = {name: row[name] for name in JSON if row.get(name) is not None}
     return row | {name: json.dumps(value, ensure_ascii=False, default=str) for name, value in texts.items()}
+
+
+def verified_in_words(lists: int, unverified: str | None) -> str:
+    """What the column `verified` says of a night.
+
+    It is how many lists were recomputed, or why scores that differ were published.
+    """
+    return f"verified {lists} lists" if unverified is None else f"{_UNVERIFIED}{unverified}"
 
 
 def utc_now() -> str:

@@ -4,8 +4,8 @@ import pytest
 from gate_levels import SHAPES, shares
 from gates import gate, result, verdict
 
-from ndcg_spark.comparison.baselines import Baseline, Kind, Refusal
-from ndcg_spark.gate.checks import Case, decide_cases
+from ndcg_spark.comparison.baselines import Baseline, Kind, NotComparable
+from ndcg_spark.gate.checks import Case, decide_cases, finding_of
 from ndcg_spark.gate.verdict import worst_exit_code
 
 GATE = gate()
@@ -58,7 +58,7 @@ def test_holm_over_all_rows_of_a_family():
     assert (decisions[0].result, decisions[0].p) == ("undecided", pytest.approx(0.1))
     # A row that did not change, or that was not measured, is in no family.
     unchanged = [case(p=1.0, drop=0.0, run=f"r{n}", flags=["unchanged"]) for n in range(9)]
-    refused = [case(run=f"s{n}")._replace(refused=Refusal("few_queries", "few")) for n in range(9)]
+    refused = [case(run=f"s{n}")._replace(refused=NotComparable("few_queries", "few")) for n in range(9)]
     assert decided(case(p=0.01), *unchanged, *refused)[0] == FAIL
     # Of checks that warn and of those that fail each is a family; a row of two checks is one hypothesis.
     both = gate({}, {"max_drop": 0.02}, {"severity": "warn"})
@@ -69,6 +69,32 @@ def test_holm_over_all_rows_of_a_family():
     # As is one of two baselines that stand for the same nights, but not of a run of this night.
     decisions = decide_cases(GATE, [shared, shared._replace(baseline=DATED), case(p=0.01, baseline=RUN_A)])
     assert [decision.p for decision in decisions] == [pytest.approx(0.02)] * 3
+
+
+def refused(sentence, about):
+    return case()._replace(refused=NotComparable("few_queries", sentence, (about,)))
+
+
+STRICT = gate({}, {"severity": "warn"}, {"max_drop": 0.02})
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "is_one"),
+    [
+        # What a check that warns says of a mean is what one that fails says, whatever their p values are.
+        (case(config=STRICT), case(config=STRICT, check=1, p=0.002), True),
+        (case(config=STRICT), case(config=STRICT, check=2), False),
+        (case(), case(run="bm25"), False),
+        (case(), case(baseline=DATED), False),
+        (case(), case(p=0.06), False),
+        # Refusals are one by their code and by what they are about, not by their words.
+        (refused("x", 1), refused("y", 1), True),
+        (refused("x", 1), refused("x", 2), False),
+    ],
+)
+def test_what_is_one_finding(one, other, is_one):
+    first, second = (finding_of(each, *decide_cases(STRICT, [each])) for each in (one, other))
+    assert (first == second) == is_one
 
 
 def test_a_sentence_has_as_many_digits_as_show_what_is_larger():

@@ -71,7 +71,7 @@ def rate(page, value):
 
 
 def published_unverified(page):
-    row = {**page.night.row, "verified": "not verified: why"}
+    row = {**page.night.row, "verified": "not verified: why", "reason": "not_verified"}
     night = dataclasses.replace(page.night, row=row)
     return {"outline": dataclasses.replace(page.outline, night=night)}
 

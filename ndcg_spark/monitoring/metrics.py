@@ -1,0 +1,204 @@
+"""The metrics of a night in a file of each dataset, for a collector such as that of Prometheus.
+
+What goes wrong with them is a warning and changes nothing.
+"""
+
+import contextlib
+import dataclasses
+import datetime
+import hashlib
+import re
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ndcg_spark.config import EvaluationConfig
+from ndcg_spark.convention.measures import format_cutoff
+from ndcg_spark.errors import first_line
+from ndcg_spark.gate.verdict import FAIL, NONE, PASS, Verdict
+from ndcg_spark.nights.log import Night, committed
+from ndcg_spark.nights.reader import read_dataset_scores
+from ndcg_spark.scratch import write_whole
+from ndcg_spark.steps import report_step
+from ndcg_spark.text import expanded, masked
+
+if TYPE_CHECKING:
+    from ndcg_spark.job.evaluate_inputs import EvaluationOutcome
+
+_VERDICTS = {PASS: 0, FAIL: 1, NONE: 2}
+#: The metrics of a dataset, in the order in which they are written.
+_HELP = {
+    "score": "The mean of a measure over the queries of a run.",
+    "judged_rate": "The share of the returned documents within the cutoff that are judged.",
+    "queries": "How many queries the mean of NDCG is over.",
+    "verdict": "What the gate said: 0 pass, or accepted without a verdict, 1 fail, 2 no verdict.",
+    "duration_seconds": "How long the evaluation took.",
+    "evaluated_on_timestamp_seconds": "When the day of the night began, in UTC.",
+    "last_success_timestamp_seconds": "When the last evaluation ended that has scores.",
+}
+_ESCAPES = str.maketrans({"\\": "\\\\", '"': '\\"', "\n": "\\n"})
+#: The first line of a metrics file, a comment, before the date of its night.
+_NIGHT = "# The night of "
+#: The names of datasets that are safe in a file name as they are.
+_PLAIN = re.compile(r"[a-z0-9_-]{1,100}")
+#: What is not safe in the names of others.
+_ODD = re.compile(r"[^A-Za-z0-9_-]")
+
+
+@contextlib.contextmanager
+def failures_shown(name: str) -> Iterator[None]:
+    """A context in which a failure is a warning about this option."""
+    try:
+        yield
+    except Exception as error:  # noqa: BLE001  # whatever happens to another program
+        sentence = f"{name}: {masked(first_line(error))}; the scores are not affected"
+        report_step("warning", sentence)
+
+
+@dataclasses.dataclass(frozen=True)
+class Measured:
+    """What the metrics file of a dataset says of a night."""
+
+    dataset: str
+    evaluated_on: str
+    #: Its rows of DATASET_SCORES, without slices.
+    rows: Sequence[Mapping[str, Any]]
+    #: The columns of the requested measures besides ndcg.
+    measures: Sequence[str]
+    #: How long the evaluation took.
+    seconds: float | None
+    #: When it ended, in seconds since 1970.
+    ended_at: float
+    #: One of `_VERDICTS`; None without a gate.
+    verdict: int | None
+
+
+def measured_outcome(outcome: "EvaluationOutcome", dataset: str) -> Measured:
+    rows = [row for row in outcome.dataset_scores if row["dataset"] == dataset]
+    verdicts = [verdict for verdict in outcome.verdicts if verdict.dataset == dataset]
+    number = None
+    if verdicts:
+        number = _verdict_number(verdicts[0].verdict, verdicts[0].accepted)
+    return Measured(
+        dataset=dataset,
+        evaluated_on=str(rows[0]["evaluated_on"]),
+        rows=rows,
+        measures=outcome.measures.columns,
+        seconds=outcome.seconds["total"],
+        ended_at=time.time(),
+        verdict=number,
+    )
+
+
+def measured_night(night: Night) -> Measured:
+    """The same of a published night, which may have been accepted since."""
+    (rows,) = read_dataset_scores([night])
+    row = night.row
+    number = None
+    if row["verdict"] is not None:
+        number = _verdict_number(row["verdict"], row["accepted"])
+    return Measured(
+        dataset=night.dataset,
+        evaluated_on=night.evaluated_on,
+        rows=rows,
+        measures=night.measure_set.columns,
+        seconds=row["seconds"],
+        ended_at=datetime.datetime.fromisoformat(row["committed_at"]).timestamp(),
+        verdict=number,
+    )
+
+
+def _verdict_number(verdict: str, accepted: str | None) -> int:
+    is_accepted = verdict == NONE and accepted is not None
+    return _VERDICTS[PASS if is_accepted else verdict]
+
+
+def write_metrics(config: EvaluationConfig, measured: Measured, nights: Sequence[Night]) -> None:
+    """Replace the metrics file of a dataset, unless it is, or the output has, of a newer night.
+
+    The collector, which reads every *.prom of the folder, never sees a part of it.
+    """
+    dataset = measured.dataset
+    file = metrics_file(config, dataset)
+    if not file.parent.is_dir():
+        raise FileNotFoundError(f"no folder {file.parent}, so create it")
+    known = [night.evaluated_on for night in nights if night.dataset == dataset]
+    # Evaluations into other outputs may have written the file.
+    known.append(_night_of(file))
+    newest = max(known)
+    if newest > measured.evaluated_on:
+        reason = f"the night {newest} of {dataset} is newer"
+        report_step("metrics", f"{file} stays as it is, because {reason}")
+    else:
+        write_whole(file, prometheus_text(measured).encode())
+
+
+def metrics_file(config: EvaluationConfig, dataset: str) -> Path:
+    """The file of a dataset; no two datasets have the same, not even where case is ignored."""
+    if _PLAIN.fullmatch(dataset):
+        name = f"ndcg_spark.{dataset}.prom"
+    else:
+        digest = hashlib.sha256(dataset.encode()).hexdigest()[:16]
+        name = f"ndcg_spark-{_ODD.sub('_', dataset)[:40]}-{digest}.prom"
+    folder = expanded(config.dated(config.metrics_file or ""))
+    return Path(folder) / name
+
+
+def _night_of(file: Path) -> str:
+    """The date of the night of a metrics file; empty if there is no file, or it does not say."""
+    if not file.exists():
+        return ""
+    with file.open("rb") as opened:
+        first = opened.readline().decode(errors="replace").rstrip("\n")
+    return first.removeprefix(_NIGHT) if first.startswith(_NIGHT) else ""
+
+
+def mark_accepted(config: EvaluationConfig, output: str, verdicts: Sequence[Verdict]) -> None:
+    """Write the metrics files of nights that are accepted now, from what is published of them."""
+    if not config.metrics_file:
+        return
+    accepted = {(verdict.dataset, verdict.evaluated_on) for verdict in verdicts}
+    with failures_shown("metrics-file"):
+        nights = committed(output)
+        for night in nights:
+            if (night.dataset, night.evaluated_on) in accepted:
+                with failures_shown("metrics-file"):
+                    write_metrics(config, measured_night(night), nights)
+
+
+def prometheus_text(measured: Measured) -> str:
+    """The metrics of a dataset in Prometheus' text format; scores that are null have no line."""
+    begin = datetime.datetime.fromisoformat(f"{measured.evaluated_on}T00:00Z").timestamp()
+    samples: dict[str, list[str]] = {name: [] for name in _HELP}
+
+    def add(name: str, value: float | None, **labels: str) -> None:
+        if value is not None:
+            samples[name].append(_sample_line(name, value, dataset=measured.dataset, **labels))
+
+    add("last_success_timestamp_seconds", measured.ended_at)
+    add("evaluated_on_timestamp_seconds", begin)
+    add("duration_seconds", measured.seconds)
+    add("verdict", measured.verdict)
+    for row in measured.rows:
+        labels = {"run": row["run"], "cutoff": format_cutoff(row["cutoff"])}
+        add("queries", row["queries"], **labels)
+        add("judged_rate", row["judged_rate"], **labels)
+        for measure in ("ndcg", *measured.measures):
+            add("score", row[measure], **labels, measure=measure)
+    lines = [f"{_NIGHT}{measured.evaluated_on}"]
+    for name, own in samples.items():
+        if own:
+            lines.append(f"# HELP ndcg_spark_{name} {_HELP[name]}")
+            lines.append(f"# TYPE ndcg_spark_{name} gauge")
+            lines.extend(own)
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _sample_line(name: str, value: float, **labels: str) -> str:
+    """A line of the format, whose label values have three escapes.
+
+    All other characters are as they are.
+    """
+    shown = ",".join(f'{label}="{text.translate(_ESCAPES)}"' for label, text in labels.items())
+    return f"ndcg_spark_{name}{{{shown}}} {value!r}"
