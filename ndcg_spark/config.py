@@ -18,6 +18,7 @@ from pydantic import (
     field_validator,
     model_validator,
 )
+from pydantic_core import ErrorDetails
 
 from ndcg_spark.convention.convention import Convention, parse_label
 from ndcg_spark.convention.measures import DEFAULT_CUTOFFS, Cutoff, MeasureSet, written
@@ -285,9 +286,9 @@ def load(
     None is an argument that is not set. A preset replaces the file's convention; options without one change it.
     """
     settings = file if isinstance(file, Mapping) else _read(file) if file else {}
-    where = str(file) if isinstance(file, Path) else "arguments"
-    where += " and arguments" if isinstance(file, Path) and _merged({}, overrides) else ""
-    config = validate(_merged(settings, overrides), where, model)
+    origin = str(file) if isinstance(file, Path) else "arguments"
+    origin += " and arguments" if isinstance(file, Path) and _merged({}, overrides) else ""
+    config = validate(_merged(settings, overrides), origin, model)
     others = _merged({}, {**overrides, "date": None, "output": None})
     path = str(file.expanduser().resolve()) if isinstance(file, Path) else None
     config._source = {"file": path, "overridden": bool(others)}
@@ -295,11 +296,11 @@ def load(
 
 
 @overload
-def validate(settings: Mapping[str, Any], where: str) -> EvaluationConfig: ...
+def validate(settings: Mapping[str, Any], origin: str) -> EvaluationConfig: ...
 @overload
-def validate(settings: Mapping[str, Any], where: str, model: type[_Config]) -> _Config: ...
+def validate(settings: Mapping[str, Any], origin: str, model: type[_Config]) -> _Config: ...
 def validate(
-    settings: Mapping[str, Any], where: str, model: type[EvaluationConfig] = EvaluationConfig
+    settings: Mapping[str, Any], origin: str, model: type[EvaluationConfig] = EvaluationConfig
 ) -> EvaluationConfig:
     """The settings as a configuration, or one ConfigurationError that names every problem in them."""
     try:
@@ -309,9 +310,9 @@ def validate(
     except ValidationError as error:
         problems = list(_problems(error, model))
     except ConfigurationError as error:
-        problems = [Notice(error.sentence, error.advice)]
+        problems = [Notice(error.sentence, error.advice, error.option)]
     if problems:
-        raise ConfigurationError.of_problems(where, problems)
+        raise ConfigurationError.of_problems(origin, problems)
     config._chosen_options = frozenset(chosen)
     return config
 
@@ -334,24 +335,40 @@ def _with_measures(config: _Config) -> _Config:
 def _problems(error: ValidationError, model: Any) -> Iterator[Notice]:
     entries = error.errors()
     for entry in entries:
-        keys, reason, advice = entry["loc"], entry["msg"].removeprefix("Value error, "), None
-        cause = entry.get("ctx", {}).get("error")
-        if isinstance(cause, ConfigurationError):
-            reason, advice = cause.sentence, cause.advice
         # Without its items that are wrong, a list is too short as well.
-        if any(len(other["loc"]) > len(keys) and other["loc"][: len(keys)] == keys for other in entries):
-            continue
-        if entry["type"] == "extra_forbidden":
-            meant = _OF_OPTIONS.get(str(keys[-1]), str(keys[-1]))
-            known = _keys(model, keys[:-1])
-            others = f", not one of {', '.join(known)}" if len(keys) > 1 else ""
-            reason = f"unknown key{did_you_mean(meant, known) or others}"
-        elif entry["type"] == "missing":
-            reason = "missing"
-            advice = GiveTable(str(keys[0])) if keys[0] in ("judgments", "results") else None
-        name = "".join(f"[{key + 1}]" if isinstance(key, int) else f".{key}" for key in keys)[1:]
-        is_named = not name or reason.startswith(f"{name}: ")
-        yield Notice(reason, advice, "" if is_named else name)
+        if not any(_is_within(other["loc"], entry["loc"]) for other in entries):
+            yield _problem(entry, model)
+
+
+def _is_within(other: tuple[int | str, ...], keys: tuple[int | str, ...]) -> bool:
+    return len(other) > len(keys) and other[: len(keys)] == keys
+
+
+def _problem(entry: ErrorDetails, model: Any) -> Notice:
+    keys, cause = entry["loc"], entry.get("ctx", {}).get("error")
+    name = _written_key(keys)
+    if isinstance(cause, ConfigurationError):
+        # It may name the option that it is about; its key says where that is.
+        return Notice(cause.sentence, cause.advice, name or cause.option)
+    if isinstance(cause, ValueError):
+        return Notice(str(cause), None, name)
+    if entry["type"] == "extra_forbidden":
+        meant = _OF_OPTIONS.get(str(keys[-1]), str(keys[-1]))
+        known = _keys(model, keys[:-1])
+        others = f", not one of {', '.join(known)}" if len(keys) > 1 else ""
+        return Notice(f"unknown key{did_you_mean(meant, known) or others}", None, name)
+    if entry["type"] == "missing":
+        is_table = keys[0] in ("judgments", "results")
+        return Notice("missing", GiveTable(str(keys[0])) if is_table else None, name)
+    return Notice(entry["msg"], None, name)
+
+
+def _written_key(keys: tuple[int | str, ...]) -> str:
+    """A key as in TOML, with the number of an item from 1: `gate.check[1].cutoff`."""
+    written = ""
+    for key in keys:
+        written += f"[{key + 1}]" if isinstance(key, int) else f".{key}"
+    return written.removeprefix(".")
 
 
 def _keys(model: Any, path: tuple[int | str, ...]) -> list[str]:

@@ -35,6 +35,8 @@ class NdcgSparkError(Exception):
     exit_code = BUG
     #: The kind of failure, for programs; the message is for people.
     code = "bug"
+    #: The table that it is about, where `about` has said so.
+    table = ""
 
     def __init__(self, sentence: str, advice: Advice | None = None, option: str = "") -> None:
         # A copy from another process is made of `args`.
@@ -81,8 +83,9 @@ class ConfigurationError(NdcgSparkError, ValueError):
         return f"{self.sentence}: {len(self.problems)} problem(s): {problems}"
 
     @classmethod
-    def of_problems(cls, where: str, problems: Sequence[Notice]) -> Self:
-        error = cls(where)
+    def of_problems(cls, origin: str, problems: Sequence[Notice]) -> Self:
+        """What is wrong with the configuration from `origin`: a file, arguments or both."""
+        error = cls(origin)
         error.problems = problems
         return error
 
@@ -130,6 +133,10 @@ class EngineError(NdcgSparkError):
     code = "engine"
 
 
+class ReadError(EngineError):
+    """The engine cannot read a table, or there is no room here for its copy; `about` names it."""
+
+
 class InstallationError(EngineError):
     """What an engine needs is not installed here, or does not fit together; the message has the command that helps."""
 
@@ -162,14 +169,43 @@ class StorageError(NdcgSparkError):
     code = "storage"
 
 
+class UnreachableError(StorageError):
+    """A storage elsewhere has not given a file, and may do so later; `about` names the table."""
+
+
+#: What can be wrong with a table, as its reader raises it: without saying which table that is.
+_OF_TABLES = (InputError, ReadError, UnreachableError)
+
+
 @contextlib.contextmanager
-def about(where: str) -> Iterator[None]:
-    """A context in which refusals of input begin with the table that they are about, or with a part of it."""
+def about(table: str, origin: str = "") -> Iterator[None]:
+    """A context in which what is wrong with a table gets its name, and where its rows are from.
+
+    The sentence then begins with both, as in `results (runs/a.run): no rows`, and the advice is for
+    this table. An error that has a table already keeps it.
+    """
     try:
         yield
-    except InputError as error:
-        advice = None if error.advice is None else error.advice.about(where)
-        error.args = (f"{where}: {error.sentence}", advice, error.option)
+    except _OF_TABLES as error:
+        if not error.table:
+            error.table = table
+            place = f"{table} ({origin})" if origin else table
+            advice = None if error.advice is None else error.advice.about(table)
+            error.args = (f"{place}: {error.sentence}", advice, error.option)
+        raise
+
+
+@contextlib.contextmanager
+def within(place: str) -> Iterator[None]:
+    """A context in which what is wrong with a part of a table, such as a file, begins with it.
+
+    An empty place adds nothing.
+    """
+    try:
+        yield
+    except _OF_TABLES as error:
+        if place and not error.table:
+            error.args = (f"{place}: {error.sentence}", error.advice, error.option)
         raise
 
 

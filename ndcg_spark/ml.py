@@ -17,9 +17,9 @@ from pyspark.sql.types import ArrayType, NumericType, StructType
 from ndcg_spark.convention import presets
 from ndcg_spark.convention.convention import Convention
 from ndcg_spark.engine import require_read_values
-from ndcg_spark.errors import ConfigurationError, InputError, MissingColumnError, about
+from ndcg_spark.errors import ConfigurationError, InputError, MissingColumnError, about, within
 from ndcg_spark.inputs.column_names import is_alias, resolve_columns
-from ndcg_spark.ml_rows import EXCLUDED, JUDGED, RETURNED, Rows, is_fractional, mean_ndcg
+from ndcg_spark.ml_rows import EXCLUDED, JUDGED, RETURNED, DocumentRows, is_fractional, mean_ndcg
 from ndcg_spark.rules import quoted, require_types
 from ndcg_spark.text import refuse_alike
 
@@ -112,7 +112,11 @@ class NdcgEvaluator(Evaluator, DefaultParamsReadable["NdcgEvaluator"], DefaultPa
                 raise ConfigurationError(f"{ours}: it is for a row per query; with queryCol, set {other}")
         convention = Convention.parse(labels[metric])
         require_read_values(dataset.sparkSession)
-        rows = self._long(dataset, convention) if self.isSet("queryCol") else self._listed(dataset, convention)
+        with about("dataset"):
+            if self.isSet("queryCol"):
+                rows = self._long(dataset, convention)
+            else:
+                rows = self._listed(dataset, convention)
         mean, fractional, highest = mean_ndcg(rows, convention, k)
         if mean is None and not dataset.take(1):
             raise InputError(
@@ -124,12 +128,12 @@ class NdcgEvaluator(Evaluator, DefaultParamsReadable["NdcgEvaluator"], DefaultPa
         _warn_of_grades(convention, fractional, highest)
         return mean
 
-    def _long(self, dataset: DataFrame, convention: Convention) -> Rows:
+    def _long(self, dataset: DataFrame, convention: Convention) -> DocumentRows:
         """The rows of a table with a row per query and document."""
         if convention.needs_rank:
             instead = "order=score" if convention.order == "rank" else "ties=doc_id_asc"
             raise MissingColumnError(
-                "dataset: rows have no ranks, by which the convention "
+                "rows have no ranks, by which the convention "
                 f"{convention.label} orders documents; "
                 f"set {instead} in convention, or give arrays, in which a position is a rank",
                 column="rank",
@@ -152,15 +156,16 @@ class NdcgEvaluator(Evaluator, DefaultParamsReadable["NdcgEvaluator"], DefaultPa
         if self.isSet("excludeCol"):
             name = self._name(dataset, "excludeCol")
             if types[name] not in ("boolean", "void"):
-                raise InputError(f"dataset: {name} is {types[name]}, not a boolean; with queryCol, excludeCol is one")
+                what = f"{name} is {types[name]}, not a boolean"
+                raise InputError(f"{what}; with queryCol, excludeCol is one")
             columns[EXCLUDED], kinds[EXCLUDED] = columns[JUDGED], kinds[JUDGED]
             columns["is_excluded"] = f"coalesce(cast({quoted(name)} as boolean), false)"
             columns["is_returned"] += f" and not {columns['is_excluded']}"
         table = dataset.selectExpr(*(f"{column} as {ours}" for ours, column in columns.items()))
         where = dict.fromkeys((JUDGED, RETURNED, EXCLUDED), "dataset")
-        return Rows(table, kinds, where, are_named=True)
+        return DocumentRows(table, kinds, where, are_named=True)
 
-    def _listed(self, dataset: DataFrame, convention: Convention) -> Rows:
+    def _listed(self, dataset: DataFrame, convention: Convention) -> DocumentRows:
         """The rows of a table with a row per query; one without labels is no query."""
         if convention.exclude_query_as_document:
             raise ConfigurationError(
@@ -185,15 +190,17 @@ class NdcgEvaluator(Evaluator, DefaultParamsReadable["NdcgEvaluator"], DefaultPa
         kinds.setdefault("rank", "int")
         names = {side: f"dataset: {self._name(dataset, param)}" for side, param in where.items()}
         kinds["query_id"] = "bigint"
-        return Rows(table, kinds, names, are_named=False, judged_once="relevance" not in judged)
+        judged_once = "relevance" not in judged
+        return DocumentRows(table, kinds, names, are_named=False, judged_once=judged_once)
 
     def _name(self, dataset: DataFrame, param: str) -> str:
         """The column that a parameter names, whatever its case; without one, Spark takes `user` for a function."""
         name, has = self.getOrDefault(param), dataset.columns
         named = [column for column in has if column.lower() == name.lower()]
         if not named:
-            raise InputError(f"dataset: no column {name!r}, which {param} names; it has {', '.join(has)}; set {param}")
-        refuse_alike(named, "dataset")
+            what = f"no column {name!r}, which {param} names"
+            raise InputError(f"{what}; it has {', '.join(has)}; set {param}")
+        refuse_alike(named)
         return named[0]
 
     def _arrays(
@@ -206,9 +213,8 @@ class NdcgEvaluator(Evaluator, DefaultParamsReadable["NdcgEvaluator"], DefaultPa
         name = self._name(dataset, param)
         kind = dataset.schema[name].dataType
         if not isinstance(kind, ArrayType):
-            raise InputError(
-                f"dataset: {name} is {kind.simpleString()}, not an array of documents; for rows set queryCol"
-            )
+            what = f"{name} is {kind.simpleString()}, not an array of documents"
+            raise InputError(f"{what}; for rows set queryCol")
         element = kind.elementType
         found = {side: (quoted(name), element.simpleString())}
         types = {name: element.simpleString()}
@@ -228,7 +234,7 @@ class NdcgEvaluator(Evaluator, DefaultParamsReadable["NdcgEvaluator"], DefaultPa
         """What the structs in the column `name` call the document and its numbers."""
         params = {"doc_id": "itemCol", **{number: param for number, param in numbers.items() if param}}
         given = {one: self.getOrDefault(theirs) for one, theirs in params.items() if self.isSet(theirs)}
-        with about(f"dataset: {name}"):
+        with within(name):
             fields = resolve_columns(given, ["doc_id", *numbers], struct.names)
         # A number of another name may be what is missing, without which a list would be scored as if it had none.
         known = [fields.get("doc_id"), *(name for name in struct.names if is_alias("rank", name))]
@@ -236,22 +242,21 @@ class NdcgEvaluator(Evaluator, DefaultParamsReadable["NdcgEvaluator"], DefaultPa
         needed = ["doc_id", *(params.keys() - {"doc_id"} if others else []), *given]
         if lost := next((one for one in needed if fields.get(one) not in struct.names), None):
             what = "document" if lost == "doc_id" else lost
-            raise InputError(
-                f"dataset: {name} has no field for the {what}, but {', '.join(struct.names)}; set {params[lost]}"
-            )
+            has = ", ".join(struct.names)
+            raise InputError(f"{name} has no field for the {what}, but {has}; set {params[lost]}")
         return fields
 
 
-def _require_types(kinds: Mapping[str, str], ids: Collection[str], where: str = "dataset") -> None:
+def _require_types(kinds: Mapping[str, str], ids: Collection[str]) -> None:
     """InputError for columns of another type than `evaluate` takes, but for ids like 7.0."""
     plain = {name: "bigint" if name in ids and is_fractional(kind) else kind for name, kind in kinds.items()}
-    require_types(plain, ids, where)
+    require_types(plain, ids)
 
 
 def _refuse_mixed_ids(documents: str, others: str, called: str = "relevant") -> None:
     """InputError if documents are text in one column and numbers in another, which never meet."""
     if "void" not in (documents, others) and _is_text(documents) != _is_text(others):
-        raise InputError(f"dataset: documents are {documents} and {called} ones {others}; cast one of them")
+        raise InputError(f"documents are {documents} and {called} ones {others}; cast one of them")
 
 
 def _is_text(kind: str) -> bool:

@@ -19,11 +19,12 @@ from pyspark.sql.pandas.functions import pandas_udf
 
 from ndcg_spark import reference, rules
 from ndcg_spark.convention.convention import Convention
+from ndcg_spark.convention.refused_queries import NOT_FINITE, RANK_TWICE
 from ndcg_spark.engine import failures
 from ndcg_spark.errors import ConventionError, InputError
 from ndcg_spark.rules import RowTest, Rule
 from ndcg_spark.scoring.prepare import judgment_tests, ordered
-from ndcg_spark.scoring.refusals import NOT_FINITE, OF_QUERIES, RANK_TWICE, refuse_value, refused
+from ndcg_spark.scoring.refusals import refuse_value, refused
 
 #: The documents of a row: one that is judged, one that was returned, and one to leave out.
 JUDGED, RETURNED, EXCLUDED = "judged", "returned", "excluded"
@@ -38,7 +39,7 @@ _DECIMAL = re.compile(r"decimal\(\d+,[1-9]\d*\)")
 
 
 @dataclasses.dataclass(frozen=True)
-class Rows:
+class DocumentRows:
     """One row per document, with the user's values as they are.
 
     The table has for each of JUDGED, RETURNED and, if documents are excluded, EXCLUDED a column
@@ -70,7 +71,7 @@ class Mean(NamedTuple):
     highest: float | None
 
 
-def mean_ndcg(rows: Rows, convention: Convention, k: int) -> Mean:
+def mean_ndcg(rows: DocumentRows, convention: Convention, k: int) -> Mean:
     """The mean of the rows. InputError for what `evaluate` refuses."""
     names = [name for name in ("score", "rank") if name in rows.kinds]
     convention = ordered(convention, names)
@@ -94,7 +95,7 @@ def mean_ndcg(rows: Rows, convention: Convention, k: int) -> Mean:
     return Mean(None if ndcg is None else float(ndcg), fractional, highest)
 
 
-def _checked(rows: Rows, convention: Convention) -> DataFrame:
+def _checked(rows: DocumentRows, convention: Convention) -> DataFrame:
     """The rows with documents as text, null where there is none; a row that breaks a rule fails."""
     of_judgments = functools.partial(judgment_tests, convention=convention)
     of_results = functools.partial(rules.result_rules, convention=convention)
@@ -111,7 +112,7 @@ def _exclude_tests(kinds: Mapping[str, str]) -> list[RowTest]:
 
 def _with_documents(
     table: DataFrame,
-    rows: Rows,
+    rows: DocumentRows,
     side: str,
     numbers: Sequence[str],
     tests_of: _Tests,
@@ -149,7 +150,7 @@ def whole_text(name: str, kind: str) -> str:
     return f"cast(cast(case when {_is_whole(name, kind)} then {name} end as {whole}) as string)"
 
 
-def _queries(table: DataFrame, rows: Rows, convention: Convention) -> DataFrame:
+def _queries(table: DataFrame, rows: DocumentRows, convention: Convention) -> DataFrame:
     """One row per query: its documents, and in the same order their scores, ranks and grades."""
     query = whole_text("query_id", rows.kinds["query_id"])
     numbers = {"relevance": rules.typed("relevance", rows.kinds)}
@@ -175,7 +176,12 @@ def _queries(table: DataFrame, rows: Rows, convention: Convention) -> DataFrame:
     return table.withColumns(numbers).groupBy(F.expr(f"{query} as query_id")).agg(*columns)
 
 
-def _ndcg_function(names: Sequence[str], rows: Rows, convention: Convention, k: int) -> Column:
+def _ndcg_function(
+    names: Sequence[str],
+    rows: DocumentRows,
+    convention: Convention,
+    k: int,
+) -> Column:
     """A column of double: the NDCG of each query, null for one that does not count."""
     where, are_named, judged_once = dict(rows.where), rows.are_named, rows.judged_once
     named = [str(rule) for rule in (convention.gain, convention.discount)]
@@ -217,14 +223,14 @@ def _returned(query: Mapping[str, Any], convention: Convention) -> list[_Returne
     excluded = set(query.get("excluded", ()))
     rows = [row for row in zip(documents, scores, ranks, strict=True) if row[0] not in excluded]
     if convention.order == "rank" and len({rank for _, _, rank in rows}) < len(rows):
-        raise reference.RefusedQueryError(RANK_TWICE.code, "a rank with two rows", "a query", "")
+        raise reference.RefusedQueryError(RANK_TWICE, "a query")
     return rows
 
 
 def _refusal(error: reference.RefusedQueryError, where: Mapping[str, str]) -> str:
     """The exception's text for what the definition refuses, in the words of the engine's steps."""
-    refusal = OF_QUERIES[error.rule]
-    table, _, what = refusal.what.partition(": ")
-    side = {"judgments": where[JUDGED], "results": where[RETURNED]}.get(table, table)
-    sentence = f"{side}: {what}, e.g. {error.example}; {refusal.to_do}"
+    refusal = error.refusal
+    columns = {"judgments": where[JUDGED], "results": where[RETURNED]}
+    side = columns.get(refusal.table, refusal.table)
+    sentence = refusal._replace(table=side).sentence(error.example)
     return f"ndcg_spark refuses [{refusal.code}] {sentence}"

@@ -1,10 +1,10 @@
-"""NDCG and the measures beside it in plain Python: the definition that everything is checked against.
+"""NDCG and the measures beside it in plain Python: everything else is checked against it.
 
 A list is scored in four steps, each a function below:
 
 1. `merged_grades`: the grade of each judged document, one where several people judged it.
 2. `judged_gains`: the gain of each grade that counts.
-3. `scored_list`: the returned documents in the order of the convention, without those that leave it.
+3. `scored_list`: the returned documents in the order of the convention, without those that leave.
 4. `score_at`: the discounted gains down to a cutoff, over those of the ideal ranking.
 
 It is not in `convention`, because gains that users write take pandas, which that room does without.
@@ -15,6 +15,7 @@ import contextvars
 import dataclasses
 import importlib
 import math
+import operator
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
@@ -24,6 +25,16 @@ from ndcg_spark import user_modules
 from ndcg_spark.convention.convention import Convention, Discount, counted_grade, named_gain
 from ndcg_spark.convention.measures import Cutoff
 from ndcg_spark.convention.options import DISCOUNTS, GAINS, TIES, Numbers
+from ndcg_spark.convention.refused_queries import (
+    JUDGED_TWICE,
+    MEAN_WITHOUT_GAIN,
+    MISSING_QUERY,
+    NEGATIVE,
+    NO_RELEVANT,
+    NOT_FINITE,
+    RETURNED_TWICE,
+    QueryRefusal,
+)
 from ndcg_spark.errors import ConventionError, InputError
 
 #: How means of grades are rounded: below each bound, to a whole number of steps, so many in 1.
@@ -36,11 +47,11 @@ Function = Callable[[pd.Series], pd.Series]
 
 
 class RefusedQueryError(InputError):
-    """A query that the convention refuses; `rule` is the code of the rule that it breaks."""
+    """A query that the convention refuses, and which rule it breaks."""
 
-    def __init__(self, rule: str, what: str, example: str, to_do: str) -> None:
-        super().__init__(f"{what}, e.g. {example}; {to_do}")
-        self.rule = rule
+    def __init__(self, refusal: QueryRefusal, example: str) -> None:
+        super().__init__(refusal.sentence(example))
+        self.refusal = refusal
         self.example = example
 
 
@@ -96,10 +107,14 @@ def gain(grade: float, convention: Convention) -> float | None:
     """
     if grade < 0 and convention.negative != "keep":
         return None
-    rule, counted = convention.gain, counted_grade(grade, convention)
+    rule = convention.gain
+    counted = counted_grade(grade, convention)
     if isinstance(rule, Mapping):
         return rule.get(counted)
-    return named_gain(rule, counted) if rule in GAINS else computed(rule, [counted])[0]
+    if rule in GAINS:
+        return named_gain(rule, counted)
+    (worth,) = computed(rule, [counted])
+    return worth
 
 
 def merged_grade(grades: Sequence[float], rule: str) -> float:
@@ -162,7 +177,8 @@ def pack_function(name: str) -> bytes:
         return user_modules.packed(function)
     except Exception as error:  # whatever a user's objects raise while they are pickled
         raise ConventionError(
-            f"convention: {name} cannot be sent to Python workers, {type(error).__name__}: {error}; "
+            f"convention: {name} cannot be sent to Python workers, "
+            f"{type(error).__name__}: {error}; "
             "it must not use what cannot be pickled, such as locks and connections"
         ) from error
 
@@ -175,23 +191,32 @@ def computed(name: str, values: Sequence[float]) -> list[float]:
             raise ValueError(f"it returns {results[:5]}")
     except Exception as error:  # whatever a user's function raises
         raise ConventionError(
-            f"convention: {name} fails for {values[0]:g} to {values[-1]:g}, {type(error).__name__}: {error}; "
+            f"convention: {name} fails for {values[0]:g} to {values[-1]:g}, "
+            f"{type(error).__name__}: {error}; "
             "it takes a pandas Series and returns one with a finite number for each value"
         ) from error
     return results
 
 
 def unjudged_gain(convention: Convention) -> float:
-    grade = convention.unjudged if isinstance(convention.unjudged, float) else 0.0
-    return 0.0 if convention.gain == "judged" else gain(grade, convention) or 0.0
+    if convention.gain == "judged":
+        return 0.0
+    grade = 0.0
+    if isinstance(convention.unjudged, float):
+        grade = convention.unjudged
+    return gain(grade, convention) or 0.0
 
 
 def discounts(depth: int, rule: Discount) -> list[float]:
+    """The discounts of the ranks from 1 to `depth`."""
+    ranks = range(1, depth + 1)
     if isinstance(rule, tuple):
-        return [*rule[:depth], *[0.0] * (depth - len(rule))]
+        absent = max(depth - len(rule), 0)
+        return list(rule[:depth]) + [0.0] * absent
     if rule not in DISCOUNTS:
-        return computed(rule, [float(rank) for rank in range(1, depth + 1)])
-    return [float(DISCOUNTS[rule].compute(rank, Numbers())) for rank in range(1, depth + 1)]
+        return computed(rule, list(map(float, ranks)))
+    named = DISCOUNTS[rule]
+    return [float(named.compute(rank, Numbers())) for rank in ranks]
 
 
 def ideal_ranking(
@@ -201,11 +226,11 @@ def ideal_ranking(
     returned: int,
     first: Iterable[str] = (),
 ) -> list[tuple[str | None, float]]:
-    """The documents of the ideal ranking and their gains, by rank, as deep as the convention allows.
+    """The documents of the ideal ranking and their gains, by rank, as deep as the convention says.
 
-    `gains` are those of the documents in the ideal. Among equal gains, the documents in `first` come
-    first, in that order, then larger ids. None stands for any relevant document if there are fewer
-    than k.
+    `gains` are those of the documents in the ideal. Among equal gains, the documents in `first`
+    come first, in that order, then larger ids. None stands for any relevant document if there are
+    fewer than k.
     """
     position = {document: at for at, document in enumerate(first)}
     by_id = sorted(gains, key=lambda document: document.encode(), reverse=True)
@@ -262,29 +287,23 @@ def rank_documents(
     return Ranking(documents, _gains_at_ranks(documents, convention), grades, gains, bool(rows))
 
 
-def merged_grades(query_id: str, judged: Iterable[tuple[str, float]], convention: Convention) -> dict[str, float]:
+def merged_grades(
+    query_id: str,
+    judged: Iterable[tuple[str, float]],
+    convention: Convention,
+) -> dict[str, float]:
     """The grade of each judged document. InputError for what the convention refuses."""
     given: dict[str, list[float]] = {}
     for document, grade in judged:
         given.setdefault(document, []).append(grade)
     twice = [document for document, grades in given.items() if len(grades) > 1]
     if convention.judgment_duplicates == "error" and twice:
-        raise RefusedQueryError(
-            "judged_twice",
-            "judgments: a document judged twice",
-            f"{twice[0]} for {_named(query_id)}",
-            "keep one, or set judgment_duplicates=max",
-        )
+        raise RefusedQueryError(JUDGED_TWICE, f"{twice[0]} for {_named(query_id)}")
     rule = convention.judgment_duplicates
     merged = {document: merged_grade(grades, rule) for document, grades in given.items()}
     negative = [document for document, grade in merged.items() if grade < 0]
     if negative and convention.negative == "error":
-        raise RefusedQueryError(
-            "relevance_negative",
-            "judgments: a negative grade",
-            f"{negative[0]} for {_named(query_id)}",
-            "remove it, or set negative=as_unjudged",
-        )
+        raise RefusedQueryError(NEGATIVE, f"{negative[0]} for {_named(query_id)}")
     return merged
 
 
@@ -306,12 +325,7 @@ def _refuse_means_without_gain(
     for document, grade in grades.items():
         needs_gain = grade >= 0 or convention.negative == "keep"
         if needs_gain and document not in gains:
-            raise RefusedQueryError(
-                "mean_without_gain",
-                "judgments: the mean of a document's grades has no finite gain",
-                f"{grade:g} of {document} for {query}",
-                "set another gain, or set judgment_duplicates=max",
-            )
+            raise RefusedQueryError(MEAN_WITHOUT_GAIN, f"{grade:g} of {document} for {query}")
 
 
 def scored_list(
@@ -353,12 +367,7 @@ def _refuse_twice(query_id: str, documents: Iterable[Document]) -> None:
     seen: set[str] = set()
     for document in documents:
         if document.doc_id in seen:
-            raise RefusedQueryError(
-                "returned_twice",
-                "results: a document returned, or judged, twice",
-                f"{document.doc_id} for {_named(query_id)}",
-                "keep one, or set duplicates=best",
-            )
+            raise RefusedQueryError(RETURNED_TWICE, f"{document.doc_id} for {_named(query_id)}")
         seen.add(document.doc_id)
 
 
@@ -370,8 +379,12 @@ def _gains_at_ranks(documents: Sequence[Document], convention: Convention) -> li
     return averaged(documents, [document.gain for document in documents], convention)
 
 
-def averaged(documents: Sequence[Document], values: Sequence[float], convention: Convention) -> list[float]:
-    """A value at every rank: with averaged ties, the mean over the documents that are tied there."""
+def averaged(
+    documents: Sequence[Document],
+    values: Sequence[float],
+    convention: Convention,
+) -> list[float]:
+    """A value at every rank: with averaged ties, the mean over the documents tied there."""
     if convention.ties != "average":
         return list(values)
     groups: dict[float, list[float]] = {}
@@ -384,7 +397,10 @@ def averaged(documents: Sequence[Document], values: Sequence[float], convention:
 def discounted_gains(
     ranking: Ranking, convention: Convention, cutoff: Cutoff, weights: Sequence[float] | None = None
 ) -> tuple[list[float], list[float]]:
-    """The terms whose sums are DCG and ideal DCG; `weights` are the discounts of the first ranks, if they are known."""
+    """The terms whose sums are DCG and ideal DCG.
+
+    `weights` are the discounts of the first ranks, if they are known.
+    """
     ideal = _ideal_gains(ranking, convention, cutoff)
     depth = max(len(ranking.gains[:cutoff]), len(ideal))
     # An ideal of k relevant documents is longer than any list may be.
@@ -411,28 +427,23 @@ def score_at(
     weights: Sequence[float] | None = None,
 ) -> Score:
     """The score of a ranked list at a cutoff. InputError for what the convention refuses."""
-    c, query = convention, _named(query_id)
-    terms, best = discounted_gains(ranking, c, cutoff, weights)
-    dcg, ideal_dcg = _sum(terms), _sum(best)
-    # A negative ideal DCG counts as none for the tools that score a query without gain 1.
-    without_gain = ideal_dcg == 0 or (ideal_dcg < 0 and c.no_relevant == "one")
-    # An ideal of the returned documents says nothing about a query without any.
-    knows = ranking.is_answered or c.ideal in ("judged", "k_relevant")
-    nothing_relevant = without_gain and knows
-    is_missing = not ranking.is_answered and not (nothing_relevant and c.missing_query == "zero")
-    _refuse_lacking(ranking.is_answered, without_gain, c, query)
-    ndcg = {"zero": 0.0, "one": 1.0}.get(c.no_relevant) if without_gain else dcg / ideal_dcg
+    query = _named(query_id)
+    terms, best = discounted_gains(ranking, convention, cutoff, weights)
+    dcg = _sum(terms)
+    ideal_dcg = _sum(best)
+    without_gain = _is_without_gain(ideal_dcg, convention)
+    _refuse_lacking(ranking, without_gain, convention, query)
+    if without_gain:
+        ndcg = {"zero": 0.0, "one": 1.0}.get(convention.no_relevant)
+    else:
+        ndcg = dcg / ideal_dcg
     _refuse_infinite([dcg, ideal_dcg, ndcg or 0.0], query)
-    if not ranking.is_answered and c.missing_query == "skip":
+    if not ranking.is_answered and convention.missing_query == "skip":
         ndcg = None
-    status = "scored"
-    if nothing_relevant:
-        status = "no_relevant"
-    if is_missing:
-        status = "missing"
     listed = ranking.documents[:cutoff]
     judged = sum(document.is_judged for document in listed)
-    share = _judged_discount_share(ranking, c, cutoff, weights)
+    status = _status(ranking, without_gain, convention)
+    share = _judged_discount_share(ranking, convention, cutoff, weights)
     return Score(status, len(listed), judged, dcg, ideal_dcg, ndcg, share)
 
 
@@ -452,34 +463,45 @@ def _judged_discount_share(
     return judged / total if total else None
 
 
-def _refuse_lacking(is_answered: bool, without_gain: bool, convention: Convention, query: str) -> None:
+def _is_without_gain(ideal_dcg: float, convention: Convention) -> bool:
+    if ideal_dcg < 0:
+        # For the tools that score a query without gain 1, a negative ideal DCG is none.
+        return convention.no_relevant == "one"
+    return ideal_dcg == 0
+
+
+def _status(ranking: Ranking, without_gain: bool, convention: Convention) -> str:
+    """Whether a query is scored, missing, or without a relevant document."""
+    # An ideal of the returned documents says nothing about a query without any.
+    knows = ranking.is_answered or convention.ideal in ("judged", "k_relevant")
+    nothing_relevant = without_gain and knows
+    if not ranking.is_answered and convention.missing_query != "zero":
+        return "missing"
+    if nothing_relevant:
+        return "no_relevant"
+    return "scored" if ranking.is_answered else "missing"
+
+
+def _refuse_lacking(
+    ranking: Ranking,
+    without_gain: bool,
+    convention: Convention,
+    query: str,
+) -> None:
     """RefusedQueryError if the convention forbids what a query lacks."""
-    if not is_answered and convention.missing_query == "error":
-        raise RefusedQueryError(
-            "missing_query",
-            "results: a judged query without results",
-            query,
-            "complete the run, or set missing_query=zero",
-        )
+    is_missing = not ranking.is_answered
+    if is_missing and convention.missing_query == "error":
+        raise RefusedQueryError(MISSING_QUERY, query)
     # A query that is left out because it is missing needs no relevant document.
-    counts = is_answered or convention.missing_query == "zero"
-    if without_gain and counts and convention.no_relevant == "error":
-        raise RefusedQueryError(
-            "no_relevant",
-            "judgments: a query without a relevant document",
-            query,
-            "judge one, or set no_relevant=skip",
-        )
+    if is_missing and convention.missing_query != "zero":
+        return
+    if without_gain and convention.no_relevant == "error":
+        raise RefusedQueryError(NO_RELEVANT, query)
 
 
 def _refuse_infinite(numbers: Sequence[float], query: str) -> None:
     if not all(map(math.isfinite, numbers)):
-        raise RefusedQueryError(
-            "dcg_is_not_finite",
-            "convention: a DCG or an NDCG that is not a finite number",
-            query,
-            "correct the gains or the discounts",
-        )
+        raise RefusedQueryError(NOT_FINITE, query)
 
 
 def _sum(terms: Sequence[float]) -> float:
@@ -533,7 +555,12 @@ def _by_number(row: Returned, ascending: bool) -> tuple[float, str, bytes]:
     return float(len(digits)), digits, document.encode()
 
 
-def measures(ranking: Ranking, convention: Convention, cutoff: Cutoff, highest: float) -> dict[str, float]:
+def measures(
+    ranking: Ranking,
+    convention: Convention,
+    cutoff: Cutoff,
+    highest: float,
+) -> dict[str, float]:
     """Every measure beside NDCG of a ranked list at a cutoff, by its column.
 
     `highest` is the highest grade that RBP and ERR use. What stands for a query without relevant
@@ -570,7 +597,13 @@ def relevant_documents(ranking: Ranking, convention: Convention) -> set[str]:
     return {doc for doc in ranking.judged if counted_grade(grades[doc], convention) >= least}
 
 
-def measured(ranking: Ranking, convention: Convention, value: float, is_ratio: bool, relevant: int) -> float | None:
+def measured(
+    ranking: Ranking,
+    convention: Convention,
+    value: float,
+    is_ratio: bool,
+    relevant: int,
+) -> float | None:
     """The value of a measure as QUERY_SCORES has it; None if the convention leaves the query out.
 
     `relevant` is the number of relevant documents that the query has. A measure that divides by it,
@@ -585,7 +618,9 @@ def measured(ranking: Ranking, convention: Convention, value: float, is_ratio: b
         return value
     if convention.no_relevant == "skip":
         return None
-    return {"zero": 0.0, "one": 1.0}.get(convention.no_relevant) if is_ratio else value
+    if is_ratio:
+        return {"zero": 0.0, "one": 1.0}.get(convention.no_relevant)
+    return value
 
 
 def _grades(ranking: Ranking, convention: Convention) -> list[float]:
@@ -601,21 +636,29 @@ def _rank_biased_precision(
     ranking: Ranking, convention: Convention, cutoff: Cutoff, highest: float
 ) -> dict[str, float]:
     """RBP and its residual: what the unjudged documents could add (Moffat and Zobel 2008)."""
-    documents, goes_on = ranking.documents, convention.rbp_persistence
-    shares = [grade / highest if highest > 0 else 0.0 for grade in _grades(ranking, convention)]
+    documents = ranking.documents
+    goes_on = convention.rbp_persistence
+    shares = [0.0] * len(documents)
+    if highest > 0:
+        shares = [grade / highest for grade in _grades(ranking, convention)]
     worth = averaged(documents, shares, convention)
     is_unknown = [float(not document.is_judged) for document in documents]
     unknown = averaged(documents, is_unknown, convention)
     weights = [(1 - goes_on) * goes_on**at for at in range(len(documents[:cutoff]))]
-    found = [weight * share for weight, share in zip(weights, worth, strict=False)]
-    residual = math.fsum(weight * share for weight, share in zip(weights, unknown, strict=False))
+    found = list(map(operator.mul, weights, worth))
+    residual = math.fsum(map(operator.mul, weights, unknown))
     if cutoff is None and residual > 0:
         # As trec_eval has it: also what is beyond the end of the list.
         residual += goes_on ** len(documents)
     return {"rbp": math.fsum(found), "rbp_residual": residual}
 
 
-def _expected_reciprocal_rank(ranking: Ranking, convention: Convention, cutoff: Cutoff, highest: float) -> float:
+def _expected_reciprocal_rank(
+    ranking: Ranking,
+    convention: Convention,
+    cutoff: Cutoff,
+    highest: float,
+) -> float:
     """ERR (Chapelle et al. 2009): the reader stops at a rank with a probability of its grade."""
     reading, total = 1.0, 0.0
     if highest <= 0:
@@ -629,7 +672,7 @@ def _expected_reciprocal_rank(ranking: Ranking, convention: Convention, cutoff: 
 
 
 def _bpref(ranking: Ranking, relevant: set[str]) -> float:
-    """As trec_eval 9 computes it: how few judged, not relevant documents stand above relevant ones."""
+    """As trec_eval 9 has it: how few judged, not relevant documents stand above relevant ones."""
     if not relevant:
         return 0.0
     others = len(ranking.judged) - len(relevant)

@@ -27,13 +27,11 @@ from ndcg_spark.schemas import (
     OWN,
     RESULTS,
 )
-from ndcg_spark.text import UNNAMED, mapped_table, refuse_alike
+from ndcg_spark.text import UNNAMED, refuse_alike
 from ndcg_spark.voices import Advice, Either, Give, NameColumn, NameColumns, NameGrades, SetOption, WriteIds
 
 # Spelled out, because engines differ in what \\s and $ match, and in which blanks a cast ignores.
 _BLANKS = " \t\r\n\f"
-#: A path to text whose first line may name its columns.
-_WITH_HEADER = r"\.(csv|tsv)(\.gz)?\b"
 _PLAIN_NUMBER = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?\z"
 
 #: The types of columns that have ids, and that have numbers. A column that is always null can have no type (void).
@@ -106,36 +104,50 @@ def named_by_user(columns: Iterable[str]) -> list[str]:
     return [name for name in columns if name not in INTERNAL and not name.startswith(OWN)]
 
 
-def conform(table: DataFrame, schema: pa.Schema, where: str) -> DataFrame:
-    """Those columns of the schema that the table has, in the schema's order and types."""
+def conform(table: DataFrame, schema: pa.Schema) -> DataFrame:
+    """Those columns of the schema that the table has, in the schema's order and types.
+
+    InputError if it lacks one that is needed, or one has another type.
+    """
     has = dict(table.dtypes)
-    refuse_alike((name for name in table.columns if name.lower() in schema.names), where)
-    if missing := [name for name in schema.names if name not in has and name not in OPTIONAL]:
-        raise missing_columns(missing, sorted(named_by_user(has)), where)
+    refuse_alike(name for name in table.columns if name.lower() in schema.names)
+    missing = [name for name in schema.names if name not in has and name not in OPTIONAL]
+    if missing:
+        raise missing_columns(missing, sorted(named_by_user(has)))
     names = [name for name in schema.names if name in has]
     ids = [name for name in names if _TYPES[name] == StringType()]
-    require_types({name: has[name] for name in names}, ids, where)
-    return table.select(*(typed(name, has).alias(name) for name in names))
+    kinds = {name: has[name] for name in names}
+    require_types(kinds, ids)
+    columns = []
+    for name in names:
+        column = typed(name, has)
+        columns.append(column.alias(name))
+    return table.select(*columns)
 
 
-def require_types(kinds: Mapping[str, str], ids: Collection[str], where: str) -> None:
+def require_types(kinds: Mapping[str, str], ids: Collection[str]) -> None:
     """InputError unless the columns `ids` have ids, and all others numbers, by their types."""
     wrong = []
     for name, kind in kinds.items():
         if not re.fullmatch(_IDS if name in ids else _NUMBERS, kind):
             wrong.append(f"{name} is {kind}")
     if wrong:
-        raise InputError(f"{where}: {len(wrong)} column(s) of the wrong type, {', '.join(wrong)}", WriteIds())
+        what = f"{len(wrong)} column(s) of the wrong type, {', '.join(wrong)}"
+        raise InputError(what, WriteIds())
 
 
-def missing_columns(missing: Sequence[str], known: Sequence[str], where: str) -> InputError:
-    what = f"{where}: {len(missing)} column(s) missing, {', '.join(missing)}; it has {', '.join(known)}"
+def missing_columns(
+    missing: Sequence[str],
+    known: Sequence[str],
+    may_be_numbers: bool = False,
+) -> InputError:
+    """The error for columns that a table lacks; `may_be_numbers` as of NameColumns."""
+    what = f"{len(missing)} column(s) missing, {', '.join(missing)}; it has {', '.join(known)}"
     if not all(map(str.strip, known)):
         return InputError(f"{what}; {UNNAMED}")
     if list(missing) != ["relevance"]:
         # Another table may call its columns as they are.
-        has_header = re.search(_WITH_HEADER, where) is not None
-        return InputError(what, NameColumns(mapped_table(where), tuple(missing), has_header))
+        return InputError(what, NameColumns(tuple(missing), may_be_numbers))
     if OF_RESULTS.isdisjoint(name.lower() for name in known):
         return InputError(what, NameGrades())
     words = "if these are results, give the judgments first; if judgments without grades,"
@@ -225,9 +237,12 @@ def constant_grade(given: float | None, is_graded: bool, columns: Collection[str
 
 
 def require_columns(
-    judgments: Sequence[str], results: Sequence[str], convention: Convention, where: str = "the table"
+    judgments: Sequence[str],
+    results: Sequence[str],
+    convention: Convention,
+    origin: str,
 ) -> None:
-    """Refuse tables that lack a column which the convention needs; `where` is where the results were read."""
+    """Refuse tables that lack a column which the convention needs; the results are from `origin`."""
     for name, other, is_needed in (("score", "rank", convention.needs_score), ("rank", "score", convention.needs_rank)):
         if is_needed and name not in results:
             ways: list[Advice] = [NameColumn("results", name)]
@@ -235,8 +250,9 @@ def require_columns(
                 ways.append(SetOption("ties", "doc_id_asc"))
             elif other in results:
                 ways.append(SetOption("order", other))
-            what = f"results: no column {name} in {where}, which the convention {convention.label} ranks by"
-            raise MissingColumnError(what, Either(tuple(ways)), column=name)
+            what = f"results: no column {name} in {origin}"
+            why = f"which the convention {convention.label} ranks by"
+            raise MissingColumnError(f"{what}, {why}", Either(tuple(ways)), column=name)
     if ("dataset" in judgments) != ("dataset" in results):
         named, other = ("judgments", "results") if "dataset" in judgments else ("results", "judgments")
         raise InputError(

@@ -9,7 +9,6 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from ndcg_spark.errors import ConfigurationError, InputError
-from ndcg_spark.voices import MAPPED
 
 #: The word for earlier nights in which every check measured something and none failed, or that somebody accepted.
 GOOD = "good"
@@ -136,11 +135,6 @@ def baseline_run(baseline: str) -> str | None:
     return baseline.removeprefix(RUN) if baseline.startswith(RUN) else None
 
 
-def mapped_table(where: str) -> str:
-    """`results` if a place in a message begins so, or another table whose columns can be mapped; else nothing."""
-    return next((table for table in MAPPED if where.startswith(table)), "")
-
-
 def did_you_mean(word: str, known: Iterable[str]) -> str:
     """` (did you mean 'trec_eval'?)` if a known name differs in a letter or two or begins with the word, else empty."""
     # A number that differs in a digit is another one.
@@ -161,18 +155,22 @@ def unknown_name(option: str, kind: str, name: str, known: Iterable[str]) -> Con
     return ConfigurationError(f"{option}: no {kind} is called {name!r}; choose {several}{nearest}")
 
 
-def refuse_alike(names: Iterable[str], where: str) -> None:
+def refuse_alike(names: Iterable[str]) -> None:
     """InputError if the names of two columns are blank or differ only in case, which Spark ignores."""
     alike: dict[str, list[str]] = {}
+    unnamed: list[str] = []
     for name in names:
-        alike.setdefault(name.strip() and name.lower(), []).append(name)
-    if len(unnamed := alike.pop("", [])) > 1:
-        first, *_ = [*alike.values(), unnamed]
-        raise InputError(f"{where}: {len(unnamed)} columns have no name, beside {first[0]!r}; {UNNAMED}")
-    if twice := [" and ".join(same) for same in alike.values() if len(same) > 1]:
-        raise InputError(
-            f"{where}: {len(twice)} column name(s) occur twice or differ only in case, e.g. {twice[0]}; rename them"
-        )
+        if name.strip():
+            alike.setdefault(name.lower(), []).append(name)
+        else:
+            unnamed.append(name)
+    if len(unnamed) > 1:
+        named = next(iter(alike.values()), unnamed)
+        raise InputError(f"{len(unnamed)} columns have no name, beside {named[0]!r}; {UNNAMED}")
+    twice = [" and ".join(same) for same in alike.values() if len(same) > 1]
+    if twice:
+        what = f"{len(twice)} column name(s) occur twice or differ only in case, e.g. {twice[0]}"
+        raise InputError(f"{what}; rename them")
 
 
 def rename_advice(lost: Iterable[str], has: Iterable[str]) -> str:

@@ -97,6 +97,11 @@ class _Keys(Voice):
 OPTIONS, ARGUMENTS, KEYS = _Options(), _Arguments(), _Keys()
 
 
+def voice_of(file: str | None) -> Voice:
+    """The voice for whoever evaluates with this file as configuration, or without one."""
+    return KEYS if file else OPTIONS
+
+
 @dataclasses.dataclass(frozen=True)
 class Advice(abc.ABC):
     #: What every voice says before it, and after it.
@@ -108,11 +113,16 @@ class Advice(abc.ABC):
         """What to do, in this voice; empty if it offers no way."""
 
     def about(self, table: str) -> "Advice":
-        """The advice for this table, where it was not known which it is."""
+        """The advice for this table, where it was raised without knowing which that is."""
         return self
 
     def text(self, voice: Voice) -> str:
         return " ".join(part for part in (self.words, self.said(voice), self.then) if part)
+
+
+def _mapped(table: str) -> str:
+    """The table, if its columns can be given other names; else none."""
+    return table if table in MAPPED else ""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -123,9 +133,11 @@ class Notice:
     advice: Advice | None = None
     #: The option that the sentence is about, which then does not name it.
     option: str = ""
+    #: What comes before the option.
+    before: str = ""
 
     def worded(self, voice: Voice) -> str:
-        return worded(self.sentence, self.advice, voice, self.option)
+        return f"{self.before}{worded(self.sentence, self.advice, voice, self.option)}"
 
     def __str__(self) -> str:
         return self.worded(ARGUMENTS)
@@ -242,10 +254,13 @@ class NameColumn(Advice):
 class NameColumns(Advice):
     """Say what a table calls the columns that it lacks; `a or b` is one of two."""
 
-    table: str
     columns: tuple[str, ...]
     #: Whether the first line of its text may be a row, so that fields have numbers and no names.
     may_be_numbers: bool = False
+    table: str = ""
+
+    def about(self, table: str) -> Advice:
+        return dataclasses.replace(self, table=_mapped(table))
 
     def said(self, voice: Voice) -> str:
         if not voice.maps_columns:
@@ -300,8 +315,7 @@ class ChooseColumn(Advice):
     table: str = ""
 
     def about(self, table: str) -> Advice:
-        mapped = next((name for name in MAPPED if table.startswith(name)), "")
-        return dataclasses.replace(self, table=mapped)
+        return dataclasses.replace(self, table=_mapped(table))
 
     def said(self, voice: Voice) -> str:
         text = "drop or rename all but one"
@@ -429,7 +443,10 @@ class WriteIds(Advice):
 class Convert(Advice):
     """Write a table as Parquet where the engine reads it."""
 
-    table: str
+    table: str = ""
+
+    def about(self, table: str) -> Advice:
+        return dataclasses.replace(self, table=_mapped(table))
 
     def said(self, voice: Voice) -> str:
         text = "write them as Parquet where it does"

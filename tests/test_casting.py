@@ -35,20 +35,20 @@ def test_values(session, column, kind, values):
     stored = texts.selectExpr(
         *(f"{sql} as {name}" for name, sql in (PLAIN | {column: f"cast(text as {kind})"}).items())
     )
-    typed = conform(stored, JUDGMENTS if column == "relevance" else RESULTS, "table").select("query_id", column)
+    typed = conform(stored, JUDGMENTS if column == "relevance" else RESULTS).select("query_id", column)
     assert repr({row["query_id"]: row[column] for row in typed.collect()}) == repr(values)
 
 
 def test_columns_have_the_schemas_order_and_a_null_of_no_type_any(session):
     table = session.sql("select null relevance, 'd' doc_id, 'web' dataset, 'q' query_id, 1 other")
     expected = session.sql("select 'web' dataset, 'q' query_id, 'd' doc_id, cast(null as double) relevance")
-    assert_df_equality(conform(table, JUDGMENTS, "judgments"), expected, ignore_nullable=True)
+    assert_df_equality(conform(table, JUDGMENTS), expected, ignore_nullable=True)
 
 
 @pytest.mark.parametrize(
     ("columns", "words"),
     [
-        ("query_id doc_id grade", r"^j: 1 column\(s\) missing, relevance; it has doc_id, grade, query_id"),
+        ("query_id doc_id grade", r"^1 column\(s\) missing, relevance; it has doc_id, grade, query_id"),
         (f"query_id {FAULT}", r"2 column\(s\) missing, doc_id, relevance; it has query_id; rename its columns"),
         ("query_id doc_id relevance RELEVANCE x X", r"e\.g\. relevance and RELEVANCE; rename them"),
     ],
@@ -56,7 +56,7 @@ def test_columns_have_the_schemas_order_and_a_null_of_no_type_any(session):
 def test_columns_that_are_refused(session, columns, words):
     table = session.createDataFrame(pa.table({name: ["1"] for name in columns.split()}))
     with pytest.raises(InputError, match=words):
-        conform(table, JUDGMENTS, "j")
+        conform(table, JUDGMENTS)
 
 
 @pytest.mark.parametrize(
@@ -67,4 +67,4 @@ def test_types_that_are_refused(session, column, kind):
     table = judgments(session, [judgment()])
     table = table.selectExpr(*(f"cast(null as {kind}) as {name}" if name == column else name for name in table.columns))
     with pytest.raises(InputError, match=rf"1 column\(s\) of the wrong type, {column} is {kind}; ids are text"):
-        conform(table, JUDGMENTS, "judgments")
+        conform(table, JUDGMENTS)

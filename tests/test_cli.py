@@ -267,6 +267,8 @@ def test_a_comparison_says_which_presets_refuse_the_data_and_which_lack_ranks(fo
     assert "lightgbm ties=doc_id_asc" in done.stdout
     assert "retrieved_list relevant_from=2 refuses: results: no column rank" in done.stdout
     assert "sklearn relevant_from=2 refuses: judgments: 1 negative grade(s)" in done.stdout
+    # Its advice is said as options.
+    assert "--max-rejected-fraction" in done.stdout
     assert "torchmetrics relevant_from=2 refuses: measures: bpref" in done.stdout
     assert ("scored   standard" in done.stderr, "scored   torchmetrics" in done.stderr) == (True, False)
 

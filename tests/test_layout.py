@@ -29,6 +29,15 @@ def test_only_a_voice_names_options():
     assert {name for name in named if not name.startswith(("cli/", "__main__"))} == {"voices.py"}
 
 
+def test_a_table_is_named_at_its_boundary_and_not_by_every_function():
+    """What is raised names no table: `about` adds it, once, where the table is read."""
+    takes = []
+    for name, text in MODULES.items():
+        takes += [name] * len(re.findall(r"\bwhere: str\b", text))
+    # The sentence of refuse_value is built within a plan, where an engine raises it.
+    assert takes == ["scoring/refusals.py"]
+
+
 def test_only_what_all_engines_share_is_used():
     uses = [(name, word) for name, text in MODULES.items() for word in BANNED if word in text]
     # deltalake has a mode of this name, which takes a condition; no engine is involved.

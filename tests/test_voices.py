@@ -1,5 +1,7 @@
 """One error names an option on the command line, an argument in Python and a key in a configuration."""
 
+import contextlib
+import dataclasses
 import pickle
 import re
 
@@ -7,13 +9,27 @@ import pytest
 from commands import command_line
 
 from ndcg_spark import errors, evaluate
-from ndcg_spark.errors import ConfigurationError, InputError, NdcgSparkError
+from ndcg_spark.errors import (
+    ConfigurationError,
+    EngineError,
+    InputError,
+    MissingInputError,
+    NdcgSparkError,
+    ReadError,
+    StorageError,
+    UnreachableError,
+    about,
+    within,
+)
 from ndcg_spark.voices import (
     ARGUMENTS,
     KEYS,
     OPTIONS,
+    ChooseColumn,
+    Convert,
     Either,
     Give,
+    NameColumns,
     Notice,
     SetOption,
 )
@@ -106,6 +122,43 @@ def test_a_command_with_a_configuration_names_keys(tmp_path, options, said):
     done = command_line("evaluate", "j", "r", *options, cwd=tmp_path)
     assert done.returncode == InputError.exit_code
     assert said in done.stderr
+
+
+def raised(error, *contexts):
+    """The error, raised within these contexts, the inner one first."""
+
+    def fail():
+        with contextlib.ExitStack() as stack:
+            for context in reversed(contexts):
+                stack.enter_context(context)
+            raise error
+
+    with pytest.raises(type(error)) as caught:
+        fail()
+    return caught.value
+
+
+@pytest.mark.parametrize("kind", [InputError, MissingInputError, ReadError, UnreachableError])
+def test_a_table_is_named_once_at_its_innermost_boundary(kind):
+    error = raised(kind("no rows"), within("a.run"), about("results"), within("b.run"), about("judgments"))
+    assert (error.table, error.sentence) == ("results", "results: a.run: no rows")
+    assert raised(kind("no rows"), about("results", "a.run")).sentence == "results (a.run): no rows"
+    assert raised(kind("no rows"), within(""), about("results")).sentence == "results: no rows"
+
+
+@pytest.mark.parametrize("kind", [ConfigurationError, EngineError, StorageError])
+def test_an_error_that_is_about_no_table_stays_as_it_is(kind):
+    error = raised(kind("engine: it stopped"), within("a.run"), about("results"))
+    assert (error.table, error.sentence) == ("", "engine: it stopped")
+
+
+@pytest.mark.parametrize(
+    "advice", [NameColumns(("doc_id",), may_be_numbers=True), ChooseColumn("doc_id", "docno"), Convert()]
+)
+def test_advice_gets_the_table_of_its_error(advice):
+    for table, expected in (("results", "results"), ("exclude", "exclude"), ("query_scores", "")):
+        error = raised(InputError("no column", advice), about(table))
+        assert error.advice == dataclasses.replace(advice, table=expected)
 
 
 def test_an_option_has_three_names():

@@ -77,7 +77,8 @@ def _frames(tables: Mapping[str, Any], config: TablesConfig, session: SparkSessi
     """The tables as DataFrames of the session, with the grade and the run that all rows have."""
     exclude = tables["exclude"]
     if exclude is not None:
-        exclude = LazyTable(frame(exclude, EXCLUDE, session, "exclude"), "exclude")
+        with about("exclude"):
+            exclude = LazyTable(frame(exclude, EXCLUDE, session), "exclude")
     return Tables(
         LazyTable(_judgments(tables["judgments"], config, session), "judgments"),
         LazyTable(_results(tables["results"], config, session), "results"),
@@ -87,7 +88,8 @@ def _frames(tables: Mapping[str, Any], config: TablesConfig, session: SparkSessi
 
 def _judgments(given: Any, config: TablesConfig, session: SparkSession) -> DataFrame:
     schema = JUDGMENTS if config.relevance is None else _without(JUDGMENTS, "relevance")
-    judgments = frame(given, schema, session, "judgments")
+    with about("judgments"):
+        judgments = frame(given, schema, session)
     is_graded = config.convention.gain != "judged"
     grade = rules.constant_grade(config.relevance, is_graded, judgments.columns)
     return judgments if grade is None else judgments.withColumn("relevance", F.lit(grade))
@@ -97,7 +99,8 @@ def _results(given: Any, config: TablesConfig, session: SparkSession) -> DataFra
     # The column of runs does not count where the run has a name.
     is_named = config.run is not None and not isinstance(given, Mapping)
     schema = _without(RESULTS, "run") if is_named else RESULTS
-    results = frame(given, schema, session, "results")
+    with about("results"):
+        results = frame(given, schema, session)
     if config.run is None and "run" in results.columns:
         return results
     return results.withColumn("run", F.lit(config.run or RUN))

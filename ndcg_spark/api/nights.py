@@ -16,7 +16,7 @@ from ndcg_spark.convention.convention import Convention
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.explanation.query import ExplainRequest
 from ndcg_spark.job.explain_query import explain_night, explain_on
-from ndcg_spark.job.gate import gate_published, newest_date
+from ndcg_spark.job.gate import date_to_judge, gate_published
 from ndcg_spark.nights.reader import iso_date
 from ndcg_spark.report.labels import Labels, read_labels
 from ndcg_spark.report.night_tables import trend_view, verdict_view
@@ -68,8 +68,8 @@ def report_night(
     if not isinstance(labels, str | os.PathLike | None):
         raise ConfigurationError(f"labels: give the path of a CSV file, not a {type(labels).__name__}")
     names = read_labels(Path(labels)) if labels else Labels()
-    request = Request(dataset, run, measure, baseline, _text(baseline_date), labels=names)
-    return write_report(str(output), Path(file) if file else None, _text(date), request)
+    request = Request(dataset, run, measure, baseline, _date_text(baseline_date), labels=names)
+    return write_report(str(output), Path(file) if file else None, _date_text(date), request)
 
 
 def gate_night(
@@ -89,7 +89,7 @@ def gate_night(
     does, but a night that fails its gate gets a verdict and raises no error.
     """
     source = config if isinstance(config, Mapping) else Path(config)
-    asked = {"output": str(output), "date": _text(date) or newest_date(str(output), dataset)}
+    asked = {"output": str(output), "date": _date_text(date) or date_to_judge(str(output), dataset)}
     settings = load(source, asked, NightConfig)
     return verdict_view(gate_published(settings, str(output), dataset, accept_baseline))
 
@@ -130,7 +130,7 @@ def explain(
     [1.0, 1.2619, 0.0]
     """
     rank = None if cutoff is None else str(cutoff)
-    request = ExplainRequest(str(query), run, baseline, dataset, rank, _text(baseline_date))
+    request = ExplainRequest(str(query), run, baseline, dataset, rank, _date_text(baseline_date))
     is_night = isinstance(source, str | os.PathLike) and results is None
     is_scored = isinstance(source, Scores | SparkScores)
     has_dates = bool(date or baseline_date)
@@ -140,7 +140,7 @@ def explain(
         uses = "dates are for nights, and results, convention, relevance and exclude for judgments"
         raise ConfigurationError(f"explain: {uses}")
     if is_night:
-        return explanation_view(explain_night(str(source), _text(date), request))
+        return explanation_view(explain_night(str(source), _date_text(date), request))
     # Temporary folders end with it.
     scratch = Scratch()
     if is_scored:
@@ -158,5 +158,5 @@ def explain(
     return explanation_view(compute(explain_on, config, request))
 
 
-def _text(date: _Date) -> str | None:
+def _date_text(date: _Date) -> str | None:
     return None if date is None else iso_date(date)

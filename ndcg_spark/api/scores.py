@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import pandas as pd
 import pyarrow as pa
 
-from ndcg_spark.contract.doubtful_scores import about_no_values, about_runs
+from ndcg_spark.contract.doubtful_scores import about_attributes, about_no_values, about_runs
 from ndcg_spark.convention.convention import definition
 from ndcg_spark.convention.measures import (
     MEASURES,
@@ -22,7 +22,7 @@ from ndcg_spark.convention.measures import (
 )
 from ndcg_spark.convention.parsing import ALL_CUTOFFS, parse_columns, parse_cutoff
 from ndcg_spark.errors import ConfigurationError, InputError
-from ndcg_spark.schemas import DATASET_SCORES, NO_VALUE, QUERY_SCORES, measure_first
+from ndcg_spark.schemas import DATASET_SCORES, QUERY_SCORES, measure_first
 from ndcg_spark.tables import format as numbers
 from ndcg_spark.tables.table import Table
 from ndcg_spark.tables.writers import notebook_html, to_pandas
@@ -236,10 +236,7 @@ class SparkScores:
     def _warnings(self, table: pa.Table) -> list[str | Notice]:
         """What is doubtful about rows of DATASET_SCORES."""
         rows = table.to_pylist()
-        values = [row["value"] for row in rows if row["value"] is not None]
-        sentences: list[str | Notice] = []
-        if values and all(value == NO_VALUE for value in values):
-            sentences.append("query_attributes: none of its queries has scores here; check its ids")
+        sentences: list[str | Notice] = list(about_attributes(rows, self.attributes))
         whole = [row for row in rows if row["attribute"] is None]
         # A probable mistake explains why there is no value.
         mistakes = list(about_runs(whole, self.runs))

@@ -107,7 +107,7 @@ def gate(
     """
     from ndcg_spark.config import NightConfig, load
     from ndcg_spark.gate.verdict import worst_exit_code
-    from ndcg_spark.job.gate import gate_published, newest_date, rehearse_published
+    from ndcg_spark.job.gate import date_to_judge, gate_published, rehearse_published
     from ndcg_spark.monitoring.metrics import mark_accepted
     from ndcg_spark.report.night_tables import print_rehearsal, verdict_view, write_junit
 
@@ -117,7 +117,7 @@ def gate(
             raise ConfigurationError("arguments: --rehearse is for all nights, and changes none; give only --dataset")
         print_rehearsal(rehearse_published(load(config, asked, NightConfig), output, dataset), style)
         return
-    settings = load(config, {**asked, "date": date or newest_date(output, dataset)}, NightConfig)
+    settings = load(config, {**asked, "date": date or date_to_judge(output, dataset)}, NightConfig)
     refuse_unwritable("junit", junit, remove=True)
     verdicts = gate_published(settings, output, dataset, accepted)
     if accepted is not None:

@@ -11,10 +11,11 @@ from pyspark.sql import functions as F
 from scipy import stats
 
 from ndcg_spark.convention.convention import Convention
+from ndcg_spark.convention.refused_queries import JUDGED_TWICE
 from ndcg_spark.errors import InputError
 from ndcg_spark.schemas import query_key
 from ndcg_spark.scoring.ideal import counted_grade, judged_documents
-from ndcg_spark.scoring.refusals import JUDGED_TWICE, refusal
+from ndcg_spark.scoring.refusals import refusal
 from ndcg_spark.tolerance import EQUAL_DECIMALS
 
 #: With more grades than this the matrix of grades has no meaning.

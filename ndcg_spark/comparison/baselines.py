@@ -43,7 +43,7 @@ class Kind(enum.Enum):
     NOTHING = "nothing"
 
 
-class Refusal(NamedTuple):
+class NotComparable(NamedTuple):
     """Why nothing can be compared: the code of a result of the gate, and a sentence."""
 
     code: str
@@ -68,7 +68,7 @@ class Baseline:
     nights: tuple[Night, ...] = ()
     #: The runs of tonight that are compared with it; None: all of them.
     runs: tuple[str, ...] | None = None
-    refused: Refusal | None = None
+    refused: NotComparable | None = None
     #: An older night that it might stand for too, if its log could be read: a sentence.
     unread: str | None = None
 
@@ -235,12 +235,12 @@ def _dated(date: str, tonight: Night, nights: Nights) -> Baseline:
     baseline = Baseline(Kind.NIGHTS, date)
     if date in nights.damaged:
         sentence = f"its log cannot be read: {nights.damaged[date]}"
-        return dataclasses.replace(baseline, refused=Refusal("no_baseline", sentence, (date,)))
+        return dataclasses.replace(baseline, refused=NotComparable("no_baseline", sentence, (date,)))
     there = [] if date == tonight.evaluated_on else _nights_of_date(nights, tonight, date)
     verified = [night for night in there if night.unverified is None]
     if not verified:
         what = "verified night" if there else "other night"
-        refused = Refusal("no_baseline", f"there is no {what} of {date}", (date,))
+        refused = NotComparable("no_baseline", f"there is no {what} of {date}", (date,))
         return dataclasses.replace(baseline, refused=refused)
     return _with_nights(baseline, verified, verified, tonight)
 
@@ -250,7 +250,7 @@ def _good(tonight: Night, nights: Nights, good: Sequence[Night], most: int) -> B
     if not good:
         has_earlier = bool(earlier(nights, tonight.dataset, tonight.evaluated_on))
         absent = "earlier night that is good" if has_earlier else "earlier night at all"
-        refused = Refusal("no_baseline", f"there is no {absent}", (GOOD,))
+        refused = NotComparable("no_baseline", f"there is no {absent}", (GOOD,))
         baseline = dataclasses.replace(baseline, refused=refused)
     else:
         same = [night for night in good if has_options_of(night, tonight)]
@@ -268,7 +268,7 @@ def _with_nights(baseline: Baseline, known: Sequence[Night], chosen: Sequence[Ni
     last = known[-1]
     different = different_options(tonight.record["options"], last.record["options"])
     sentence = f"{last.evaluated_on} has another convention, {', '.join(different)}"
-    refused = Refusal("other_convention", sentence, (last.evaluated_on,))
+    refused = NotComparable("other_convention", sentence, (last.evaluated_on,))
     return dataclasses.replace(baseline, nights=(last,), refused=refused)
 
 
@@ -283,7 +283,7 @@ def _without_lost_nights(baseline: Baseline, tonight: Night, nights: Nights, mos
     if lost:
         why = nights.damaged[lost[-1]]
         sentence = f"the good nights are not known, as a log cannot be read: {why}"
-        refused = Refusal("no_baseline", sentence, (baseline.name,))
+        refused = NotComparable("no_baseline", sentence, (baseline.name,))
         return dataclasses.replace(baseline, refused=refused)
     older = nights.damaged_between("", oldest)
     if older and len(baseline.nights) < most and not baseline.nights[0].row["accepted"]:

@@ -240,9 +240,7 @@ def _chosen_side(old: Numbers, new: Numbers, weights: Numbers | None, side: str)
     return new if is_new_higher == (side == HIGH) else old
 
 
-def _tested(
-    total: statistics.Total, n: int, buckets: NDArray[np.int64], alpha: float
-) -> dict[str, Any]:
+def _tested(total: statistics.Total, n: int, buckets: NDArray[np.int64], alpha: float) -> dict[str, Any]:
     """The tests of a sum of pieces: nothing is drawn where the sum is no loss."""
     units = total.units
     if np.all(np.abs(units) <= EQUAL / len(units)):

@@ -147,7 +147,7 @@ def comparison_rows(sides: Sides, options: ComparisonOptions) -> list[dict[str, 
         row["p_randomization"] = statistics.random_signs(units)
     _adjust_families(rows, options.correction)
     # Drawing so many signs that p is precise takes long, so only where it matters.
-    near_alpha = [sample for sample in tested if _is_near(sample[0], options.alpha)]
+    near_alpha = [sample for sample in tested if _is_near_alpha(sample[0], options.alpha)]
     for row, units in near_alpha:
         row["p_randomization"] = statistics.random_signs(units, precise=True)
     _adjust_families(rows, options.correction)
@@ -167,7 +167,7 @@ def in_one_family(
     together = []
     for row in rows:
         flags = [flag for flag in row["flags"] if flag != "doubt"]
-        own = {**row, "flags": flags, "largest": _largest(row, options.alpha)}
+        own = {**row, "flags": flags, "largest": _largest_of(row, options.alpha)}
         is_small = row["attribute"] is not None and row["queries"] < options.min_queries
         if is_small and not (_MISSING | {"below_min_queries"}) & {*flags}:
             own |= dict.fromkeys(_TESTS)
@@ -178,7 +178,7 @@ def in_one_family(
     return [{name: row[name] for name in COMPARISONS.names} for row in together]
 
 
-def _largest(row: Mapping[str, Any], alpha: float) -> float | None:
+def _largest_of(row: Mapping[str, Any], alpha: float) -> float | None:
     """The largest plausible difference, by the interval of a row."""
     if row["interval_low"] is None or row["interval_high"] is None:
         return None
@@ -202,7 +202,7 @@ def _needs_signs(row: Mapping[str, Any], options: ComparisonOptions) -> bool:
     return bool(row["difference"] < 0 and row["p_value"] < options.alpha)
 
 
-def _is_near(row: Mapping[str, Any], alpha: float) -> bool:
+def _is_near_alpha(row: Mapping[str, Any], alpha: float) -> bool:
     """Whether p is near alpha, or near what the correction compares it with."""
     return any(alpha / 2 < row[name] < 2 * alpha for name in ("p_randomization", "p_decides"))
 
@@ -331,12 +331,12 @@ def _sample(
     if pair.rejudged[paired].any():
         flags.append("other_judgments")
     row = {"flags": flags, **counts, "unpaired_queries": int(np.count_nonzero(unpaired & counted))}
-    row |= _change(pair.apart[both])
+    row |= _total_change(pair.apart[both])
     own = pair.scores[paired], pair.theirs[paired], pair.apart[paired], weight[paired]
-    return paired, row | _numbers(*own, options.alpha, flags)
+    return paired, row | _numbers_of_pairs(*own, options.alpha, flags)
 
 
-def _change(apart: Numbers) -> dict[str, Any]:
+def _total_change(apart: Numbers) -> dict[str, Any]:
     """What rows have besides the columns of COMPARISONS."""
     with np.errstate(all="ignore"):
         total = float(np.sum(apart))
@@ -366,7 +366,7 @@ def _answered_few(counts: Mapping[str, int]) -> bool:
     return apart > 0 and apart >= FEW * counts["judged_queries"]
 
 
-def _numbers(
+def _numbers_of_pairs(
     scores: Numbers,
     theirs: Numbers,
     apart: Numbers,
@@ -504,9 +504,9 @@ def slice_causes(
     changes = {}
     if attributes is not None:
         for attribute, value, mask in masks(attributes, sides.key["dataset"], sides.own.queries):
-            changes[attribute, value] = _change(pair.apart[both & mask])
+            changes[attribute, value] = _total_change(pair.apart[both & mask])
     parts = [{**part, **changes[part["attribute"], part["value"]]} for part in slices]
-    return causes({**row, **_change(pair.apart[both])}, parts)
+    return causes({**row, **_total_change(pair.apart[both])}, parts)
 
 
 def explains_change(cause: Mapping[str, Any]) -> bool:

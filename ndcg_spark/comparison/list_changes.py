@@ -9,12 +9,13 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from ndcg_spark.convention.convention import Convention
+from ndcg_spark.convention.refused_queries import RETURNED_TWICE
 from ndcg_spark.errors import ConfigurationError, ConventionError
 from ndcg_spark.reference import discounts
 from ndcg_spark.schemas import LIST_CHANGES, query_key
 from ndcg_spark.scoring import ranking
 from ndcg_spark.scoring.lists import with_listed
-from ndcg_spark.scoring.refusals import RETURNED_TWICE, refusal
+from ndcg_spark.scoring.refusals import refusal
 from ndcg_spark.text import unknown_name
 from ndcg_spark.voices import Give
 

@@ -71,6 +71,8 @@ class ScoreMatrix:
     answers: NDArray[np.bool_] | None = None
     #: [run, query]; of how many nights the score is the mean. None: it is of one.
     nights: NDArray[np.int16] | None = None
+    #: That of the newest of these nights.
+    newest: "ScoreMatrix | None" = None
 
     def scores(self, run: str) -> Numbers:
         """The score of every query, NaN where it does not count or this is no run of the matrix."""
@@ -85,6 +87,12 @@ class ScoreMatrix:
             at = list(self.runs).index(run)
             answered[:own] = True if self.answers is None else self.answers[at]
         return answered
+
+    def unanswered(self, run: str) -> NDArray[np.bool_]:
+        """By query, whether it is judged and the run returned nothing; in the newest of nights."""
+        if self.newest is not None:
+            return self.newest.unanswered(run)
+        return np.asarray((self.hashes() != 0) & ~self.answered(run))
 
     def night_counts(self, run: str) -> NDArray[np.int16]:
         """By query, of how many nights its score is the mean; 0 where there is none."""
@@ -103,7 +111,6 @@ def read_matrix(
     queries: Queries,
     runs: Sequence[str],
     metric: Metric,
-    where: str,
 ) -> ScoreMatrix:
     """The scores of these runs by a measure at a cutoff; rows of others are left out.
 
@@ -111,10 +118,10 @@ def read_matrix(
     `status` and `returned`. InputError if an id is null or empty, a score is infinite, a run has a
     query twice, or the judgments of a query differ.
     """
-    cells = _Cells(queries, runs, where)
+    cells = _Cells(queries, runs)
     names = pa.array(runs, pa.string())
     for table in _together(batches):
-        _refuse_empty_names(table, where)
+        _refuse_empty_names(table)
         run = np.asarray(
             pc.fill_null(pc.index_in(table["run"].combine_chunks(), value_set=names), -1),
         )
@@ -125,22 +132,21 @@ def read_matrix(
     return ScoreMatrix(queries, runs, cells.values.T, cells.hashes, cells.answers.T)
 
 
-def _refuse_empty_names(table: pa.Table, where: str) -> None:
+def _refuse_empty_names(table: pa.Table) -> None:
     for name in ("run", "query_id"):
         empty = pc.sum(pc.fill_null(pc.equal(table[name], ""), True)).as_py()
         if empty:
             raise InputError(
-                f"{where}: {empty:,} row(s) with an empty {name}; every score needs its {name}",
+                f"{empty:,} row(s) with an empty {name}; every score needs its {name}",
             )
 
 
 class _Cells:
     """The scores that were read so far: a row per query, and a column per run."""
 
-    def __init__(self, queries: Queries, runs: Sequence[str], where: str) -> None:
+    def __init__(self, queries: Queries, runs: Sequence[str]) -> None:
         self._queries = queries
         self._runs = runs
-        self._where = where
         self.values = np.empty((0, len(runs)))
         self.answers = np.empty((0, len(runs)), np.bool_)
         self.hashes = np.zeros(0, np.int64)
@@ -205,7 +211,7 @@ class _Cells:
         example = f"query_id={self._queries.ids[int(query[at])]} of run={self._runs[int(run[at])]}"
         advice = "scores are finite or null, and each query has one, of one evaluation"
         raise InputError(
-            f"{self._where}: {np.count_nonzero(rows):,} row(s) {what}, e.g. of {example}; {advice}",
+            f"{np.count_nonzero(rows):,} row(s) {what}, e.g. of {example}; {advice}",
         )
 
 
@@ -248,8 +254,10 @@ def mean_matrix(matrices: Iterable[ScoreMatrix], tonight: ScoreMatrix) -> ScoreM
     """
     n = len(tonight.judgments_hash)
     hashes = np.zeros(0, np.int64)
+    newest = None
     sums: dict[str, _Sum] = {}
     for matrix in matrices:
+        newest = matrix
         # Every night may have queries that those before it have not; they have no judgments
         # tonight.
         known = _padded(hashes, len(tonight.queries), 0)
@@ -266,7 +274,7 @@ def mean_matrix(matrices: Iterable[ScoreMatrix], tonight: ScoreMatrix) -> ScoreM
         np.divide(own.total, own.count, out=values[at], where=own.count > 0)
         counts[at] = own.count
         answered[at] = own.answered
-    return ScoreMatrix(tonight.queries, list(sums), values, hashes, answered, counts)
+    return ScoreMatrix(tonight.queries, list(sums), values, hashes, answered, counts, newest)
 
 
 class _Sum:
@@ -355,11 +363,6 @@ def values_of(attributes: pa.Table, dataset: str) -> dict[str, list[str]]:
 
 def matches(table: pa.Table, dataset: str, queries: Queries) -> bool:
     return bool(_known_rows(table, dataset, queries)[0].num_rows)
-
-
-def unmatched(name: str, table: pa.Table) -> str:
-    example = f", e.g. {table['query_id'][0]}" if len(table) else ""
-    return f"{name}: none of its queries has scores here{example}; check its ids"
 
 
 def read_query_tables(config: EvaluationConfig, nights: Sequence[Night] = ()) -> QueryTables:

@@ -48,9 +48,7 @@ class Reference:
         return self.nights[0].evaluated_on
 
 
-def nights_of_run(
-    run: str, tonight: Night, nights: Iterable[Night], runs_of: RunsOf
-) -> list[Night]:
+def nights_of_run(run: str, tonight: Night, nights: Iterable[Night], runs_of: RunsOf) -> list[Night]:
     """The verified nights before this one that have the run, with its options, by date."""
     before = earlier(nights, tonight.dataset, tonight.evaluated_on)
     comparable = [night for night in before if night.unverified is None]
@@ -78,18 +76,14 @@ def accepted_reference(
     return _with_links(_with_good_nights(run, chosen[0], before, most), before, tonight)
 
 
-def dated_reference(
-    run: str, date: str, tonight: Night, nights: Iterable[Night], runs_of: RunsOf
-) -> Reference | None:
+def dated_reference(run: str, date: str, tonight: Night, nights: Iterable[Night], runs_of: RunsOf) -> Reference | None:
     """The night of a date alone; None if it does not have the run."""
     before = nights_of_run(run, tonight, nights, runs_of)
     chosen = tuple(night for night in before if night.evaluated_on == date)
     return _with_links(chosen, before, tonight) if chosen else None
 
 
-def _with_good_nights(
-    run: str, first: Night, nights: Sequence[Night], most: int
-) -> tuple[Night, ...]:
+def _with_good_nights(run: str, first: Night, nights: Sequence[Night], most: int) -> tuple[Night, ...]:
     """A night and the good ones that follow it; a change of judgments ends them."""
     after = [night for night in nights if night.evaluated_on > first.evaluated_on]
     same = itertools.takewhile(lambda night: has_judgments_of(night, first), after)
@@ -109,9 +103,7 @@ def _with_links(reference: tuple[Night, ...], nights: Sequence[Night], tonight: 
     return Reference(reference, tuple(links))
 
 
-def after_link(
-    run: str, link: Link, tonight: Night, nights: Sequence[Night], most: int
-) -> tuple[Night, ...]:
+def after_link(run: str, link: Link, tonight: Night, nights: Sequence[Night], most: int) -> tuple[Night, ...]:
     """The first good nights under the judgments that a link leads to, before tonight.
 
     `nights` are those of the run before tonight.

@@ -1,6 +1,7 @@
 """The scores of nights or tables compared measure by measure."""
 
 import dataclasses
+import functools
 import itertools
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -13,14 +14,14 @@ from ndcg_spark.comparison.matrix import (
     Queries,
     matches,
     read_attributes,
-    unmatched,
 )
-from ndcg_spark.comparison.sources import ScoreSource, night_sources
+from ndcg_spark.comparison.sources import ScoreSource, night_sources, read_sides
+from ndcg_spark.contract.doubts import about_unmatched
 from ndcg_spark.convention.measures import MEASURES, SCORES, Cutoff, by_depth, measure_at
 from ndcg_spark.convention.parsing import ALL_CUTOFFS, parse_columns, parse_cutoffs
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.nights.log import Night, committed
-from ndcg_spark.nights.reader import missing_datasets, read_again, refuse_unverified, select_nights
+from ndcg_spark.nights.reader import datasets_left_out, read_again, refuse_unverified, select_nights
 from ndcg_spark.schemas import COMPARISONS
 from ndcg_spark.steps import report_step
 from ndcg_spark.text import unknown_name
@@ -61,7 +62,8 @@ def compare_sources(
                     del strange[name]
     comparison.warnings.extend(map(Notice, _absent_runs(own, options)))
     if comparison.rows:
-        comparison.warnings.extend(Notice(unmatched(name, table)) for name, table in strange.items())
+        for name, table in strange.items():
+            comparison.warnings.append(about_unmatched(name, table))
     return comparison
 
 
@@ -83,8 +85,7 @@ def _absent_runs(own: Sequence[ScoreSource], options: ComparisonOptions) -> Iter
     for source in own:
         datasets.update(source.runs)
     usual = [run for run, many in datasets.items() if 2 * many >= len(own)]
-    if options.runs:
-        usual = [run for run in usual if run in options.runs]
+    usual = _chosen(usual, options)
     for source in own:
         absent = sorted(set(usual).difference(source.runs, source.silent))
         if absent:
@@ -98,7 +99,7 @@ def _refuse_unknown_runs(option: str, runs: Sequence[str], sources: Sequence[Sco
         known.update(source.runs, source.silent)
     for run in runs:
         if run not in known:
-            nights = [source.where for source in sources if isinstance(source.rows, Night)]
+            nights = [source.name for source in sources if isinstance(source.rows, Night)]
             of_night = f" of {nights[0]}" if nights else ""
             raise unknown_name(option, f"run{of_night}", run, known)
 
@@ -145,7 +146,9 @@ def _sides(
     queries = Queries()
     # One after the other, as the scores of a single measure may fill the memory.
     for metric in _metrics(source, options):
-        sides = _read(source, other, queries, metric, pairs, key)
+        own = functools.partial(source.read, queries, metric)
+        theirs = None if other is None else functools.partial(other.read, queries, metric)
+        sides = read_sides(own, theirs, metric, key, pairs)
         yield sides.with_judgments_alike() if options.unchanged_queries else sides
 
 
@@ -161,7 +164,14 @@ def _metrics(source: ScoreSource, options: ComparisonOptions) -> list[Metric]:
 
 def _asked_runs(source: ScoreSource, options: ComparisonOptions) -> list[str]:
     known = sorted({*source.runs, *source.silent})
-    return [run for run in known if not options.runs or run in options.runs]
+    return _chosen(known, options)
+
+
+def _chosen(runs: Sequence[str], options: ComparisonOptions) -> list[str]:
+    """These runs, or those of them that were asked for."""
+    if not options.runs:
+        return list(runs)
+    return [run for run in runs if run in options.runs]
 
 
 def _pairs_within(source: ScoreSource, options: ComparisonOptions) -> list[tuple[str, str]]:
@@ -185,35 +195,20 @@ def _pairs_between(
     runs = _asked_runs(source, options)
     if options.baselines:
         return list(itertools.product(runs, options.baselines))
-    there = [run for run in other.runs if not options.runs or run in options.runs]
-    return [(run, run) for run in sorted({*runs, *there})]
-
-
-def _read(
-    source: ScoreSource,
-    other: ScoreSource | None,
-    queries: Queries,
-    metric: Metric,
-    pairs: Sequence[tuple[str, str]],
-    key: Mapping[str, Any],
-) -> Sides:
-    """Both sides at a metric, with the runs of these pairs alone."""
-    runs = {run for run, _ in pairs}
-    baselines = {baseline for _, baseline in pairs}
-    if other is None:
-        own = source.read(queries, metric, runs | baselines)
-        return Sides(own, own, metric, key, pairs)
-    own = source.read(queries, metric, runs)
-    return Sides(own, other.read(queries, metric, baselines), metric, key, pairs)
+    both = set(runs).union(_chosen(other.runs, options))
+    return [(run, run) for run in sorted(both)]
 
 
 def _without_weight(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     """A sentence that says how many queries have no weight, if some have one."""
-    plain = [row for row in rows if row["weight_effective_n"] is None]
-    weighted = [row for row in rows if row["weight_effective_n"] is not None]
-    # That a run is missing is another matter.
-    counts = [row["queries"] for row in weighted if row["attribute"] is None and row["queries"]]
-    of = max((row["queries"] for row in plain), default=0)
+    of = 0
+    counts = []
+    for row in rows:
+        if row["weight_effective_n"] is None:
+            of = max(of, row["queries"])
+        # That a run is missing is another matter.
+        elif row["attribute"] is None and row["queries"]:
+            counts.append(row["queries"])
     if counts and min(counts) < of:
         yield f"{of - min(counts):,} of {of:,} queries have no weight; weighted rows leave them out"
 
@@ -282,7 +277,7 @@ def compare_nights(
     comparison = compare_sources(own, others, options)
     for night in tonight:
         report_step("compared", str(night))
-    absent = missing_datasets(nights, tonight[0].evaluated_on, dataset)
+    absent = datasets_left_out(nights, tonight[0].evaluated_on, dataset)
     warnings = [Notice(absent)] if absent else []
     warnings.extend(comparison.warnings)
     for sentence in warnings:

@@ -8,7 +8,7 @@ import pyarrow.compute as pc
 
 from ndcg_spark.comparison.matrix import answered_rows
 from ndcg_spark.comparison.sources import ScoreSource
-from ndcg_spark.errors import ConfigurationError, InputError
+from ndcg_spark.errors import ConfigurationError, InputError, about
 from ndcg_spark.inputs.memory import is_number
 from ndcg_spark.inputs.query_tables import column
 from ndcg_spark.schemas import QUERY_SCORES
@@ -26,49 +26,55 @@ def number_columns(table: pa.Table) -> list[str]:
     return [name for name in numbers if name not in hidden]
 
 
-def sources(table: pa.Table, measures: Sequence[str], where: str) -> list[ScoreSource]:
+def sources(table: pa.Table, measures: Sequence[str], name: str) -> list[ScoreSource]:
     """The scores of every dataset in a table with some columns of QUERY_SCORES, of one night.
 
-    InputError and ConfigurationError if a column or one of the measures is not there.
+    `name` is that of the table, `query_scores` or `baseline`. InputError and ConfigurationError if
+    a column or one of the measures is not there.
     """
-    _refuse_absent(table, measures, where)
-    rows = _typed(table, measures, where)
-    dates = rows["evaluated_on"].unique().to_pylist()
-    if len(dates) > 1:
-        nights = f"{len(dates)} nights, e.g. {dates[0]} and {dates[-1]}"
-        raise InputError(f"{where}: scores of {nights}; give one")
+    with about(name):
+        _refuse_absent_keys(table)
+        _refuse_absent_measures(table, measures, name)
+        rows = _typed(table, measures)
+        dates = rows["evaluated_on"].unique().to_pylist()
+        if len(dates) > 1:
+            nights = f"{len(dates)} nights, e.g. {dates[0]} and {dates[-1]}"
+            raise InputError(f"scores of {nights}; give one")
     found = []
     for dataset in rows["dataset"].unique().to_pylist():
         own = rows.filter(pc.field("dataset") == dataset)
-        found.append(_source(dataset, dates[0], own, measures, where))
+        found.append(_source(dataset, dates[0], own, measures, name))
     return found
 
 
-def _refuse_absent(table: pa.Table, measures: Sequence[str], where: str) -> None:
+def _refuse_absent_keys(table: pa.Table) -> None:
     has = table.column_names
     for name in ("run", "query_id"):
         if name not in has:
             advice = "give the columns run, query_id and a measure"
-            raise InputError(f"{where}: no column {name}; it has {', '.join(has)}; {advice}")
+            raise InputError(f"no column {name}; it has {', '.join(has)}; {advice}")
+
+
+def _refuse_absent_measures(table: pa.Table, measures: Sequence[str], name: str) -> None:
     known = number_columns(table)
-    usable = [*known, "returned"] if "returned" in has else known
-    for name in measures:
-        if name not in usable:
-            place = "the table" if where == "query_scores" else where
-            what = f"no numbers {name!r} in {place}"
+    usable = [*known, "returned"] if "returned" in table.column_names else known
+    for measure in measures:
+        if measure not in usable:
+            place = "the table" if name == "query_scores" else name
+            what = f"no numbers {measure!r} in {place}"
             choices = ", ".join(known) or "none"
             raise ConfigurationError(f"measures: {what}; it has {choices}; name one, measures=")
 
 
-def _typed(table: pa.Table, measures: Sequence[str], where: str) -> pa.Table:
+def _typed(table: pa.Table, measures: Sequence[str]) -> pa.Table:
     """The rows in the types of QUERY_SCORES, with null for what the table does not have."""
     kinds = {name: QUERY_SCORES.field(name).type for name in KEY}
     kinds |= dict.fromkeys(measures, pa.float64())
     columns = {}
     for name, kind in kinds.items():
         is_there = name in table.column_names
-        columns[name] = column(table, name, kind, where) if is_there else pa.nulls(len(table), kind)
-    columns |= _answer_columns(table, where)
+        columns[name] = column(table, name, kind) if is_there else pa.nulls(len(table), kind)
+    columns |= _answer_columns(table)
     columns["dataset"] = pc.fill_null(columns["dataset"], "default")
     return pa.table(columns)
 
@@ -78,7 +84,7 @@ def _source(
     evaluated_on: datetime.date | None,
     rows: pa.Table,
     measures: Sequence[str],
-    where: str,
+    name: str,
 ) -> ScoreSource:
     counts = rows.group_by("cutoff").aggregate([(measure, "count") for measure in measures])
     metrics = []
@@ -96,16 +102,16 @@ def _source(
         runs=sorted(runs - silent),
         metrics=metrics,
         rows=rows,
-        where=where,
+        name=name,
         silent=sorted(silent),
     )
 
 
-def _answer_columns(table: pa.Table, where: str) -> dict[str, pa.ChunkedArray]:
+def _answer_columns(table: pa.Table) -> dict[str, pa.ChunkedArray]:
     """The columns that tell which queries were answered; null where a table has none such."""
     columns = {}
     for name in ANSWERS:
         kind = QUERY_SCORES.field(name).type
         is_ours = name in table.column_names and is_number(table[name].type) == is_number(kind)
-        columns[name] = column(table, name, kind, where) if is_ours else pa.nulls(len(table), kind)
+        columns[name] = column(table, name, kind) if is_ours else pa.nulls(len(table), kind)
     return columns

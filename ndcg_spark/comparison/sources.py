@@ -14,7 +14,7 @@ from ndcg_spark.comparison.differences import Sides
 from ndcg_spark.comparison.matrix import Metric, Queries, ScoreMatrix, mean_matrix, read_matrix
 from ndcg_spark.comparison.readings import COLUMNS, FIRST, SECOND, second_reading
 from ndcg_spark.convention.measures import Cutoff
-from ndcg_spark.errors import StorageError
+from ndcg_spark.errors import StorageError, about
 from ndcg_spark.nights.copies import night_convention, read_copy, why_not_rescored
 from ndcg_spark.nights.log import Night
 from ndcg_spark.nights.reader import (
@@ -40,6 +40,9 @@ class NoCopyError(StorageError):
 #: The rows of DATASET_SCORES of a night without slices.
 MeanRows = Sequence[Mapping[str, Any]]
 
+#: Reads the scores of these runs, and perhaps of others.
+ScoreReader = Callable[[Collection[str]], ScoreMatrix]
+
 #: So many matrices are kept, of nights that have at most so many query scores.
 _MAX_MATRICES = 64
 _MAX_SCORES = 1_000_000
@@ -57,7 +60,8 @@ class ScoreSource:
     #: The measures and cutoffs at which they have values.
     metrics: Collection[Metric]
     rows: Night | pa.Table
-    where: str
+    #: The table, or the night, for messages.
+    name: str
     #: The runs that returned nothing for any judged query; they are not among `runs`.
     silent: Sequence[str] = ()
     #: By run and cutoff, the share of its documents that are judged.
@@ -90,7 +94,8 @@ class ScoreSource:
                 batches = _read_again(self.rows, batches, metric)
         else:
             batches = self.rows.select(columns).to_batches()
-        return read_matrix(batches, queries, chosen, metric, self.where)
+        with about(self.name):
+            return read_matrix(batches, queries, chosen, metric)
 
     def key(
         self,
@@ -109,9 +114,7 @@ class ScoreSource:
         }
 
 
-def _read_again(
-    night: Night, batches: Iterable[pa.RecordBatch], metric: Metric
-) -> list[pa.RecordBatch]:
+def _read_again(night: Night, batches: Iterable[pa.RecordBatch], metric: Metric) -> list[pa.RecordBatch]:
     """Rows of query scores of one cutoff in the second reading."""
     convention = night_convention(night)
     read = []
@@ -137,7 +140,7 @@ def score_source(night: Night, rows: MeanRows) -> ScoreSource:
         runs=sorted(runs),
         metrics=evaluated_metrics(night, rows),
         rows=night,
-        where=str(night),
+        name=str(night),
         silent=sorted({row["run"] for row in rows} - runs),
         judged_rates=rates,
     )
@@ -185,9 +188,7 @@ class ScoreCache:
             return self._kept(night, metric, reading, judgments)
         return self._read(night, metric, reading, judgments)
 
-    def _read(
-        self, night: Night, metric: Metric, reading: int, judgments: str | None
-    ) -> ScoreMatrix:
+    def _read(self, night: Night, metric: Metric, reading: int, judgments: str | None) -> ScoreMatrix:
         source: ScoreSource = self.source(night)
         queries = self.queries(night.dataset)
         if judgments is None:
@@ -196,8 +197,8 @@ class ScoreCache:
         batches = rows.to_batches()
         if reading == SECOND:
             batches = _read_again(night, batches, metric)
-        where = f"a copy of {night}"
-        return read_matrix(batches, queries, source.runs, metric, where)
+        with about(f"a copy of {night}"):
+            return read_matrix(batches, queries, source.runs, metric)
 
 
 def _copied_rows(night: Night, judgments: str, metric: Metric) -> pa.Table:
@@ -238,6 +239,27 @@ def row_order(row: Mapping[str, Any]) -> tuple[Any, ...]:
     return row["run"], attribute, value == NO_VALUE, value
 
 
+def read_sides(
+    own: ScoreReader,
+    other: ScoreReader | None,
+    metric: Metric,
+    key: Mapping[str, Any],
+    pairs: Sequence[tuple[str, str]],
+) -> Sides:
+    """Both sides of a comparison at a metric, with the runs of these pairs alone.
+
+    Without `other`, the runs are compared with runs of their own side. InputError and StorageError
+    if scores cannot be read.
+    """
+    runs = {run for run, _ in pairs}
+    baselines = {baseline for _, baseline in pairs}
+    if other is None:
+        matrix = own(runs | baselines)
+        return Sides(matrix, matrix, metric, key, pairs)
+    matrix = own(runs)
+    return Sides(matrix, other(baselines), metric, key, pairs)
+
+
 def both_sides(
     baseline: Baseline,
     tonight: Night,
@@ -256,20 +278,43 @@ def both_sides(
     if side is not None:
         night = baseline.nights[-1] if side == OLD else tonight
         judgments = night.row["judgments_fingerprint"]
-    own = scores.matrix(tonight, metric, judgments=judgments)
-    theirs = _baseline_scores(baseline, own, metric, scores, judgments)
     key = source.key()
+    theirs = set(source.runs)
     if baseline.nights:
         newest = scores.source(baseline.nights[-1]).evaluated_on
         key = source.key(newest, len(baseline.nights))
+        theirs = _runs_of_baseline(baseline, metric, scores)
     key["side"] = side
     may_be_itself = bool(baseline.nights) or baseline.kind is Kind.ITSELF
     pairs = []
     for run in source.runs:
         other = baseline.run or run
-        if other in theirs.runs and (run != other or may_be_itself):
+        if other in theirs and (run != other or may_be_itself):
             pairs.append((run, other))
-    return Sides(own, theirs, metric, key, pairs)
+
+    # Whole nights are read, whatever the runs, because their scores are kept for other checks.
+    own = scores.matrix(tonight, metric, judgments=judgments)
+
+    def own_scores(_runs: Collection[str]) -> ScoreMatrix:
+        return own
+
+    def baseline_scores(_runs: Collection[str]) -> ScoreMatrix:
+        return _baseline_scores(baseline, own, metric, scores, judgments)
+
+    return read_sides(own_scores, baseline_scores if baseline.nights else None, metric, key, pairs)
+
+
+def _measured_nights(baseline: Baseline, metric: Metric, scores: ScoreCache) -> list[Night]:
+    nights = [night for night in baseline.nights if metric in scores.source(night).metrics]
+    # Without any value they are read all the same: what has no score is not compared with itself.
+    return nights or list(baseline.nights)
+
+
+def _runs_of_baseline(baseline: Baseline, metric: Metric, scores: ScoreCache) -> set[str]:
+    runs: set[str] = set()
+    for night in _measured_nights(baseline, metric, scores):
+        runs.update(scores.source(night).runs)
+    return runs
 
 
 def _baseline_scores(
@@ -280,10 +325,6 @@ def _baseline_scores(
     judgments: str | None,
 ) -> ScoreMatrix:
     """The mean scores of its nights, under these judgments if they are given."""
-    if not baseline.nights:
-        return own
-    nights = [night for night in baseline.nights if metric in scores.source(night).metrics]
-    # Without any value they are read all the same: what has no score is not compared with itself.
-    nights = nights or list(baseline.nights)
+    nights = _measured_nights(baseline, metric, scores)
     matrices = (scores.matrix(night, metric, judgments=judgments) for night in nights)
     return next(matrices) if len(nights) == 1 else mean_matrix(matrices, own)

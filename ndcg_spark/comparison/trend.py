@@ -240,7 +240,7 @@ def lines(
     trends = []
     for name in dict.fromkeys(night.dataset for night in nights):
         trends += history.trends(name, run, measures, last)
-    notes = [*unpublished(history.nights, dataset), *_no_values(history, trends), *_not_judged(trends)]
+    notes = [*unpublished(history.nights, dataset), *_no_values(history, trends), *_too_few_comparable(trends)]
     return trends, notes
 
 
@@ -265,7 +265,7 @@ def _no_values(history: History, trends: Iterable[TrendLine]) -> list[str]:
     return sentences
 
 
-def _not_judged(trends: Sequence[TrendLine]) -> list[str]:
+def _too_few_comparable(trends: Sequence[TrendLine]) -> list[str]:
     points = [point for line in trends for point in line.points]
     dates = {point.date for point in points} - {point.date for point in points if point.median is not None}
     if not dates:

@@ -18,12 +18,13 @@ from ndcg_spark.contract import limits, scan
 from ndcg_spark.contract.changes import Seen, see
 from ndcg_spark.contract.scan import EXCLUDED, Counts, JudgmentCounts, Rejection, ResultCounts, RunCounts
 from ndcg_spark.engine.sessions import is_classic
+from ndcg_spark.errors import about
 from ndcg_spark.inputs.batches import WHOLE, Batch
 from ndcg_spark.inputs.source_tables import Source
 from ndcg_spark.rules import RowTest
 from ndcg_spark.schemas import EXCLUDE, IN_PATHS, JUDGMENTS, LINE, REJECTED_ROWS, RESULTS, query_key
 from ndcg_spark.scoring.lists import keep_judged_queries, mark_listed
-from ndcg_spark.scoring.prepare import Checks, ListChecks, Lists
+from ndcg_spark.scoring.prepare import Checks, ListChecks, ListsToScore
 from ndcg_spark.scoring.ranking import Ranker, by_window
 from ndcg_spark.scoring.skipping import Floors, Pruning, plan_skipping
 
@@ -66,9 +67,9 @@ class CheckedTables:
         """Checked results without those of unjudged queries."""
         return keep_judged_queries(results, self.judgments) if self.unjudged_rows else results
 
-    def to_score(self, rank: Ranker) -> list[Lists]:
+    def to_score(self, rank: Ranker) -> list[ListsToScore]:
         """The results of each batch that can matter, for this way to rank them, and its runs."""
-        return [Lists(batch._results_for(rank), batch.runs()) for batch in self.by_batch]
+        return [ListsToScore(batch._results_for(rank), batch.runs()) for batch in self.by_batch]
 
     def _results_for(self, rank: Ranker) -> DataFrame:
         results, rows = self.needed_results, self.result_counts.rows
@@ -295,7 +296,8 @@ def _with_excluded(table: DataFrame, exclude: Source, checks: ListChecks) -> Dat
     ((rows, rejected),) = counted.collect()
     rejections = scan.count_rejections("exclude", exclude.table, reason) if rejected else []
     limits.refuse_rejected(exclude, Counts(rows=rows, rejected=rejected, rejections=rejections))
-    excluded = rules.conform(exclude.table, EXCLUDE, exclude.name)
+    with about(exclude.name):
+        excluded = rules.conform(exclude.table, EXCLUDE)
     # Ids may have been read as numbers.
     texts = {name: F.col(name).cast("string") for name in checks.exclude_key}
     return mark_listed(table.withColumns(texts), excluded, checks.exclude_key, EXCLUDED)
@@ -310,7 +312,8 @@ def _split(
     good = table.where(reason.isNull()) if counts.rejected else table
     good = good.where(F.col(EXCLUDED).isNull()) if EXCLUDED in table.columns else good
     rejected = [_rejected_rows(table, reason, source.name)] if counts.rejected else []
-    return rules.conform(good, schema, source.name), counts, rejected
+    with about(source.name):
+        return rules.conform(good, schema), counts, rejected
 
 
 def _rejected_rows(table: DataFrame, reason: Column, name: str) -> DataFrame:

@@ -3,7 +3,15 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from ndcg_spark.contract.doubts import WRITE_ALIKE, about_empty_runs, about_strangers, run_example
+import pyarrow as pa
+
+from ndcg_spark.contract.doubts import (
+    WRITE_ALIKE,
+    about_empty_runs,
+    about_strangers,
+    about_unmatched,
+    run_example,
+)
 from ndcg_spark.convention.convention import Convention, why_no_value
 from ndcg_spark.convention.measures import (
     MEASURES,
@@ -13,15 +21,26 @@ from ndcg_spark.convention.measures import (
     format_cutoff,
     written,
 )
+from ndcg_spark.schemas import NO_VALUE
 from ndcg_spark.voices import Notice
 
 #: A row of DATASET_SCORES.
 Row = Mapping[str, Any]
 
 
+def about_attributes(rows: Iterable[Row], attributes: pa.Table | None) -> Iterator[Notice]:
+    """That no query of the attributes has a score, if no slice has a value."""
+    if attributes is None:
+        return
+    values = {row["value"] for row in rows}
+    if values.issubset({None, NO_VALUE}):
+        yield about_unmatched("query_attributes", attributes)
+
+
 def about_judged_rates(rows: Iterable[Row], cutoff: Cutoff, advice: str) -> Iterator[str]:
     """Which runs return no judged document within a cutoff."""
-    unjudged = [row["run"] for row in rows if row["cutoff"] == cutoff and row["judged_rate"] == 0]
+    at_cutoff = [row for row in rows if row["cutoff"] == cutoff]
+    unjudged = [row["run"] for row in at_cutoff if row["judged_rate"] == 0]
     if unjudged:
         what = f"returned no judged document within the cutoff {format_cutoff(cutoff)}"
         yield f"{len(unjudged)} run(s) {what}, e.g. run={unjudged[0]}; {advice}"
@@ -32,8 +51,9 @@ def about_no_values(rows: Iterable[Row], measures: MeasureSet) -> Iterator[str]:
     datasets: dict[str, list[Row]] = {}
     for row in rows:
         datasets.setdefault(row["dataset"], []).append(row)
+    several = len(datasets) > 1
     for dataset, own in datasets.items():
-        where = f" in dataset={dataset}" if len(datasets) > 1 else ""
+        where = f" in dataset={dataset}" if several else ""
         for reason, without_values in _without_values(own, measures).items():
             shown = ", ".join(dict.fromkeys(without_values))
             yield f"measures: no value for {shown}{where}: {reason}; check the grades"
@@ -70,19 +90,21 @@ def about_runs(rows: Sequence[Row], runs: Sequence[str]) -> Iterator[str | Notic
 
 
 def _has_queries(row: Row) -> bool:
-    return bool(row["queries"] or row["missing_queries"] or row["no_relevant_queries"])
+    counted: int = row["queries"] + row["missing_queries"] + row["no_relevant_queries"]
+    return counted > 0
 
 
 def _about_missing(rows: Sequence[Row]) -> Iterator[Notice]:
     """Which runs lack many judged queries and answer as many others."""
     few = [row for row in rows if _answered(row) < _other_queries(row)]
-    if few:
-        several = len({row["run"] for row in few})
-        first = few[0]
-        answered = _answered(first)
-        judged = answered + first["missing_queries"]
-        example = run_example(first["run"])
-        yield about_strangers(several, example, answered, judged, first["unjudged_queries"])
+    if not few:
+        return
+    runs = {row["run"] for row in few}
+    first = few[0]
+    answered = _answered(first)
+    judged = answered + first["missing_queries"]
+    example = run_example(first["run"])
+    yield about_strangers(len(runs), example, answered, judged, first["unjudged_queries"])
 
 
 def _other_queries(row: Row) -> int:

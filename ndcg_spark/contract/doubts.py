@@ -4,6 +4,8 @@ The job knows these numbers when it has counted its input, a session of Spark wh
 the scores; both say the same.
 """
 
+import pyarrow as pa
+
 from ndcg_spark.voices import Notice
 
 #: What to do where a run answers no judged query.
@@ -27,3 +29,9 @@ def about_strangers(runs: int, example: str, answered: int, judged: int, others:
     what = f"{runs} run(s) answered under half of the judged queries, e.g. {example}"
     counts = f"it answered {answered:,} of {judged:,}, and {others:,} that are not judged"
     return Notice(f"{what}; {counts}; {WRITE_ALIKE}")
+
+
+def about_unmatched(name: str, table: pa.Table) -> Notice:
+    """A table of queries, such as their attributes, of which none has a score."""
+    example = f", e.g. {table['query_id'][0]}" if len(table) else ""
+    return Notice(f"{name}: none of its queries has scores here{example}; check its ids")

@@ -18,7 +18,8 @@ from ndcg_spark.contract.scan import EXAMPLE_LENGTH, Counts, JudgmentCounts, Rej
 from ndcg_spark.convention import presets
 from ndcg_spark.convention.convention import Convention, relevant_grade
 from ndcg_spark.convention.measures import Cutoff, MeasureSet, measure_at
-from ndcg_spark.errors import DuplicatesError, InputError
+from ndcg_spark.convention.refused_queries import TWO_FIRSTS
+from ndcg_spark.errors import DuplicatesError, InputError, about
 from ndcg_spark.inputs.batches import files_by_table
 from ndcg_spark.inputs.dataframes import union_all
 from ndcg_spark.inputs.files import BINARY
@@ -149,7 +150,7 @@ def _place(source: Source, rejection: Rejection) -> str:
     files, line = source.files, " ".join(rejection.example.split())
     is_text = source.format not in BINARY and sum(file.size for file in files) < _SEARCHED
     for file in files if is_text and all(file.is_local for file in files) else ():
-        with file.open(source.name) as stream:
+        with about(source.name), file.open() as stream:
             for number, text in enumerate(io.TextIOWrapper(stream, "utf-8-sig", "replace"), 1):
                 words = " ".join(text.split())
                 if words == line or (len(rejection.example) == EXAMPLE_LENGTH and words.startswith(line)):
@@ -278,8 +279,8 @@ def refuse_merged_runs(results: Source, counts: ResultCounts, config: Evaluation
         SetOption("order", "score", words="if scores alone decide,"),
     )
     raise InputError(
-        f"results: {lists} list(s) of {len(merged)} run(s) have two results of rank 1 with "
-        f"different scores, e.g. {dataset}run={run.run} query_id={run.merged_query}: "
+        f"results: {lists} list(s) of {len(merged)} run(s) have {TWO_FIRSTS}, "
+        f"e.g. {dataset}run={run.run} query_id={run.merged_query}: "
         f"{_first_results(results, run, config)}",
         Either(ways, "; "),
     )
@@ -287,7 +288,7 @@ def refuse_merged_runs(results: Source, counts: ResultCounts, config: Evaluation
 
 def about_merged(counts: ResultCounts, config: EvaluationConfig) -> Iterator[Notice]:
     """The warning of lists with two results of rank 1 that were not refused."""
-    what = "have lists with two results of rank 1 and different scores"
+    what = f"have lists with {TWO_FIRSTS}"
     advice = "the scores decide; if they are two runs, give each a name of its own"
     yield from _about(_merged(counts, config), what, Do(words=advice))
 

@@ -78,17 +78,18 @@ class Convention:
     def __post_init__(self) -> None:
         if self.based_on not in PRESETS:
             near = did_you_mean(self.based_on, PRESETS)
-            raise ConventionError(f"convention: unknown preset {self.based_on!r}{near}; choose {', '.join(PRESETS)}")
+            what = f"unknown preset {self.based_on!r}{near}"
+            raise ConventionError(f"{what}; choose {', '.join(PRESETS)}", option="convention")
         values = {option: accepted(option, getattr(self, option)) for option in OPTIONS}
         wrong = [option for option, value in values.items() if value is None]
         if wrong:
             named = ", ".join(f"{option}={show(getattr(self, option)):.80}" for option in wrong)
             advice = "; ".join(f"{option} takes {choices(option)}" for option in wrong)
-            raise ConventionError(f"convention: unknown {named}; {advice}")
+            raise ConventionError(f"unknown {named}; {advice}", option="convention")
         for option, value in values.items():
             object.__setattr__(self, option, value)
         if reasons := [*_contradictions(self)]:
-            raise ConventionError(f"convention: {'; '.join(reasons)}")
+            raise ConventionError("; ".join(reasons), option="convention")
 
     def __hash__(self) -> int:
         return hash(str(self.options()))
@@ -109,7 +110,8 @@ class Convention:
         unknown = [option for option in options if option not in OPTIONS]
         if unknown:
             named = ", ".join(f"{option}{did_you_mean(option, OPTIONS)}" for option in unknown)
-            raise ConventionError(f"convention: unknown option {named}; choose {', '.join(OPTIONS)}")
+            what = f"unknown option {named}; choose {', '.join(OPTIONS)}"
+            raise ConventionError(what, option="convention")
         return dataclasses.replace(self, **options)
 
     def options(self) -> dict[str, Any]:

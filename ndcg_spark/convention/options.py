@@ -170,7 +170,8 @@ def parse_option(text: str) -> tuple[str, Any]:
     """The option and the value of the text ``option=value``: a word, number, list or table that is not yet checked."""
     option, equals, value = text.partition("=")
     if not equals:
-        raise ConventionError(f"convention: {text!r} has no value; write for example gain=linear")
+        what = f"{text!r} has no value; write for example gain=linear"
+        raise ConventionError(what, option="convention")
     try:
         parsed = ast.literal_eval(value.strip())
     except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):

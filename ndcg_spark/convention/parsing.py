@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from ndcg_spark.convention.measures import MEASURES, Cutoff, MeasureSet, by_depth, deepest_finite
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.text import did_you_mean
-from ndcg_spark.voices import SetOption
+from ndcg_spark.voices import Advice, SetOption
 
 #: Each cutoff adds columns to every plan: a hundred take seconds, a thousand took three minutes.
 MAX_CUTOFFS = 100
@@ -30,7 +30,8 @@ def parse_cutoffs(written: object) -> list[Cutoff]:
     invalid = [text for text in texts if text != "all" and not _CUTOFF.fullmatch(text)]
     if invalid or not 0 < len({*texts}) <= MAX_CUTOFFS:
         what = f"invalid cutoff {', '.join(map(repr, invalid))}" if invalid else f"{len({*texts})} are given"
-        raise ConfigurationError(f"cutoffs: {what}; use from 1 to {MAX_CUTOFFS} positive integers or 'all'")
+        to_do = f"use from 1 to {MAX_CUTOFFS} positive integers or 'all'"
+        raise ConfigurationError(f"{what}; {to_do}", option="cutoffs")
     return sorted({None if text == "all" else int(text) for text in texts}, key=by_depth)
 
 
@@ -85,9 +86,8 @@ def parse_columns(text: str, also: Collection[str], options: Mapping[str, str] |
     """
     words = _words(text, also)
     if wrong := [word.text for word in words if word.options.items() - (options or {}).items()]:
-        raise ConfigurationError(
-            f"measures: {wrong[0]} has arguments, but the scores are already computed; leave them out or evaluate again"
-        )
+        what = f"{wrong[0]} has arguments, but the scores are already computed"
+        raise _refused(f"{what}; leave them out or evaluate again")
     columns = {name: measure.column for name, measure in MEASURES.items()}
     return list(dict.fromkeys((columns.get(word.name, word.name), word.cutoff) for word in words))
 
@@ -98,18 +98,22 @@ def listed(one_or_several: Any) -> Iterable[Any]:
     return one_or_several if isinstance(one_or_several, Iterable) and not is_text else [one_or_several]
 
 
+def _refused(sentence: str, advice: Advice | None = None) -> ConfigurationError:
+    return ConfigurationError(sentence, advice, "measures")
+
+
 def _words(text: str, also: Collection[str] = ()) -> list[_Word]:
     names = _NAMES | {name: name for name in also if name not in MEASURES}
     choices, words = ", ".join(dict.fromkeys(names.values())), _WORDS.findall(text)
     if not words:
-        raise ConfigurationError(f"measures: the list is empty; choose from {choices}, or leave it out")
+        raise _refused(f"the list is empty; choose from {choices}, or leave it out")
     matches = [match for word in words if (match := _MEASURE.fullmatch(word)) and match["name"] in names]
     if unknown := [word for word in words if word not in {match[0] for match in matches}]:
         # Of names that differ in case only, the first is suggested.
         known = [*reversed(names)]
         refused = " or ".join(f"{word!r}{did_you_mean(re.split('[@(]', word)[0], known)}" for word in unknown)
         examples = ", ".join(dict.fromkeys(_example(word, names) for word in unknown))
-        raise ConfigurationError(f"measures: none is called {refused}; choose from {choices}, or write {examples}")
+        raise _refused(f"none is called {refused}; choose from {choices}, or write {examples}")
     return [_word(match, names) for match in matches]
 
 
@@ -125,22 +129,44 @@ def _word(match: re.Match[str], names: Mapping[str, str]) -> _Word:
     word, written, cutoff = match[0], match["name"], match["cutoff"]
     name = names[written]
     measure = MEASURES.get(name)
-    if cutoff not in (None, "all") and (not _CUTOFF.fullmatch(cutoff) or (measure and measure.whole)):
-        to_do = f"{name} is computed on the whole ranking" if measure and measure.whole else f"write {written}@10"
-        raise ConfigurationError(f"measures: {word} has an invalid cutoff; {to_do}")
-    options, takes = {}, measure.arguments if measure else {}
-    for argument in match["arguments"].split(",") if match["arguments"] else []:
-        short, _, value = (piece.strip() for piece in argument.partition("="))
-        if short not in takes or not value:
-            has = f"measures: {word} has the argument {argument.strip()!r}"
-            if takes:
-                known = " and ".join(f"{known}=..." for known in takes)
-                raise ConfigurationError(f"{has}, but it takes {known}")
-            instead = SetOption(*_OPTIONS.get(short, ("gain", "exp2")), words="set an option, such as")
-            raise ConfigurationError(f"{has}, but it takes no arguments", instead)
-        options[takes[short]] = value
-    is_whole = not written.islower() or (measure is not None and measure.whole)
-    return _Word(word, name, cutoff or ("all" if is_whole else ALL_CUTOFFS), options)
+    is_whole = measure is not None and measure.whole
+    if cutoff not in (None, "all"):
+        if is_whole:
+            to_do = f"{name} is computed on the whole ranking"
+            raise _refused(f"{word} has an invalid cutoff; {to_do}")
+        if not _CUTOFF.fullmatch(cutoff):
+            raise _refused(f"{word} has an invalid cutoff; write {written}@10")
+    if cutoff is None:
+        cutoff = "all" if is_whole or not written.islower() else ALL_CUTOFFS
+    takes = measure.arguments if measure else {}
+    return _Word(word, name, cutoff, _arguments(word, match["arguments"] or "", takes))
+
+
+def _arguments(word: str, text: str, takes: Mapping[str, str]) -> dict[str, str]:
+    """The options that the arguments in a measure set; it `takes` these, by their short names."""
+    options = {}
+    for argument in text.split(",") if text else []:
+        name, _, value = argument.partition("=")
+        short = name.strip()
+        if short not in takes or not value.strip():
+            raise _unknown_argument(word, argument.strip(), short, takes)
+        options[takes[short]] = value.strip()
+    return options
+
+
+def _unknown_argument(
+    word: str,
+    argument: str,
+    short: str,
+    takes: Iterable[str],
+) -> ConfigurationError:
+    has = f"{word} has the argument {argument!r}"
+    known = " and ".join(f"{name}=..." for name in takes)
+    if known:
+        return _refused(f"{has}, but it takes {known}")
+    option, value = _OPTIONS.get(short, ("gain", "exp2"))
+    instead = SetOption(option, value, words="set an option, such as")
+    return _refused(f"{has}, but it takes no arguments", instead)
 
 
 def _options(words: Iterable[_Word]) -> dict[str, str]:
@@ -151,8 +177,7 @@ def _options(words: Iterable[_Word]) -> dict[str, str]:
             value = word.options.get(option, "")
             first, earlier = options.setdefault(option, (word.text, value))
             if earlier != value:
-                raise ConfigurationError(
-                    f"measures: {first} and {word.text} set different values of {option}, but an evaluation has one; "
-                    f"write {short}=... in both, or evaluate twice"
-                )
+                what = f"{first} and {word.text} set different values of {option}"
+                to_do = f"write {short}=... in both, or evaluate twice"
+                raise _refused(f"{what}, but an evaluation has one; {to_do}")
     return {option: value for option, (_, value) in options.items() if value}

@@ -1,9 +1,13 @@
-"""Explanations of a query's score: what every document contributes, loses against the ideal ranking, or has changed."""
+"""Explanations of a query's score: what every document adds, loses or has changed.
+
+Losses are against the ideal ranking, changes against a baseline.
+"""
 
 import dataclasses
 import functools
 import itertools
 import math
+import operator
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, final
@@ -20,14 +24,18 @@ from ndcg_spark.voices import Give
 
 Row = Mapping[str, Any]
 
-#: The name of a document in the ideal ranking if the convention needs more relevant documents than there are.
+#: The name of a document in the ideal ranking where the convention needs more relevant documents
+#: than there are.
 ANY_RELEVANT = "(any relevant document)"
-#: The columns of a rank: its document and what that adds to the DCG, the same of the ideal ranking, and NDCG with this
-#: rank as the cutoff. They are null below the end of a list, and where the ideal is not known.
+#: The columns of a rank: its document and what that adds to the DCG, the same of the ideal ranking,
+#: and NDCG with this rank as the cutoff. They are null below the end of a list, and where the ideal
+#: is not known.
 LINE = (
     *("rank", "doc_id", "score", "tied", "relevance", "gain", "discount", "contribution"),
     *("ideal_doc_id", "ideal_contribution", "ndcg"),
 )
+#: Those of the document.
+_OF_DOCUMENTS = ("doc_id", "score", "tied", "relevance", "gain")
 
 
 @final
@@ -46,6 +54,14 @@ class ReturnedDocument:
     tied: bool
 
 
+_DOCUMENT_FIELDS = [field.name for field in dataclasses.fields(ReturnedDocument)]
+_SCORE_FIELDS = [field.name for field in dataclasses.fields(reference.Score)]
+
+
+def _rank(row: ReturnedDocument) -> int:
+    return row.rank or 0
+
+
 @dataclasses.dataclass(frozen=True)
 class Facts:
     dataset: str
@@ -55,10 +71,11 @@ class Facts:
     convention: Convention
     score: reference.Score
     returned: Sequence[ReturnedDocument]
-    #: The grade and the gain of each judged document; the gain is None if its grade is negative and ignored.
+    #: The grade and the gain of each judged document; the gain is None if its grade is negative and
+    #: ignored.
     judged: Mapping[str, tuple[float, float | None]]
-    #: Whether `returned` has the whole list and `judged` every judged document. If not, both have only documents within
-    #: the cutoff, which is what a published night keeps.
+    #: Whether `returned` has the whole list and `judged` every judged document. If not, both have
+    #: only documents within the cutoff, which is what a published night keeps.
     whole: bool = True
 
     @functools.cached_property
@@ -69,14 +86,24 @@ class Facts:
 
     @functools.cached_property
     def listed(self) -> list[ReturnedDocument]:
-        return sorted((row for row in self.returned if row.rank is not None), key=lambda row: row.rank or 0)
+        """The documents on the list that is scored, by rank."""
+        listed = [row for row in self.returned if row.rank is not None]
+        return sorted(listed, key=_rank)
 
     @functools.cached_property
     def ideal(self) -> list[tuple[str | None, float]]:
-        """The documents of the ideal ranking and their gains, by rank; None for any relevant document."""
-        gains = {document: gain for document, (_, gain) in self.judged.items() if gain is not None}
+        """The documents of the ideal ranking and their gains, by rank.
+
+        None stands for any relevant document.
+        """
+        gains: dict[str, float] = {}
         if self.convention.ideal == "retrieved":
-            gains = {row.doc_id: row.own_gain for row in self.listed}
+            for row in self.listed:
+                gains[row.doc_id] = row.own_gain
+        else:
+            for document, (_, gain) in self.judged.items():
+                if gain is not None:
+                    gains[document] = gain
         first = [row.doc_id for row in self.listed]
         return reference.ideal_ranking(gains, self.convention, self.cutoff, len(first), first)
 
@@ -92,22 +119,35 @@ class Facts:
 
 
 def query_facts(
-    score: Row, returned: Iterable[Row], judged: Iterable[Row], convention: Convention, whole: bool = True
+    score: Row,
+    returned: Iterable[Row],
+    judged: Iterable[Row],
+    convention: Convention,
+    whole: bool = True,
 ) -> Facts:
     """The facts of one run.
 
-    `score` is its row of QUERY_SCORES at the cutoff to explain, `returned` are rows of `returned_documents` of this and
-    perhaps of other runs, `judged` have doc_id, relevance and gain of the judged documents of the query.
+    `score` is its row of QUERY_SCORES at the cutoff to explain, `returned` are rows of
+    `returned_documents` of this and perhaps of other runs, `judged` have doc_id, relevance and gain
+    of the judged documents of the query.
     """
-    score_names, names = ([f.name for f in dataclasses.fields(kind)] for kind in (reference.Score, ReturnedDocument))
-    own = (row if row["on_list"] else {**row, "rank": None, "tied": False} for row in returned)
+    documents = []
+    for row in returned:
+        if row["run"] == score["run"]:
+            off_list = {} if row["on_list"] else {"rank": None, "tied": False}
+            columns = {**row, **off_list}
+            document = ReturnedDocument(**{name: columns[name] for name in _DOCUMENT_FIELDS})
+            documents.append(document)
     return Facts(
-        **{name: score[name] for name in ("dataset", "run", "query_id", "cutoff")},
-        convention=convention,
-        score=reference.Score(**{name: score[name] for name in score_names}),
-        returned=[ReturnedDocument(**{name: row[name] for name in names}) for row in own if row["run"] == score["run"]],
-        judged={row["doc_id"]: (row["relevance"], row["gain"]) for row in judged},
-        whole=whole,
+        score["dataset"],
+        score["run"],
+        score["query_id"],
+        score["cutoff"],
+        convention,
+        reference.Score(**{name: score[name] for name in _SCORE_FIELDS}),
+        documents,
+        {row["doc_id"]: (row["relevance"], row["gain"]) for row in judged},
+        whole,
     )
 
 
@@ -133,14 +173,18 @@ class ExplainRequest:
         return self.dataset or known[0]
 
     def runs(self, known: Sequence[str]) -> list[str]:
+        """The runs to explain and last the baseline, if there is one."""
         for option, name in (("run", self.run), ("baseline", self.baseline)):
-            if name not in (None, *known):
-                raise unknown_name(option, "run", str(name), known)
-        runs = [name for name in known if name != self.baseline and self.run in (None, name)]
+            if name is not None and name not in known:
+                raise unknown_name(option, "run", name, known)
+        asked = list(known) if self.run is None else [self.run]
+        runs = [name for name in asked if name != self.baseline]
         if not runs:
             what = f"baseline: {self.baseline!r} leaves no run to explain"
             raise ConfigurationError(what, Give("baseline", words="choose another"))
-        return [*runs, *filter(None, [self.baseline])]
+        if self.baseline is not None:
+            runs.append(self.baseline)
+        return runs
 
 
 @dataclasses.dataclass(frozen=True)
@@ -148,12 +192,15 @@ class Explanation:
     facts: Facts
     #: By rank, with the columns LINE.
     lines: Sequence[Row]
-    #: Whether every document of the ideal ranking is known. If not, there are only `lines`, without their ideal.
+    #: Whether every document of the ideal ranking is known. If not, there are only `lines`, without
+    #: their ideal.
     ideal_known: bool = False
-    #: How much less (above 0) or more (below 0) each document adds than in the ideal ranking, the largest loss first;
-    #: `rank` and `ideal_rank` are null for a document that is not there. They sum to ideal DCG - DCG.
+    #: How much less (above 0) or more (below 0) each document adds than in the ideal ranking, the
+    #: largest loss first; `rank` and `ideal_rank` are null for a document that is not there. They
+    #: sum to ideal DCG - DCG.
     losses: Sequence[Row] = ()
-    #: The relevant documents outside the cutoff, the best first; of a night only those on its list or in its ideal.
+    #: The relevant documents outside the cutoff, the best first; of a night only those on its list
+    #: or in its ideal.
     absent: Sequence[Row] = ()
     unjudged: Sequence[ReturnedDocument] = ()
 
@@ -164,41 +211,74 @@ class Explained(NamedTuple):
     baselines: Mapping[str, tuple[Facts, str]] = {}
 
 
-def explain_runs(facts: Mapping[str, Facts], runs: Sequence[str], request: ExplainRequest) -> Explained:
+def explain_runs(
+    facts: Mapping[str, Facts],
+    runs: Sequence[str],
+    request: ExplainRequest,
+) -> Explained:
+    """The explanations of runs, the best run first, and the baseline of each."""
     explanations = [explain(facts[run]) for run in runs if run != request.baseline]
-    explanations.sort(key=lambda explanation: best_first(explanation.facts.score.ndcg, explanation.facts.run))
-    other = facts.get(request.baseline or "")
-    return Explained(explanations, dict.fromkeys(facts, (other, other.run)) if other else {})
+    explanations.sort(key=_best_first)
+    if request.baseline is None or request.baseline not in facts:
+        return Explained(explanations)
+    baseline = facts[request.baseline]
+    return Explained(explanations, dict.fromkeys(facts, (baseline, baseline.run)))
+
+
+def _best_first(explanation: Explanation) -> tuple[Any, ...]:
+    return best_first(explanation.facts.score.ndcg, explanation.facts.run)
 
 
 def explain(facts: Facts) -> Explanation:
-    ideal_dcg = math.fsum(gain * discount for (_, gain), discount in zip(facts.ideal, facts.discounts, strict=False))
-    # A night stores neither all documents of an ideal made of the returned ones nor whole groups of ties.
-    is_exact = facts.convention.ties != "average" and abs(ideal_dcg - facts.score.ideal_dcg) <= EQUAL
-    if not (facts.whole or is_exact):
+    if not (facts.whole or _is_ideal_kept(facts)):
         return Explanation(facts, _lines(facts, []))
     unjudged = [row for row in facts.listed[: facts.cutoff] if row.relevance is None]
-    return Explanation(facts, _lines(facts, facts.ideal), True, *_losses(facts), unjudged)
+    lines = _lines(facts, facts.ideal)
+    return Explanation(facts, lines, True, _losses(facts), _absent(facts), unjudged)
+
+
+def _is_ideal_kept(facts: Facts) -> bool:
+    """Whether a night keeps every document of the ideal ranking.
+
+    It stores neither all documents of an ideal made of the returned ones nor whole groups of ties.
+    """
+    if facts.convention.ties == "average":
+        return False
+    gains = [gain for _, gain in facts.ideal]
+    ideal_dcg = math.fsum(map(operator.mul, gains, facts.discounts))
+    return abs(ideal_dcg - facts.score.ideal_dcg) <= EQUAL
 
 
 def _lines(facts: Facts, ideal: Sequence[tuple[str | None, float]]) -> list[Row]:
+    """A row per rank of the list or of the ideal ranking, whichever is longer."""
     lines: list[Row] = []
     dcg = ideal_dcg = 0.0
-    for rank, (here, best) in enumerate(itertools.zip_longest(facts.listed[: facts.cutoff], ideal), 1):
+    ranks = itertools.zip_longest(facts.listed[: facts.cutoff], ideal)
+    for rank, (here, best) in enumerate(ranks, 1):
         discount = facts.discounts[rank - 1]
-        adds, would_add = here and here.gain * discount, best and best[1] * discount
-        dcg, ideal_dcg = dcg + (adds or 0.0), ideal_dcg + (would_add or 0.0)
-        own = (getattr(here, name, None) for name in ("doc_id", "score", "tied", "relevance", "gain"))
-        ideal_doc_id, ndcg = best and (best[0] or ANY_RELEVANT), dcg / ideal_dcg if ideal_dcg else None
-        lines.append(dict(zip(LINE, (rank, *own, discount, adds, ideal_doc_id, would_add, ndcg), strict=True)))
+        line: dict[str, Any] = dict.fromkeys(LINE)
+        line |= {"rank": rank, "discount": discount}
+        if here is not None:
+            for name in _OF_DOCUMENTS:
+                line[name] = getattr(here, name)
+            line["contribution"] = here.gain * discount
+            dcg += line["contribution"]
+        if best is not None:
+            document, gain = best
+            line["ideal_doc_id"] = document or ANY_RELEVANT
+            line["ideal_contribution"] = gain * discount
+            ideal_dcg += line["ideal_contribution"]
+        if ideal_dcg:
+            line["ndcg"] = dcg / ideal_dcg
+        lines.append(line)
     return lines
 
 
 def contributions(facts: Facts) -> dict[str, float]:
     """What each document within the cutoff contributes, by its id; the sum is the DCG.
 
-    With averaged ties, a document contributes its gain times the mean discount of the ranks that its
-    group shares. The facts must know their ties.
+    With averaged ties, a document contributes its gain times the mean discount of the ranks that
+    its group shares. The facts must know their ties.
     """
     averaged = facts.convention.ties == "average"
     groups = [row.tie_group if averaged else at for at, row in enumerate(facts.listed)]
@@ -212,33 +292,108 @@ def contributions(facts: Facts) -> dict[str, float]:
     return added
 
 
-def _losses(facts: Facts) -> tuple[list[Row], list[Row]]:
-    """The losses that are not 0, the largest first, and the relevant documents outside the cutoff, the best first."""
+class _Judged(NamedTuple):
+    """What is known of a document: where it is returned, and where the ideal ranking has it."""
+
+    doc_id: str
+    #: Where it is on the list or was taken off it; None if it is not returned.
+    returned: ReturnedDocument | None
+    grade: float | None
+    judged_gain: float
+    ideal_rank: int | None
+    ideal_gain: float
+
+    @property
+    def rank(self) -> int | None:
+        return None if self.returned is None else self.returned.rank
+
+
+def _known_documents(facts: Facts) -> list[_Judged]:
+    """Every document of the ideal ranking, then of the list, then of the judgments."""
+    ideal: dict[str, tuple[int, float]] = {}
+    for rank, (document, gain) in enumerate(facts.ideal, 1):
+        if document is not None:
+            ideal[document] = rank, gain
+    # A document that is returned twice stays on the list once, so listed ones come last.
+    off_list = [row for row in facts.returned if row.rank is None]
+    returned = {row.doc_id: row for row in off_list + facts.listed}
+    known = []
+    for document in dict.fromkeys([*ideal, *returned, *facts.judged]):
+        ideal_rank, ideal_gain = ideal.get(document, (None, 0.0))
+        grade, own_gain = facts.judged.get(document, (None, None))
+        row = returned.get(document)
+        known.append(_Judged(document, row, grade, own_gain or 0.0, ideal_rank, ideal_gain))
+    return known
+
+
+def _losses(facts: Facts) -> list[Row]:
+    """The losses that are not 0, the largest first."""
     added = contributions(facts)
-    best = {entry[0]: (rank, entry[1]) for rank, entry in enumerate(facts.ideal, 1) if entry[0] is not None}
-    # A document that is returned twice stays on the list once.
-    rows = {row.doc_id: row for row in [*(row for row in facts.returned if row.rank is None), *facts.listed]}
     losses: list[Row] = []
+    for document in _known_documents(facts):
+        row = document.returned
+        gain = document.ideal_gain
+        if row is not None and row.rank is not None:
+            gain = row.own_gain
+        would_add = 0.0
+        if document.ideal_rank is not None:
+            would_add = gain * facts.discounts[document.ideal_rank - 1]
+        loss = {
+            "doc_id": document.doc_id,
+            "rank": document.rank,
+            "where": _where(document.doc_id, row, facts),
+            "relevance": document.grade if row is None else row.relevance,
+            "ideal_rank": document.ideal_rank,
+            "gain": gain,
+            "loss": would_add - added.get(document.doc_id, 0.0),
+        }
+        losses.append(loss)
+    losses += _losses_of_any(facts)
+    lost = [loss for loss in losses if loss["loss"]]
+    return sorted(lost, key=_largest_loss_first)
+
+
+def _losses_of_any(facts: Facts) -> list[Row]:
+    """What is lost where the ideal ranking has any relevant document, as there are too few."""
+    losses: list[Row] = []
+    for rank, (document, gain) in enumerate(facts.ideal, 1):
+        if document is None:
+            loss = {
+                "doc_id": ANY_RELEVANT,
+                "rank": None,
+                "where": "fewer documents are relevant",
+                "relevance": None,
+                "ideal_rank": rank,
+                "gain": gain,
+                "loss": gain * facts.discounts[rank - 1],
+            }
+            losses.append(loss)
+    return losses
+
+
+def _largest_loss_first(row: Row) -> float:
+    loss: float = row["loss"]
+    return -loss
+
+
+def _absent(facts: Facts) -> list[Row]:
+    """The relevant documents outside the cutoff, the best first."""
     absent: list[Row] = []
-    for document in dict.fromkeys([*best, *rows, *facts.judged]):
-        row, (ideal_rank, ideal_gain) = rows.get(document), best.get(document, (None, 0.0))
-        grade, judged_gain = facts.judged.get(document, (None, None))
-        rank = row and row.rank
-        gain = row.own_gain if row and rank else ideal_gain
-        loss = (gain * facts.discounts[ideal_rank - 1] if ideal_rank else 0.0) - added.get(document, 0.0)
-        shared = {"doc_id": document, "rank": rank, "where": _where(document, row, facts)}
-        relevance = row.relevance if row else grade
-        losses.append({**shared, "relevance": relevance, "ideal_rank": ideal_rank, "gain": gain, "loss": loss})
-        if (judged_gain or 0.0) > 0 and not facts.is_within(rank):
-            absent.append({**shared, "relevance": grade, "gain": judged_gain})
-    for rank, (entry, gain) in enumerate(facts.ideal, 1):
-        if entry is None:
-            missing = {"doc_id": ANY_RELEVANT, "rank": None, "where": "fewer documents are relevant", "relevance": None}
-            losses.append({**missing, "ideal_rank": rank, "gain": gain, "loss": gain * facts.discounts[rank - 1]})
-    return (
-        sorted((loss for loss in losses if loss["loss"]), key=lambda loss: -loss["loss"]),
-        sorted(absent, key=lambda row: (-row["gain"], row["rank"] or math.inf)),
-    )
+    for document in _known_documents(facts):
+        if document.judged_gain > 0 and not facts.is_within(document.rank):
+            row = {
+                "doc_id": document.doc_id,
+                "rank": document.rank,
+                "where": _where(document.doc_id, document.returned, facts),
+                "relevance": document.grade,
+                "gain": document.judged_gain,
+            }
+            absent.append(row)
+    return sorted(absent, key=_best_absent_first)
+
+
+def _best_absent_first(row: Row) -> tuple[float, float]:
+    return -row["gain"], row["rank"] or math.inf
 
 
 def _where(document: str, row: ReturnedDocument | None, facts: Facts) -> str:
@@ -246,7 +401,8 @@ def _where(document: str, row: ReturnedDocument | None, facts: Facts) -> str:
     if row is None:
         return "not returned" if facts.whole else "not within the cutoff"
     if row.rank is not None:
-        return f"rank {row.rank}{'' if facts.is_within(row.rank) else ', beyond the cutoff'}"
+        beyond = "" if facts.is_within(row.rank) else ", beyond the cutoff"
+        return f"rank {row.rank}{beyond}"
     if convention.exclude_query_as_document and document == facts.query_id:
         return "taken off the list: it is the query"
     if convention.unjudged == "drop" and row.relevance is None:
@@ -287,13 +443,14 @@ def _places(facts: Facts) -> dict[str, _Place]:
 
 
 def changed_documents(run: Facts, baseline: Sequence[Facts]) -> list[Row]:
-    """What changed since a baseline, by document: those within the cutoff, the largest change first.
+    """What changed since a baseline, by document within the cutoff, the largest change first.
 
-    `baseline` is the list of another run, or the lists of the nights that the baseline is the mean of,
-    the newest last. `change` sums to the DCG of the run less the mean DCG of the baseline, and `part` to
-    the difference of their NDCG, if the ideal DCGs are above 0. `what` is `left` or `came_in`: within the
-    cutoff in at least half of the baseline's lists and not tonight, or the reverse; `same_rank`, with
-    another gain; else `up` or `down`. Empty if a side does not know its ties.
+    `baseline` is the list of another run, or the lists of the nights that the baseline is the mean
+    of, the newest last. `change` sums to the DCG of the run less the mean DCG of the baseline, and
+    `part` to the difference of their NDCG, if the ideal DCGs are above 0. `what` is `left` or
+    `came_in`: within the cutoff in at least half of the baseline's lists and not tonight, or the
+    reverse; `same_rank`, with another gain; else `up` or `down`. Empty if a side does not know its
+    ties.
     """
     sides = [*baseline, run]
     if not all(facts.knows_ties for facts in sides):

@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from ndcg_spark.comparison.baselines import Baseline, Kind, Refusal
+from ndcg_spark.comparison.baselines import Baseline, Kind, NotComparable
 from ndcg_spark.comparison.chain import (
     HIGH,
     LOW,
@@ -66,7 +66,7 @@ class BesideReference:
 
     rows: tuple[Row, ...] = ()
     reference: Reference | None = None
-    refused: Refusal | None = None
+    refused: NotComparable | None = None
 
     def of_reading(self, reading: int) -> list[Row]:
         return [row for row in self.rows if row["reading"] == reading]
@@ -102,9 +102,7 @@ class ReferenceScores:
         date = str(baseline.newest)
         return dated_reference(run, date, self.tonight, self._nights, self.runs_of)
 
-    def judged_rates(
-        self, reference: Reference | None, run: str, cutoff: Cutoff
-    ) -> tuple[float, float] | None:
+    def judged_rates(self, reference: Reference | None, run: str, cutoff: Cutoff) -> tuple[float, float] | None:
         """Which shares of the documents of a run were judged then, and are judged tonight."""
         if reference is None:
             return None
@@ -120,9 +118,9 @@ class ReferenceScores:
         try:
             return self._compare(baseline, question)
         except InputError as error:
-            return BesideReference(refused=Refusal("not_measured", error.worded(OPTIONS)))
+            return BesideReference(refused=NotComparable("not_measured", error.worded(OPTIONS)))
         except StorageError as error:
-            return BesideReference(refused=Refusal("no_baseline", error.worded(OPTIONS)))
+            return BesideReference(refused=NotComparable("no_baseline", error.worded(OPTIONS)))
 
     def _compare(self, baseline: Baseline, question: Question) -> BesideReference:
         if baseline.refused:
@@ -134,7 +132,7 @@ class ReferenceScores:
         if lost and baseline.kind is Kind.ACCEPTED:
             why = self._nights.damaged[lost[-1]]
             sentence = f"the accepted night is not known, as a log cannot be read: {why}"
-            return BesideReference(refused=Refusal("no_baseline", sentence))
+            return BesideReference(refused=NotComparable("no_baseline", sentence))
         unmeasured = self._not_evaluated(reference, question.metric)
         if unmeasured:
             return BesideReference(refused=unmeasured)
@@ -148,7 +146,7 @@ class ReferenceScores:
             rows.extend(self._rows(usable, question, reading))
         return BesideReference(tuple(rows), usable)
 
-    def _not_evaluated(self, reference: Reference, metric: Metric) -> Refusal | None:
+    def _not_evaluated(self, reference: Reference, metric: Metric) -> NotComparable | None:
         path = [*reference.nights, self.tonight]
         for link in reference.links:
             path += [link.before, link.after]
@@ -156,7 +154,7 @@ class ReferenceScores:
             if metric not in self._scores.source(night).metrics:
                 where = "this night" if night == self.tonight else night.evaluated_on
                 sentence = f"{measure_at(*metric)} was not evaluated in {where}"
-                return Refusal("other_cutoff", sentence)
+                return NotComparable("other_cutoff", sentence)
         return None
 
     def _usable(self, reference: Reference, question: Question) -> Reference | None:
@@ -212,9 +210,7 @@ class ReferenceScores:
             self._paired[key] = self._compared_with_mean(*key)
         return [row for row in self._paired[key] if _answers(question, row)]
 
-    def _compared_with_mean(
-        self, nights: Sequence[Night], run: str, metric: Metric, reading: int
-    ) -> list[Row]:
+    def _compared_with_mean(self, nights: Sequence[Night], run: str, metric: Metric, reading: int) -> list[Row]:
         """The rows of all slices, with weights too."""
         scores = self._scores
         own = scores.matrix(self.tonight, metric, reading)
@@ -234,16 +230,16 @@ def _answers(question: Question, row: Row) -> bool:
     return is_slice and is_weighted == question.is_weighted
 
 
-def _no_reference(baseline: Baseline, run: str) -> Refusal:
+def _no_reference(baseline: Baseline, run: str) -> NotComparable:
     if baseline.kind is Kind.ACCEPTED:
-        return Refusal("no_baseline", f"no earlier night of {run} is good, or was accepted")
-    return Refusal("new_run", f"{run} is new: it has no results in {baseline.in_words}")
+        return NotComparable("no_baseline", f"no earlier night of {run} is good, or was accepted")
+    return NotComparable("new_run", f"{run} is new: it has no results in {baseline.in_words}")
 
 
-def _broken_chain(reference: Reference, run: str) -> Refusal:
+def _broken_chain(reference: Reference, run: str) -> NotComparable:
     date = reference.links[-1].after.evaluated_on
     sentence = f"the judgments changed on {date}, and no night since then is good for {run}"
-    return Refusal("other_judgments", sentence)
+    return NotComparable("other_judgments", sentence)
 
 
 class _SliceMasks:

@@ -6,11 +6,11 @@ Fail closed: what was not measured or cannot be compared is no pass.
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from ndcg_spark.comparison.baselines import ITSELF, Baseline, Refusal
+from ndcg_spark.comparison.baselines import ITSELF, Baseline, NotComparable
 from ndcg_spark.comparison.readings import FIRST
 from ndcg_spark.comparison.references import Reference
 from ndcg_spark.gate.against_reference import BesideReference, Question, ReferenceScores
-from ndcg_spark.gate.compared_night import Compared, Comparisons, Row, RowKey
+from ndcg_spark.gate.compared_night import ComparedNight, Comparisons, Row, RowKey
 from ndcg_spark.gate.settings import JUDGED_RATE, CheckConfig, GateConfig
 from ndcg_spark.nights.log import Night
 from ndcg_spark.text import did_you_mean
@@ -20,7 +20,7 @@ class Part(NamedTuple):
     """One comparison of a case: a side of a change of judgments, in one reading of unjudged documents."""
 
     row: Row | None
-    refused: Refusal | None = None
+    refused: NotComparable | None = None
     side: str | None = None
     reading: int = FIRST
 
@@ -44,7 +44,7 @@ class Case(NamedTuple):
         return self.first_parts[-1].row
 
     @property
-    def refused(self) -> Refusal | None:
+    def refused(self) -> NotComparable | None:
         refusals = [part.refused for part in self.first_parts if part.refused]
         return refusals[0] if refusals else None
 
@@ -80,8 +80,8 @@ class _Evidence(NamedTuple):
     side: str | None
     row: Row | None
     #: The night beside the baseline of the case, and by itself.
-    beside: Compared
-    itself: Compared
+    beside: ComparedNight
+    itself: ComparedNight
 
     @property
     def plain(self) -> Row | None:
@@ -119,17 +119,13 @@ def cases_of(
                 for side in beside.sides:
                     row = beside.rows.get(_key(check, run, side))
                     itself = compared[ITSELF.stands_for]
-                    evidence = _Evidence(
-                        gate, name, check, run, baseline, side, row, beside, itself
-                    )
+                    evidence = _Evidence(gate, name, check, run, baseline, side, row, beside, itself)
                     parts.append(Part(row, _refusal(evidence), side))
                 cases.append(Case(name, check, run, baseline, tuple(parts)))
     return cases
 
 
-def _baselines_of(
-    gate: GateConfig, check: CheckConfig, run: str, against: Sequence[Baseline]
-) -> list[Baseline]:
+def _baselines_of(gate: GateConfig, check: CheckConfig, run: str, against: Sequence[Baseline]) -> list[Baseline]:
     baselines: list[Baseline] = []
     names = gate.baselines_of(check)
     for baseline in against if check.limits_drop else ():
@@ -172,23 +168,23 @@ def _reference_case(
     return Case(name, check, run, baseline, tuple(parts), beside.reference, rates)
 
 
-def _nothing_beside(check: CheckConfig, run: str, beside: BesideReference) -> Refusal:
+def _nothing_beside(check: CheckConfig, run: str, beside: BesideReference) -> NotComparable:
     since = f" against {beside.reference.first}" if beside.reference else ""
-    return Refusal("not_measured", f"{check.subject(run)}{since}: no query has a value")
+    return NotComparable("not_measured", f"{check.subject(run)}{since}: no query has a value")
 
 
-def _few_or_unpaired(check: CheckConfig, run: str, least: int, row: Row) -> Refusal | None:
+def _few_or_unpaired(check: CheckConfig, run: str, least: int, row: Row) -> NotComparable | None:
     """Why a row of a chain decides nothing."""
     subject = check.subject(run)
     if {"run_missing", "baseline_missing"} & {*row["flags"]}:
-        return Refusal("missing_run", f"{subject}: nothing was returned on a side")
+        return NotComparable("missing_run", f"{subject}: nothing was returned on a side")
     if row["unpaired_queries"]:
         unpaired = f"{row['unpaired_queries']:,} queries have a value on one side only"
-        return Refusal("not_measured", f"{subject}: {unpaired}")
+        return NotComparable("not_measured", f"{subject}: {unpaired}")
     effective = row["weight_effective_n"] if check.weighted else row["queries"]
     if (effective or 0) < least:
         few = f"there are only {effective or 0:,.4g} queries, and min_queries is {least:,}"
-        return Refusal("few_queries", f"{subject}: {few}")
+        return NotComparable("few_queries", f"{subject}: {few}")
     return None
 
 
@@ -199,7 +195,7 @@ def _key(check: CheckConfig, run: str, side: str | None = None) -> RowKey:
 # Why a row decides nothing: each function looks at one thing.
 
 
-def _refusal(evidence: _Evidence) -> Refusal | None:
+def _refusal(evidence: _Evidence) -> NotComparable | None:
     for find in _REFUSALS:
         refusal = find(evidence)
         if refusal:
@@ -207,7 +203,7 @@ def _refusal(evidence: _Evidence) -> Refusal | None:
     return None
 
 
-def _no_such_slice(evidence: _Evidence) -> Refusal | None:
+def _no_such_slice(evidence: _Evidence) -> NotComparable | None:
     """A slice that no query of the night is in, such as a misspelt one.
 
     It is noticed on the first night too.
@@ -222,36 +218,36 @@ def _no_such_slice(evidence: _Evidence) -> Refusal | None:
     slices = {f"{key.attribute}={key.value}": None for key in rows if key.attribute is not None}
     near = did_you_mean(check.slice, slices)
     sentence = f"{evidence.name}: no query of this night is in the slice {check.slice}{near}"
-    return Refusal("missing_slice", sentence, (evidence.name,))
+    return NotComparable("missing_slice", sentence, (evidence.name,))
 
 
-def _no_baseline(evidence: _Evidence) -> Refusal | None:
+def _no_baseline(evidence: _Evidence) -> NotComparable | None:
     by_metric = evidence.beside.refused(evidence.check.metric, evidence.side)
     return evidence.baseline.refused or by_metric
 
 
-def _new_run(evidence: _Evidence) -> Refusal | None:
+def _new_run(evidence: _Evidence) -> NotComparable | None:
     key = RowKey(evidence.run, *evidence.check.metric, side=evidence.side)
     if key in evidence.beside.rows:
         return None
     baseline = evidence.baseline
     if baseline.run:
         sentence = f"{baseline.run} has no results in this night"
-        return Refusal("missing_run", sentence, (baseline.run,))
+        return NotComparable("missing_run", sentence, (baseline.run,))
     sentence = f"{evidence.run} is new: it has no results in {baseline.in_words}"
-    return Refusal("new_run", sentence, (evidence.run, baseline.name))
+    return NotComparable("new_run", sentence, (evidence.run, baseline.name))
 
 
-def _returned_nothing(evidence: _Evidence) -> Refusal | None:
+def _returned_nothing(evidence: _Evidence) -> NotComparable | None:
     baseline = evidence.baseline
     flags = evidence.plain["flags"] if evidence.plain else []
     nothing = "returned nothing for any query of the slice"
     if "run_missing" in flags:
-        return Refusal("missing_run", f"{evidence.subject}: it {nothing}", (evidence.mean,))
+        return NotComparable("missing_run", f"{evidence.subject}: it {nothing}", (evidence.mean,))
     if "baseline_missing" in flags:
         code = "missing_run" if baseline.run else "new_run"
         sentence = f"{evidence.subject}: {baseline.in_words} {nothing}"
-        return Refusal(code, sentence, (evidence.mean, baseline.name))
+        return NotComparable(code, sentence, (evidence.mean, baseline.name))
     return None
 
 
@@ -261,37 +257,37 @@ def _paired_queries(evidence: _Evidence) -> tuple[int, int]:
     return (plain["queries"], plain["unpaired_queries"]) if plain else (0, 0)
 
 
-def _no_value(evidence: _Evidence) -> Refusal | None:
+def _no_value(evidence: _Evidence) -> NotComparable | None:
     if any(_paired_queries(evidence)):
         return None
     sentence = f"{evidence.subject}: no query has a value"
     if evidence.check.slice:
-        return Refusal("missing_slice", sentence, (evidence.mean,))
+        return NotComparable("missing_slice", sentence, (evidence.mean,))
     why = "as none that counts has a relevant document"
-    return Refusal("not_measured", f"{sentence}, {why}", (evidence.mean,))
+    return NotComparable("not_measured", f"{sentence}, {why}", (evidence.mean,))
 
 
-def _unpaired(evidence: _Evidence) -> Refusal | None:
+def _unpaired(evidence: _Evidence) -> NotComparable | None:
     queries, unpaired = _paired_queries(evidence)
     if not unpaired:
         return None
     share = f"{unpaired:,} of {queries + unpaired:,} queries have a value on one side only"
     baseline = evidence.baseline
     sentence = f"{evidence.subject} against {baseline.in_words}: {share}"
-    return Refusal("not_measured", sentence, (evidence.mean, baseline.name))
+    return NotComparable("not_measured", sentence, (evidence.mean, baseline.name))
 
 
-def _unweighted(evidence: _Evidence) -> Refusal | None:
+def _unweighted(evidence: _Evidence) -> NotComparable | None:
     queries, _ = _paired_queries(evidence)
     row = evidence.row
     without = queries - (row["queries"] if row else 0)
     if without <= 0:
         return None
     share = f"{without:,} of {queries:,} queries have no weight"
-    return Refusal("not_measured", f"{evidence.subject}: {share}", (evidence.mean, without))
+    return NotComparable("not_measured", f"{evidence.subject}: {share}", (evidence.mean, without))
 
 
-def _few_queries(evidence: _Evidence) -> Refusal | None:
+def _few_queries(evidence: _Evidence) -> NotComparable | None:
     check, row = evidence.check, evidence.row
     effective, _ = _paired_queries(evidence)
     kind = "queries"
@@ -303,7 +299,7 @@ def _few_queries(evidence: _Evidence) -> Refusal | None:
         return None
     few = f"there are only {effective:,.4g} {kind}, and min_queries is {least:,}"
     about = (evidence.mean, effective, least)
-    return Refusal("few_queries", f"{evidence.subject}: {few}", about)
+    return NotComparable("few_queries", f"{evidence.subject}: {few}", about)
 
 
 #: In the order in which they are looked for.

@@ -8,7 +8,7 @@ import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from ndcg_spark.comparison.baselines import ITSELF, Baseline, Kind, Refusal, resolve
+from ndcg_spark.comparison.baselines import ITSELF, Baseline, Kind, NotComparable, resolve
 from ndcg_spark.comparison.differences import (
     ComparisonOptions,
     Sides,
@@ -58,33 +58,31 @@ class MetricRows:
 
     rows: Sequence[Row] = ()
     #: Why there are none.
-    refused: Refusal | None = None
+    refused: NotComparable | None = None
     #: The run and the id of the queries that changed most.
     changed: Sequence[tuple[str, str]] = ()
 
 
 @dataclasses.dataclass(frozen=True)
-class Compared:
+class ComparedNight:
     """A night beside one baseline, by every measure and cutoff of the checks."""
 
     rows: Mapping[RowKey, Row]
     #: By measure and cutoff, why there are none; also by side, if there are two.
-    refusals: Mapping[tuple[Metric, str | None], Refusal]
+    refusals: Mapping[tuple[Metric, str | None], NotComparable]
     changed: Sequence[tuple[str, str]]
     #: None, or both sides of a change of judgments.
     sides: Sequence[str | None] = (None,)
 
-    def refused(self, metric: Metric, side: str | None) -> Refusal | None:
+    def refused(self, metric: Metric, side: str | None) -> NotComparable | None:
         return self.refusals.get((metric, side))
 
 
 #: By what a baseline stands for.
-Comparisons = Mapping[Any, Compared]
+Comparisons = Mapping[Any, ComparedNight]
 
 
-def resolve_baselines(
-    gate: GateConfig, tonight: Night, nights: Nights, scores: ScoreCache
-) -> list[Baseline]:
+def resolve_baselines(gate: GateConfig, tonight: Night, nights: Nights, scores: ScoreCache) -> list[Baseline]:
     """The first step of a verdict: what each baseline of the gate stands for."""
     runs = scores.source(tonight).runs
     resolved = []
@@ -107,13 +105,13 @@ def compare_night(
     against: Iterable[Baseline],
     scores: ScoreCache,
     options: ComparisonOptions,
-) -> dict[Any, Compared]:
+) -> dict[Any, ComparedNight]:
     """The second step of a verdict: the night beside each baseline, and by itself, for `min_value`.
 
     They are by what baselines stand for, as two that stand for the same nights share their rows.
     Baselines that each run reaches by a chain of its own are compared by `against_reference`.
     """
-    compared: dict[Any, Compared] = {}
+    compared: dict[Any, ComparedNight] = {}
     for baseline in [*against, ITSELF]:
         if baseline.stands_for not in compared and not baseline.is_reference:
             beside = _beside(gate, tonight, baseline, scores, options)
@@ -127,11 +125,11 @@ def _beside(
     baseline: Baseline,
     scores: ScoreCache,
     options: ComparisonOptions,
-) -> Compared:
+) -> ComparedNight:
     checks = [check for _, check in gate.checks(tonight.dataset)]
     needed = [check for check in checks if _needs(gate, check, baseline)]
     rows: dict[RowKey, Row] = {}
-    refusals: dict[tuple[Metric, str | None], Refusal] = {}
+    refusals: dict[tuple[Metric, str | None], NotComparable] = {}
     changed: list[tuple[str, str]] = []
     if baseline.refused:
         needed = []
@@ -148,7 +146,7 @@ def _beside(
             rows |= {row_key(row): row for row in beside.rows}
             if side != OLD:
                 changed.extend(beside.changed)
-    return Compared(rows, refusals, changed, sides)
+    return ComparedNight(rows, refusals, changed, sides)
 
 
 def _needs(gate: GateConfig, check: CheckConfig, baseline: Baseline) -> bool:
@@ -175,20 +173,20 @@ def _by_metric(
     options: ComparisonOptions,
 ) -> MetricRows:
     try:
-        refused = _not_evaluated(tonight, baseline, metric, scores)
+        refused = _metric_is_absent(tonight, baseline, metric, scores)
         if refused:
             return MetricRows(refused=refused)
         sides = both_sides(baseline, tonight, metric, scores, side)
     except NoCopyError as error:
         changed = f"the judgments have changed since {baseline.newest}"
         sentence = f"{changed}, and {error.worded(OPTIONS)}"
-        refused = Refusal("other_judgments", sentence, (baseline.newest,))
+        refused = NotComparable("other_judgments", sentence, (baseline.newest,))
         return MetricRows(refused=refused)
     except InputError as error:
-        refused = Refusal("not_measured", error.worded(OPTIONS), (baseline.name,))
+        refused = NotComparable("not_measured", error.worded(OPTIONS), (baseline.name,))
         return MetricRows(refused=refused)
     except StorageError as error:
-        refused = Refusal("no_baseline", error.worded(OPTIONS), (baseline.name,))
+        refused = NotComparable("no_baseline", error.worded(OPTIONS), (baseline.name,))
         return MetricRows(refused=refused)
     own_runs = runs if baseline.runs is None else runs.intersection(baseline.runs)
     pairs = [pair for pair in sides.pairs if pair[0] in own_runs]
@@ -196,12 +194,12 @@ def _by_metric(
     return MetricRows(comparison_rows(sides, options), None, _most_changed(sides, options))
 
 
-def _not_evaluated(
+def _metric_is_absent(
     tonight: Night,
     baseline: Baseline,
     metric: Metric,
     scores: ScoreCache,
-) -> Refusal | None:
+) -> NotComparable | None:
     """Why there is nothing to compare at a metric: tonight or all of the nights lack it."""
     there = [night for night in baseline.nights if metric in scores.source(night).metrics]
     if metric not in scores.source(tonight).metrics:
@@ -213,7 +211,7 @@ def _not_evaluated(
     else:
         return None
     sentence = f"{measure_at(*metric)} was not evaluated in {where}"
-    return Refusal("other_cutoff", sentence, about)
+    return NotComparable("other_cutoff", sentence, about)
 
 
 def _most_changed(sides: Sides, options: ComparisonOptions) -> list[tuple[str, str]]:

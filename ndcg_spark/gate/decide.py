@@ -12,7 +12,7 @@ from ndcg_spark.errors import DONE
 from ndcg_spark.gate.against_reference import ReferenceScores
 from ndcg_spark.gate.checks import Case, cases_of
 from ndcg_spark.gate.compared_night import (
-    Compared,
+    ComparedNight,
     Comparisons,
     Row,
     compare_night,
@@ -106,7 +106,7 @@ def judge(
     same = _same_results(tonight, nights)
     found = Found(runs, against, compared, cases, missing, same, warnings)
     verdict = decide(gate, tonight, found, accepted)
-    return Judged(verdict, _rows(found), _changed(against, compared))
+    return Judged(verdict, _rows_to_publish(found), _changed_most(against, compared))
 
 
 def _warnings_of_slices(
@@ -150,7 +150,7 @@ def _same_results(tonight: Night, nights: Nights) -> str | None:
     return None
 
 
-def _rows(found: Found) -> list[Row]:
+def _rows_to_publish(found: Found) -> list[Row]:
     """The rows of COMPARISONS to publish; those that two baselines or checks share once."""
     rows: list[Row] = []
     for baseline in found.against:
@@ -167,7 +167,7 @@ def _rows(found: Found) -> list[Row]:
     return list(by_key.values())
 
 
-def _changed(against: Sequence[Baseline], compared: Comparisons) -> list[tuple[str, str]]:
+def _changed_most(against: Sequence[Baseline], compared: Comparisons) -> list[tuple[str, str]]:
     """What changed most beside the first baseline with which something was compared."""
     for baseline in against:
         beside = compared.get(baseline.stands_for)
@@ -181,7 +181,7 @@ def decide(gate: GateConfig, tonight: Night, found: Found, accepted: str | None)
     of_cases = _of_cases(gate, found.cases)
     of_checks = [one for one in of_cases if not _is_note(one)]
     notes = _sentences([one for one in of_cases if _is_note(one)])
-    arrival = _of_absent(_absent(gate, tonight, found, of_checks, list(notes.values())))
+    arrival = _of_absent(_not_there(gate, tonight, found, of_checks, list(notes.values())))
     decisions = arrival + of_checks
     word, deciding = _decisive(decisions)
     losses = _causes(deciding, found.compared)
@@ -194,7 +194,7 @@ def decide(gate: GateConfig, tonight: Night, found: Found, accepted: str | None)
         evaluated_on=tonight.evaluated_on,
         verdict=word,
         reason=deciding[0].result.reason if deciding else None,
-        sentence=_sentence(decisions, deciding, arrival, losses),
+        sentence=_verdict_sentence(decisions, deciding, arrival, losses),
         run=_run_of(deciding),
         exit_code=DONE if is_accepted else EXIT_CODES[word],
         results=tuple(decision.result for decision in decisions),
@@ -239,7 +239,7 @@ def _run_of(deciding: Sequence[Decision]) -> str | None:
     return runs.pop() if len(runs) == 1 else None
 
 
-def _absent(
+def _not_there(
     gate: GateConfig,
     tonight: Night,
     found: Found,
@@ -265,13 +265,13 @@ def _decisive(decisions: Sequence[Decision]) -> tuple[str, list[Decision]]:
     if all(one.result.result == NOT_COMPARABLE for one in decisions):
         unknown = list(decisions)
     if failed:
-        return FAIL, sorted(failed, key=_rank)
+        return FAIL, sorted(failed, key=_order)
     if unknown:
-        return NONE, sorted(unknown, key=_rank)
+        return NONE, sorted(unknown, key=_order)
     return PASS, []
 
 
-def _rank(decision: Decision) -> tuple[bool, bool, bool, float]:
+def _order(decision: Decision) -> tuple[bool, bool, bool, float]:
     """The order in which results decide.
 
     What is missing comes first, then checks that can fail, then what every night repeats until it
@@ -284,7 +284,7 @@ def _rank(decision: Decision) -> tuple[bool, bool, bool, float]:
     return is_check, result.severity != FAIL, is_repeated, drop
 
 
-def _sentence(
+def _verdict_sentence(
     decisions: Sequence[Decision],
     deciding: Sequence[Decision],
     arrival: Sequence[Decision],
@@ -373,7 +373,7 @@ def _causes(deciding: Sequence[Decision], compared: Comparisons) -> list[dict[st
     return [] if beside is None else _slices_of_loss(case, beside)
 
 
-def _slices_of_loss(case: Case, beside: Compared) -> list[dict[str, Any]]:
+def _slices_of_loss(case: Case, beside: ComparedNight) -> list[dict[str, Any]]:
     if case.refused or case.row is None or case.check.slice or case.check.weighted:
         return []
     if case.baseline.kind is Kind.ITSELF or (case.row["difference"] or 0.0) >= 0:

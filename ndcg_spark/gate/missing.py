@@ -8,7 +8,7 @@ from ndcg_spark.comparison.sources import ScoreCache
 from ndcg_spark.errors import StorageError
 from ndcg_spark.gate.settings import GateConfig
 from ndcg_spark.nights.log import Night, Nights
-from ndcg_spark.nights.reader import earlier
+from ndcg_spark.nights.reader import datasets_of_date, earlier
 from ndcg_spark.text import baseline_run
 from ndcg_spark.voices import OPTIONS
 
@@ -95,7 +95,7 @@ def _expected_datasets(tonight: Night, nights: Nights, since: str) -> dict[str, 
 
 def _arrived_datasets(tonight: Night, nights: Nights) -> set[str]:
     """The datasets with a night of the date, unless tonight judged them without results."""
-    arrived = {night.dataset for night in nights if night.evaluated_on == tonight.evaluated_on}
+    arrived = datasets_of_date(nights, tonight.evaluated_on)
     return arrived.difference(_without_results(tonight))
 
 

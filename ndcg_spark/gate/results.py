@@ -192,9 +192,7 @@ def _of_part(gate: GateConfig, case: Case, part: Part, numbers: Numbers) -> Outc
             return Outcome(FAIL, "below_min_value", sentence)
         return Outcome(PASS, None, sentence)
     sentence = _sentence_of_drop(gate, case, part.row, numbers)
-    return (
-        _rule_of_drop(gate, numbers["p"], sentence) if is_beyond else Outcome(PASS, None, sentence)
-    )
+    return _rule_of_drop(gate, numbers["p"], sentence) if is_beyond else Outcome(PASS, None, sentence)
 
 
 def _rule_of_drop(gate: GateConfig, p: float | None, sentence: str) -> Outcome:
@@ -250,9 +248,9 @@ def _beside_reference(gate: GateConfig, case: Case, numbers: Numbers) -> Outcome
     if first.word not in (FAIL, UNDECIDED) or second.word == first.word == FAIL:
         return first
     # What each reading says by itself, whatever the other one says.
-    alone = numbers | {"p": _largest_of(case.first_parts, gate.alpha)}
+    alone = {**numbers, "p": _largest_of(case.first_parts, gate.alpha)}
     first_alone = _together(gate, case, case.first_parts, alone)
-    numbers = numbers | {"p": _largest_of(case.second_parts, gate.alpha)}
+    numbers = {**numbers, "p": _largest_of(case.second_parts, gate.alpha)}
     second_alone = _together(gate, case, case.second_parts, numbers, allowed)
     if first_alone.word == FAIL and second_alone.word != FAIL:
         return Outcome(UNDECIDED, "unjudged_documents", _sentence_of_unjudged(case, alone))
@@ -318,9 +316,7 @@ def _sentence_of_drop(gate: GateConfig, case: Case, row: Row | None, numbers: Nu
     return f"{subject} ({evidence}); {limit} is allowed{_few_answered(row)}"
 
 
-def _sentence_of_sides(
-    gate: GateConfig, case: Case, parts: Sequence[Part], numbers: Numbers
-) -> str:
+def _sentence_of_sides(gate: GateConfig, case: Case, parts: Sequence[Part], numbers: Numbers) -> str:
     """What a run changed by over changes of judgments, on both sides."""
     if len(parts) == 1:
         own = _numbers(case, parts[0]) | {"p": numbers["p"]}
@@ -328,10 +324,7 @@ def _sentence_of_sides(
     by_side = {part.side: _numbers(case, part)["difference"] for part in parts}
     names = {"old": "under the old judgments", "new": "under the new ones"}
     names |= {"chain_low": "with the lower sides", "chain_high": "with the higher ones"}
-    ends = [
-        f"{signed(value)} {names[str(side)]}"
-        for side, value in sorted(by_side.items(), key=_side_order)
-    ]
+    ends = [f"{signed(value)} {names[str(side)]}" for side, value in sorted(by_side.items(), key=_side_order)]
     limit = apart(abs(numbers["difference"]), numbers["allowed"])[1]
     changed = f"{case.check.subject(case.run)} changed by {' and '.join(ends)} {_against(case)}"
     return f"{changed} ({_in_words(gate, numbers)}); {limit} is allowed"

@@ -131,9 +131,7 @@ def _beside_good(baseline: Baseline, question: Question, compared: Comparisons) 
         return []
     rows = []
     for side in beside.sides:
-        key = RowKey(
-            question.run, *question.metric, question.attribute, question.value, False, side
-        )
+        key = RowKey(question.run, *question.metric, question.attribute, question.value, False, side)
         row = beside.rows.get(key)
         if row is None:
             return []
@@ -147,9 +145,7 @@ def _large_enough(rows: list[Row], question: Question) -> list[Row]:
     return [] if is_small or is_untested else rows
 
 
-def _of_rows(
-    check: CheckConfig, question: Question, rows: Sequence[Mapping[str, Any]], against: str
-) -> _Candidate:
+def _of_rows(check: CheckConfig, question: Question, rows: Sequence[Mapping[str, Any]], against: str) -> _Candidate:
     first = [row for row in rows if row["reading"] == FIRST]
     difference = sum(row["difference"] for row in first) / len(first)
     allowed = _TIMES * check.allowed(first[-1]["baseline_mean"])

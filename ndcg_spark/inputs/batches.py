@@ -56,7 +56,7 @@ def with_runs(files: list[File], shape: Shape, config: ResultsConfig) -> tuple[l
     column, dataset = shape.columns.get("run", "run"), shape.columns.get("dataset", "dataset")
     notes = []
     if config.run_from == "column" and "run" not in shape.has:
-        raise InputError(f"results: run_from is column, and {files[0].path} has no column {column}; map it")
+        raise InputError(f"run_from is column, and {files[0].path} has no column {column}; map it")
     if config.run_from == "file" or "run" not in shape.has:
         files = named_by_file(files, column)
         names = list(dict.fromkeys(dict(file.partition)[column] for file in files))
@@ -87,7 +87,7 @@ def named_by_file(files: list[File], column: str) -> list[File]:
             name = urllib.parse.unquote(unit.name.removeprefix("run="))
         if units.setdefault(name, str(unit)) != str(unit):
             raise InputError(
-                f"results: two files give the run {name}, {units[name]} and {unit}; rename one of them, or put each "
+                f"two files give the run {name}, {units[name]} and {unit}; rename one of them, or put each "
                 "into a folder run=NAME"
             )
         others = tuple(pair for pair in file.partition if pair[0] != column)

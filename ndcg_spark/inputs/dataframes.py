@@ -15,13 +15,13 @@ from typing import Any
 import pyarrow as pa
 from pyarrow import fs
 from pyspark.errors import PySparkException
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType, DataType, StructType
 
 from ndcg_spark.engine import Engine, failure_reason, failures
 from ndcg_spark.engine.sessions import is_classic
-from ndcg_spark.errors import EngineError, InputError, NdcgSparkError, about
+from ndcg_spark.errors import InputError, NdcgSparkError, ReadError, within
 from ndcg_spark.inputs.column_names import doubtful_run, resolve_columns
 from ndcg_spark.inputs.files import File
 from ndcg_spark.inputs.memory import is_spark, run_name, to_arrow
@@ -31,7 +31,7 @@ from ndcg_spark.inputs.stored_rows import DOCUMENT_COLUMNS
 from ndcg_spark.parquet_files import read_batches, write_table
 from ndcg_spark.rules import missing_columns, named_by_user, quoted, require_types, typed
 from ndcg_spark.schemas import BROKEN_LINE, FAULT, INTERNAL, LINE, OWN
-from ndcg_spark.text import mapped_table, refuse_alike
+from ndcg_spark.text import refuse_alike
 from ndcg_spark.voices import Convert
 
 #: Characters that a folder's name cannot have, or that an engine treats in a special way.
@@ -43,35 +43,37 @@ _MAX_SENT = 64 << 20
 _IDS = ("dataset", "query_id", "doc_id")
 
 
-def frame(table: Any, schema: pa.Schema, session: SparkSession, where: str) -> DataFrame:
+def frame(table: Any, schema: pa.Schema, session: SparkSession) -> DataFrame:
     """A user's table as a DataFrame of the session, with those of the schema's columns that it has."""
     if isinstance(table, Mapping) and is_spark(table):
         runs = []
         for run, one in table.items():
-            with about(where):
-                label = f"{where}: run {run_name(run)!r}"
-            with about(label):
-                doubtful = doubtful_run(resolve_columns({}, ["run"], one.columns), {})
-            rows = frame(one.drop(*filter(None, [doubtful])), schema, session, label)
-            if "run" in rows.columns:
-                # Counting them would take a job.
-                raise InputError(f"{label}: its table has a column of runs, and may have several; drop that column")
-            kinds = dict(rows.dtypes)
-            require_types({name: kinds[name] for name in schema.names if name in kinds}, (*_IDS, "run"), label)
-            # Engines disagree about ids that are numbers in one table and text in another.
-            ids = {name: F.col(name).cast("string") for name in _IDS if name in rows.columns}
-            runs.append(rows.withColumns({"run": F.lit(run)} | ids))
+            with within(f"run {run_name(run)!r}"):
+                rows = _frame_of_run(one, schema, session)
+            runs.append(rows.withColumn("run", F.lit(run)))
         return union_all(_with_alike_numbers(runs, schema.names))
-    with about(where):
-        rows = table if is_spark(table) else session.createDataFrame(to_arrow(table, schema.names))
-        columns = resolve_columns({}, schema.names, rows.columns)
+    rows = table if is_spark(table) else session.createDataFrame(to_arrow(table, schema.names))
+    columns = resolve_columns({}, schema.names, rows.columns)
     if column := doubtful_run(columns, {}):
         # Looking at it would take a job.
         raise InputError(
-            f"{where}: the column {column} may name the runs, or be a category of documents or "
+            f"the column {column} may name the runs, or be a category of documents or "
             "queries; rename it to run, or drop it"
         )
-    return document_rows(merge_local_partitions(rows), columns, schema, where)
+    return document_rows(merge_local_partitions(rows), columns, schema)
+
+
+def _frame_of_run(table: DataFrame, schema: pa.Schema, session: SparkSession) -> DataFrame:
+    """The rows of a run that has a name, without a column that might name it otherwise; ids are text."""
+    doubtful = doubtful_run(resolve_columns({}, ["run"], table.columns), {})
+    rows = frame(table if doubtful is None else table.drop(doubtful), schema, session)
+    if "run" in rows.columns:
+        # Counting them would take a job.
+        raise InputError("its table has a column of runs, and may have several; drop that column")
+    kinds = dict(rows.dtypes)
+    require_types({name: kinds[name] for name in schema.names if name in kinds}, (*_IDS, "run"))
+    # Engines disagree about ids that are numbers in one table and text in another.
+    return rows.withColumns({name: F.col(name).cast("string") for name in _IDS if name in rows.columns})
 
 
 def _with_alike_numbers(tables: Sequence[DataFrame], names: Iterable[str]) -> list[DataFrame]:
@@ -105,25 +107,33 @@ def union_all(tables: Sequence[DataFrame]) -> DataFrame:
     return tables[0]
 
 
-def document_rows(table: DataFrame, columns: Mapping[str, str], schema: pa.Schema, where: str) -> DataFrame:
+def document_rows(table: DataFrame, columns: Mapping[str, str], schema: pa.Schema) -> DataFrame:
     """The schema's columns under the schema's names, one row per document; `columns` are what the table calls ours."""
-    refuse_alike((name for name in table.columns if name.lower() in {*schema.names, *columns.values()}), where)
+    refuse_alike(name for name in table.columns if name.lower() in {*schema.names, *columns.values()})
     # A list of structs is unpacked, whatever it is called: `items`, `label`.
     structs = {field.name for field in table.schema if _struct_in(field.dataType)}
     columns = {ours: theirs for ours, theirs in columns.items() if theirs not in structs}
     if "doc_id" in schema.names and "doc_id" not in columns:
-        table = _unpacked(table, schema.names, where)
-    names = names_in(table.columns, columns, schema, where)
+        table = _unpacked(table, schema.names)
+    names = names_in(table.columns, columns, schema)
     renamed = table.select(*(F.col(quoted(theirs)).alias(ours) for ours, theirs in names.items()))
-    return _exploded(renamed, "rank" in schema.names, where)
+    return _exploded(renamed, "rank" in schema.names)
 
 
-def names_in(has: Sequence[str], columns: Mapping[str, str], schema: pa.Schema, where: str) -> dict[str, str]:
-    """What a table that `has` these columns calls those of the schema; InputError without an id or a mapped column."""
+def names_in(
+    has: Sequence[str],
+    columns: Mapping[str, str],
+    schema: pa.Schema,
+    may_be_numbers: bool = False,
+) -> dict[str, str]:
+    """What a table that `has` these columns calls those of the schema.
+
+    InputError without an id or a mapped column; `may_be_numbers` as of NameColumns.
+    """
     sources = {name: columns.get(name, name) for name in schema.names}
     needed = {name: source for name, source in sources.items() if name in columns or name in ("query_id", "doc_id")}
     if lost := [name for name, source in needed.items() if source not in has]:
-        raise missing_columns(lost, named_by_user(has), where)
+        raise missing_columns(lost, named_by_user(has), may_be_numbers)
     return {ours: theirs for ours, theirs in sources.items() if theirs in has}
 
 
@@ -133,15 +143,15 @@ def _struct_in(kind: DataType) -> StructType | None:
     return element if isinstance(element, StructType) else None
 
 
-def _unpacked(table: DataFrame, wanted: Sequence[str], where: str) -> DataFrame:
+def _unpacked(table: DataFrame, wanted: Sequence[str]) -> DataFrame:
     """The table with the array of structs that has documents as an array of each field; InputError for several.
 
     `recommendForAllUsers` of Spark's ALS gives each user such an array: array<struct<item, rating>>.
     """
     structs = {field.name: element.names for field in table.schema if (element := _struct_in(field.dataType))}
-    packed = packed_fields(structs, wanted, where)
+    packed = packed_fields(structs, wanted)
     if len(packed) > 1:
-        raise InputError(f"{where}: {len(packed)} columns have lists of documents, {', '.join(packed)}; leave one")
+        raise InputError(f"{len(packed)} columns have lists of documents, {', '.join(packed)}; leave one")
     for column, fields in packed.items():
         # Not getField of the array, which the embedded engine takes for a position in it.
         arrays = (F.col(f"{quoted(column)}.{quoted(theirs)}").alias(ours) for ours, theirs in fields.items())
@@ -150,52 +160,92 @@ def _unpacked(table: DataFrame, wanted: Sequence[str], where: str) -> DataFrame:
     return table
 
 
-def packed_fields(structs: Mapping[str, Sequence[str]], wanted: Sequence[str], where: str) -> dict[str, dict[str, str]]:
+def packed_fields(structs: Mapping[str, Sequence[str]], wanted: Sequence[str]) -> dict[str, dict[str, str]]:
     """By array of structs that has documents, what its fields call our columns; `structs` are the names of fields."""
     names = [name for name in DOCUMENT_COLUMNS if name in wanted]
     packed = {}
     for column, fields in structs.items():
-        with about(f"{where}: {column}"):
+        with within(column):
             called = resolve_columns({}, names, fields)
         if "doc_id" in called:
             packed[column] = called
     return packed
 
 
-def _exploded(table: DataFrame, ranked: bool, where: str) -> DataFrame:
+def _exploded(table: DataFrame, ranked: bool) -> DataFrame:
     """One row per document; the table itself where `doc_id` is not an array.
 
-    With `ranked`, a document's position in its array is its rank, from 1, unless the table has ranks. A row whose
-    arrays differ in length stays one row, with its FAULT, and LINE that shows it. A row without an array is one
-    row without a document; an empty array has no rows. InputError for a score that is not an array beside one.
+    With `ranked`, a document's position in its array is its rank, from 1, unless the table has ranks.
+    A row whose arrays differ in length stays one row, with its FAULT, and LINE that shows it. A row
+    without an array is one row without a document; an empty array has no rows. InputError for a score
+    that is not an array beside one.
     """
     kinds = dict(table.dtypes)
     lists = [name for name in DOCUMENT_COLUMNS if kinds.get(name, "").startswith("array<")]
     if "doc_id" not in lists:
         return table
-    if single := [name for name in ("score", "rank") if name in kinds and name not in lists]:
-        raise InputError(
-            f"{where}: doc_id is {kinds['doc_id']}, and {single[0]} is {kinds[single[0]]}; write both as arrays"
-        )
-    # Arrays that are absent have the size -1 on some engines and none on others.
-    sizes = {name: F.coalesce(F.size(name), F.lit(-1)) for name in lists}
-    is_unequal = reduce(operator.or_, (sizes["doc_id"] != size for size in sizes.values()))
-    # A document that is null, with null beside it, is what stands for a row without a list.
-    nulls = (F.lit(None).cast(kinds[name].removeprefix("array<").removesuffix(">")).alias(name) for name in lists)
-    rows = F.when(is_unequal | F.col("doc_id").isNull(), F.array(F.struct(*nulls))).otherwise(F.arrays_zip(*lists))
-    shown = (F.concat(F.lit(f"{name}: "), F.greatest(size, F.lit(0))) for name, size in sizes.items())
-    line = F.concat_ws(
-        " ", F.concat(F.lit("lists of different lengths, query_id="), F.col("query_id").cast("string")), *shown
+    for name in ("score", "rank"):
+        if name in kinds and name not in lists:
+            what = f"doc_id is {kinds['doc_id']}, and {name} is {kinds[name]}"
+            raise InputError(f"{what}; write both as arrays")
+    sizes = _sizes(lists)
+    flags = _length_flags(sizes)
+    others = [name for name in table.columns if name not in lists]
+    others.extend(flags)
+    documents = _documents({name: kinds[name] for name in lists}, _is_unequal(sizes))
+    exploded = table.withColumns(flags).select(
+        *others,
+        F.posexplode(documents).alias("position", "row"),
     )
-    flags = {FAULT: F.when(is_unequal, F.lit(BROKEN_LINE)), LINE: F.when(is_unequal, line)}
-    others = [*(name for name in table.columns if name not in lists), *flags]
-    exploded = table.withColumns(flags).select(*others, F.posexplode(rows).alias("position", "row"))
-    values = [F.col("row").getField(name).alias(name) for name in lists]
-    rank = [(F.col("position") + 1).alias("rank")] if ranked and "rank" not in table.columns else []
-    return exploded.select(*others, *values, *rank)
+    columns = [F.col(name) for name in others]
+    for name in lists:
+        columns.append(F.col("row").getField(name).alias(name))
+    if ranked and "rank" not in table.columns:
+        columns.append((F.col("position") + 1).alias("rank"))
+    return exploded.select(*columns)
 
 
-def read_paths(engine: Engine, paths: list[str], where: str, **options: str) -> DataFrame:
+def _sizes(lists: Iterable[str]) -> dict[str, Column]:
+    # Arrays that are absent have the size -1 on some engines and none on others.
+    return {name: F.coalesce(F.size(name), F.lit(-1)) for name in lists}
+
+
+def _is_unequal(sizes: Mapping[str, Column]) -> Column:
+    """Whether the arrays of a row differ in length from that of its documents."""
+    differences = [sizes["doc_id"] != size for size in sizes.values()]
+    return reduce(operator.or_, differences)
+
+
+def _length_flags(sizes: Mapping[str, Column]) -> dict[str, Column]:
+    """FAULT and LINE of a row whose arrays differ in length, else null."""
+    words = [
+        F.lit("lists of different lengths,"),
+        F.concat(F.lit("query_id="), F.col("query_id").cast("string")),
+    ]
+    for name, size in sizes.items():
+        words.append(F.concat(F.lit(f"{name}: "), F.greatest(size, F.lit(0))))
+    is_unequal = _is_unequal(sizes)
+    return {
+        FAULT: F.when(is_unequal, F.lit(BROKEN_LINE)),
+        LINE: F.when(is_unequal, F.concat_ws(" ", *words)),
+    }
+
+
+def _documents(kinds: Mapping[str, str], is_unequal: Column) -> Column:
+    """An array with a struct for each document of a row, whose fields are the arrays of these types.
+
+    One document that is null stands for a row without a list, or with lists of different lengths.
+    """
+    nulls = []
+    for name, kind in kinds.items():
+        element = kind.removeprefix("array<").removesuffix(">")
+        nulls.append(F.lit(None).cast(element).alias(name))
+    is_without = is_unequal | F.col("doc_id").isNull()
+    return F.when(is_without, F.array(F.struct(*nulls))).otherwise(F.arrays_zip(*kinds))
+
+
+def read_paths(engine: Engine, paths: list[str], **options: str) -> DataFrame:
+    """The rows of Parquet at these paths; InputError or ReadError where the engine cannot read them."""
     if engine.kind == "embedded":
         # Sail takes a URI's %2F for a slash, and reads no rows where it then finds no file.
         encoded = (path if is_local(path) else path.replace("%", "%25") for path in paths)
@@ -206,29 +256,29 @@ def read_paths(engine: Engine, paths: list[str], where: str, **options: str) -> 
         table = engine.session.read.options(**engine.read_options, **options).parquet(*literal)
         _ = table.schema
     except failures() as error:
-        kind: type[NdcgSparkError] = EngineError
+        kind: type[NdcgSparkError] = ReadError
         if isinstance(error, PySparkException):
             if error.getCondition() == "PATH_NOT_FOUND":
-                raise missing_input((error.getMessageParameters() or {}).get("path", paths[0]), where) from error
+                raise missing_input((error.getMessageParameters() or {}).get("path", paths[0])) from error
             kind = InputError
         raise kind(
-            f"{where}: {paths[0]} cannot be read by {engine.name}, {failure_reason(error)}; check its format, its "
+            f"{paths[0]} cannot be read by {engine.name}, {failure_reason(error)}; check its format, its "
             "rights, and that the engine has a client for its storage, such as hadoop-aws for s3a://"
         ) from error
     return table
 
 
-def read_files(engine: Engine, files: Sequence[File], where: str) -> DataFrame:
+def read_files(engine: Engine, files: Sequence[File]) -> DataFrame:
     """The rows of the files, and the values of their folders as columns of text in place of columns of their names."""
     by_place = itertools.groupby(sorted(files, key=lambda file: file.is_local), key=lambda file: file.is_local)
-    tables = [(_by_links if is_near else _by_paths)(engine, list(some), where) for is_near, some in by_place]
+    tables = [(_by_links if is_near else _by_paths)(engine, list(some)) for is_near, some in by_place]
     return union_all(tables)
 
 
-def read_copy(engine: Engine, copy: ParquetCopy, where: str) -> DataFrame:
+def read_copy(engine: Engine, copy: ParquetCopy) -> DataFrame:
     """What this process has written, sent with the plan if need be, without columns of ours that have no value."""
     if engine.sees_local_files:
-        table = read_paths(engine, [str(copy.folder)], where)
+        table = read_paths(engine, [str(copy.folder)])
     else:
         parts = sorted(copy.folder.iterdir())
         is_small = sum(path.stat().st_size for path in parts) <= _MAX_SENT
@@ -237,19 +287,19 @@ def read_copy(engine: Engine, copy: ParquetCopy, where: str) -> DataFrame:
             rows = read_batches([str(path) for path in parts], fs.LocalFileSystem()).read_all()
         if rows is None or rows.nbytes > _MAX_SENT:
             what = f"more than {_MAX_SENT >> 20} MB of rows on this machine, whose files {engine.name} does not read"
-            raise InputError(f"{where}: {what}", Convert(mapped_table(where)))
+            raise InputError(what, Convert())
         table = engine.session.createDataFrame(rows)
     return table.select(*(name for name in table.columns if name not in INTERNAL or name in copy.filled_columns))
 
 
-def read_arrow(engine: Engine, table: pa.Table, where: str) -> DataFrame:
+def read_arrow(engine: Engine, table: pa.Table) -> DataFrame:
     """A table of this process; InputError for more than 64 MB if the engine does not see this machine's files."""
     folder = engine.scratch.folder()
     write_table(table, folder / "rows.parquet")
-    return read_copy(engine, ParquetCopy(folder, len(table), set(table.column_names)), where)
+    return read_copy(engine, ParquetCopy(folder, len(table), set(table.column_names)))
 
 
-def materializer(engine: Engine, where: str) -> Callable[[Iterable[DataFrame]], DataFrame] | None:
+def materializer(engine: Engine) -> Callable[[Iterable[DataFrame]], DataFrame] | None:
     """Keeps the batches of a table to be read more than once, as `Source.materialize`; None where that is expensive."""
     if engine.kind == "connect":
         return None
@@ -263,12 +313,12 @@ def materializer(engine: Engine, where: str) -> Callable[[Iterable[DataFrame]], 
         folder = str(engine.scratch.folder() / "rows")
         for batch in batches:
             batch.write.parquet(folder, mode="append", compression="lz4")
-        return read_paths(engine, [folder], where)
+        return read_paths(engine, [folder])
 
     return materialize if engine.kind == "embedded" else persist
 
 
-def _by_links(engine: Engine, files: Sequence[File], where: str) -> DataFrame:
+def _by_links(engine: Engine, files: Sequence[File]) -> DataFrame:
     try:
         root = engine.scratch.folder()
         for number, file in enumerate(files):
@@ -277,28 +327,26 @@ def _by_links(engine: Engine, files: Sequence[File], where: str) -> DataFrame:
             folder.mkdir(parents=True, exist_ok=True)
             (folder / f"{number:07}.parquet").symlink_to(local(file.path))
     except OSError as error:
-        raise EngineError(
-            f"{where}: no temporary files, {error}; make room, or set TMPDIR to another folder"
-        ) from error
-    table = read_paths(engine, [str(root)], where)
+        raise ReadError(f"no temporary files, {error}; make room, or set TMPDIR to another folder") from error
+    table = read_paths(engine, [str(root)])
     for at, (key, _) in enumerate(files[0].partition):
         value = F.col(f"{OWN}folder_{at}")
         table = table.withColumn(key, F.when(value != _NULL, F.substring(value, 2, 1 << 20)))
     return table.drop(*(name for name in table.columns if name.startswith(OWN)))
 
 
-def _by_paths(engine: Engine, files: Sequence[File], where: str) -> DataFrame:
+def _by_paths(engine: Engine, files: Sequence[File]) -> DataFrame:
     """One read of all files below a root, whose folders Spark finds; else one for all files of equal folders."""
     tables = []
     for root, group in itertools.groupby(files, key=_root):
         below = list(group)
-        table = read_paths(engine, [file.path for file in below], where, **({"basePath": root} if root else {}))
+        table = read_paths(engine, [file.path for file in below], **({"basePath": root} if root else {}))
         texts = {key: F.col(quoted(key)).cast("string") for key, _ in below[0].partition}
         if texts.keys() <= {*table.columns}:
             tables.append(table.withColumns(texts) if texts else table)
             continue
         for partition, alike in itertools.groupby(below, key=lambda file: file.partition):
-            table = read_paths(engine, [file.path for file in alike], where)
+            table = read_paths(engine, [file.path for file in alike])
             tables.append(table.withColumns({key: F.lit(value).cast("string") for key, value in partition}))
     return union_all(tables)
 

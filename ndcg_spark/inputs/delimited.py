@@ -17,7 +17,7 @@ from pyarrow import compute
 from pyarrow import csv as arrow_csv
 
 from ndcg_spark.inputs.files import File
-from ndcg_spark.inputs.quotes import NUMBER, Quotes, Rows
+from ndcg_spark.inputs.quotes import NUMBER, Quotes, RowText
 from ndcg_spark.schemas import LINE
 
 #: The columns that hold numbers, and the text of few distinct values that every other column but a document's id is.
@@ -33,7 +33,7 @@ _LINE_END = re.compile(rb"\r\n?|\n")
 _ENDS_AS_RUN = re.compile(rf" [+-]?[0-9]+(\.0*)? {NUMBER} [^ ]+\Z")
 
 
-class Part(NamedTuple):
+class ParsedPart(NamedTuple):
     """The columns of a part by our names, LINE where a numeric field is no number, and the lines that are not rows."""
 
     columns: Mapping[str, pa.ChunkedArray]
@@ -53,9 +53,9 @@ class Delimited:
     #: By file that was read, its last line if that has no line end.
     unended: dict[str, str] = field(default_factory=dict, compare=False)
 
-    def parts(self, file: File, where: str, size: int = _BLOCK_BYTES) -> Iterator[bytes | Rows]:
+    def parts(self, file: File, size: int = _BLOCK_BYTES) -> Iterator[bytes | RowText]:
         header: list[bytes] = []
-        watched = self._watched(blocks(file, where, size), file.path)
+        watched = self._watched(blocks(file, size), file.path)
         texts = self._without_header(watched, header)
         if not self.separator:
             yield from texts
@@ -63,7 +63,7 @@ class Delimited:
         broken: list[str] = []
         yield from self._quotes().rows(_valid_blocks(texts, header, broken))
         if broken:
-            yield Rows(b"", broken, {})
+            yield RowText(b"", broken, {})
 
     def _watched(self, texts: Iterable[bytes], path: str) -> Iterator[bytes]:
         """The same text; its last line is kept if it may have been cut off."""
@@ -95,8 +95,10 @@ class Delimited:
         ids = frozenset(at.values()) - numbers
         return Quotes(self.separator, len(fields), ids, numbers, self.has_literal_quotes)
 
-    def read(self, part: bytes | Rows) -> Part:
-        block, broken, original = part if isinstance(part, Rows) else Rows(*valid_lines(part), {})
+    def read(self, part: bytes | RowText) -> ParsedPart:
+        if isinstance(part, bytes):
+            part = RowText(*valid_lines(part), {})
+        block, broken, original = part
         block, separator = (block, self.separator) if self.separator else _single_blanks(block)
         columns, invalid = self._parse(block, separator)
         if invalid:
@@ -105,9 +107,9 @@ class Delimited:
             lost = [line for line in lines if not other.get(line, line) and line.strip(_BLANKS)]
             broken = [*broken, *(original.get(line, line) for line in lost)]
             again = "\n".join(other.get(line, line) for line in lines).encode()
-            return self.read(Rows(again, broken, original))
+            return self.read(RowText(again, broken, original))
         lines_read = (original.get(line, line) for line in filled_lines(block))
-        return Part(with_numbers(columns, lines_read), broken)
+        return ParsedPart(with_numbers(columns, lines_read), broken)
 
     def _parse(self, block: bytes, separator: str) -> tuple[dict[str, pa.ChunkedArray], list[str]]:
         """The columns, numbers as far as pyarrow reads them, and the lines with another number of fields."""
@@ -151,9 +153,9 @@ class Delimited:
         return separator.join(fields[: len(self.fields)]) if is_run else ""
 
 
-def blocks(file: File, where: str, size: int = _BLOCK_BYTES) -> Iterator[bytes]:
+def blocks(file: File, size: int = _BLOCK_BYTES) -> Iterator[bytes]:
     """The text in parts of about this many bytes, each of whole lines, without a byte order mark at its beginning."""
-    with file.open(where) as stream:
+    with file.open() as stream:
         rest = stream.read(len(_BYTE_ORDER_MARK)).removeprefix(_BYTE_ORDER_MARK)
         while part := stream.read(size):
             if end := part.rfind(b"\n") + 1:

@@ -15,13 +15,13 @@ import urllib.parse
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import PurePosixPath
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import pyarrow as pa
 from pyarrow import fs
 
 from ndcg_spark.errors import InputError
-from ndcg_spark.inputs.hidden_files import is_hidden, warn_of_data
+from ndcg_spark.inputs.hidden_files import hidden_data, is_hidden, warn_of_data
 from ndcg_spark.inputs.storage import is_local, missing_input, reading, refuse_credentials, storage
 from ndcg_spark.schemas import NULL_FOLDER
 
@@ -59,9 +59,11 @@ _Seen = TypeVar("_Seen")
 
 
 class TableLogError(InputError):
-    def __init__(self, kind: str, folder: str, where: str) -> None:
+    """Files of a table with a log, which has to say which of their rows count."""
+
+    def __init__(self, kind: str, folder: str) -> None:
         super().__init__(
-            f"{where}: {folder} is a table of {kind.capitalize()}, whose data files may still contain deleted rows; of "
+            f"{folder} is a table of {kind.capitalize()}, whose data files may still contain deleted rows; of "
             "judgments or "
             "results read Delta by the folder, with pip install 'ndcg-spark[delta]', others as table:catalog.db.name; "
             "else write its rows as Parquet"
@@ -106,28 +108,39 @@ class File:
         # A version of a table never changes, and what was copied of it is what is scored.
         return self.storage is not None and _stamp(self.storage[0].get_file_info(self.storage[1])) != self.stamp
 
-    def location(self, where: str) -> tuple[fs.FileSystem, str]:
-        return self.storage or storage(self.path, where)
+    @property
+    def location(self) -> tuple[fs.FileSystem, str]:
+        """The file system and the path there; InputError if this process has none for it."""
+        return self.storage or storage(self.path)
 
     @contextlib.contextmanager
-    def open(self, where: str) -> Iterator[pa.NativeFile]:
+    def open(self) -> Iterator[pa.NativeFile]:
         """The bytes of the file, decompressed. InputError that names it for whatever is wrong with it."""
-        system, fs_path = self.location(where)
+        system, fs_path = self.location
         kind = "gzip" if self.path.endswith(".gz") else None
-        with reading(self.path, where), system.open_input_stream(fs_path, compression=kind) as stream:
+        with reading(self.path), system.open_input_stream(fs_path, compression=kind) as stream:
             yield stream
 
-    def head(self, where: str) -> str:
-        with self.open(where) as stream:
+    def head(self) -> str:
+        """The first lines; InputError for what is no text of UTF-8."""
+        with self.open() as stream:
             read = bytes(stream.read(_HEAD))
             if b"\n" not in read:
                 read += stream.read(_LONGEST_HEAD)
         for first, what in _REFUSED.items():
             if re.match(first, read):
-                raise InputError(f"{where}: {self.path} is {what}")
+                raise InputError(f"{self.path} is {what}")
         # A line that is cut off does not count, unless it is the only one.
         whole = read[: read.rfind(b"\n") + 1] if len(read) >= _HEAD else b""
         return (whole or read).decode("utf-8", "replace").removeprefix("\ufeff")
+
+
+class Listing(NamedTuple):
+    """The files that a path stands for, sorted, and those that are left out and may be data."""
+
+    path: str
+    files: list[File]
+    left_out: Sequence[str] = ()
 
 
 def map_files(files: Iterable[_Item], look: Callable[[_Item], _Seen]) -> list[_Seen]:
@@ -136,20 +149,21 @@ def map_files(files: Iterable[_Item], look: Callable[[_Item], _Seen]) -> list[_S
         return list(pool.map(look, files))
 
 
-def list_files(path: str, where: str) -> list[File]:
-    refuse_credentials(path, where)
+def list_files(path: str) -> Listing:
+    """The files of a path, a folder or a glob; there may be none. TableLogError if only a log knows their rows."""
+    refuse_credentials(path)
     address = bucket = ""
     if is_local(path):
-        system, fs_path = storage(path, where)
+        system, fs_path = storage(path)
     else:
         # Only the address is given to pyarrow as a URI: engines take the rest literally, %20 and ? too.
         scheme, _, rest = path.partition("://")
         authority, slash, key = rest.partition("/")
         address = f"{scheme}://{authority}"
-        system, fs_path = storage(f"{address}/", where)
+        system, fs_path = storage(f"{address}/")
         bucket = fs_path.rstrip("/")
         fs_path = (bucket + slash + key).rstrip("/") or "/"
-    with reading(path, where):
+    with reading(path):
         given, root = [system.get_file_info(fs_path)], fs_path
         passed_over: list[fs.FileInfo] = []
         if given[0].type == fs.FileType.NotFound:
@@ -161,21 +175,34 @@ def list_files(path: str, where: str) -> list[File]:
         above = {entry.path.rpartition("/")[0] for entry in given} | ({root} if root != fs_path else set())
         logs = [f"{folder}/{name}" for folder in above - {""} for name in ("_delta_log", "metadata")]
         beside = map_files(logs, lambda log: system.get_file_info(fs.FileSelector(log, allow_not_found=True)))
-        refuse_log((info.path for info in itertools.chain(listed, *beside)), where)
+        refuse_log(info.path for info in itertools.chain(listed, *beside))
         hidden = [info for entry in passed_over for info in _below(system, entry)]
-        warn_of_data([*listed, *hidden], root, where)
+        left_out = hidden_data([*listed, *hidden], root)
         seen = [info for info in listed if not is_hidden(info.path.removeprefix(root))]
         infos = {info.path: info for info in seen if info.type != fs.FileType.Directory}
         if odd := [info.path for info in infos.values() if info.type != fs.FileType.File]:
             raise OSError(f"{odd[0]} is not a regular file, or a link to nothing")
-    if not infos:
-        raise missing_input(path, where)
-
     stamps = {at: _stamp(infos[at]) for at in sorted(infos)}
-    return [
+    files = [
         File(address + at.removeprefix(bucket), stamp[0], _partition(root, at), (system, at), stamp)
         for at, stamp in stamps.items()
     ]
+    return Listing(path, files, left_out)
+
+
+def listed_files(table: str, listings: Sequence[Listing]) -> list[File]:
+    """The files of all paths of a table, each once; a warning of those that are left out.
+
+    MissingInputError for a path without files.
+    """
+    # A file may be behind two of the paths.
+    files: dict[str, File] = {}
+    for listing in listings:
+        warn_of_data(table, listing.left_out)
+        if not listing.files:
+            raise missing_input(listing.path)
+        files.update((file.path, file) for file in listing.files)
+    return list(files.values())
 
 
 def _stamp(info: fs.FileInfo) -> tuple[int, int]:
@@ -218,11 +245,11 @@ def _matches(system: fs.FileSystem, fs_path: str) -> tuple[list[fs.FileInfo], st
     return level, root
 
 
-def refuse_log(paths: Iterable[str], where: str) -> None:
+def refuse_log(paths: Iterable[str]) -> None:
     for path in paths:
         for kind, log in _LOGS.items():
             if match := log.search(path):
-                raise TableLogError(kind, path[: match.start()] or "/", where)
+                raise TableLogError(kind, path[: match.start()] or "/")
 
 
 def _partition(root: str, fs_path: str) -> tuple[tuple[str, str | None], ...]:
@@ -232,7 +259,7 @@ def _partition(root: str, fs_path: str) -> tuple[tuple[str, str | None], ...]:
     return tuple((key, None if value == NULL_FOLDER else urllib.parse.unquote(value)) for key, value in pairs)
 
 
-def file_format(files: Sequence[File], configured: str | None, where: str) -> str:
+def file_format(files: Sequence[File], configured: str | None) -> str:
     """The format that is configured, else by names; InputError for files that are no table of one."""
     by_format = {_format(file): file for file in reversed(files)}
     unnamed = by_format.pop("", None)
@@ -241,13 +268,13 @@ def file_format(files: Sequence[File], configured: str | None, where: str) -> st
     kind = configured if configured and by_format.keys().isdisjoint(TABLES) else ""
     if len(by_format) > 1 and not kind:
         examples = ", ".join(f"{name} ({file.path})" for name, file in by_format.items())
-        raise InputError(f"{where}: {len(by_format)} formats, {examples}; give files of one, such as 'runs/*.run'")
+        raise InputError(f"{len(by_format)} formats, {examples}; give files of one, such as 'runs/*.run'")
     kind = kind or next(iter(by_format))
     keys = {tuple(key for key, _ in file.partition): file.path for file in files}
     if len(keys) > 1:
         first, second, *_ = keys.values()
         raise InputError(
-            f"{where}: folders that give different columns, e.g. {first} and {second}; name them alike, column=value"
+            f"folders that give different columns, e.g. {first} and {second}; name them alike, column=value"
         )
     return kind
 
@@ -260,7 +287,7 @@ def _format(file: File) -> str:
 
 def _is_parquet(file: File) -> bool:
     """Whether it begins and ends as Parquet does; text may begin so too."""
-    system, fs_path = file.location("")
+    system, fs_path = file.location
     with contextlib.suppress(OSError, ValueError), system.open_input_file(fs_path) as stream:
         return file.size > 8 and stream.read_at(4, 0) == stream.read_at(4, file.size - 4) == b"PAR1"
     return False

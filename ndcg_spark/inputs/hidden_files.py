@@ -39,17 +39,22 @@ def looks_like_data(path: str) -> bool:
     return suffix in _DATA or (not suffix and not name.startswith("."))
 
 
-def warn_of_data(infos: Sequence[fs.FileInfo], root: str, where: str) -> None:
-    """Warn of hidden files below `root` that may be data."""
+def hidden_data(infos: Sequence[fs.FileInfo], root: str) -> list[str]:
+    """The hidden files below `root` that may be data."""
     left_out = []
     for info in infos:
         path = info.path.removeprefix(root)
         is_filled = info.type == fs.FileType.File and info.size
         if is_filled and is_hidden(path) and looks_like_data(path):
             left_out.append(info.path)
+    return left_out
+
+
+def warn_of_data(table: str, left_out: Sequence[str]) -> None:
+    """Warn of the files of a table that are left out and may be data."""
     if left_out:
         report_step(
             "warning",
-            f"{where}: {len(left_out):,} file(s) left out, e.g. {min(left_out)}, because a name "
+            f"{table}: {len(left_out):,} file(s) left out, e.g. {min(left_out)}, because a name "
             "begins with _ or a dot; rename what is data",
         )

@@ -14,7 +14,7 @@ import pyarrow as pa
 from pyarrow import json as arrow_json
 
 from ndcg_spark.errors import InputError, first_line
-from ndcg_spark.inputs.delimited import NUMBERS, Part, blocks, filled_lines, valid_lines, with_numbers
+from ndcg_spark.inputs.delimited import NUMBERS, ParsedPart, blocks, filled_lines, valid_lines, with_numbers
 from ndcg_spark.inputs.files import File
 
 _BLANKS = " \t\r\f"
@@ -34,17 +34,17 @@ class JsonLines:
     #: Whether a line has lists of documents, in which the position, from 1, is the rank where there are no ranks.
     has_lists: bool = False
 
-    def parts(self, file: File, where: str) -> Iterator[bytes]:
-        return blocks(file, where)
+    def parts(self, file: File) -> Iterator[bytes]:
+        return blocks(file)
 
-    def read(self, block: bytes) -> Part:
+    def read(self, block: bytes) -> ParsedPart:
         block, broken = valid_lines(block)
         lines = (line for line in filled_lines(block) if line.strip(_BLANKS))
         table = self._parsed(block)
         if table is not None:
             columns = {ours: table.column(theirs) for ours, theirs in self.columns.items()}
             texts = {name: column.cast(pa.string()) for name, column in columns.items() if name not in NUMBERS}
-            return Part(with_numbers({**columns, **texts}, lines), broken)
+            return ParsedPart(with_numbers({**columns, **texts}, lines), broken)
         rows: list[tuple[dict[str, str | None], str]] = []
         for line in lines:
             parsed = self._rows(line)
@@ -54,7 +54,7 @@ class JsonLines:
                 rows += ((row, line) for row in parsed)
         names = dict.fromkeys([*self.columns, *(["rank"] if self.has_lists else [])])
         read = {name: pa.chunked_array([[row[name] for row, _ in rows]], pa.string()) for name in names}
-        return Part(with_numbers(read, (line for _, line in rows)), broken)
+        return ParsedPart(with_numbers(read, (line for _, line in rows)), broken)
 
     def _parsed(self, block: bytes) -> pa.Table | None:
         """The columns of a block whose lines have plain values as the first one has; else None."""
@@ -80,28 +80,56 @@ class JsonLines:
         return table if len(table) == lines == block.count(b"}\n{") + 1 else None
 
     def _rows(self, line: str) -> list[dict[str, str | None]] | None:
+        """The rows of a line by our names, several if it has lists; None if it is broken."""
+        values = self._values(line)
+        if values is None:
+            return None
+        row = {ours: values.get(theirs) for ours, theirs in self.columns.items()}
+        rows = _documents(row) if self.has_lists else [row]
+        if rows is None:
+            return None
+        for each in rows:
+            if not all(value is None or isinstance(value, str) for value in each.values()):
+                return None
+        return rows
+
+    def _values(self, line: str) -> dict[str, Any] | None:
+        """The values of an object that has some of our keys, each once; None if it is none such."""
         try:
             members = _decoded(line)
         except (ValueError, RecursionError):
             return None
-        values = dict(members) if isinstance(members, tuple) else {}
-        wanted = [key for key, _ in members if key in self.columns.values()] if values else []
-        if not wanted or len(wanted) > len({*wanted}) or any(values.get(key) is not None for key in self.absent):
+        # An object is a tuple of pairs.
+        if not isinstance(members, tuple):
             return None
-        row = {ours: values.get(theirs) for ours, theirs in self.columns.items()}
-        rows = [row]
-        if self.has_lists:
-            lists: dict[str, Any] = {name: row[name] for name in ("doc_id", *NUMBERS) if row.get(name) is not None}
-            if any(type(value) is not list for value in lists.values()) or len({*map(len, lists.values())}) > 1:
-                return None
-            # A query without a list is a row without a document, an empty list has no rows.
-            documents = zip(*lists.values(), strict=True) if lists else [()]
-            rows = [
-                {"rank": f"{at}", **row, **dict(zip(lists, document, strict=True))}
-                for at, document in enumerate(documents, 1)
-            ]
-        is_plain = all(value is None or isinstance(value, str) for row in rows for value in row.values())
-        return rows if is_plain else None
+        wanted = [key for key, _ in members if key in self.columns.values()]
+        if not wanted or len(wanted) > len(set(wanted)):
+            return None
+        values = dict(members)
+        # The first lines do not have these, so their columns would be lost.
+        if any(values.get(key) is not None for key in self.absent):
+            return None
+        return values
+
+
+def _documents(row: Mapping[str, Any]) -> list[dict[str, Any]] | None:
+    """A row for each document of lists, with its rank; None if what should be lists of one length is not.
+
+    A query without a list is a row without a document, an empty list has no rows.
+    """
+    lists = {name: row[name] for name in ("doc_id", *NUMBERS) if row.get(name) is not None}
+    if not lists:
+        return [{"rank": "1", **row}]
+    if any(type(value) is not list for value in lists.values()):
+        return None
+    lengths = {len(value) for value in lists.values()}
+    if len(lengths) > 1:
+        return None
+    rows = []
+    for at in range(lengths.pop()):
+        document = {name: value[at] for name, value in lists.items()}
+        rows.append({"rank": f"{at + 1}", **row, **document})
+    return rows
 
 
 @dataclass(frozen=True)
@@ -110,28 +138,28 @@ class JsonObject:
 
     names: Sequence[str]
 
-    def parts(self, file: File, where: str) -> Iterator[list[tuple[str, str, str | None]]]:
+    def parts(self, file: File) -> Iterator[list[tuple[str, str, str | None]]]:
         """The rows of some documents at a time; InputError for JSON of another form."""
-        with file.open(where) as stream:
+        with file.open() as stream:
             text = stream.read()
         try:
             queries = _decoded(text.decode("utf-8-sig"))
         except (ValueError, RecursionError) as error:
-            raise InputError(f"{where}: {file.path} is not JSON, {first_line(error)}; write it again") from error
+            raise InputError(f"{file.path} is not JSON, {first_line(error)}; write it again") from error
         is_good = isinstance(queries, tuple) and all(isinstance(documents, tuple) for _, documents in queries)
         if not is_good or any(
             isinstance(value, (list, tuple, bool, float)) for _, rows in queries for _, value in rows
         ):
             form = "{query: {document: number}}"
-            raise InputError(f"{where}: {file.path} is not {form}; write it so, a file for each run, or as JSON lines")
+            raise InputError(f"{file.path} is not {form}; write it so, a file for each run, or as JSON lines")
         rows = ((query, document, number) for query, documents in queries for document, number in documents)
         while some := [*itertools.islice(rows, _DOCUMENTS)]:
             yield some
 
-    def read(self, rows: Sequence[tuple[str, str, str | None]]) -> Part:
+    def read(self, rows: Sequence[tuple[str, str, str | None]]) -> ParsedPart:
         values = (pa.chunked_array([column], pa.string()) for column in zip(*rows, strict=True))
         lines = (json.dumps({query: {document: number}}) for query, document, number in rows)
-        return Part(with_numbers(dict(zip(self.names, values, strict=True)), lines))
+        return ParsedPart(with_numbers(dict(zip(self.names, values, strict=True)), lines))
 
 
 def _decoded(text: str) -> Any:

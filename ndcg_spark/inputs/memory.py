@@ -7,14 +7,14 @@ Parquet, or a DataFrame of a session, and is then read like any other.
 
 import os
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from ndcg_spark.errors import InputError, about, first_line
+from ndcg_spark.errors import InputError, first_line, within
 from ndcg_spark.inputs.column_names import doubtful_run, is_alias, resolve_columns
 from ndcg_spark.inputs.mixed_types import concatenated, is_list
 from ndcg_spark.schemas import OF_RESULTS
@@ -104,7 +104,7 @@ def _run_tables(table: Mapping[Any, Any], wanted: Sequence[str]) -> pa.Table:
     """The tables of all runs, whose ids are text, as other runs may have text where one has numbers."""
     parts, order = [], dict[str, str]()
     for run, one in table.items():
-        with about(f"run {run_name(run)!r}"):
+        with within(f"run {run_name(run)!r}"):
             rows = _of_one_run(one, wanted)
         ordered_by = {"score", "rank"}.intersection(rows.column_names)
         if len(ordered_by) == 1:
@@ -140,71 +140,127 @@ def without_doubtful_run(rows: pa.Table) -> pa.Table:
 
 
 def _columns(table: pa.Table, wanted: Sequence[str]) -> pa.Table:
-    """Those columns of a table that may be wanted, in plain types, and with our names where it has them."""
-    wanted_or_key = wanted or ("dataset", "query_id")
-    ours = {theirs: name for name, theirs in resolve_columns({}, wanted_or_key, table.column_names).items()}
-    if "doc_id" in wanted and doubtful_run({name: theirs for theirs, name in ours.items()}, {}):
-        # It keeps its name, as it is looked at before it counts.
-        ours = {theirs: theirs if name == "run" else name for theirs, name in ours.items()}
-    # Scores that are compared may have any name.
-    numbers = (one.name for one in table.schema if "ndcg" in wanted and is_number(one.type))
-    ours = {name: name for name in numbers} | ours
-    lost = [name for name in ("query_id", "doc_id", "weight") if name in wanted and name not in ours.values()]
-    is_ranked = {"score", "rank"} & {*ours.values()} or any(is_list(column.type) for column in table.columns)
-    lost += ["score or rank"] if "score" in wanted and table.num_rows and not is_ranked else []
-    if lost and not any(holds_structs(column.type) for column in table.columns):
-        rename = f"rename its columns to {' and '.join(lost)}"
-        give = "give the columns run, query_id and a measure" if "ndcg" in wanted else rename
-        raise InputError(
-            f"{len(lost)} column(s) missing, {', '.join(lost)}; it has {', '.join(table.column_names)}; {give}"
-        )
-    columns = [
-        (ours.get(name, name), _plain_column(column))
-        for name, column in zip(table.column_names, table.columns, strict=True)
-        if not wanted or name in ours or holds_structs(column.type) or name.lower() in OF_RESULTS
-    ]
-    return pa.table([column for _, column in columns], [name for name, _ in columns])
+    """Those columns of a table that may be wanted, in plain types, with our names where it has them."""
+    has_structs = any(holds_structs(column.type) for column in table.columns)
+    ours = _names(table, wanted)
+    if not has_structs:
+        _refuse_lacking(table, wanted, set(ours.values()))
+    columns, names = [], []
+    for name, column in zip(table.column_names, table.columns, strict=True):
+        # Those of results tell, where judgments are expected, that the tables are swapped.
+        is_of_results = name.lower() in OF_RESULTS
+        if not wanted or name in ours or holds_structs(column.type) or is_of_results:
+            columns.append(_plain_column(column))
+            names.append(ours.get(name, name))
+    return pa.table(columns, names)
+
+
+def _names(table: pa.Table, wanted: Sequence[str]) -> dict[str, str]:
+    """By the table's names of columns that are wanted, ours."""
+    called = resolve_columns({}, wanted or ("dataset", "query_id"), table.column_names)
+    ours = {theirs: name for name, theirs in called.items()}
+    if "doc_id" in wanted:
+        doubtful = doubtful_run(called, {})
+        if doubtful is not None:
+            # It keeps its name, as it is looked at before it counts.
+            ours[doubtful] = doubtful
+    if "ndcg" in wanted:
+        # Scores that are compared may have any name.
+        for field in table.schema:
+            if is_number(field.type):
+                ours.setdefault(field.name, field.name)
+    return ours
+
+
+def _refuse_lacking(table: pa.Table, wanted: Sequence[str], has: Collection[str]) -> None:
+    """InputError if a table lacks columns that every row needs; `has` are those of ours that it has."""
+    lost = [name for name in ("query_id", "doc_id", "weight") if name in wanted and name not in has]
+    has_lists = any(is_list(column.type) for column in table.columns)
+    is_ranked = has_lists or "score" in has or "rank" in has
+    if "score" in wanted and table.num_rows and not is_ranked:
+        lost.append("score or rank")
+    if not lost:
+        return
+    to_do = f"rename its columns to {' and '.join(lost)}"
+    if "ndcg" in wanted:
+        to_do = "give the columns run, query_id and a measure"
+    what = f"{len(lost)} column(s) missing, {', '.join(lost)}"
+    raise InputError(f"{what}; it has {', '.join(table.column_names)}; {to_do}")
 
 
 def _arrow(table: Any, wanted: Sequence[str]) -> pa.Table:
+    """A table of any kind as Arrow, with the user's names; InputError for what is no table."""
     if isinstance(table, pd.Series):
         table = table.reset_index()
     if isinstance(table, pd.DataFrame):
-        # Such as what groupby and pivot return.
-        is_key = any(is_alias(name, str(level)) for level in table.index.names for name in (*wanted, "query_id"))
-        return pa.Table.from_pandas(table, preserve_index=is_key)
+        return _of_pandas(table, wanted)
     if isinstance(table, Mapping):
         return _of_dictionary(table, wanted)
     if is_spark(table):
-        # Imported here, because other tables need no engine.
-        from ndcg_spark.engine import require_read_values
-
-        require_read_values(table.sparkSession)
-        kept = [name for name in table.columns if any(is_alias(ours, name) for ours in wanted)]
-        # Lists of a recommender, whose fields are recognised later.
-        kept += [name for name, kind in table.dtypes if kind.startswith("array<struct<") and name not in kept]
-        kept += [name for name, kind in table.dtypes if "ndcg" in wanted and kind == "double" and name not in kept]
-        return (table.select(*kept) if wanted else table).toArrow()
+        return _of_spark(table, wanted)
     if type(table).__module__.startswith("polars") and hasattr(table, "collect"):
         table = table.collect()
     if hasattr(table, "__arrow_c_stream__"):
         return pa.table(table)
     rows = list(table) if isinstance(table, Iterable) else []
     if not rows or not all(isinstance(row, tuple) for row in rows):
-        if hasattr(type(table), "to_dataframe"):
-            raise InputError(f"{type(table).__name__} is not a table; give what its to_dataframe() returns")
-        is_path = isinstance((rows or [table])[0], str | os.PathLike)
-        read = "read paths first, on Spark with spark.read; " if is_path else ""
-        raise InputError(
-            f"{type(table).__name__} is not a table; {read}give a DataFrame, a pyarrow Table, a dictionary of "
-            "columns, {query: {document: number}}, {query: [document, ...]} or, of results, {run: table}"
-        )
+        raise _no_table(table, rows)
+    return _of_tuples(rows, wanted)
+
+
+def _of_pandas(table: pd.DataFrame, wanted: Sequence[str]) -> pa.Table:
+    # The index may have ids, such as what groupby and pivot return.
+    is_key = False
+    for level in table.index.names:
+        is_key |= any(is_alias(name, str(level)) for name in (*wanted, "query_id"))
+    return pa.Table.from_pandas(table, preserve_index=is_key)
+
+
+def _of_spark(table: Any, wanted: Sequence[str]) -> pa.Table:
+    # Imported here, because other tables need no engine.
+    from ndcg_spark.engine import require_read_values
+
+    require_read_values(table.sparkSession)
+    if not wanted:
+        return table.toArrow()
+    kept = []
+    for name, kind in table.dtypes:
+        is_ours = any(is_alias(ours, name) for ours in wanted)
+        # Lists of a recommender, whose fields are recognised later.
+        has_structs = kind.startswith("array<struct<")
+        is_score = "ndcg" in wanted and kind == "double"
+        if is_ours or has_structs or is_score:
+            kept.append(name)
+    return table.select(*kept).toArrow()
+
+
+def _no_table(table: Any, rows: Sequence[Any]) -> InputError:
+    """The error for what is no table; `rows` are its items."""
+    what = f"{type(table).__name__} is not a table"
+    if hasattr(type(table), "to_dataframe"):
+        return InputError(f"{what}; give what its to_dataframe() returns")
+    first = rows[0] if rows else table
+    if isinstance(first, str | os.PathLike):
+        what += "; read paths first, on Spark with spark.read"
+    return InputError(
+        f"{what}; give a DataFrame, a pyarrow Table, a dictionary of columns, "
+        "{query: {document: number}}, {query: [document, ...]} or, of results, {run: table}"
+    )
+
+
+def _of_tuples(rows: Sequence[tuple[Any, ...]], wanted: Sequence[str]) -> pa.Table:
+    """The rows of tuples, by their own names of fields or those of a query, a document and a number."""
     numbers = [name for name in ("relevance", "score") if name in wanted]
     names = getattr(rows[0], "_fields", ("query_id", "doc_id", *numbers))
-    if odd := next((row for row in rows if len(row) != len(names)), None):
-        what = f"a tuple of {len(odd)} value(s), e.g. {odd!r}"
-        raise InputError(f"{what}; give ({', '.join(names)}), or {{query: {{document: number}}}}")
-    return pa.table(dict(zip(names, map(list, zip(*rows, strict=True)), strict=True)))
+    for row in rows:
+        if len(row) != len(names):
+            what = f"a tuple of {len(row)} value(s), e.g. {row!r}"
+            to_do = f"give ({', '.join(names)}), or {{query: {{document: number}}}}"
+            raise InputError(f"{what}; {to_do}")
+    columns = {}
+    for at, name in enumerate(names):
+        columns[name] = [row[at] for row in rows]
+    return pa.table(columns)
 
 
 def _of_dictionary(table: Mapping[Any, Any], wanted: Sequence[str]) -> pa.Table:

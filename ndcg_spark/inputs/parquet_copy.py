@@ -3,7 +3,6 @@
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -12,7 +11,7 @@ import pyarrow as pa
 from pyarrow import compute
 
 from ndcg_spark.engine.sessions import usable_cores
-from ndcg_spark.errors import EngineError, InputError
+from ndcg_spark.errors import InputError, ReadError
 from ndcg_spark.inputs.delimited import FEW, NUMBERS, Delimited, numbers
 from ndcg_spark.inputs.files import File
 from ndcg_spark.inputs.mixed_types import as_type
@@ -44,23 +43,29 @@ class ParquetCopy(NamedTuple):
 
 
 def text_to_parquet(
-    shape: Shape, files: Sequence[File], names: Sequence[str], scratch: Scratch, where: str
+    shape: Shape,
+    files: Sequence[File],
+    names: Sequence[str],
+    scratch: Scratch,
 ) -> ParquetCopy:
     """The rows of text files, with those of our columns `names` that the files or their folders have."""
     reader = shape.reader(names)
     called = {ours: shape.columns.get(ours, ours) for ours in names}
     known = {*shape.fields, *dict(files[0].partition)}
     has = [ours for ours, theirs in called.items() if ours in shape.has or theirs in known]
-    schema = pa.schema([*((name, _TYPES.get(name, FEW)) for name in (*has, FAULT)), (LINE, pa.string())])
+    kinds = {name: _TYPES.get(name, FEW) for name in has}
+    schema = pa.schema({**kinds, FAULT: FEW, LINE: pa.string()})
 
     with_rows = set[str]()
 
     def to_table(part: Any, file: File) -> pa.Table:
-        read, values = reader.read(part), dict(file.partition)
+        read = reader.read(part)
+        values = dict(file.partition)
         for ours, theirs in shape.in_both.items():
-            refuse_other_value(read.columns[ours], ours, theirs, file, where)
+            refuse_other_value(read.columns[ours], ours, theirs, file)
         given = {ours: values[theirs] for ours, theirs in called.items() if theirs in values}
-        tables = [complete_table(read.columns, len(next(iter(read.columns.values()))), given, schema)]
+        rows = len(next(iter(read.columns.values())))
+        tables = [complete_table(read.columns, rows, given, schema)]
         if read.broken:
             lines = pa.array(read.broken, pa.string())
             tables.append(complete_table({LINE: lines}, len(lines), {**given, FAULT: BROKEN_LINE}, schema))
@@ -68,22 +73,21 @@ def text_to_parquet(
             with_rows.add(file.path)
         return pa.concat_tables(tables)
 
-    copy = write_copy(files, partial(reader.parts, where=where), to_table, schema, scratch, where)
+    copy = write_copy(files, reader.parts, to_table, schema, scratch)
     empty = [file.path for file in files if file.path not in with_rows]
     unended = reader.unended if isinstance(reader, Delimited) else {}
     return copy._replace(empty=empty, unended=unended)
 
 
-def refuse_other_value(values: pa.ChunkedArray, ours: str, theirs: str, file: File, where: str) -> None:
+def refuse_other_value(values: pa.ChunkedArray, ours: str, theirs: str, file: File) -> None:
     value = dict(file.partition)[theirs]
     kind = pa.float64() if ours in NUMBERS else pa.string()
     values = values.cast(kind) if pa.types.is_dictionary(values.type) else as_type(values, kind)
     other = values.filter(compute.not_equal(values, _cast(value, kind)[0]))
     if len(other):
-        raise InputError(
-            f"{where}: {file.path} has rows with {theirs}={other[0]}, and its folder is {theirs}={value}; correct one, "
-            "or give that folder itself as the path, so that its name does not count"
-        )
+        what = f"{file.path} has rows with {theirs}={other[0]}, and its folder is {theirs}={value}"
+        to_do = "or give that folder itself as the path, so that its name does not count"
+        raise InputError(f"{what}; correct one, {to_do}")
 
 
 def complete_table(
@@ -108,9 +112,12 @@ def _cast(value: str | None, kind: pa.DataType) -> pa.Array:
 
 
 def write_copy(
-    files: Sequence[File], parts: Parts, to_table: ToTable, schema: pa.Schema, scratch: Scratch, where: str
+    files: Sequence[File], parts: Parts, to_table: ToTable, schema: pa.Schema, scratch: Scratch
 ) -> ParquetCopy:
-    """Write the rows of all files as Parquet, in no order; EngineError if there is no room for them, or no thread."""
+    """Write the rows of all files as Parquet, in no order.
+
+    ReadError if there is no room for them, or no thread.
+    """
     encoded = [field.name for field in schema if pa.types.is_dictionary(field.type)]
     threads, stopped = min(_MAX_THREADS, usable_cores()), threading.Event()
     by_size = sorted(files, key=lambda file: file.size, reverse=True)
@@ -152,9 +159,8 @@ def write_copy(
                 # An interrupt too ends them after their part.
                 stopped.set()
     except (OSError, RuntimeError) as error:
-        raise EngineError(
-            f"{where}: no temporary copy, {error}; make room, set TMPDIR to another folder, or allow more threads"
-        ) from error
+        to_do = "make room, set TMPDIR to another folder, or allow more threads"
+        raise ReadError(f"no temporary copy, {error}; {to_do}") from error
     rows, names = 0, set[str]()
     for thread_rows, thread_names in written:
         rows += thread_rows

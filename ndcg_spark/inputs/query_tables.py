@@ -7,16 +7,16 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import csv, json
-from pyarrow import dataset as ds
 
 from ndcg_spark.config import TableConfig
-from ndcg_spark.errors import InputError, about, first_line
+from ndcg_spark.errors import InputError, about, first_line, within
 from ndcg_spark.inputs.column_names import is_alias, resolve_columns
 from ndcg_spark.inputs.delimited import separator_of, valid_lines
-from ndcg_spark.inputs.files import BINARY, File, file_format, list_files
+from ndcg_spark.inputs.files import BINARY, File, Listing, file_format, list_files, listed_files
 from ndcg_spark.inputs.mixed_types import concatenated
 from ndcg_spark.inputs.quotes import Quotes, header_of
 from ndcg_spark.inputs.storage import reading
+from ndcg_spark.parquet_files import read_batches
 from ndcg_spark.schemas import QUERY_WEIGHTS
 from ndcg_spark.text import refuse_alike, rename_advice
 
@@ -28,39 +28,48 @@ _KEYS = ("dataset", "query_id", "doc_id", "weight")
 MIN_WEIGHT, MAX_WEIGHT = 1e-100, 1e100
 
 
-def read_query_table(config: TableConfig, where: str, has_prose: bool = False) -> pa.Table:
-    """The rows of the files, all columns under our names or their own; CSV and TSV give text.
+def read_query_table(config: TableConfig, table: str, has_prose: bool = False) -> pa.Table:
+    """The rows of the files of `table`, all columns under our names or their own; CSV and TSV give text.
 
     With `has_prose`, a quoted text may have lines that could be rows by themselves.
     """
+    with about(table):
+        files = listed_files(table, _listings(config))
+        return _rows_of(files, config, has_prose)
+
+
+def _listings(config: TableConfig) -> list[Listing]:
     if config.as_of is not None or any(path.startswith("table:") for path in config.path):
-        raise InputError(f"{where}: {config.path[0]} is a table or a version of one; write its rows as Parquet")
-    files = [file for path in config.path for file in list_files(path, where)]
-    kind, origin = file_format(files, config.format, where), f"{where}: {files[0].path}"
+        raise InputError(f"{config.path[0]} is a table or a version of one; write its rows as Parquet")
+    return [list_files(path) for path in config.path]
+
+
+def _rows_of(files: Sequence[File], config: TableConfig, has_prose: bool) -> pa.Table:
+    kind, origin = file_format(files, config.format), files[0].path
     if kind in ("trec", "json"):
         raise InputError(f"{origin} has no known file ending; use .csv, .tsv, .jsonl, .parquet or .orc")
-    with reading(files[0].path, where):
+    with reading(origin):
         keys = config.columns.values()
-        table = concatenated(_read(file, kind, keys, where, has_prose) for file in files)
-    with about(where):
-        called = resolve_columns(config.columns, config.names, table.column_names)
+        table = concatenated(_read(file, kind, keys, has_prose) for file in files)
+    called = resolve_columns(config.columns, config.names, table.column_names)
     if absent := [column for column in called.values() if column not in table.column_names]:
         raise InputError(f"{origin} has no column {absent[0]}; it has {', '.join(table.column_names)}")
     ours = {column: name for name, column in called.items()}
     return table.rename_columns([ours.get(name, name) for name in table.column_names])
 
 
-def _read(file: File, kind: str, keys: Collection[str], where: str, has_prose: bool) -> pa.Table:
+def _read(file: File, kind: str, keys: Collection[str], has_prose: bool) -> pa.Table:
     if kind in BINARY:
-        system, fs_path = file.location(where)
-        rows = ds.dataset(fs_path, filesystem=system, format=kind).to_table()
+        system, fs_path = file.location
+        rows = read_batches([fs_path], system, kind=kind).read_all()
     else:
-        with file.open(where) as stream:
+        with file.open() as stream:
             text = bytes(stream.read())
         if kind == "jsonl":
             rows = json.read_json(pa.BufferReader(text))
         else:
-            rows = _delimited(text, kind, keys, f"{where}: {file.path}", has_prose)
+            with within(file.path):
+                rows = _delimited(text, kind, keys, has_prose)
     for key, value in file.partition:
         if key not in rows.column_names:
             rows = rows.append_column(key, pa.array([value] * len(rows), pa.string()))
@@ -71,21 +80,20 @@ def _delimited(
     text: bytes,
     kind: str,
     keys: Collection[str],
-    where: str,
     has_prose: bool,
 ) -> pa.Table:
     """The rows of CSV or TSV, all as text. `keys` are columns without line breaks."""
     block, broken = valid_lines(text.removeprefix("\ufeff".encode()))
     if broken:
         what = f"{len(broken):,} line(s) are not UTF-8, e.g. {broken[0][:100]!r}"
-        raise InputError(f"{where}: {what}; save it as UTF-8")
+        raise InputError(f"{what}; save it as UTF-8")
     lines = block.decode()
     separator = separator_of(kind, lines.partition("\n")[0])
     header = header_of(lines, separator)
     names = header.names
     if names is None:
-        raise _malformed([header.text], where)
-    refuse_alike(names, where)
+        raise _malformed([header.text])
+    refuse_alike(names)
     is_key = [name in keys or any(is_alias(key, name) for key in _KEYS) for name in names]
     quotes = Quotes(
         separator,
@@ -98,7 +106,7 @@ def _delimited(
     parts = [*quotes.rows([lines[len(header.text) + 1 :].encode()])]
     broken = [line for part in parts for line in part.broken]
     if broken:
-        raise _malformed(broken, where)
+        raise _malformed(broken)
     kinds = dict.fromkeys(names, pa.string())
     return csv.read_csv(
         pa.BufferReader(b"".join(part.block for part in parts) or b"\n"),
@@ -108,82 +116,93 @@ def _delimited(
     )
 
 
-def _malformed(lines: Sequence[str], where: str) -> InputError:
+def _malformed(lines: Sequence[str]) -> InputError:
     return InputError(
-        f"{where}: {len(lines):,} line(s) with a quote that does not end, or text after one that "
+        f"{len(lines):,} line(s) with a quote that does not end, or text after one that "
         f"does, e.g. {lines[0][:100]!r}; correct them, a quote within quotes is doubled"
     )
 
 
 def attribute_rows(table: pa.Table) -> pa.Table:
     """QUERY_ATTRIBUTES of itself, or of a table with a column for each attribute, in which a null has no row."""
-    where, has, pair = "query_attributes", table.column_names, ["attribute", "value"]
+    with about("query_attributes"):
+        return _attribute_rows(table)
+
+
+def _attribute_rows(table: pa.Table) -> pa.Table:
+    has, pair = table.column_names, ["attribute", "value"]
     names = [name for name in has if name not in ("dataset", "query_id")]
     is_long = {*pair} <= {*names}
     if "query_id" not in has or not names or (not is_long and {*pair} & {*names}):
         lost = [name for name in ("query_id", *pair) if name not in has][:1]
         raise InputError(
-            f"{where}: columns {', '.join(has)}; give query_id, attribute and value, or query_id and one column "
+            f"columns {', '.join(has)}; give query_id, attribute and value, or query_id and one column "
             f"for each attribute, named after it; {rename_advice(lost, has)}"
         )
-    keys = {name: column(table, name, pa.string(), where) for name in ("dataset", "query_id") if name in has}
-    _refuse_empty(pa.table(keys), where)
+    keys = {name: column(table, name, pa.string()) for name in ("dataset", "query_id") if name in has}
+    _refuse_empty(pa.table(keys))
     values = {name: table[name].cast(pa.string()) for name in names}
     if is_long:
         rows = pa.table(keys | {name: values[name] for name in pair})
     else:
         parts = [keys | {"attribute": pa.repeat(name, len(table)), "value": values[name]} for name in names]
         rows = pa.concat_tables(map(pa.table, parts)).filter(pc.field("value").is_valid())
-    _refuse_empty_or_repeated(rows, ["query_id", *pair], where)
+    _refuse_empty_or_repeated(rows, ["query_id", *pair])
     slices = rows.group_by(pair).aggregate([]).sort_by("attribute")
     if len(slices) > MAX_SLICES:
         example = f"{slices['attribute'][0]}={slices['value'][0]}"
-        raise InputError(f"{where}: {len(slices):,} slices, e.g. {example}, more than {MAX_SLICES:,}")
+        raise InputError(f"{len(slices):,} slices, e.g. {example}, more than {MAX_SLICES:,}")
     return rows
 
 
 def weight_rows(table: pa.Table) -> pa.Table:
     """QUERY_WEIGHTS; InputError for an empty cell, a query that comes twice, or a weight outside its range."""
-    where, has = "query_weights", table.column_names
+    with about("query_weights"):
+        return _weight_rows(table)
+
+
+def _weight_rows(table: pa.Table) -> pa.Table:
+    has = table.column_names
     if lost := [name for name in ("query_id", "weight") if name not in has]:
         advice = rename_advice(lost, has)
-        raise InputError(f"{where}: columns {', '.join(has)}; give query_id and weight; {advice}")
-    rows = pa.table({f.name: column(table, f.name, f.type, where) for f in QUERY_WEIGHTS if f.name in has})
-    _refuse_empty_or_repeated(rows, ["query_id"], where)
+        raise InputError(f"columns {', '.join(has)}; give query_id and weight; {advice}")
+    rows = pa.table({f.name: column(table, f.name, f.type) for f in QUERY_WEIGHTS if f.name in has})
+    _refuse_empty_or_repeated(rows, ["query_id"])
     weights = np.asarray(rows["weight"])
     if bad := np.flatnonzero(~((weights >= MIN_WEIGHT) & (weights <= MAX_WEIGHT))).tolist():
         raise InputError(
-            f"{where}: {len(bad):,} weight(s) are not numbers from {MIN_WEIGHT:g} to {MAX_WEIGHT:g}, e.g. of "
+            f"{len(bad):,} weight(s) are not numbers from {MIN_WEIGHT:g} to {MAX_WEIGHT:g}, e.g. of "
             f"query_id={rows['query_id'][bad[0]]}; correct them"
         )
     return rows
 
 
-def column(table: pa.Table, name: str, kind: pa.DataType, where: str) -> pa.ChunkedArray:
+def column(table: pa.Table, name: str, kind: pa.DataType) -> pa.ChunkedArray:
+    """A column in this type; InputError where its values do not fit."""
     own = table[name].type
     if pa.types.is_dictionary(own):
         # Categories of pandas.
         own = own.value_type
         table = table.set_column(table.column_names.index(name), name, table[name].cast(own))
     if pa.types.is_string(kind) and not re.fullmatch(r"(large_)?string|u?int\d+|null|decimal\d+\(\d+, 0\)", str(own)):
-        raise InputError(f"{where}: {name} is {own}; ids are text or whole numbers")
+        raise InputError(f"{name} is {own}; ids are text or whole numbers")
     try:
         # Of a time, as pandas has for a date, the day counts.
         return table[name].cast(kind, safe=not pa.types.is_timestamp(own))
     except pa.ArrowException as error:
-        raise InputError(f"{where}: {name} is not {kind}, {first_line(error)}; write decimals with a point") from None
+        raise InputError(f"{name} is not {kind}, {first_line(error)}; write decimals with a point") from None
 
 
-def _refuse_empty(table: pa.Table, where: str) -> None:
+def _refuse_empty(table: pa.Table) -> None:
     for name in table.column_names:
         if empty := pc.sum(pc.fill_null(pc.equal(table[name].cast(pa.string()), ""), True)).as_py():
-            raise InputError(f"{where}: {empty:,} row(s) with an empty {name}; a query without one has no row")
+            raise InputError(f"{empty:,} row(s) with an empty {name}; a query without one has no row")
 
 
-def _refuse_empty_or_repeated(table: pa.Table, key: Sequence[str], where: str) -> None:
-    _refuse_empty(table, where)
+def _refuse_empty_or_repeated(table: pa.Table, key: Sequence[str]) -> None:
+    _refuse_empty(table)
     keys = table.group_by([name for name in ("dataset", *key) if name in table.column_names])
     rows = keys.aggregate([([], "count_all")]).sort_by([("count_all", "descending")])
     if len(rows) < len(table):
         again = f"{len(table) - len(rows):,} row(s) repeat the {' and '.join(key)} of another"
-        raise InputError(f"{where}: {again}, e.g. of query_id={rows['query_id'][0]}; remove them")
+        raise InputError(f"{again}, e.g. of query_id={rows['query_id'][0]}; remove them")

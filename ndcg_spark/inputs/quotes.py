@@ -46,7 +46,7 @@ _NONE, _OPEN = 0, -1
 _BY_SEPARATOR = {separator: _patterns(separator) for separator in ",;\t"}
 
 
-class Rows(NamedTuple):
+class RowText(NamedTuple):
     """Text in which each row is one line, and the lines that are no rows."""
 
     block: bytes
@@ -69,7 +69,7 @@ class Quotes:
     #: Whether a line that could be a row by itself may be within a field, as in texts for people.
     has_prose: bool = False
 
-    def rows(self, blocks: Iterable[bytes]) -> Iterator[Rows]:
+    def rows(self, blocks: Iterable[bytes]) -> Iterator[RowText]:
         """The same rows, each within one block. The blocks are whole lines of UTF-8."""
         rest = b""
         for block in blocks:
@@ -78,11 +78,11 @@ class Quotes:
         if rest:
             yield self._rows(rest, is_last=True)[0]
 
-    def _rows(self, block: bytes, is_last: bool) -> tuple[Rows, bytes]:
+    def _rows(self, block: bytes, is_last: bool) -> tuple[RowText, bytes]:
         """The rows of a block, and its last lines if their row may go on in the next block."""
         starts = _lines_to_look_at(block, self.separator, self.is_literal)
         if not starts:
-            return Rows(block, [], {}), b""
+            return RowText(block, [], {}), b""
         lines = block.decode().split("\n")
         broken: list[str] = []
         original: dict[str, str] = {}
@@ -95,7 +95,7 @@ class Quotes:
             if end == _OPEN and not is_last:
                 rest = "\n".join(lines[at:]).encode()
                 whole = "".join(f"{line}\n" for line in lines[:at]).encode()
-                return Rows(whole, broken, original), rest
+                return RowText(whole, broken, original), rest
             row, done = self._row(lines, at, end)
             if row is None:
                 broken += filter(None, lines[at:done])
@@ -103,7 +103,7 @@ class Quotes:
                 original[row] = lines[at]
             lines[at] = row or ""
             lines[at + 1 : done] = [""] * (done - at - 1)
-        return Rows("\n".join(lines).encode(), broken, original), b""
+        return RowText("\n".join(lines).encode(), broken, original), b""
 
     def _end(self, lines: Sequence[str], at: int) -> int:
         """The line after the row that begins in line `at`, or _NONE, or _OPEN."""

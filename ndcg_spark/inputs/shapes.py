@@ -12,7 +12,7 @@ from typing import Any
 import pandas as pd
 
 from ndcg_spark.config import TableConfig
-from ndcg_spark.errors import InputError, about
+from ndcg_spark.errors import InputError, within
 from ndcg_spark.inputs.column_names import is_alias, resolve_columns
 from ndcg_spark.inputs.delimited import Delimited, separator_of
 from ndcg_spark.inputs.files import File, map_files
@@ -82,7 +82,7 @@ class Shape:
 @dataclass(frozen=True)
 class TableContext:
     name: str
-    #: The table and its first file, for messages.
+    #: The first file, for messages.
     origin: str
     config: TableConfig
     names: Sequence[str]
@@ -90,7 +90,7 @@ class TableContext:
 
     def shape(self, kind: str, fields: Sequence[str]) -> Shape:
         known = [*fields, *self.folders]
-        with about(self.origin):
+        with within(self.origin):
             columns = resolve_columns(self.config.columns, self.names, known)
         has = frozenset(name for name, column in columns.items() if column in known)
         return Shape(kind, columns, has, tuple(fields))
@@ -116,8 +116,8 @@ class TableContext:
 
 def text_shape(files: Sequence[File], kind: str, table: TableContext) -> Shape:
     """The shape of text of the format `kind`, by the first lines of the first file; InputError if it is not clear."""
-    first, *others = [file for file in files if not _is_empty(file, table.name)] or list(files[:1])
-    text = first.head(table.name)
+    first, *others = [file for file in files if not _is_empty(file)] or list(files[:1])
+    text = first.head()
     lines = [line for line in (line.strip(" \t\f") for line in _LINE_END.split(text)) if line][:_LINES]
     if kind in ("jsonl", "json"):
         return _json_shape(text, lines, table)
@@ -131,20 +131,20 @@ def text_shape(files: Sequence[File], kind: str, table: TableContext) -> Shape:
     return _layout_shape(lines, kind, table)
 
 
-def _is_empty(file: File, where: str) -> bool:
+def _is_empty(file: File) -> bool:
     if file.path.endswith(".gz") and file.size < _EMPTY_GZIP:
-        return not file.head(where).strip()
+        return not file.head().strip()
     return not file.size
 
 
 def _header_shape(kind: str, first: File, others: Sequence[File], table: TableContext) -> Shape:
-    texts = map_files([first, *others], lambda file: _LINE_END.sub("\n", file.head(table.name)))
+    texts = map_files([first, *others], lambda file: _LINE_END.sub("\n", file.head()))
     separator = separator_of(kind, texts[0].partition("\n")[0])
     header, *further = (header_of(text, separator) for text in texts)
     for file, other in zip(others, further, strict=True):
         if other.text != header.text:
             raise InputError(
-                f"{table.name}: files with different headers, {first.path} has {header.text!r}, "
+                f"files with different headers, {first.path} has {header.text!r}, "
                 f"{file.path} has {other.text!r}; write them alike"
             )
     if header.names is None:
@@ -152,7 +152,8 @@ def _header_shape(kind: str, first: File, others: Sequence[File], table: TableCo
             f"{table.origin}: the header {header.text[:200]!r} has a quote that does not end, or "
             "text after one that does; correct it"
         )
-    refuse_alike(header.names, table.origin)
+    with within(table.origin):
+        refuse_alike(header.names)
     return replace(
         table.shape(kind, header.names),
         header_separator=separator,

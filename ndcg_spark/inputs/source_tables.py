@@ -7,7 +7,7 @@ are parsed, and the columns INTERNAL of `schemas` tell what is wrong with a row.
 
 import dataclasses
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
@@ -15,7 +15,7 @@ from pyspark.sql import functions as F
 
 from ndcg_spark.config import JudgmentsConfig, ResultsConfig, TableConfig
 from ndcg_spark.engine import Engine
-from ndcg_spark.errors import InputError
+from ndcg_spark.errors import InputError, about, within
 from ndcg_spark.inputs import dataframes, stored
 from ndcg_spark.inputs.batches import WHOLE, Batch, Runs, make_batches, with_runs
 from ndcg_spark.inputs.column_names import doubtful_run
@@ -31,6 +31,8 @@ from ndcg_spark.rules import constant_grade, missing_columns
 from ndcg_spark.schemas import EXCLUDE, INTERNAL, JUDGMENTS, LINE, RESULTS
 from ndcg_spark.steps import report_step
 from ndcg_spark.text import refuse_alike
+
+_Reader = TypeVar("_Reader", bound=Callable[..., Any])
 
 
 @dataclasses.dataclass(frozen=True)
@@ -119,7 +121,7 @@ def read_excluded(engine: Engine, config: TableConfig) -> Source:
 
 def refuse_changed_files(sources: Iterable[Source]) -> None:
     for source in (source for table in sources for source in table.sources):
-        with reading(source.origin, source.name):
+        with about(source.name), reading(source.origin):
             changes = map_files(source.files, lambda file: file.has_changed)
         if changed := [file.path for file, has_changed in zip(source.files, changes, strict=True) if has_changed]:
             raise InputError(
@@ -163,28 +165,33 @@ def _read(
     graded: bool = False,
 ) -> Source:
     files = stored.find(engine, config, name)
-    first, snapshot = files[0], files[0].snapshot
-    folders = [key for key, _ in first.partition]
-    context = TableContext(name, f"{name}: {first.path}", config, names or config.names, folders)
-    request = _Request(engine, name, config, schema, files, context, graded)
-    if snapshot and snapshot.table is not None:
-        source = _engine_table(request, snapshot.table, snapshot.format)
-    else:
-        kind = file_format(files, config.format, name)
-        refuse_alike(folders, f"{name}: the folders of {first.path}")
-        footers = stored.read_footers(engine, files, kind, name)
-        source = _typed_files(request, kind, footers) if footers else _text_files(request, kind)
+    folders = [key for key, _ in files[0].partition]
+    context = TableContext(name, files[0].path, config, names or config.names, folders)
+    with about(name):
+        source = _source_of(_Request(engine, name, config, schema, files, context, graded))
     versions = [(file.path, file.snapshot.version) for file in files if file.snapshot]
     known = [(path, version) for path, version in versions if version is not None]
     notes = [f"{path} is read at version {version}" for path, version in known]
     return dataclasses.replace(source, notes=(*notes, *source.notes))
 
 
+def _source_of(request: _Request) -> Source:
+    files, snapshot = request.files, request.files[0].snapshot
+    if snapshot and snapshot.table is not None:
+        return _engine_table(request, snapshot.table, snapshot.format)
+    kind = file_format(files, request.config.format)
+    with within(f"the folders of {request.context.origin}"):
+        refuse_alike(request.folders)
+    footers = stored.read_footers(request.engine, files, kind)
+    return _typed_files(request, kind, footers) if footers else _text_files(request, kind)
+
+
 def _engine_table(request: _Request, rows: DataFrame, kind: str) -> Source:
     """A table of a catalog, which the engine reads."""
     context, config = request.context, request.config
     shape = context.shape("table", rows.columns)
-    table = document_rows(rows, shape.columns, request.schema, context.origin)
+    with within(context.origin):
+        table = document_rows(rows, shape.columns, request.schema)
     doubtful = doubtful_run(shape.columns, config.columns)
     notes = tuple(shape.notes(config))
     return Source(table, request.name, kind, [], notes=notes, doubtful_run=doubtful)
@@ -194,14 +201,16 @@ def _typed_files(request: _Request, kind: str, footers: Sequence[stored.Footer])
     """Files whose columns have types, and tables with a log; the engine reads some in place."""
     engine, schema, context = request.engine, request.schema, request.context
     kinds = footers[0].columns
+    has_lists = any(map(is_list, kinds.values()))
     shape = context.shape(kind, list(kinds))
     notes = shape.notes(request.config)
     structs = {column: kind.value_type.names for column, kind in kinds.items() if holds_structs(kind)}
-    _refuse_alike_columns(request, shape)
-    notes += _struct_notes(structs, shape, schema, context.origin)
-    # Names within lists are seen when these are exploded.
-    if not structs:
-        _refuse_absent(request, shape, has_lists=any(map(is_list, kinds.values())))
+    with within(context.origin):
+        _refuse_alike_columns(request, shape)
+        notes += _struct_notes(structs, shape, schema)
+        # Names within lists are seen when these are exploded.
+        if not structs:
+            _refuse_absent(request, shape, has_lists=has_lists)
     in_both = _in_both(request, shape)
     if in_both and not request.files[0].storage:
         notes.append(f"the folders say {', '.join(in_both.values())}, and not the files in them")
@@ -212,6 +221,7 @@ def _typed_files(request: _Request, kind: str, footers: Sequence[stored.Footer])
     def read(some: list[File]) -> stored.StoredTable:
         return stored.read_typed(engine, some, shape, schema, footers, request.name)
 
+    @about(request.name)
     def part(some: list[File]) -> DataFrame:
         return read(some).table
 
@@ -223,20 +233,24 @@ def _text_files(request: _Request, kind: str) -> Source:
     engine, schema, context = request.engine, request.schema, request.context
     shape = text_shape(request.files, kind, context)
     notes = shape.notes(request.config)
-    _refuse_alike_columns(request, shape)
-    _refuse_absent(request, shape, has_lists=shape.has_lists)
+    with within(context.origin):
+        _refuse_alike_columns(request, shape)
+        # A first line that names no column of ours may be a row.
+        may_be_numbers = kind in ("csv", "tsv")
+        _refuse_absent(request, shape, has_lists=shape.has_lists, may_be_numbers=may_be_numbers)
     shape = dataclasses.replace(shape, in_both=_in_both(request, shape))
     files, run_notes, runs = _with_named_runs(request, shape)
 
     def copied(some: list[File]) -> ParquetCopy:
-        return text_to_parquet(shape, some, schema.names, engine.scratch, request.name)
+        return text_to_parquet(shape, some, schema.names, engine.scratch)
 
+    @about(request.name)
     def part(some: list[File]) -> DataFrame:
-        return dataframes.read_copy(engine, copied(some), request.name)
+        return dataframes.read_copy(engine, copied(some))
 
     copy = copied(files)
-    rows = copied_rows(copy.folder, {}, schema.names, context.origin)
-    table = dataframes.read_copy(engine, copy, request.name)
+    rows = copied_rows(copy.folder, {}, schema.names, request.name, context.origin)
+    table = dataframes.read_copy(engine, copy)
     _warn_of_text(copy, request.name, bool(runs))
     whole = stored.StoredTable(table, copy.rows, rows)
     return _source(request, shape, files, whole, part, runs, [*notes, *run_notes])
@@ -259,7 +273,7 @@ def _source(
         shape.kind,
         files,
         whole.rows,
-        dataframes.materializer(engine, request.name),
+        _about(request.name, dataframes.materializer(engine)),
         notes=tuple(notes),
         runs=runs,
         doubtful_run=doubtful,
@@ -268,8 +282,16 @@ def _source(
         batches=make_batches(runs, whole.rows or 0) if engine.kind == "embedded" else WHOLE,
         part=part,
         stored=whole.stored,
-        lookup=whole.lookup,
+        lookup=_about(request.name, whole.lookup),
     )
+
+
+def _about(name: str, read: _Reader | None) -> _Reader | None:
+    """A function that reads a table later: what is wrong then names the table, too."""
+    if read is None:
+        return None
+    named: _Reader = about(name)(read)
+    return named
 
 
 def _called(request: _Request, shape: Shape) -> dict[str, str]:
@@ -287,18 +309,24 @@ def _refuse_alike_columns(request: _Request, shape: Shape) -> None:
     """InputError if two columns, one of which is ours, differ in case alone."""
     ours = {shape.columns.get(field, field).lower() for field in request.schema.names}
     named = (name for name in _columns(request, shape) if name.lower() in ours)
-    refuse_alike(named, request.context.origin)
+    refuse_alike(named)
 
 
-def _refuse_absent(request: _Request, shape: Shape, *, has_lists: bool) -> None:
+def _refuse_absent(
+    request: _Request,
+    shape: Shape,
+    *,
+    has_lists: bool,
+    may_be_numbers: bool = False,
+) -> None:
     """MissingColumnError if the table lacks a column that every row needs. Lists have ranks."""
     if not shape.fields:
         return
-    has, origin = _columns(request, shape), request.context.origin
+    has = _columns(request, shape)
     needed = {"relevance": "relevance"} if request.graded else {}
-    dataframes.names_in(has, needed | {**shape.columns}, request.schema, origin)
+    dataframes.names_in(has, needed | {**shape.columns}, request.schema, may_be_numbers)
     if request.name == "results" and not has_lists and not {"score", "rank"} & shape.has:
-        raise missing_columns(["score or rank"], has, origin)
+        raise missing_columns(["score or rank"], has, may_be_numbers)
 
 
 def _in_both(request: _Request, shape: Shape) -> dict[str, str]:
@@ -334,10 +362,10 @@ def _warn_of_text(copy: ParquetCopy, name: str, has_named_runs: bool) -> None:
         )
 
 
-def _struct_notes(structs: Mapping[str, list[str]], shape: Shape, schema: pa.Schema, where: str) -> list[str]:
+def _struct_notes(structs: Mapping[str, list[str]], shape: Shape, schema: pa.Schema) -> list[str]:
     if shape.columns.get("doc_id") not in {None, *structs}:
         return []
-    packed = dataframes.packed_fields(structs, schema.names, where).items()
+    packed = dataframes.packed_fields(structs, schema.names).items()
     return [", ".join(f"{ours} is {column}.{theirs}" for ours, theirs in fields.items()) for column, fields in packed]
 
 

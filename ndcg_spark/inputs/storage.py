@@ -6,14 +6,14 @@ import importlib.util
 import os
 import re
 import urllib.parse
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 from pyarrow import fs
 
-from ndcg_spark.errors import InputError, MissingInputError, NdcgSparkError, StorageError, first_line
+from ndcg_spark.errors import InputError, MissingInputError, NdcgSparkError, UnreachableError, first_line
 from ndcg_spark.text import masked, printable
 
 _FILE_SCHEME = re.compile(r"^file:(//(?=/)|//localhost(?=/)|//)?", re.IGNORECASE)
@@ -39,16 +39,16 @@ def local(path: str) -> str:
     return str(Path(os.path.realpath(Path(*parts[:last])), *parts[last:])) if last else str(Path(*parts))
 
 
-def refuse_credentials(path: str, where: str) -> None:
+def refuse_credentials(path: str) -> None:
     """InputError for a URI with a user, keys or parameters in it: pyarrow would use them, and an engine would not."""
     if not is_local(path) and masked(path) != path:
         raise InputError(
-            f"{where}: {masked(path)} has a user, keys or parameters in it, which engines do not take; leave them out "
+            f"{masked(path)} has a user, keys or parameters in it, which engines do not take; leave them out "
             "and set them in the environment, such as AWS_ACCESS_KEY_ID, AWS_ENDPOINT_URL or HADOOP_USER_NAME"
         )
 
 
-def storage(path: str, where: str, error: type[NdcgSparkError] = NoStorageError) -> tuple[fs.FileSystem, str]:
+def storage(path: str, error: Callable[[str], NdcgSparkError] = NoStorageError) -> tuple[fs.FileSystem, str]:
     """The file system of a path, local without a scheme, and the path there; raises `error` for an unknown storage."""
     if is_local(path):
         return fs.LocalFileSystem(), local(path)
@@ -60,38 +60,38 @@ def storage(path: str, where: str, error: type[NdcgSparkError] = NoStorageError)
         to_do = "its scheme, and for hdfs:// HADOOP_CONF_DIR, or pip install 'ndcg-spark[hdfs]'"
         if path.startswith(("s3://", "s3a://")):
             to_do = "the bucket, its region and credentials (AWS_REGION and the like), AWS_ENDPOINT_URL and the network"
-        raise error(f"{where}: no storage for {masked(path)}, {masked(first_line(reason))}; check {to_do}") from reason
+        raise error(f"no storage for {masked(path)}, {masked(first_line(reason))}; check {to_do}") from reason
     return system, fs_path
 
 
-def missing_input(path: str, where: str) -> MissingInputError:
+def missing_input(path: str) -> MissingInputError:
     to_do = "check the path, its date if it has one, and the job that writes it"
     to_do = "write /dev/stdin for standard input" if path == "-" else to_do
-    return MissingInputError(f"{where}: no files at {masked(path)}; {to_do}")
+    return MissingInputError(f"no files at {masked(path)}; {to_do}")
 
 
 @contextlib.contextmanager
-def reading(path: str, where: str, failures: tuple[type[Exception], ...] = FAILURES) -> Iterator[None]:
-    """What a library raises in the block names the path; StorageError where a storage elsewhere may yet answer."""
+def reading(path: str, failures: tuple[type[Exception], ...] = FAILURES) -> Iterator[None]:
+    """What a library raises in the block names the path; UnreachableError where a storage elsewhere may yet answer."""
     try:
         yield
     except failures as error:
         if isinstance(error, NdcgSparkError):
             raise
         is_far = isinstance(error, OSError | RuntimeError) and not is_local(path)
-        kind = StorageError if is_far else InputError
+        kind = UnreachableError if is_far else InputError
         raise kind(
-            f"{where}: {printable(masked(path))} cannot be read, {printable(first_line(error))}; check its rights and "
+            f"{printable(masked(path))} cannot be read, {printable(first_line(error))}; check its rights and "
             "its storage, or write it again"
         ) from error
 
 
-def delta_address(path: str, where: str, error: type[NdcgSparkError] = InputError) -> str:
+def delta_address(path: str, error: Callable[[str], NdcgSparkError] = InputError) -> str:
     """The path as deltalake takes it; raises `error` for a path that it would mistake for another."""
-    address = storage(path, where, error)[1] if is_local(path) else path
+    address = storage(path, error)[1] if is_local(path) else path
     if urllib.parse.unquote(address) != address or "\\" in address:
         # deltalake lists one folder and reads the files of the other, which may be another table.
-        raise error(f"{where}: {address} has % or \\ in it, which deltalake takes for another path; rename it")
+        raise error(f"{address} has % or \\ in it, which deltalake takes for another path; rename it")
     return address.replace("s3a://", "s3://", 1)
 
 

@@ -19,10 +19,21 @@ from pyspark.sql import DataFrame
 from ndcg_spark import parquet_files
 from ndcg_spark.config import TableConfig, moment
 from ndcg_spark.engine import Engine
-from ndcg_spark.errors import ConfigurationError, InputError, MissingInputError, first_line
+from ndcg_spark.errors import ConfigurationError, InputError, about, first_line, within
 from ndcg_spark.inputs.dataframes import document_rows, read_copy, read_files
 from ndcg_spark.inputs.delimited import FEW
-from ndcg_spark.inputs.files import BINARY, TABLES, File, Snapshot, TableLogError, list_files, map_files, refuse_log
+from ndcg_spark.inputs.files import (
+    BINARY,
+    TABLES,
+    File,
+    Listing,
+    Snapshot,
+    TableLogError,
+    list_files,
+    listed_files,
+    map_files,
+    refuse_log,
+)
 from ndcg_spark.inputs.memory import holds_structs, is_readable, plain_type
 from ndcg_spark.inputs.mixed_types import as_type, common_type, is_list
 from ndcg_spark.inputs.parquet_copy import ParquetCopy, complete_table, refuse_other_value, write_copy
@@ -54,7 +65,7 @@ class Footer(NamedTuple):
     rows: int = 0
 
 
-def read_footers(engine: Engine, files: list[File], kind: str, where: str) -> list[Footer]:
+def read_footers(engine: Engine, files: list[File], kind: str) -> list[Footer]:
     """The footers of files with types, with their columns; of far files only that of the first one."""
     if kind in TABLES:
         snapshots = (file.snapshot for file in files if file.snapshot)
@@ -62,28 +73,29 @@ def read_footers(engine: Engine, files: list[File], kind: str, where: str) -> li
     if kind not in BINARY:
         return []
     if not files[0].storage:
-        return [Footer(dict.fromkeys(read_files(engine, files[:1], where).columns, pa.null()))]
+        return [Footer(dict.fromkeys(read_files(engine, files[:1]).columns, pa.null()))]
     is_near = engine.sees_local_files or is_local(files[0].path)
-    return map_files(files if is_near else files[:1], lambda file: footer_of(file, kind, where))
+    return map_files(files if is_near else files[:1], lambda file: footer_of(file, kind))
 
 
-def footer_of(file: File, kind: str, where: str) -> Footer:
+def footer_of(file: File, kind: str) -> Footer:
     from pyarrow import orc
 
-    system, fs_path = file.location(where)
-    with reading(file.path, where, (OSError, ValueError, pa.ArrowException)), system.open_input_file(fs_path) as stream:
+    system, fs_path = file.location
+    with reading(file.path, (OSError, ValueError, pa.ArrowException)), system.open_input_file(fs_path) as stream:
         if kind == "orc":
             schema, rows = orc.ORCFile(stream).schema, 0
         else:
             schema, rows = parquet_files.read_footer(stream)
-    refuse_alike(schema.names, f"{where}: {file.path}")
+    with within(file.path):
+        refuse_alike(schema.names)
     return Footer({field.name: field.type for field in schema}, rows)
 
 
 def _plain_types(
     known: Sequence[Footer],
     called: Mapping[str, str],
-    where: str,
+    origin: str,
 ) -> dict[str, pa.DataType]:
     """The plain type of those columns that a file has; InputError where none has the values of all.
 
@@ -96,13 +108,13 @@ def _plain_types(
         if kind is None:
             names = " and ".join(map(str, dict.fromkeys(has)))
             sentence = f"files with different types: {column} is {names}; write them alike"
-            raise InputError(f"{where}, {sentence}")
+            raise InputError(f"{origin}, {sentence}")
         if has:
             types[column] = kind
     return types
 
 
-def _refuse_lacking(files: Sequence[File], known: Sequence[Footer], shape: Shape, where: str) -> None:
+def _refuse_lacking(files: Sequence[File], known: Sequence[Footer], shape: Shape) -> None:
     """InputError if a file lacks a column that others have and every row needs; its rows would have null there."""
     for names in (["query_id"], ["doc_id"], ["relevance"], ["score", "rank"]):
         columns = [shape.columns.get(name, name) for name in names]
@@ -111,31 +123,33 @@ def _refuse_lacking(files: Sequence[File], known: Sequence[Footer], shape: Shape
             for file, footer in zip(files, known, strict=True)
         ]
         if any(has) and not all(has):
-            raise InputError(
-                f"{where}: {files[has.index(False)].path}: no column {columns[0]}, which other files have; write them "
-                "alike"
-            )
+            lacking = files[has.index(False)].path
+            raise InputError(f"{lacking}: no column {columns[0]}, which other files have; write them alike")
 
 
 def read_typed(
-    engine: Engine, files: list[File], shape: Shape, schema: pa.Schema, known: Sequence[Footer], where: str
+    engine: Engine, files: list[File], shape: Shape, schema: pa.Schema, known: Sequence[Footer], name: str
 ) -> StoredTable:
-    """The schema's columns of the files, and their number of rows: None where that is unknown, or rows have lists."""
+    """The schema's columns of the files of the table `name`, and their number of rows.
+
+    That is None where it is unknown, or rows have lists.
+    """
     in_footers = [column for footer in known for column in footer.columns.items()]
     lists = [name for name, kind in in_footers if holds_structs(kind)]
     called = {column: column for column in lists}
     called |= {shape.columns.get(field, field): field for field in schema.names}
-    origin = f"{where}: {files[0].path}"
+    origin = files[0].path
     types = _plain_types(known, called, origin)
 
     def listed(table: DataFrame) -> DataFrame:
-        return document_rows(table, shape.columns, schema, origin)
+        with within(origin):
+            return document_rows(table, shape.columns, schema)
 
     def lookup(some: list[File]) -> DataFrame:
-        return listed(read_files(engine.for_lookups, some, where))
+        return listed(read_files(engine.for_lookups, some))
 
     if len(known) == len(files) and not lists:
-        _refuse_lacking(files, known, shape, where)
+        _refuse_lacking(files, known, shape)
     is_out_of_reach = not engine.sees_local_files and engine.kind == "connect" and files[0].is_local
     # Not every engine reads files with different columns or types. None hashes unsigned numbers.
     if (
@@ -145,35 +159,36 @@ def read_typed(
         and all(is_readable(kind) for _, kind in in_footers)
         and not any(name in types and pa.types.is_unsigned_integer(kind) for name, kind in in_footers)
     ):
-        table, copied = read_files(engine, files, where), None
+        table, copied = read_files(engine, files), None
         rows = sum(footer.rows for footer in known) if len(known) == len(files) and files[0].storage else None
     else:
         folders = {key: FEW for key, _ in files[0].partition if key in called}
-        copy = _plain_copy(engine, shape, files, pa.schema({**types, **folders}), where)
-        table, rows = read_copy(engine, copy, where), copy.rows
-        copied = copied_rows(copy.folder, shape.columns, schema.names, origin)
+        copy = _plain_copy(engine, shape, files, pa.schema({**types, **folders}))
+        table, rows = read_copy(engine, copy), copy.rows
+        copied = copied_rows(copy.folder, shape.columns, schema.names, name, origin)
     # Of Parquet the files themselves, whatever the engine is given.
-    original = StoredRows(files, shape.columns, schema.names, origin) if all(file.storage for file in files) else None
+    original = None
+    if all(file.storage for file in files):
+        original = StoredRows(files, shape.columns, schema.names, name, origin)
     stored = original if shape.kind == "parquet" else copied
     documents = listed(table)
     is_counted = FAULT not in documents.columns
     return StoredTable(documents, rows if is_counted else None, stored, lookup if copied is None else None)
 
 
-def _plain_copy(engine: Engine, shape: Shape, files: Sequence[File], schema: pa.Schema, where: str) -> ParquetCopy:
+def _plain_copy(engine: Engine, shape: Shape, files: Sequence[File], schema: pa.Schema) -> ParquetCopy:
     # Spark would take a duration for a number.
     values = ((field, field.type.value_type if is_list(field.type) else field.type) for field in schema)
     if wrong := [f"{field.name} is {field.type}" for field, value in values if pa.types.is_temporal(value)]:
         raise InputError(
-            f"{where}: {files[0].path}: {len(wrong)} column(s) of the wrong type, {', '.join(wrong)}; write numbers "
-            "or text"
+            f"{files[0].path}: {len(wrong)} column(s) of the wrong type, {', '.join(wrong)}; write numbers or text"
         )
 
     def to_table(batch: pa.RecordBatch, file: File) -> pa.Table:
         for ours, theirs in shape.in_both.items():
-            refuse_other_value(batch[theirs], ours, theirs, file, where)
+            refuse_other_value(batch[theirs], ours, theirs, file)
         given = {name: value for name, value in file.partition if name in schema.names}
-        with reading(file.path, where):
+        with reading(file.path):
             columns = {}
             for name in batch.schema.names:
                 kind = schema.field(name).type
@@ -183,52 +198,61 @@ def _plain_copy(engine: Engine, shape: Shape, files: Sequence[File], schema: pa.
 
     def batches(file: File) -> Iterator[pa.RecordBatch]:
         # The library of each format raises kinds of its own.
-        with reading(file.path, where, (Exception,)):
+        with reading(file.path, (Exception,)):
             if file.snapshot is not None:
                 yield from file.snapshot.scan([name for name in file.snapshot.schema.names if name in schema.names])
             else:
-                system, path = file.location(where)
+                system, path = file.location
                 yield from parquet_files.read_batches([path], system, schema.names, shape.kind)
 
-    return write_copy(files, batches, to_table, schema, engine.scratch, where)
+    return write_copy(files, batches, to_table, schema, engine.scratch)
 
 
-def find(engine: Engine, config: TableConfig, where: str) -> list[File]:
+def find(engine: Engine, config: TableConfig, table: str) -> list[File]:
     """The files behind the paths of a table; one file with a snapshot for a table of Delta, Iceberg or a catalog."""
-    # A file may be behind two of the paths.
-    tables = list({file.path: file for path in config.path for file in _files(engine, config, path, where)}.values())
-    if config.as_of is not None and (plain := [file.path for file in tables if file.snapshot is None]):
-        raise ConfigurationError(
-            f"{where}: a version is named, {config.as_of}, and {plain[0]} is not a Delta or Iceberg table; leave it out"
-        )
-    alone = [file.path for file in tables if file.snapshot and file.snapshot.table is not None]
-    if alone and len(tables) > 1:
-        raise InputError(f"{where}: {len(tables)} tables, among them {alone[0]}; give what the engine reads alone")
-    return tables
+    with about(table):
+        listings = [_listing(engine, config, path) for path in config.path]
+        files = listed_files(table, listings)
+        _refuse_tables_among(files)
+    plain = [file.path for file in files if file.snapshot is None]
+    if config.as_of is not None and plain:
+        what = f"a version is named, {config.as_of}, and {plain[0]} is not a Delta or Iceberg table; leave it out"
+        raise ConfigurationError(f"{table}: {what}")
+    return files
 
 
-def _files(engine: Engine, config: TableConfig, path: str, where: str) -> list[File]:
+def _refuse_tables_among(files: Sequence[File]) -> None:
+    """InputError for a table that only the engine reads beside other files."""
+    alone = [file.path for file in files if file.snapshot and file.snapshot.table is not None]
+    if alone and len(files) > 1:
+        raise InputError(f"{len(files)} tables, among them {alone[0]}; give what the engine reads alone")
+
+
+def _listing(engine: Engine, config: TableConfig, path: str) -> Listing:
     if path.startswith(_CATALOG):
-        return [_catalog_table(engine, path, config.as_of, where)]
+        return Listing(path, [_catalog_table(engine, path, config.as_of)])
     try:
         if Path(path).is_fifo():
-            return list_files(_pipe_copy(engine.scratch, path), where)
-        return list_files(engine.addressed(path), where)
+            return list_files(_pipe_copy(engine.scratch, path))
+        listing = list_files(engine.addressed(path))
     except TableLogError as log:
         # deltalake gives the rows of a version; its data files may still contain deleted rows.
         is_read = log.format == "delta" and engine.sees_local_files and importlib.util.find_spec("deltalake")
-        if not is_read or storage(path, where)[1].rstrip("/") != log.folder:
+        if not is_read or storage(path)[1].rstrip("/") != log.folder:
             raise
-        return [_delta(path, config.as_of, where)]
-    except (NoStorageError, MissingInputError) as error:
-        if engine.sees_local_files or (isinstance(error, MissingInputError) and not is_local(path)):
+        return Listing(path, [_delta(path, config.as_of)])
+    except NoStorageError:
+        if engine.sees_local_files:
             raise
+    else:
+        if listing.files or engine.sees_local_files or not is_local(path):
+            return listing
     # What this process cannot open is one file, unless it is the folder of a table with a log.
     for name in ("_delta_log", "metadata/*.metadata.json"):
         with contextlib.suppress(PySparkException):
             rows = engine.session.read.format("binaryFile").load(f"{path.rstrip('/')}/{name}").select("path").take(1)
-            refuse_log((row["path"] for row in rows), where)
-    return [File(path, 0)]
+            refuse_log(row["path"] for row in rows)
+    return Listing(path, [File(path, 0)])
 
 
 @functools.lru_cache(maxsize=8)
@@ -240,28 +264,28 @@ def _pipe_copy(scratch: Scratch, path: str) -> str:
     return str(copy)
 
 
-def _delta(path: str, as_of: int | str | None, where: str) -> File:
+def _delta(path: str, as_of: int | str | None) -> File:
     from deltalake import DeltaTable
 
-    address = delta_address(path, where)
+    address = delta_address(path)
     # The library raises many kinds, some of them Exception itself.
-    with reading(path, where, (Exception,)):
+    with reading(path, (Exception,)):
         table = DeltaTable(address, storage_options=delta_options())
         if as_of is not None:
             table.load_as_version(as_of if isinstance(as_of, int) else moment(as_of))
         version, schema = table.version(), pa.schema(table.schema().to_arrow())
         if isinstance(as_of, str):
             # For a time before all versions it loads the first.
-            system, fs_path = storage(path, where)
+            system, fs_path = storage(path)
             commit = system.get_file_info(f"{fs_path}/_delta_log/{version:020}.json")
             if commit.is_file and commit.mtime > moment(as_of):
-                raise InputError(f"{where}: {path} has no version as of {as_of}, its first is of {commit.mtime}")
+                raise InputError(f"{path} has no version as of {as_of}, its first is of {commit.mtime}")
     path = address if is_local(path) else path
     scan = lambda names: pa.RecordBatchReader.from_stream(table.scan(columns=names))  # noqa: E731
     return File(path, 0, snapshot=Snapshot("delta", version, schema, scan))
 
 
-def _catalog_table(engine: Engine, path: str, as_of: int | str | None, where: str) -> File:
+def _catalog_table(engine: Engine, path: str, as_of: int | str | None) -> File:
     """A table of a catalog that the engine knows, or of one that pyiceberg's configuration names."""
     name = path.removeprefix(_CATALOG)
     reason: object = "which only pyiceberg reads; make a view of that version"
@@ -279,15 +303,15 @@ def _catalog_table(engine: Engine, path: str, as_of: int | str | None, where: st
         from pyiceberg.catalog import load_catalog
         from pyiceberg.utils.config import Config
 
-        with reading(path, where, (Exception,)):
+        with reading(path, (Exception,)):
             settings = Config().get_catalog_config(catalog)
             if settings is not None:
                 with load_catalog(catalog, **settings) as opened:
-                    return _iceberg(opened.load_table(table_name), path, as_of, where)
-    raise InputError(f"{where}: no catalog table {name}, {reason}; check its name")
+                    return _iceberg(opened.load_table(table_name), path, as_of)
+    raise InputError(f"no catalog table {name}, {reason}; check its name")
 
 
-def _iceberg(table: Any, path: str, as_of: int | str | None, where: str) -> File:
+def _iceberg(table: Any, path: str, as_of: int | str | None) -> File:
     if as_of is None:
         snapshot = table.current_snapshot()
     elif isinstance(as_of, int):
@@ -295,7 +319,7 @@ def _iceberg(table: Any, path: str, as_of: int | str | None, where: str) -> File
     else:
         snapshot = table.snapshot_as_of_timestamp(int(moment(as_of).timestamp() * 1000))
     if snapshot is None and as_of is not None:
-        raise InputError(f"{where}: {path} has no snapshot as of {as_of}; name another")
+        raise InputError(f"{path} has no snapshot as of {as_of}; name another")
     scan = table.scan(snapshot_id=snapshot.snapshot_id if snapshot else None)
     read = lambda names: scan.select(*names).to_arrow_batch_reader()  # noqa: E731
     return File(path, 0, snapshot=Snapshot("iceberg", scan.snapshot_id, scan.projection().as_arrow(), read))

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import fs
 
-from ndcg_spark.errors import about
+from ndcg_spark.errors import about, within
 from ndcg_spark.inputs.column_names import resolve_columns
 from ndcg_spark.inputs.files import File
 from ndcg_spark.inputs.memory import holds_structs
@@ -56,7 +56,9 @@ class StoredRows:
     files: Sequence[File]
     columns: Mapping[str, str]
     names: Sequence[str]
-    where: str
+    #: What they are called in messages, and where they are from.
+    table: str
+    origin: str = ""
     constants: Mapping[str, Any] = dataclasses.field(default_factory=dict)
 
     def with_constant(self, name: str, value: Any) -> "StoredRows":
@@ -76,7 +78,7 @@ class StoredRows:
     def _found(self, wanted: "Wanted") -> list[StoredRow]:
         rows: list[StoredRow] = []
         for file in self.files:
-            with _opened(file, self.where, self._repeated) as parquet:
+            with self._opened(file, self._repeated) as parquet:
                 for number in range(parquet.metadata.num_row_groups):
                     rows += self._of_group(file, parquet, number, wanted)
         return rows
@@ -89,7 +91,7 @@ class StoredRows:
         stretches = []
         for at in sorted(chosen):
             file = largest_first[at]
-            with _opened(file, self.where) as parquet:
+            with self._opened(file) as parquet:
                 groups = parquet.metadata.num_row_groups
                 first = self._first_rows(file, parquet, chance.randrange(groups), rows) if groups else None
             if first is not None:
@@ -99,7 +101,7 @@ class StoredRows:
     def tables(self, columns: Sequence[str]) -> Iterator[pa.Table]:
         """These columns of each file, in the files' own names and types."""
         for file in self.files:
-            with _opened(file, self.where, self._repeated) as parquet:
+            with self._opened(file, self._repeated) as parquet:
                 yield parquet.read(columns=list(columns)).unify_dictionaries()
 
     def values(self, name: str) -> Iterator[Any]:
@@ -108,13 +110,24 @@ class StoredRows:
             yield self.constants[name]
             return
         for file in self.files:
-            with _opened(file, self.where) as parquet:
+            with self._opened(file) as parquet:
                 source = self._sources(file, parquet.schema_arrow).get(name)
                 columns = [] if source is None else [source]
                 table = parquet.read(columns=columns)
             for column in table.columns:
                 flat = pc.list_flatten(column) if is_list(column.type) else column
                 yield from pc.unique(flat).to_pylist()
+
+    @contextlib.contextmanager
+    def _named(self) -> Iterator[None]:
+        """A context in which what is wrong with the rows says which table they are of."""
+        with about(self.table), within(self.origin):
+            yield
+
+    @contextlib.contextmanager
+    def _opened(self, file: File, dictionaries: Sequence[str] = ()) -> Iterator[Any]:
+        with self._named(), _parquet(file, dictionaries) as parquet:
+            yield parquet
 
     def _of_group(self, file: File, parquet: Any, number: int, wanted: "Wanted") -> list[StoredRow]:
         sources = self._sources(file, parquet.schema_arrow)
@@ -223,7 +236,7 @@ class StoredRows:
             known = next((struct for struct in structs or () if struct is not None), None)
             if known is None:
                 continue
-            with about(self.where):
+            with self._named():
                 fields = resolve_columns({}, wanted, list(known))
             if "doc_id" in fields:
                 for ours, theirs in fields.items():
@@ -255,12 +268,18 @@ class Stretch:
         return self.stored._rows(rows, self.file, self.sources)
 
 
-def copied_rows(folder: Path, columns: Mapping[str, str], names: Sequence[str], where: str) -> StoredRows:
+def copied_rows(
+    folder: Path,
+    columns: Mapping[str, str],
+    names: Sequence[str],
+    table: str,
+    origin: str = "",
+) -> StoredRows:
     """The rows of the Parquet files that this process has written into a folder."""
     system = fs.LocalFileSystem()
     paths = sorted(folder.iterdir())
     files = [File(str(path), path.stat().st_size, storage=(system, str(path))) for path in paths]
-    return StoredRows(files, columns, names, where)
+    return StoredRows(files, columns, names, table, origin)
 
 
 def _unique(names: Iterable[str]) -> list[str]:
@@ -285,12 +304,12 @@ def _is_among(column: pa.ChunkedArray, wanted: pa.Array) -> pa.ChunkedArray:
 
 
 @contextlib.contextmanager
-def _opened(file: File, where: str, dictionaries: Sequence[str] = ()) -> Iterator[Any]:
+def _parquet(file: File, dictionaries: Sequence[str]) -> Iterator[Any]:
     """A file of Parquet, in which these columns of text are read with each value once."""
     from pyarrow import parquet
 
-    system, path = file.location(where)
-    with reading(file.path, where), system.open_input_file(path) as stream:
+    system, path = file.location
+    with reading(file.path), system.open_input_file(path) as stream:
         metadata = parquet.read_metadata(stream)
         has = metadata.schema.to_arrow_schema().names
         known = [name for name in dictionaries if name in has]

@@ -68,7 +68,8 @@ def documents_to_judge(config: EvaluationConfig, limit: int) -> list[dict[str, A
         evaluation = dataclasses.replace(context.evaluation, convention=convention)
         results = checked.of_judged_queries(checked.needed_results)
         table = to_judge(checked.judgments, results, evaluation)
-        # Of large results there are millions, which this process need not hold.
+        # Of large results there are millions, which this process need not hold; of these few,
+        # `first_to_judge` decides the order, as of those of nights.
         heaviest = F.round("weight", DECIMALS).desc()
         first = table.orderBy(heaviest, *KEY).limit(limit)
         return first_to_judge(first.toArrow(), limit)

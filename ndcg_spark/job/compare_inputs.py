@@ -38,7 +38,7 @@ from ndcg_spark.scoring.lists import keep_judged_queries
 from ndcg_spark.scoring.prepare import prepare_judgments, prepare_lists
 from ndcg_spark.steps import hidden, report_step
 from ndcg_spark.tables.writers import to_pandas
-from ndcg_spark.voices import OPTIONS
+from ndcg_spark.voices import Notice
 
 
 def compare_judgments(engine: Engine, a: EvaluationConfig, b: EvaluationConfig) -> tuple[pa.Table, Convention]:
@@ -147,7 +147,7 @@ class PresetScores:
 
     preset: str
     rows: list[dict[str, Any]]
-    refused: str | None = None
+    refused: Notice | None = None
     #: The rows of input that were left out, as those of an EvaluationOutcome.
     rejected: Sequence[Mapping[str, Any]] = ()
 
@@ -164,8 +164,9 @@ def compare_presets(config: EvaluationConfig, changed: Mapping[str, Any] | None 
             compared.append(_scored(engine, config, name, {**config.measure_set.options, **(changed or {})}))
             if compared[-1].refused is None:
                 report_step("scored", name)
-    if all(entry.refused for entry in compared):
-        raise InputError(str(compared[0].refused))
+    first = compared[0].refused
+    if first is not None and all(entry.refused for entry in compared):
+        raise InputError(first.sentence, first.advice, first.option)
     return compared
 
 
@@ -180,7 +181,8 @@ def _scored(engine: Engine, config: EvaluationConfig, preset: str, options: Mapp
     except (InputError, ConventionError) as error:
         if convention.ties == "rank" and isinstance(error, MissingColumnError) and error.column == "rank":
             return _scored(engine, config, preset, {**options, "ties": "doc_id_asc"})
-        return PresetScores(convention.label, [], error.worded(OPTIONS))
+        why = Notice(error.sentence, error.advice, error.option)
+        return PresetScores(convention.label, [], why)
     for entry in outcome.rejected:
         what = f"{entry['rows']:,} rows of {entry['table']}: {summary([Rejection(**entry)])}"
         report_step("rejected", f"{outcome.convention}: {what}")

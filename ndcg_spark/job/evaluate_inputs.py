@@ -13,12 +13,12 @@ from pyspark.sql.types import DoubleType
 
 from ndcg_spark.config import EvaluationConfig
 from ndcg_spark.contract.changes import refuse_changed
+from ndcg_spark.contract.doubtful_scores import about_attributes
 from ndcg_spark.convention.measures import MEASURES, NDCG_ONLY, Cutoff, MeasureSet
 from ndcg_spark.engine import Engine
-from ndcg_spark.errors import BUG, ConfigurationError, EngineError
+from ndcg_spark.errors import BUG, ConfigurationError, EngineError, about
 from ndcg_spark.gate.verdict import Verdict, worst_exit_code
 from ndcg_spark.inputs.dataframes import read_arrow
-from ndcg_spark.inputs.stored_rows import copied_rows
 from ndcg_spark.job.inputs import (
     Context,
     Means,
@@ -31,14 +31,13 @@ from ndcg_spark.job.inputs import (
 from ndcg_spark.job.publish_scores import publish, write_scores
 from ndcg_spark.job.verify import verify
 from ndcg_spark.nights.commit import Publication, log_attempt
-from ndcg_spark.parquet_files import write_table
-from ndcg_spark.schemas import NO_VALUE, QUERY_SCORES
 from ndcg_spark.scoring.counted_queries import make_slices
 from ndcg_spark.scoring.evaluation import dataset_scores, new_id
-from ndcg_spark.spot_check.recompute import LARGE, in_bucket, make_bucket
+from ndcg_spark.spot_check.subject import fetch_scores
 from ndcg_spark.steps import Clock, report_step
 from ndcg_spark.text import unknown_name
 from ndcg_spark.tolerance import DECIMALS
+from ndcg_spark.voices import voice_of
 
 if TYPE_CHECKING:
     from ndcg_spark.comparison.matrix import QueryTables
@@ -193,17 +192,14 @@ def _with_query_tables(context: Context) -> tuple[Context, "QueryTables"]:
     attributes = tables[0]
     if attributes is None:
         return context, tables
-    frame = functools.partial(read_arrow, context.engine, where="query_attributes")
+    frame = about("query_attributes")(functools.partial(read_arrow, context.engine))
     slices = make_slices(attributes, frame)
     return dataclasses.replace(context, attributes=frame(attributes), slices=slices), tables
 
 
 def _warn_of_unmatched(attributes: pa.Table | None, means: Means) -> None:
-    if attributes is not None and all(row["value"] == NO_VALUE for row in means[1]):
-        # Imported here, because an evaluation without slices need not wait for statistics.
-        from ndcg_spark.comparison.matrix import unmatched
-
-        report_step("warning", unmatched("query_attributes", attributes))
+    for notice in about_attributes(means[1], attributes):
+        report_step("warning", notice)
 
 
 @contextlib.contextmanager
@@ -213,7 +209,8 @@ def _failures_logged(config: EvaluationConfig) -> Iterator[None]:
     except Exception as error:
         code = getattr(error, "exit_code", BUG)
         if config.output and code != ConfigurationError.exit_code:
-            more = {"configuration": config.for_log(), "engine": config.engine}
+            more: dict[str, Any] = {"configuration": config.for_log(), "engine": config.engine}
+            more["voice"] = voice_of(config.source["file"])
             more |= getattr(error, "log_entries", {})
             log_attempt(config.dated(config.output), config.date.isoformat(), new_id(), error, code, **more)
         raise
@@ -259,14 +256,11 @@ def _scored_far(context: Context, attributes: pa.Table | None) -> Scored:
         rows = [row.asDict() for row in table.collect()]
     means = accepted_means(context, rows)
     number = context.checked.counts(len(evaluation.cutoffs))["query_scores"]
-    is_small = number <= LARGE
-    bucket = None if is_small else make_bucket(evaluation.evaluation_id, number)
-    fetched = scores if bucket is None else in_bucket(scores, bucket)
-    folder = context.engine.scratch.folder()
-    write_table(fetched.toArrow(), folder / "query_scores.parquet")
-    stored = copied_rows(folder, {}, QUERY_SCORES.names, "the query scores")
+    seed, folder = evaluation.evaluation_id, context.engine.scratch.folder()
+    fetched = fetch_scores(scores, number, seed, folder)
     refuse_changed(context.checked.seen)
-    verified = verify(context, stored, rows if is_small else None, attributes, bucket=bucket)
+    compared = rows if fetched.bucket is None else None
+    verified = verify(context, fetched.stored, compared, attributes, bucket=fetched.bucket)
     return Scored(means, lambda: scores, scores.toArrow, verified.in_words)
 
 

@@ -1,6 +1,7 @@
-"""Explain one query: from the inputs, by the steps of an evaluation for it alone, or from the documents of a night.
+"""Explain one query: from the inputs, by the steps of an evaluation, or from a night's documents.
 
-What a night keeps, explained or to be judged, needs no engine, so engine modules are imported only when needed.
+What a night keeps, explained or to be judged, needs no engine, so engine modules are imported only
+when needed.
 """
 
 import dataclasses
@@ -12,9 +13,16 @@ import pyarrow as pa
 from ndcg_spark.comparison.baselines import has_judgments_of, named_night
 from ndcg_spark.config import EvaluationConfig
 from ndcg_spark.convention.convention import Convention
-from ndcg_spark.convention.measures import format_cutoff
+from ndcg_spark.convention.measures import Cutoff, format_cutoff
 from ndcg_spark.errors import ConfigurationError
-from ndcg_spark.explanation.query import Explained, ExplainRequest, Facts, Row, explain_runs, query_facts
+from ndcg_spark.explanation.query import (
+    Explained,
+    ExplainRequest,
+    Facts,
+    Row,
+    explain_runs,
+    query_facts,
+)
 from ndcg_spark.job.to_judge import KEY, first_to_judge, listed_documents, moved_documents
 from ndcg_spark.nights.copies import keeps_whole_lists
 from ndcg_spark.nights.log import Night, committed
@@ -59,13 +67,15 @@ def explain_on(engine: "Engine", config: EvaluationConfig, request: ExplainReque
     key = query_key(checked.judgments.columns)
     known = sorted(name for name in queries if name is not None and "dataset" in key)
     dataset = request.dataset_from(known or [evaluation.dataset])
-    runs = request.runs([run.run for run in checked.result_counts.runs if run.dataset in (dataset, None)])
+    named = [run.run for run in checked.result_counts.runs if run.dataset in (dataset, None)]
+    runs = request.runs(named)
 
     def keep_dataset(table: "DataFrame") -> "DataFrame":
         return table.where(F.col("dataset") == dataset) if "dataset" in key else table
 
     def of_query(table: "DataFrame") -> "DataFrame":
-        # Fetched, so that it is read once; and the embedded engine fails to plan windows over a constant number.
+        # Fetched, so that it is read once; and the embedded engine fails to plan windows over a
+        # constant number.
         found = keep_dataset(table).where(F.col("query_id") == request.query)
         return engine.session.createDataFrame(found.toArrow(), found.schema)
 
@@ -75,68 +85,115 @@ def explain_on(engine: "Engine", config: EvaluationConfig, request: ExplainReque
         documents = judged_documents(judgments, key, convention)
         judged = [row.asDict() for row in documents.select("doc_id", "relevance", "gain").collect()]
         if not judged:
-            names = keep_dataset(checked.judgments).select("query_id").distinct().limit(_COMPARED).collect()
-            raise _not_judged(request.query, sum(queries.values()), (row["query_id"] for row in names))
+            names = keep_dataset(checked.judgments).select("query_id").distinct()
+            some = [row["query_id"] for row in names.limit(_COMPARED).collect()]
+            raise _not_judged(request.query, sum(queries.values()), some)
         table = keep_dataset(checked.runs()).where(F.col("run").isin(*runs))
         scores = query_scores(judgments, results, table, evaluation).collect()
-        returned = [row.asDict() for row in returned_documents(results, documents, key, convention).collect()]
+        listed = returned_documents(results, documents, key, convention)
+        returned = [row.asDict() for row in listed.collect()]
     facts = {row["run"]: query_facts(row.asDict(), returned, judged, convention) for row in scores}
     return explain_runs(facts, runs, request)
 
 
 def _not_judged(query: str, queries: int, names: Iterable[str]) -> ConfigurationError:
-    meant = did_you_mean(query, [*names][:_COMPARED])
-    return ConfigurationError(f"query: {query!r} is not one of the {queries:,} judged queries{meant}")
+    meant = did_you_mean(query, list(names)[:_COMPARED])
+    sentence = f"query: {query!r} is not one of the {queries:,} judged queries{meant}"
+    return ConfigurationError(sentence)
 
 
 @read_again
 def explain_night(output: str, date: str | None, request: ExplainRequest) -> Explained:
-    """The explanations of a query of one night, the newest if no date is named; perhaps compared with another night."""
-    known, query = committed(output), request.query
+    """The explanations of a query of one night, the newest if no date is named.
+
+    It may be compared with another night.
+    """
+    known = committed(output)
     nights = select_nights(known, output, date, request.dataset)
     dataset = request.dataset_from([night.dataset for night in nights])
     night = next(night for night in nights if night.dataset == dataset)
-    scores = night_rows(night, "query_scores", query_id=[query])
-    if not scores:
-        queries = {row["query_id"] for row in night_rows(night, "query_scores", ["query_id"])}
-        raise _not_judged(query, len(queries), queries)
-    if not night.kept_rows("ranked_documents"):
-        raise _not_kept(night, query)
-    known_cutoffs = list(dict.fromkeys(row["cutoff"] for row in scores))
-    # Documents are kept down to the deepest rank, also where the whole ranking is scored.
-    ranks = [rank for rank in known_cutoffs if rank is not None] or known_cutoffs
-    cutoff = request.cutoff_or(night.measure_set.main_cutoff("ndcg", ranks))
-    if cutoff not in ranks:
-        raise ConfigurationError(
-            f"cutoff: {night} has no scores at {format_cutoff(cutoff)}, only at "
-            f"{', '.join(map(format_cutoff, ranks))}; explain it from the judgments and results"
-        )
+    scores = _scores_of_query(night, request.query)
+    cutoff = _kept_cutoff(night, scores, request)
     # A baseline of another night is no run of this one.
-    own = dataclasses.replace(request, baseline=None) if request.baseline_date else request
+    own = request
+    if request.baseline_date is not None:
+        own = dataclasses.replace(request, baseline=None)
     runs = own.runs(sorted(row["run"] for row in scores if row["cutoff"] == cutoff))
-    facts = {run: facts for (run, _), facts in read_facts(night, runs, cutoff, [query]).items()}
-    if not facts or not facts.keys() >= {own.run, own.baseline} - {None}:
-        raise _not_kept(night, query)
+    facts = _facts_of_query(night, runs, cutoff, request.query)
+    asked = {own.run, own.baseline}.difference([None])
+    if not facts or not asked.issubset(facts):
+        raise _not_kept(night, request.query)
     explained = explain_runs(facts, [run for run in runs if run in facts], own)
     if explained.baselines or request.baseline_date:
         _refuse_unknown_ties(night, facts.values())
     if request.baseline_date is None:
         return explained
     (other,) = select_nights(known, output, request.baseline_date, dataset)
-    (theirs,) = read_dataset_scores([other])
-    if request.baseline not in (None, *(row["run"] for row in theirs)):
-        raise unknown_name("baseline", "run", str(request.baseline), {row["run"] for row in theirs})
-    if cutoff not in {row["cutoff"] for row in theirs}:
+    return explained._replace(baselines=_baselines(other, list(facts), cutoff, request))
+
+
+def _scores_of_query(night: Night, query: str) -> list[dict[str, Any]]:
+    """The scores of a query; ConfigurationError if it is not judged, or no document is kept."""
+    scores = night_rows(night, "query_scores", query_id=[query])
+    if not scores:
+        queries = {row["query_id"] for row in night_rows(night, "query_scores", ["query_id"])}
+        raise _not_judged(query, len(queries), queries)
+    if not night.kept_rows("ranked_documents"):
+        raise _not_kept(night, query)
+    return scores
+
+
+def _kept_cutoff(night: Night, scores: Iterable[Row], request: ExplainRequest) -> Cutoff:
+    """The cutoff to explain; ConfigurationError if the night has no scores there."""
+    known = list(dict.fromkeys(row["cutoff"] for row in scores))
+    # Documents are kept down to the deepest rank, also where the whole ranking is scored.
+    ranks = [rank for rank in known if rank is not None] or known
+    cutoff = request.cutoff_or(night.measure_set.main_cutoff("ndcg", ranks))
+    if cutoff not in ranks:
+        scored = ", ".join(map(format_cutoff, ranks))
+        raise ConfigurationError(
+            f"cutoff: {night} has no scores at {format_cutoff(cutoff)}, only at "
+            f"{scored}; explain it from the judgments and results"
+        )
+    return cutoff
+
+
+def _facts_of_query(
+    night: Night,
+    runs: Sequence[str],
+    cutoff: Cutoff,
+    query: str,
+) -> dict[str, Facts]:
+    """The facts of the lists that a night keeps, by run."""
+    kept = read_facts(night, runs, cutoff, [query])
+    return {run: facts for (run, _), facts in kept.items()}
+
+
+def _baselines(
+    other: Night,
+    runs: Sequence[str],
+    cutoff: Cutoff,
+    request: ExplainRequest,
+) -> dict[str, tuple[Facts, str]]:
+    """By run the facts of its baseline in another night, and where they are from."""
+    (rows,) = read_dataset_scores([other])
+    theirs = {row["run"] for row in rows}
+    baseline = request.baseline
+    if baseline is not None and baseline not in theirs:
+        raise unknown_name("baseline", "run", baseline, theirs)
+    if cutoff not in {row["cutoff"] for row in rows}:
         what = f"cutoff: {other} has no scores at {format_cutoff(cutoff)}"
         raise ConfigurationError(what, Give("cutoff", words="choose another"))
-    names = {run: request.baseline or run for run in facts}
-    before = read_facts(other, [*{*names.values()}], cutoff, [query])
-    _refuse_unknown_ties(other, before.values())
-    there = {run: (name, query) for run, name in names.items() if (name, query) in before}
-    if not there:
-        raise _not_kept(other, query)
-    baselines = {run: (before[key], f"{key[0]} of {other.evaluated_on}") for run, key in there.items()}
-    return explained._replace(baselines=baselines)
+    names = {run: baseline or run for run in runs}
+    facts = _facts_of_query(other, sorted(set(names.values())), cutoff, request.query)
+    _refuse_unknown_ties(other, facts.values())
+    baselines = {}
+    for run, name in names.items():
+        if name in facts:
+            baselines[run] = facts[name], f"{name} of {other.evaluated_on}"
+    if not baselines:
+        raise _not_kept(other, request.query)
+    return baselines
 
 
 def _not_kept(night: Night, query: str) -> ConfigurationError:
@@ -149,55 +206,87 @@ def _not_kept(night: Night, query: str) -> ConfigurationError:
 def read_facts(
     night: Night, runs: Sequence[str], cutoff: int | None, queries: Sequence[str]
 ) -> dict[tuple[str, str], Facts]:
-    """The facts of the lists of these runs and queries whose documents a night keeps, by run and query."""
+    """The facts of the lists whose documents a night keeps, of these runs and queries."""
     if not queries or not night.kept_rows("ranked_documents"):
         return {}
     based_on = night.record["convention"].partition(" ")[0]
     convention = Convention(**night.record["options"], based_on=based_on)
-    keeps_all, is_kept = keeps_whole_lists(night), convention.negative == "keep"
-    documents: dict[str, list[Row]] = {query: [] for query in queries}
+    keeps_all = keeps_whole_lists(night)
+    lists: dict[tuple[str | None, str], list[Row]] = {}
     for row in night_rows(night, "ranked_documents", query_id=queries, run=[*runs, None]):
-        documents[row["query_id"]].append(row)
+        lists.setdefault((row["run"], row["query_id"]), []).append(row)
+    kept_queries = {query for _, query in lists}
     facts = {}
     for score in night_rows(night, "query_scores", query_id=queries, run=runs, cutoff=[cutoff]):
         run, query = score["run"], score["query_id"]
-        own, ideal = ([row for row in documents[query] if row["run"] == name] for name in (run, None))
+        own = lists.get((run, query), [])
         # A list without documents is kept if the ideal ranking of its query is.
-        if keeps_all or own or (score["returned"] == 0 and documents[query]):
-            # An ideal is kept without a run. Of equal gains, it begins with those of the run that is explained.
-            judged = [row for row in own if row["relevance"] is not None and (is_kept or row["relevance"] >= 0)]
-            returned = [{**row, "on_list": True, "own_gain": row["gain"]} for row in own]
-            known = [*judged, *ideal]
-            facts[run, query] = query_facts(score, returned, known, convention, whole=False)
+        is_empty_list = score["returned"] == 0 and query in kept_queries
+        if keeps_all or own or is_empty_list:
+            # An ideal is kept without a run.
+            ideal = lists.get((None, query), [])
+            facts[run, query] = _kept_facts(score, own, ideal, convention)
     return facts
 
 
+def _kept_facts(
+    score: Row,
+    own: Sequence[Row],
+    ideal: Sequence[Row],
+    convention: Convention,
+) -> Facts:
+    """The facts of a list, of the documents that a night keeps of it and of the ideal ranking."""
+    returned = []
+    # Of equal gains, the ideal begins with those of the run that is explained.
+    known: list[Row] = []
+    for row in own:
+        returned.append({**row, "on_list": True, "own_gain": row["gain"]})
+        grade = row["relevance"]
+        if grade is not None and (grade >= 0 or convention.negative == "keep"):
+            known.append(row)
+    known.extend(ideal)
+    return query_facts(score, returned, known, convention, whole=False)
+
+
 def _refuse_unknown_ties(night: Night, facts: Iterable[Facts]) -> None:
-    """ConfigurationError if what changed needs tie groups that the night of an older version lacks."""
+    """ConfigurationError if a night of an older version lacks the tie groups that are needed."""
     if not all(one.knows_ties for one in facts):
         raise ConfigurationError(
-            f"documents: {night} was written by a version that kept no tie groups, so with averaged "
-            "ties it is unknown what a document added; evaluate it again, or leave out the baseline"
+            f"documents: {night} was written by a version that kept no tie groups, so with "
+            "averaged ties it is unknown what a document added; evaluate it again, or leave out "
+            "the baseline"
         )
+
+
+def _runs_of(nights: Sequence[Night]) -> set[str]:
+    runs: set[str] = set()
+    for rows in read_dataset_scores(nights):
+        runs.update(row["run"] for row in rows)
+    return runs
 
 
 def _compared_run(
     run: str | None, baseline: str | None, nights: Sequence[Night], others: Sequence[Night]
 ) -> str | None:
-    """The run itself, or the only one beside the baseline; ConfigurationError if there is no such run."""
-    runs, theirs = ({row["run"] for rows in read_dataset_scores(side) for row in rows} for side in (nights, others))
+    """The run itself, or the only one beside the baseline.
+
+    ConfigurationError if there is no such run.
+    """
+    runs = _runs_of(nights)
     if run is not None and run not in runs:
         raise unknown_name("run", "run", run, runs)
     if baseline is None:
         return run
+    theirs = _runs_of(others)
     if baseline not in theirs:
         raise unknown_name("baseline", "run", baseline, theirs)
-    same = {baseline} if others == nights else set()
-    compared = (runs if run is None else {run}) - same
+    compared = runs if run is None else {run}
+    if others == nights:
+        compared = compared - {baseline}
     if len(compared) != 1:
         what = f"baseline: {baseline} is compared with one other run"
         raise ConfigurationError(what, Give("run", words="choose it with"))
-    return compared.pop()
+    return min(compared)
 
 
 @read_again
@@ -212,8 +301,8 @@ def night_documents_to_judge(
 ) -> list[dict[str, Any]]:
     """The first rows of TO_JUDGE, at most `limit`, the largest weight first; of a run or of all.
 
-    With another night, or another run as the baseline of one, those of both, each weighted by how far its discount
-    differs: what judging it can change.
+    With another night, or another run as the baseline of one, those of both, each weighted by how
+    far its discount differs: what judging it can change.
     """
     known = committed(output)
     nights = select_nights(known, output, date, dataset)
@@ -224,7 +313,8 @@ def night_documents_to_judge(
     for night, other in zip(nights, others, strict=False):
         # What the other judgments judge is not known from the documents of a night.
         if not has_judgments_of(other, night):
-            what = f"{other} has other judgments than {night}, so some of its documents may be judged"
+            what = f"{other} has other judgments than {night}"
+            what += ", so some of its documents may be judged"
             instead = "evaluate both with the same judgments, or leave out"
             raise ConfigurationError(what, Give("baseline_date", words=instead), "baseline-date")
     others = others or (nights if baseline is not None else [])

@@ -1,4 +1,4 @@
-"""The gate on nights: on written ones before they are published, on published ones again, and rehearsed on all."""
+"""The gate on nights that are written and not published yet, or published; and rehearsed on all."""
 
 import datetime
 import logging
@@ -14,7 +14,13 @@ from ndcg_spark.gate.decide import Judged, judge, rehearse
 from ndcg_spark.gate.settings import GateConfig
 from ndcg_spark.gate.verdict import Verdict, has_dated_baseline, how_to_begin
 from ndcg_spark.nights import log
-from ndcg_spark.nights.reader import missing_datasets, nights_of_dataset, read_again, select_nights
+from ndcg_spark.nights.reader import (
+    datasets_left_out,
+    newest_date,
+    nights_of_dataset,
+    read_again,
+    select_nights,
+)
 from ndcg_spark.steps import report_step
 from ndcg_spark.tables.table import verdict_in_words
 from ndcg_spark.voices import Give, Notice
@@ -22,19 +28,32 @@ from ndcg_spark.voices import Give, Notice
 if TYPE_CHECKING:
     from ndcg_spark.nights.commit import Publication
 
-#: The results that accepting a night does not change for later ones where a check names the date of its baseline.
-_DIFFERENT = ("dropped", "may_be_chance", "other_judgments", "other_convention", "other_cutoff", "new_run")
+#: The results that accepting a night does not change for later ones where a check names the date of
+#: its baseline.
+_DIFFERENT = (
+    "dropped",
+    "may_be_chance",
+    "other_judgments",
+    "other_convention",
+    "other_cutoff",
+    "new_run",
+)
 
 
 def usable_gate(config: EvaluationConfig, accepted: str | None = None) -> GateConfig:
-    """The gate; ConfigurationError if there is none, or its verdict or an acceptance cannot be published."""
+    """The gate of a configuration.
+
+    ConfigurationError if there is none, or its verdict or an acceptance cannot be published.
+    """
     if config.gate is None:
-        raise ConfigurationError("gate: the configuration has none; add [gate] and a [[gate.check]]")
+        absent = "gate: the configuration has none; add [gate] and a [[gate.check]]"
+        raise ConfigurationError(absent)
     if config.output is None:
         what = "gate: a verdict is published with its night, but there is no output"
         raise ConfigurationError(what, Give("output", words="give"))
     if accepted is not None and not accepted.strip():
-        raise ConfigurationError("it needs a reason, which the log keeps; say why", option="accept-baseline")
+        what = "it needs a reason, which the log keeps; say why"
+        raise ConfigurationError(what, option="accept-baseline")
     return config.gate
 
 
@@ -44,18 +63,32 @@ def report_verdicts(verdicts: Sequence[Verdict], output: str, file: str | None =
         prefix = f"{verdict.dataset}: " if len(verdicts) > 1 else ""
         for warning in verdict.warnings:
             report_step("warning", prefix + warning)
-        level = {DONE: logging.INFO, GATE_FAILED: logging.ERROR}.get(verdict.exit_code, logging.WARNING)
-        report_step("gate", f"{prefix}{verdict_in_words(vars(verdict))}: {verdict.sentence}", level)
+        said = f"{verdict_in_words(vars(verdict))}: {verdict.sentence}"
+        report_step("gate", prefix + said, _level(verdict))
         advice = how_to_begin(verdict.as_json(), output, file)
         if advice:
-            report_step("note", f"{prefix}{advice}")
+            report_step("note", prefix + advice)
         elif verdict.accepted is not None:
-            night = f"{verdict.dataset} of {verdict.evaluated_on}"
-            report_step("accepted", f"{night}, as a baseline of later nights: {verdict.accepted}")
-            different = [vars(result) for result in verdict.results if result.reason in _DIFFERENT]
-            for date in dict.fromkeys(result["baseline"] for result in different if has_dated_baseline(result)):
-                sentence = f"later nights are still compared with {date}"
-                report_step("warning", f"{prefix}{sentence}; let `baseline` name {verdict.evaluated_on} in its place")
+            _report_accepted(verdict, prefix)
+
+
+def _level(verdict: Verdict) -> int:
+    levels = {DONE: logging.INFO, GATE_FAILED: logging.ERROR}
+    return levels.get(verdict.exit_code, logging.WARNING)
+
+
+def _report_accepted(verdict: Verdict, prefix: str) -> None:
+    """Tell that a night is accepted, and warn of checks that name the date of another baseline."""
+    night = f"{verdict.dataset} of {verdict.evaluated_on}"
+    report_step("accepted", f"{night}, as a baseline of later nights: {verdict.accepted}")
+    dates = []
+    for result in verdict.results:
+        if result.reason in _DIFFERENT and has_dated_baseline(vars(result)):
+            dates.append(result.baseline)
+    for date in dict.fromkeys(dates):
+        sentence = f"later nights are still compared with {date}"
+        advice = f"let `baseline` name {verdict.evaluated_on} in its place"
+        report_step("warning", f"{prefix}{sentence}; {advice}")
 
 
 @read_again
@@ -67,66 +100,107 @@ def judge_written(
     options: ComparisonOptions,
     accepted: str | None = None,
 ) -> dict[str, Judged]:
-    """The verdict on every night that is written and not published yet, by dataset; also writes their comparisons."""
+    """The verdict on every night that is written and not published yet, by dataset.
+
+    Also writes their comparisons.
+    """
     written = [publication.night(dataset, record) for dataset in sorted(datasets)]
-    replaced = {(night.dataset, night.evaluated_on) for night in written}
-    known, scores = log.committed(written[0].store), ScoreCache()
-    others = [night for night in known if (night.dataset, night.evaluated_on) not in replaced]
-    for night in known if accepted is None else ():
-        if (night.dataset, night.evaluated_on) in replaced and night.row["accepted"]:
-            ended = f"{night} was accepted, {night.row['accepted']}, but its new scores are not"
-            report_step("warning", Notice(ended, Give("accept_baseline", then="accepts them")))
-    nights = log.Nights(sorted([*others, *written]), known.rows, known.damaged)
-    results = {night.dataset: judge(gate, night, nights, scores, options, accepted) for night in written}
-    comparisons = [row for judged in results.values() for row in judged.rows]
+    known = log.committed(written[0].store)
+    if accepted is None:
+        _warn_of_ended(written, known)
+    nights = _with_written(written, known)
+    scores = ScoreCache()
+    results = {}
+    comparisons = []
+    for night in written:
+        judged = judge(gate, night, nights, scores, options, accepted)
+        results[night.dataset] = judged
+        comparisons.extend(judged.rows)
     if comparisons:
         publication.write_rows("comparisons", comparisons)
         publication.verify("comparisons", len(comparisons))
     return results
 
 
+def _replaced(night: log.Night, written: Sequence[log.Night]) -> bool:
+    """Whether one of the written nights takes the place of a published one."""
+    own = (night.dataset, night.evaluated_on)
+    return any((other.dataset, other.evaluated_on) == own for other in written)
+
+
+def _warn_of_ended(written: Sequence[log.Night], known: log.Nights) -> None:
+    """Warn of acceptances that the new evaluation ends."""
+    for night in known:
+        if night.row["accepted"] and _replaced(night, written):
+            ended = f"{night} was accepted, {night.row['accepted']}, but its new scores are not"
+            report_step("warning", Notice(ended, Give("accept_baseline", then="accepts them")))
+
+
+def _with_written(written: Sequence[log.Night], known: log.Nights) -> log.Nights:
+    """The nights as they will be when those that are written are published."""
+    others = [night for night in known if not _replaced(night, written)]
+    nights = sorted(others + list(written))
+    return log.Nights(nights, known.rows, known.damaged)
+
+
 @read_again
 def gate_published(
-    config: EvaluationConfig, output: str, dataset: str | None, accepted: str | None = None
+    config: EvaluationConfig,
+    output: str,
+    dataset: str | None,
+    accepted: str | None = None,
 ) -> list[Verdict]:
     """The verdicts of the configured gate on the nights of its date, of all datasets or of one.
 
-    The nights stay as they are, except that the log notes why they are `accepted` as baselines of later nights.
+    The nights stay as they are, except that the log notes why they are `accepted` as baselines of
+    later nights.
     """
-    gate, date = usable_gate(config, accepted), config.date.isoformat()
-    nights, scores = log.committed(output), ScoreCache()
+    gate = usable_gate(config, accepted)
+    date = config.date.isoformat()
+    nights = log.committed(output)
     chosen = select_nights(nights, output, date, dataset)
-    absent = missing_datasets(nights, date, dataset)
+    absent = datasets_left_out(nights, date, dataset)
     if absent:
         report_step("note", absent)
-    options = _options(config, chosen)
-    verdicts = [
-        judge(gate, night, nights, scores, options, accepted or night.row["accepted"]).verdict for night in chosen
-    ]
-    for night in chosen if accepted is not None else ():
-        log.revise(night, accepted=accepted)
+    options = _comparison_options(config, chosen)
+    scores = ScoreCache()
+    verdicts = []
+    for night in chosen:
+        reason = accepted or night.row["accepted"]
+        verdicts.append(judge(gate, night, nights, scores, options, reason).verdict)
+    if accepted is not None:
+        for night in chosen:
+            log.revise(night, accepted=accepted)
     report_verdicts(verdicts, output, config.source["file"])
     return verdicts
 
 
 @read_again
-def rehearse_published(config: EvaluationConfig, output: str, dataset: str | None) -> list[Verdict]:
-    """The verdicts of the configured gate on every published night, of all datasets or of one, which do not change."""
-    gate, nights = usable_gate(config), log.committed(output)
+def rehearse_published(
+    config: EvaluationConfig,
+    output: str,
+    dataset: str | None,
+) -> list[Verdict]:
+    """The verdicts of the configured gate on every published night, which do not change.
+
+    They are of all datasets, or of one.
+    """
+    gate = usable_gate(config)
+    nights = log.committed(output)
     nights_of_dataset(nights, output, dataset)
-    return list(rehearse(gate, nights, _options(config, nights), dataset))
+    return list(rehearse(gate, nights, _comparison_options(config, nights), dataset))
 
 
-def _options(config: EvaluationConfig, nights: Sequence[log.Night]) -> ComparisonOptions:
+def _comparison_options(config: EvaluationConfig, nights: Sequence[log.Night]) -> ComparisonOptions:
     """What comparisons of published nights need, whose rows are not published."""
     attributes, weights = read_query_tables(config, nights)
     return ComparisonOptions(attributes=attributes, weights=weights, only_losses=True)
 
 
-def newest_date(output: str, dataset: str | None = None) -> datetime.date | None:
-    """The date of the newest night; StorageError if the log of a later date is damaged."""
-    nights = log.committed(output)
-    dates = [night.evaluated_on for night in nights if dataset in (None, night.dataset)]
-    newest = max(dates, default="")
-    nights.refuse_damaged(date for date in nights.damaged if date > newest)
+def date_to_judge(output: str, dataset: str | None = None) -> datetime.date | None:
+    """The date that a gate judges if none is named: that of the newest night; None without a night.
+
+    StorageError if the log of a later date is damaged.
+    """
+    newest = newest_date(log.committed(output), dataset)
     return datetime.date.fromisoformat(newest) if newest else None

@@ -13,6 +13,13 @@ from ndcg_spark.contract import limits
 from ndcg_spark.contract.counting import CheckedTables, check_tables
 from ndcg_spark.contract.doubtful_scores import about_judged_rates, about_no_values
 from ndcg_spark.contract.scan import JudgmentCounts, ResultCounts
+from ndcg_spark.convention.refused_queries import (
+    JUDGED_TWICE,
+    MISSING_QUERY,
+    NOT_FINITE,
+    RANK_TWICE,
+    RETURNED_TWICE,
+)
 from ndcg_spark.engine import Engine, failure_reason, failures, lost, open_engine
 from ndcg_spark.errors import ConventionError, EngineError, InputError, StorageError
 from ndcg_spark.inputs.files import BINARY
@@ -22,7 +29,7 @@ from ndcg_spark.schemas import DATASET_SCORES, measure_first
 from ndcg_spark.scoring import refusals
 from ndcg_spark.scoring.counted_queries import Slices
 from ndcg_spark.scoring.evaluation import Evaluation, query_scores
-from ndcg_spark.scoring.prepare import Lists, Tables, prepare
+from ndcg_spark.scoring.prepare import ListsToScore, Tables, prepare
 from ndcg_spark.steps import Clock, report_step
 from ndcg_spark.tables.table import without_slices
 
@@ -30,7 +37,7 @@ from ndcg_spark.tables.table import without_slices
 Sources = tuple[Source, Source]
 #: The rows of DATASET_SCORES of all queries, and those of slices.
 Means = tuple[list[dict[str, Any]], list[dict[str, Any]]]
-_TWICE = [refusal.code for refusal in (refusals.JUDGED_TWICE, refusals.RETURNED_TWICE, refusals.RANK_TWICE)]
+_TWICE = [refusal.code for refusal in (JUDGED_TWICE, RETURNED_TWICE, RANK_TWICE)]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -41,7 +48,7 @@ class Context:
     sources: Sources
     checked: CheckedTables
     #: The results that are scored; several where they are scored in batches.
-    lists: Sequence[Lists]
+    lists: Sequence[ListsToScore]
     evaluation: Evaluation
     clock: Clock
     #: The table QUERY_ATTRIBUTES if there is one, and its slices.
@@ -148,7 +155,7 @@ def translated_failures(sources: Sequence[Source] = (), output: str | None = Non
         yield
     except failures() as error:
         if refusal := refusals.refused(error):
-            is_of_options = refusal[0] == refusals.NOT_FINITE.code
+            is_of_options = refusal[0] == NOT_FINITE.code
             raise (ConventionError(refusal[1]) if is_of_options else PlanRefusedError(*refusal)) from error
         if lost(error):
             raise
@@ -178,9 +185,10 @@ def count_refusals(context: Context) -> Iterator[None]:
         if refusal.code in _TWICE:
             with translated_failures(context.sources):
                 limits.refuse_duplicates(checked, *context.sources, convention)
-        if refusal.code == refusals.MISSING_QUERY.code:
-            sentence = f"{checked.counts(0)['missing_queries']} of them, e.g."
-            raise InputError(str(refusal).replace("e.g.", sentence, 1)) from refusal
+        if refusal.code == MISSING_QUERY.code:
+            example = MISSING_QUERY.example_in(refusal.sentence)
+            sentence = MISSING_QUERY.sentence(example, checked.counts(0)["missing_queries"])
+            raise PlanRefusedError(refusal.code, sentence) from refusal
         raise
 
 

@@ -300,7 +300,10 @@ def make_needed_copies(context: Context, publication: Publication, record: dict[
 def night_record(context: Context) -> dict[str, Any]:
     """What the log keeps of an evaluation, as JSON values without secrets: what was computed from what."""
     config, checked, convention = context.config, context.checked, context.evaluation.convention
-    inputs = {other.name: _files(other) for source in context.sources for other in source.sources}
+    inputs = {}
+    for source in context.sources:
+        for other in source.sources:
+            inputs[other.name] = _files_for_log(other)
     for source, counts in zip(context.sources, (checked.judgment_counts, checked.result_counts), strict=True):
         # Inputs with equal fingerprints have the same rows, in any order and format.
         fingerprints = {name or config.dataset: digits for name, digits in counts.fingerprints.items()}
@@ -328,9 +331,9 @@ def night_record(context: Context) -> dict[str, Any]:
     return {name: masked_within(value) for name, value in record.items()}
 
 
-def _files(source: Source) -> dict[str, Any]:
-    files = [
-        {"path": file.path} | ({"version": file.snapshot.version} if file.snapshot else {"size": file.size})
-        for file in source.files
-    ]
+def _files_for_log(source: Source) -> dict[str, Any]:
+    files = []
+    for file in source.files:
+        state = {"version": file.snapshot.version} if file.snapshot else {"size": file.size}
+        files.append({"path": file.path, **state})
     return {"format": source.format, "files": files, "recognised": list(source.notes)}

@@ -208,7 +208,7 @@ def _lists(engine: Engine, nights: Sequence[Night], pairs: pa.Table, convention:
             "rank": pa.array([1] * len(empty), pa.int32()),
         }
     )
-    return lists.unionByName(read_arrow(engine, only, "ranked_documents"))
+    return lists.unionByName(read_arrow(engine, only))
 
 
 def _query_scores(
@@ -230,7 +230,7 @@ def _query_scores(
         is_dataset_chosen=False,
         is_order_chosen=True,
     )
-    judged = _Table(read_arrow(engine, judgments, "judgments"), "judgments")
+    judged = _Table(read_arrow(engine, judgments), "judgments")
     tables = Tables(judged, _Table(results, "ranked_documents"), None)
     guard = functools.partial(raise_in_plan, tables)
     prepared = prepare(tables, options, guard, is_sail=engine.kind == "embedded")

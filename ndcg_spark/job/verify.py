@@ -1,6 +1,7 @@
 """The spot check of an evaluation: some lists are recomputed in plain Python before anything is published."""
 
 import contextlib
+import functools
 import json
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -18,8 +19,7 @@ from ndcg_spark.inputs.stored_rows import StoredRows
 from ndcg_spark.job.inputs import Context
 from ndcg_spark.nights.log import committed, verified_in_words
 from ndcg_spark.scratch import PREFIX
-from ndcg_spark.spot_check.expected import Definition
-from ndcg_spark.spot_check.findings import findings_in_words, write_case
+from ndcg_spark.spot_check.findings import report_findings
 from ndcg_spark.spot_check.means import Means
 from ndcg_spark.spot_check.plain_rows import Pair, number
 from ndcg_spark.spot_check.recompute import (
@@ -31,6 +31,7 @@ from ndcg_spark.spot_check.recompute import (
     Subject,
     recompute,
 )
+from ndcg_spark.spot_check.subject import make_subject
 from ndcg_spark.steps import report_step
 from ndcg_spark.voices import command_line
 
@@ -67,7 +68,7 @@ def verify(
     disagree, unless the scores are to be published `unverified`, for this reason.
     """
     with context.clock.step("verify", "recomputing some lists in plain Python"), _system_memory():
-        subject = _subject(context)._replace(bucket=bucket)
+        subject = _subject(context, bucket)
         means = Means(context.evaluation.measures, attributes)
         outcome = recompute(subject, scores, means, dataset_rows)
         highest = _differing_highest_grade(context)
@@ -76,7 +77,7 @@ def verify(
         return Verified(len(outcome.lists))
     # Rows that have changed since are nothing that the engine did.
     refuse_changed(context.checked.seen)
-    sentence = _sentence(context, subject, outcome, differences)
+    sentence = _disagreement(context, subject, outcome, differences)
     if unverified is None:
         sentence += "; nothing was published"
         raise NotVerifiedError(sentence, log_entries=_log_entries(context, differences))
@@ -95,30 +96,28 @@ def _system_memory() -> Iterator[None]:
         pa.set_memory_pool(before)
 
 
-def _subject(context: Context) -> Subject:
-    config, checked, evaluation = context.config, context.checked, context.evaluation
+def _subject(context: Context, bucket: Bucket | None) -> Subject:
+    config, checked = context.config, context.checked
     judgments, results = context.sources
-    counts = checked.judgment_counts, checked.result_counts
-    fingerprints = [count.fingerprint for count in counts]
-    exclude = results.without
-    return Subject(
-        _input_table(judgments, counts[0].rows > LARGE),
-        _input_table(results, counts[1].rows > LARGE),
-        None if exclude is None else _input_table(exclude, (exclude.expected_rows or 0) > LARGE),
-        Definition(evaluation.convention, evaluation.cutoffs, evaluation.measures),
-        [(run.dataset, run.run) for run in counts[1].runs],
-        evaluation.dataset,
-        " ".join([config.dataset, config.date.isoformat(), *fingerprints]),
-        _listed_before(config, fingerprints),
-        sum(counts[0].queries.values()),
+    judged, returned = checked.judgment_counts, checked.result_counts
+    fingerprints = [judged.fingerprint, returned.fingerprint]
+    rows = {judgments.name: judged.rows, results.name: returned.rows}
+
+    def read(source: Source) -> InputTable:
+        number = rows.get(source.name, source.expected_rows or 0)
+        lookup = functools.partial(_lookup, source)
+        return InputTable(source.name, source.table, source.stored, number > LARGE, lookup)
+
+    return make_subject(
+        (judgments, results, results.without),
+        read,
+        context.evaluation,
+        [(run.dataset, run.run) for run in returned.runs],
+        seed=" ".join([config.dataset, config.date.isoformat(), *fingerprints]),
+        queries=sum(judged.queries.values()),
+        required=_listed_before(config, fingerprints),
+        bucket=bucket,
     )
-
-
-def _input_table(source: Source, is_large: bool) -> InputTable:
-    def lookup(runs: Collection[str]) -> DataFrame:
-        return _lookup(source, runs)
-
-    return InputTable(source.name, source.table, source.stored, is_large, lookup)
 
 
 def _lookup(source: Source, runs: Collection[str]) -> DataFrame:
@@ -145,7 +144,10 @@ def _listed_before(config: EvaluationConfig, fingerprints: Sequence[str]) -> lis
 
 
 def _differing_highest_grade(context: Context) -> list[Difference]:
-    """The highest grade of all judgments, which RBP and ERR use; compared only if no row was rejected."""
+    """The highest grade of all judgments, which RBP and ERR use, found again without the engine.
+
+    It is compared only if no row was rejected.
+    """
     judgments, counts = context.sources[0], context.checked.judgment_counts
     is_needed = context.evaluation.measures.needs_highest_grade
     if not is_needed or counts.rejected or counts.rows > LARGE or judgments.stored is None:
@@ -173,17 +175,20 @@ def _log_entries(context: Context, differences: Iterable[Difference]) -> Row:
     }
 
 
-def _sentence(context: Context, subject: Subject, outcome: Outcome, differences: Sequence[Difference]) -> str:
+def _disagreement(context: Context, subject: Subject, outcome: Outcome, differences: Sequence[Difference]) -> str:
     """What differs, the command that shows the first list, and the file with all of them."""
-    engine, name = context.engine.name, context.evaluation.evaluation_id
-    sentence = findings_in_words(engine, len(outcome.lists), differences)
-    command = _explain_command(context.config, context.evaluation.convention, differences[0])
-    if command:
-        sentence += f"; to see the list: {command}"
-    return f"{sentence}; {write_case(engine, name, subject.definition, outcome, differences)}"
+    command = _command_to_see(context.config, context.evaluation.convention, differences[0])
+    return report_findings(
+        context.engine.name,
+        context.evaluation.evaluation_id,
+        subject,
+        outcome,
+        differences,
+        f"to see the list: {command}" if command else "",
+    )
 
 
-def _explain_command(config: EvaluationConfig, convention: Convention, first: Difference) -> str:
+def _command_to_see(config: EvaluationConfig, convention: Convention, first: Difference) -> str:
     """The command that shows a list; empty where there is none, or its run or its tables have no name there."""
     is_nameless = config.results.run is not None or not first.run or first.query_id is None
     if is_nameless or (config.source["overridden"] and config.source["file"]):

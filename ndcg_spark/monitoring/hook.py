@@ -21,7 +21,7 @@ from ndcg_spark.nights.log import Night, committed
 from ndcg_spark.steps import report_step
 from ndcg_spark.tables.table import verdict_in_words
 from ndcg_spark.text import masked, masked_within, printable, program_of
-from ndcg_spark.voices import KEYS, OPTIONS, command_line
+from ndcg_spark.voices import command_line, voice_of
 
 if TYPE_CHECKING:
     from ndcg_spark.job.evaluate_inputs import EvaluationOutcome
@@ -52,7 +52,7 @@ def notify_failure(
 
 def _worded(error: BaseException, config: EvaluationConfig) -> str:
     if isinstance(error, NdcgSparkError):
-        return error.worded(KEYS if config.source["file"] else OPTIONS)
+        return error.worded(voice_of(config.source["file"]))
     return str(error)
 
 
@@ -139,7 +139,7 @@ def _content(
         datasets = list(outcome.datasets)
         verdicts = [verdict.as_json() for verdict in outcome.verdicts]
     sentences = "; ".join(verdict["sentence"] for verdict in verdicts)
-    lines = _lines(config, exit_code, failure, datasets, verdicts)
+    lines = _text_lines(config, exit_code, failure, datasets, verdicts)
     return {
         "evaluation_id": evaluation_id,
         "datasets": datasets,
@@ -155,7 +155,7 @@ def _content(
     }
 
 
-def _lines(
+def _text_lines(
     config: EvaluationConfig,
     exit_code: int,
     failure: str | None,

@@ -174,7 +174,7 @@ def prometheus_text(measured: Measured) -> str:
 
     def add(name: str, value: float | None, **labels: str) -> None:
         if value is not None:
-            samples[name].append(_sample(name, value, dataset=measured.dataset, **labels))
+            samples[name].append(_sample_line(name, value, dataset=measured.dataset, **labels))
 
     add("last_success_timestamp_seconds", measured.ended_at)
     add("evaluated_on_timestamp_seconds", begin)
@@ -195,7 +195,7 @@ def prometheus_text(measured: Measured) -> str:
     return "".join(f"{line}\n" for line in lines)
 
 
-def _sample(name: str, value: float, **labels: str) -> str:
+def _sample_line(name: str, value: float, **labels: str) -> str:
     """A line of the format, whose label values have three escapes.
 
     All other characters are as they are.

@@ -18,7 +18,7 @@ from ndcg_spark.nights.reader import read_night_files, stored
 from ndcg_spark.nights.store import FAILURES, REMOVING, Store, folder
 from ndcg_spark.schemas import IN_PATHS, KEPT
 from ndcg_spark.text import masked
-from ndcg_spark.voices import OPTIONS
+from ndcg_spark.voices import OPTIONS, Voice
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -64,8 +64,7 @@ class Publication:
         for path, size in self._files[name].items():
             place = (self.store.system, f"{root}/{path}")
             files.append(File(path, size["bytes"], storage=place))
-        where = f"output: {name} in {self.location}"
-        return StoredRows(files, {}, stored(name).names, where)
+        return StoredRows(files, {}, stored(name).names, "output", f"{name} in {self.location}")
 
     def table(self, name: str) -> pa.Table:
         """All rows of a table that was verified, in no order, read without an engine.
@@ -166,14 +165,24 @@ class Publication:
 
 
 def log_attempt(
-    output: str, evaluated_on: str, evaluation_id: str, error: Exception, exit_code: int, **more: Any
+    output: str,
+    evaluated_on: str,
+    evaluation_id: str,
+    error: Exception,
+    exit_code: int,
+    voice: Voice = OPTIONS,
+    **more: Any,
 ) -> None:
-    """Add a row for an evaluation that published nothing; failures of the storage are ignored."""
+    """Add a row for an evaluation that published nothing; failures of the storage are ignored.
+
+    The voice is that of whoever evaluated.
+    """
     status = "refused" if exit_code == InputError.exit_code else "failed"
+    reason = error.worded(voice) if isinstance(error, NdcgSparkError) else str(error)
     more |= {
         "evaluation_id": evaluation_id,
         "exit_code": exit_code,
-        "reason": masked(error.worded(OPTIONS) if isinstance(error, NdcgSparkError) else str(error)),
+        "reason": masked(reason),
         "committed_at": utc_now(),
     }
     with contextlib.suppress(*FAILURES, StorageError):

@@ -23,7 +23,7 @@ from ndcg_spark.convention.measures import Cutoff, deepest_finite, measure_at
 from ndcg_spark.convention.options import TIES
 from ndcg_spark.nights.log import Night, Nights
 from ndcg_spark.nights.reader import stored
-from ndcg_spark.nights.store import FAILURES, File, Store
+from ndcg_spark.nights.store import FAILURES, OutputFile, Store
 from ndcg_spark.parquet_files import write_table
 from ndcg_spark.schemas import JUDGMENTS, QUERY_SCORES
 
@@ -234,7 +234,7 @@ def _date_of(path: str) -> str:
     return path.split("/")[1].removeprefix("evaluated_on=")
 
 
-def _age(file: File, now: float) -> float:
+def _age(file: OutputFile, now: float) -> float:
     return now - file.mtime_ns / 1e9
 
 

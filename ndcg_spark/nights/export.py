@@ -1,6 +1,7 @@
 """Copies of the nights that count in tables of Delta, Iceberg or a Spark catalog; repeating it changes nothing."""
 
 import contextlib
+import functools
 import os
 import re
 import warnings
@@ -11,7 +12,7 @@ import pyarrow as pa
 
 from ndcg_spark.errors import ConfigurationError, NdcgSparkError, StorageError, first_line
 from ndcg_spark.nights.log import Night, committed, log_table
-from ndcg_spark.nights.reader import read_night_batches, read_nights, refuse_changed_files
+from ndcg_spark.nights.reader import read_night_batches, read_nights, refuse_changed_nights
 from ndcg_spark.nights.store import LOG
 from ndcg_spark.schemas import EVALUATIONS, KEPT
 from ndcg_spark.text import masked
@@ -46,7 +47,7 @@ def export(
                 for day in sorted(dates):
                     nights = [night for night in known if night.evaluated_on == day]
                     # Before any table of the date is replaced.
-                    refuse_changed_files(nights)
+                    refuse_changed_nights(nights)
                     for name in TABLES:
                         # Only the log has the configuration.
                         with _private_files() if name == LOG else contextlib.nullcontext():
@@ -82,7 +83,7 @@ def _refuse_other_shape(name: str, there: pa.Schema | None) -> None:
         )
 
 
-def _rows(name: str, nights: Sequence[Night]) -> pa.RecordBatchReader:
+def _exported_rows(name: str, nights: Sequence[Night]) -> pa.RecordBatchReader:
     if name == LOG:
         return log_table(night.row for night in nights).to_reader()
     return pa.RecordBatchReader.from_batches(TABLES[name], read_night_batches(nights, name, TABLES[name].names))
@@ -120,7 +121,8 @@ class _Delta:
         from ndcg_spark.inputs.storage import delta_address, delta_options
 
         self._library, self._options = deltalake, {"storage_options": delta_options()}
-        self._root = delta_address(os.path.expanduser(path), "export", ConfigurationError).rstrip("/")  # noqa: PTH111  # a URI
+        address = os.path.expanduser(path)  # noqa: PTH111  # a URI
+        self._root = delta_address(address, functools.partial(ConfigurationError, option="export")).rstrip("/")
 
     def schema(self, name: str) -> pa.Schema | None:
         address, table = f"{self._root}/{name}", self._library.DeltaTable
@@ -130,7 +132,7 @@ class _Delta:
     def replace(self, name: str, date: str, nights: Sequence[Night]) -> None:
         how = {"mode": "overwrite", "predicate": f"evaluated_on = DATE '{date}'", "schema_mode": "merge"}
         address, by = f"{self._root}/{name}", ["evaluated_on"]
-        self._library.write_deltalake(address, _rows(name, nights), partition_by=by, **how, **self._options)
+        self._library.write_deltalake(address, _exported_rows(name, nights), partition_by=by, **how, **self._options)
 
 
 class _Iceberg:
@@ -155,7 +157,7 @@ class _Iceberg:
     def replace(self, name: str, date: str, nights: Sequence[Night]) -> None:
         self._catalog.create_namespace_if_not_exists(self._namespace)
         named = f"{self._namespace}.{name}"
-        table, rows = self._catalog.create_table_if_not_exists(named, TABLES[name]), _rows(name, nights)
+        table, rows = self._catalog.create_table_if_not_exists(named, TABLES[name]), _exported_rows(name, nights)
         with table.update_schema() as change:
             change.union_by_name(TABLES[name])
         with warnings.catch_warnings():
@@ -188,7 +190,7 @@ class _Spark:
             added = ", ".join(columns[column] for column in sorted(lacking))
             self._session.sql(f"ALTER TABLE {self._name(name)} ADD COLUMNS ({added})")
         if name == LOG:
-            rows = self._session.createDataFrame(_rows(name, nights).read_all())
+            rows = self._session.createDataFrame(_exported_rows(name, nights).read_all())
         else:
             rows = read_nights(nights, name, self._session)
         rows.writeTo(self._name(name)).overwrite(self._functions.expr(f"evaluated_on = DATE '{date}'"))

@@ -18,7 +18,7 @@ from ndcg_spark.convention.measures import MeasureSet
 from ndcg_spark.convention.parsing import parse_measure_set
 from ndcg_spark.errors import ConfigurationError, StorageError, first_line
 from ndcg_spark.nights.rows import JSON, DamagedRowError, refuse_damaged_row
-from ndcg_spark.nights.store import LOG, File, Store, folder, named_checksum
+from ndcg_spark.nights.store import LOG, OutputFile, Store, folder, named_checksum
 from ndcg_spark.schemas import EVALUATIONS
 
 Row = Mapping[str, Any]
@@ -128,21 +128,21 @@ def committed(output: str | Store, dates: Iterable[str] | None = None) -> Nights
         listed = itertools.chain.from_iterable(store.files(path).values() for path in folders)
         files = [file for file in listed if _is_of_a_date(file)]
         with concurrent.futures.ThreadPoolExecutor(store.at_once) as pool:
-            contents = list(pool.map(functools.partial(_rows, store), files))
+            contents = list(pool.map(functools.partial(_rows_of_file, store), files))
     damaged = {date: content for date, content in contents if isinstance(content, str)}
     for problem in damaged.values():
         _logger.warning("output: %s; its nights are left out", problem)
-    rows = sorted((row for date, file_rows in contents if date not in damaged for row in file_rows), key=_order)
+    rows = sorted((row for date, file_rows in contents if date not in damaged for row in file_rows), key=_order_in_log)
     evaluation = operator.itemgetter("dataset", "evaluated_on", "evaluation_id")
     published = [row for row in rows if row["status"] == "published"]
     # A revision that was added while its night expired revises nothing.
     first = {evaluation(row) for row in published if not row["revision"]}
     counting = (row for row in published if evaluation(row) in first)
     nights = itertools.groupby(counting, operator.itemgetter("dataset", "evaluated_on"))
-    return Nights([_night(store, [*group]) for _, group in nights], rows, damaged)
+    return Nights([_counting_night(store, [*group]) for _, group in nights], rows, damaged)
 
 
-def _is_of_a_date(file: File) -> bool:
+def _is_of_a_date(file: OutputFile) -> bool:
     """Whether a file of the log is ours: directly in the folder of a date."""
     named = _FILE.fullmatch(file.path)
     try:
@@ -151,7 +151,7 @@ def _is_of_a_date(file: File) -> bool:
         return False
 
 
-def _rows(store: Store, file: File) -> tuple[str, Any]:
+def _rows_of_file(store: Store, file: OutputFile) -> tuple[str, Any]:
     """The date and the rows of a file of the log, none if it was removed meanwhile; or why it cannot be read."""
     date = file.path.rpartition("/")[0].rpartition("=")[2]
     try:
@@ -176,7 +176,7 @@ def _whole_rows(store: Store, path: str) -> list[dict[str, Any]]:
     return rows
 
 
-def _order(row: Row) -> tuple[Any, ...]:
+def _order_in_log(row: Row) -> tuple[Any, ...]:
     """Sorts the rows of a night in the order in which they count, the last most.
 
     The views of the guide sort by the same columns.
@@ -194,7 +194,7 @@ def _order(row: Row) -> tuple[Any, ...]:
     )
 
 
-def _night(store: Store, rows: Sequence[Row]) -> Night:
+def _counting_night(store: Store, rows: Sequence[Row]) -> Night:
     row = rows[-1]
     # Two that are added at once do not know of each other; of two acceptances the last counts.
     for other in rows:

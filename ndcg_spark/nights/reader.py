@@ -94,8 +94,11 @@ def select_nights(nights: Nights, output: str, date: str | None = None, dataset:
 
     StorageError if the log of the date, or by default of a date after the newest night, is damaged.
     """
-    newest = max((night.evaluated_on for night in nights if dataset in (None, night.dataset)), default="")
-    nights.refuse_damaged([date] if date else (day for day in nights.damaged if day > newest))
+    newest = _last_date(nights, dataset)
+    if date:
+        nights.refuse_damaged([date])
+    else:
+        newest = newest_date(nights, dataset)
     attempts = [_attempt(row) for row in nights.attempts if row["evaluated_on"] == date]
     if attempts and all(night.evaluated_on != date for night in nights):
         raise ConfigurationError(f"date: {attempts[-1]}")
@@ -108,6 +111,21 @@ def select_nights(nights: Nights, output: str, date: str | None = None, dataset:
     return chosen
 
 
+def newest_date(nights: Nights, dataset: str | None = None) -> str:
+    """The date of the newest night, empty if there is none.
+
+    StorageError if the log of a later date is damaged.
+    """
+    newest = _last_date(nights, dataset)
+    nights.refuse_damaged(date for date in nights.damaged if date > newest)
+    return newest
+
+
+def _last_date(nights: Nights, dataset: str | None) -> str:
+    dates = [night.evaluated_on for night in nights if dataset in (None, night.dataset)]
+    return max(dates, default="")
+
+
 def nights_of_dataset(nights: Sequence[Night], output: str, dataset: str | None) -> list[Night]:
     if not nights:
         raise ConfigurationError(f"output: no published night in {masked(output)}; check the path")
@@ -117,13 +135,23 @@ def nights_of_dataset(nights: Sequence[Night], output: str, dataset: str | None)
     return chosen
 
 
-def missing_datasets(nights: Iterable[Night], date: str, dataset: str | None = None) -> str | None:
-    """A sentence about the datasets that have earlier nights but none of the date; None if a `dataset` was named."""
-    newest = {night.dataset: night.evaluated_on for night in sorted(nights) if night.evaluated_on <= date}
-    older = [f"{name} (its last is of {last})" for name, last in newest.items() if last != date]
+def datasets_of_date(nights: Iterable[Night], date: str) -> set[str]:
+    """The datasets with a night of a date."""
+    return {night.dataset for night in nights if night.evaluated_on == date}
+
+
+def datasets_left_out(nights: Sequence[Night], date: str, dataset: str | None = None) -> str | None:
+    """A sentence about the datasets that have earlier nights but none of the date.
+
+    None if there are none, or if a `dataset` was named.
+    """
+    last = {night.dataset: night.evaluated_on for night in sorted(nights) if night.evaluated_on < date}
+    there = datasets_of_date(nights, date)
+    older = [name for name in last if name not in there]
     if dataset is not None or not older:
         return None
-    return f"{len(older)} dataset(s) have no night of {date} and are left out, e.g. {older[0]}; name one to see it"
+    example = f"{older[0]} (its last is of {last[older[0]]})"
+    return f"{len(older)} dataset(s) have no night of {date} and are left out, e.g. {example}; name one to see it"
 
 
 def failed_attempts(nights: Nights, dataset: str | None = None) -> list[Mapping[str, Any]]:
@@ -269,7 +297,7 @@ def read_night_batches(
             )
 
 
-def refuse_changed_files(nights: Iterable[Night]) -> None:
+def refuse_changed_nights(nights: Iterable[Night]) -> None:
     """StorageError if a file of a night is not what was written; each is read once."""
     for night in nights:
         for table in KEPT:

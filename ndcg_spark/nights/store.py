@@ -5,6 +5,7 @@ OUTPUT/evaluations/evaluated_on=2026-11-20/*.parquet                 the log; wh
 """
 
 import contextlib
+import functools
 import io
 import os
 import re
@@ -40,7 +41,9 @@ REMOVING = ".removing"
 _LINKED = {1: "evaluated_on=", 2: "evaluation_id="}
 
 
-class File(NamedTuple):
+class OutputFile(NamedTuple):
+    """A file as a listing of the output shows it."""
+
     #: Relative to the output.
     path: str
     size: int
@@ -62,7 +65,7 @@ class Store:
         self.at_once = _AT_ONCE if is_remote else 4
         if is_remote and pa.io_thread_count() < _AT_ONCE:
             pa.set_io_thread_count(_AT_ONCE)
-        base, root = storage(output, "output", StorageError)
+        base, root = storage(output, functools.partial(StorageError, option="output"))
         self._kind, self._root = base.type_name, root.rstrip("/")
         self.is_local = self._kind == "local"
         #: The files whose checksums were right.
@@ -82,13 +85,13 @@ class Store:
     def for_engine(self, path: str) -> str:
         return f"{self._uri}/{path}"
 
-    def files(self, path: str, suffix: str = ".parquet") -> dict[str, File]:
+    def files(self, path: str, suffix: str = ".parquet") -> dict[str, OutputFile]:
         """The files below a folder whose names end in `suffix`, by path, sorted."""
         found = self._local_files(path) if self.is_local else self._remote_files(path)
         named = [file for file in found if file.path.endswith(suffix)]
         return {file.path: file for file in sorted(named)}
 
-    def _remote_files(self, path: str, tries: int = 10) -> Iterable[File]:
+    def _remote_files(self, path: str, tries: int = 10) -> Iterable[OutputFile]:
         try:
             infos = self.system.get_file_info(fs.FileSelector(path, recursive=True, allow_not_found=True))
         except FileNotFoundError:
@@ -97,9 +100,9 @@ class Store:
                 raise
             return self._remote_files(path, tries - 1)
         files = (info for info in infos if info.type == fs.FileType.File)
-        return [File(info.path, info.size, info.mtime_ns) for info in files]
+        return [OutputFile(info.path, info.size, info.mtime_ns) for info in files]
 
-    def _local_files(self, path: str) -> Iterator[File]:
+    def _local_files(self, path: str) -> Iterator[OutputFile]:
         """The files below a local folder. Links are followed only to a date's or an evaluation's.
 
         Other links may lead back to a folder above them, so that a listing would never end.
@@ -120,7 +123,7 @@ class Store:
             with contextlib.suppress(FileNotFoundError):
                 found = entry.stat()
                 if stat.S_ISREG(found.st_mode):
-                    yield File(below, found.st_size, found.st_mtime_ns)
+                    yield OutputFile(below, found.st_size, found.st_mtime_ns)
 
     def read(self, path: str, checksum: int | None = None) -> pa.Table:
         """The rows of a small file. DamagedFileError if its content has another `checksum`."""

@@ -329,46 +329,46 @@ def accept_night(page: NightPage) -> Sentence | None:
 
 def lower_min_queries(page: NightPage) -> Sentence | None:
     text = "Judge more queries, or lower min_queries of the check or of the [gate]."
-    return _change(page, "few_queries", text)
+    return _change_of_gate(page, "few_queries", text)
 
 
 def lower_min_value(page: NightPage) -> Sentence | None:
     text = "If this is intended, lower min_value in the [gate] of the configuration."
-    return _change(page, "below_min_value", text)
+    return _change_of_gate(page, "below_min_value", text)
 
 
 def correct_slice(page: NightPage) -> Sentence | None:
     text = "Correct slice in the [gate] of the configuration, or the attributes of the queries."
-    return _change(page, "missing_slice", text)
+    return _change_of_gate(page, "missing_slice", text)
 
 
 def correct_check(page: NightPage) -> Sentence | None:
     text = "Correct what the checks of the gate, below, say was not measured; "
     text += "accepting the night does not help the next."
-    return _change(page, "not_measured", text)
+    return _change_of_gate(page, "not_measured", text)
 
 
 def take_out_slice(page: NightPage) -> Sentence | None:
     text = "If {} need not answer these queries, take its slice out of the [gate] of "
     text += "the configuration."
-    return _change(page, "silent_slice", text)
+    return _change_of_gate(page, "silent_slice", text)
 
 
 def give_up_run(page: NightPage) -> Sentence | None:
     text = "If {} is given up, take its name out of the [gate] of the configuration."
-    return _change(page, "named_run", text)
+    return _change_of_gate(page, "named_run", text)
 
 
 def give_up_dataset(page: NightPage) -> Sentence | None:
     text = "If a dataset is given up, take its name out of the [gate] and its "
     text += "judgments out of their table."
-    return _change(page, "missing_dataset", text)
+    return _change_of_gate(page, "missing_dataset", text)
 
 
 def allow_against_run(page: NightPage) -> Sentence | None:
     text = "If this is intended, allow it in the [gate] of the configuration, or take "
     text += "another baseline than {}."
-    return _change(page, "other_run", text)
+    return _change_of_gate(page, "other_run", text)
 
 
 def name_this_night(page: NightPage) -> Sentence | None:
@@ -376,10 +376,10 @@ def name_this_night(page: NightPage) -> Sentence | None:
         f"If this is intended, let baseline in the [gate] of the configuration name "
         f"{page.night.evaluated_on} in place of {{}}."
     )
-    return _change(page, "other_night", text)
+    return _change_of_gate(page, "other_night", text)
 
 
-def _change(page: NightPage, kind: str, text: str) -> Sentence | None:
+def _change_of_gate(page: NightPage, kind: str, text: str) -> Sentence | None:
     """A change of the configuration, if a result asks for it, with the names it is about."""
     found = remedies(page)
     if kind not in found:
@@ -428,7 +428,7 @@ def _remedy(row: Row, page: NightPage) -> tuple[str, str | None]:
         return reason, None
     if reason == "missing_run" and row["slice"] is not None:
         return "silent_slice", row["run"]
-    if reason == "missing_run" and row["check"] == "gate" and row["run"] in _named_runs(page):
+    if reason == "missing_run" and row["check"] == "gate" and row["run"] in _runs_of_gate(page):
         return "named_run", row["run"]
     if baseline in (None, GOOD, page.night.evaluated_on):
         return _ACCEPT, None
@@ -438,7 +438,7 @@ def _remedy(row: Row, page: NightPage) -> tuple[str, str | None]:
     return "other_night", baseline
 
 
-def _named_runs(page: NightPage) -> set[str]:
+def _runs_of_gate(page: NightPage) -> set[str]:
     """The runs that the gate names, in a check or as a baseline."""
     gate = page.record["configuration"].get("gate") or {}
     named = set()

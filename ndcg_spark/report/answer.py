@@ -106,7 +106,7 @@ def headline_of(page: NightPage) -> Sentence:
         return _not_compared(page)
     if is_unchanged(page):
         return sentence("unchanged", "{} is unchanged: {}.", run, score(row["mean"]))
-    kind, what = _changed(page, row)
+    kind, what = _conclusion_said(page, row)
     size = score(abs(row["difference"]))
     if abs(row["difference"]) < _SMALLEST / 2:
         size = f"less than {score(_SMALLEST)}"
@@ -127,7 +127,7 @@ def _not_compared(page: NightPage) -> Sentence:
     return sentence("not_compared", "{} scores {}; {}.", run, score(page.value(page.run)), why)
 
 
-def _changed(page: NightPage, row: Row) -> tuple[str, Markup]:
+def _conclusion_said(page: NightPage, row: Row) -> tuple[str, Markup]:
     """The conclusion, and what it says: `hybrid is worse than bm25`."""
     run, baseline = name(page.run), page.baseline
     label = name(baseline.label)
@@ -158,7 +158,7 @@ def begun(page: NightPage) -> Begun | None:
     if first != page.night.evaluated_on:
         return Begun("since", [first])
     stretch = last_stretch(page.trend.points)
-    before = [point.date for point in stretch[:-1] if _is_near(page, point)]
+    before = [point.date for point in stretch[:-1] if _is_as_tonight(page, point)]
     if before:
         return Begun("seen_before", before)
     # Earlier nights than these are not looked at.
@@ -190,14 +190,14 @@ def since(page: NightPage) -> str | None:
         # The trend is of all queries.
         return None
     stretch = last_stretch(page.trend.points)
-    is_near = functools.partial(_is_near, page)
+    is_near = functools.partial(_is_as_tonight, page)
     near = list(itertools.takewhile(is_near, reversed(stretch)))
     if not near or near[-1] is stretch[0]:
         return None
     return near[-1].date
 
 
-def _is_near(page: NightPage, point: Point) -> bool:
+def _is_as_tonight(page: NightPage, point: Point) -> bool:
     """Whether a night is rather as this one is than as the baseline."""
     row = page.row
     if row is None or point.value is None:
@@ -252,7 +252,7 @@ def evidence(page: NightPage) -> Sentence | None:
     if row is None or not _is_tested(page):
         return None
     kind = _chance(row)
-    numbers = _numbers(page, row)
+    numbers = _numbers_said(page, row)
     options = page.compared_with.options
     shown = {
         "margin": score(options.margin),
@@ -280,7 +280,7 @@ def _chance(row: Row) -> str:
     return "same" if row["conclusion"] == "same" else "may_be_chance"
 
 
-def _numbers(page: NightPage, row: Row) -> list[str]:
+def _numbers_said(page: NightPage, row: Row) -> list[str]:
     """The interval and the p value, and what they are of."""
     p, low, high = row["p_decides"], row["interval_low"], row["interval_high"]
     alpha = page.compared_with.options.alpha

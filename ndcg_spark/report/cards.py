@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 from markupsafe import Markup
 
 from ndcg_spark.report import advice, charts, words
-from ndcg_spark.report.answer import Answer, answer, notes
-from ndcg_spark.report.details import Part, details
+from ndcg_spark.report.answer import Answer, notes
+from ndcg_spark.report.details import PagePart, details
 from ndcg_spark.report.night import NightPage, QueryScore
 from ndcg_spark.report.sentences import Sentence, said, together
 from ndcg_spark.report.words import TONES
@@ -45,7 +45,7 @@ class Section:
     notes: Sequence[Sentence]
     warnings: Sequence[Sentence]
     cards: Sequence[Card]
-    parts: Sequence[Part]
+    parts: Sequence[PagePart]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -56,14 +56,26 @@ class Layout:
     sections: Sequence[Section]
 
 
-def layout(pages: Sequence[NightPage], note: str | None, in_site: bool) -> Layout:
-    """The page of these nights of one date. `in_site`: whether an index.html is beside it."""
+def layout(
+    pages: Sequence[NightPage],
+    answers: Sequence[Answer],
+    note: str | None,
+    in_site: bool,
+) -> Layout:
+    """The page of these nights of one date, each with its answer.
+
+    `in_site`: whether an index.html is beside it.
+    """
     home = _HOME if in_site else Markup("")
     top = [Block("note", note)] if note else []
     if len(pages) == 1:
-        return Layout(top, [_section(pages[0], ("h1", "h2"), home)])
-    top += [Block("title", _title(pages, home)), Block("overview", _overview(pages))]
-    return Layout(top, [_section(page, ("h2", "h3"), Markup("")) for page in pages])
+        return Layout(top, [_section(pages[0], answers[0], ("h1", "h2"), home)])
+    top.append(Block("title", _title(pages, home)))
+    top.append(Block("overview", _overview(pages, answers)))
+    sections = []
+    for page, answer in zip(pages, answers, strict=True):
+        sections.append(_section(page, answer, ("h2", "h3"), Markup("")))
+    return Layout(top, sections)
 
 
 def _title(pages: Sequence[NightPage], home: Markup) -> dict[str, Markup]:
@@ -72,12 +84,11 @@ def _title(pages: Sequence[NightPage], home: Markup) -> dict[str, Markup]:
     return {"names": names, "about": marked("night of {}{}", date, home)}
 
 
-def _overview(pages: Sequence[NightPage]) -> HtmlTable:
+def _overview(pages: Sequence[NightPage], answers: Sequence[Answer]) -> HtmlTable:
     """The datasets of a page, the verdict on each, and the cause."""
     number = Markup(' class="n"')
     rows = []
-    for page in pages:
-        top = answer(page)
+    for page, top in zip(pages, answers, strict=True):
         link = marked('<a href="#dataset{}">{}</a>', page.id, name(page.night.dataset))
         verdict = marked('<b class="{}">{}</b>', top.tone, top.word.lower())
         change = difference(page.row["difference"]) if page.row else "-"
@@ -93,22 +104,27 @@ def _short_cause(page: NightPage) -> Markup:
     return together([*answers, most] if most else answers)
 
 
-def _section(page: NightPage, headings: tuple[str, str], home: Markup) -> Section:
+def _section(
+    page: NightPage,
+    answer: Answer,
+    headings: tuple[str, str],
+    home: Markup,
+) -> Section:
     return Section(
         page.id,
         *headings,
         name=page.night.dataset,
         dataset=name(page.night.dataset),
-        about=_about(page) + home,
-        answer=answer(page),
+        about=_about_night(page) + home,
+        answer=answer,
         notes=notes(page),
         warnings=words.warnings(page),
-        cards=_cards(page),
+        cards=_cards(page, answer.tone),
         parts=details(page),
     )
 
 
-def _about(page: NightPage) -> Markup:
+def _about_night(page: NightPage) -> Markup:
     """`NDCG@10 · night of 20 November 2026 · 240 queries · compared with ...`."""
     counted = page.counted(page.run)
     compared = page.row["queries"] if page.row else counted
@@ -120,8 +136,8 @@ def _about(page: NightPage) -> Markup:
     return joined(parts, " · ")
 
 
-def _cards(page: NightPage) -> list[Card]:
-    cards = [_runs(page), _trend(page), _queries(page), _why(page)]
+def _cards(page: NightPage, tone: str) -> list[Card]:
+    cards = [_runs(page), _trend(page, tone), _queries_card(page), _why(page)]
     steps = Block("steps", advice.next_steps(page))
     cards.append(Card(Markup("What to do"), [steps], "card wide12"))
     if page.compares and not words.is_unchanged(page):
@@ -153,24 +169,24 @@ def _means(page: NightPage) -> HtmlTable:
     return plain_table((), rows)
 
 
-def _trend(page: NightPage) -> Card:
+def _trend(page: NightPage, tone: str) -> Card:
     nights = len(page.trend.points)
     if nights < 2:
         title = marked("{}, its first night", name(page.run))
         return Card(title, [Block("paragraph", "The trend begins with the second night.")])
     title = marked("{}, the last {} nights", name(page.run), nights)
-    chart = charts.place_trend(page.trend, answer(page).tone)
+    chart = charts.place_trend(page.trend, tone)
     note = together(said(words.TREND, page))
     return Card(title, [Block("trend", chart), Block("note", note)])
 
 
-def _queries(page: NightPage) -> Card:
+def _queries_card(page: NightPage) -> Card:
     blocks = []
     if page.row and page.row["queries"]:
         blocks.append(Block("split", charts.split(page.row)))
     first = _first_queries(page)
     if first:
-        blocks.append(Block("plain", _query_table(page, first)))
+        blocks.append(Block("plain", _first_queries_table(page, first)))
     if page.queries:
         text = '<a href="#queries{}">all {:,} queries</a>'
         blocks.append(Block("note", marked(text, page.id, len(page.queries))))
@@ -193,7 +209,7 @@ def _first_queries(page: NightPage) -> list[QueryScore]:
     return [query for query in page.queries[:_QUERIES] if query.change < -EQUAL]
 
 
-def _query_table(page: NightPage, queries: Sequence[QueryScore]) -> HtmlTable:
+def _first_queries_table(page: NightPage, queries: Sequence[QueryScore]) -> HtmlTable:
     number = Markup(' class="n"')
     baseline = page.baseline
     now = name(page.run) if baseline.run else "now"

@@ -247,7 +247,7 @@ def place_trend(line: TrendLine, tone: str = "mid") -> TrendChart:
 
     areas, lines, dots = [], [], []
     last = "98,50"
-    for stretch in _stretches(points):
+    for stretch in _line_stretches(points):
         corners = [place(at, point.value) for at, point in stretch]
         last = corners[-1]
         if len(corners) > 1:
@@ -266,7 +266,7 @@ def place_trend(line: TrendLine, tone: str = "mid") -> TrendChart:
     return TrendChart(*texts, areas, lines, dots, day(begin.date), newest)
 
 
-def _stretches(points: Sequence[Point]) -> list[list[tuple[int, Point]]]:
+def _line_stretches(points: Sequence[Point]) -> list[list[tuple[int, Point]]]:
     """The points that have a value, in stretches that can be compared, each with its place."""
     breaks = list(itertools.accumulate(bool(point.breaks) for point in points))
     known = [(at, point) for at, point in enumerate(points) if point.value is not None]

@@ -9,16 +9,15 @@ from ndcg_spark.comparison.matrix import read_attributes
 from ndcg_spark.comparison.sources import ScoreCache, both_sides
 from ndcg_spark.comparison.trend import History
 from ndcg_spark.convention.measures import format_cutoff
+from ndcg_spark.gate.verdict import FAIL
 from ndcg_spark.nights.log import Night
 from ndcg_spark.report.outline import Outline, shown_rows
 
 Row = Mapping[str, Any]
-#: What the page says of a loss that the gate failed, or could not decide.
-_CONCLUSIONS = {"fail": "worse", "undecided": "cannot_tell"}
 
 
 @dataclasses.dataclass(frozen=True)
-class Compared:
+class ComparedRuns:
     #: The rows of COMPARISONS on all queries by run, and those of slices.
     rows: Mapping[str, Row]
     slices: Mapping[str, Sequence[Row]]
@@ -71,7 +70,7 @@ def gate_result(shown: Outline, results: Iterable[Row], run: str) -> Row | None:
     return next((row for row in results if wanted.items() <= row.items()), None)
 
 
-def compare_night(history: History, shown: Outline) -> Compared:
+def compare_shown(history: History, shown: Outline) -> ComparedRuns:
     """The runs of a night compared with its baseline, as the gate decided if it did."""
     gate = gate_of(shown.night) if shown.baseline.name else {}
     attributes = shown.request.attributes
@@ -89,10 +88,10 @@ def compare_night(history: History, shown: Outline) -> Compared:
         if row["attribute"] is not None:
             slices.setdefault(run, []).append(row)
             continue
-        rows[run] = _as_decided(row, gate_result(shown, results, run))
+        rows[run] = _as_decided(row, gate_result(shown, results, run), options.alpha)
         if rows[run] is not row:
             decided.append(run)
-    return Compared(rows, slices, decided, options, sides)
+    return ComparedRuns(rows, slices, decided, options, sides)
 
 
 def _read_sides(history: History, shown: Outline, gate: Row) -> Sides | None:
@@ -103,11 +102,17 @@ def _read_sides(history: History, shown: Outline, gate: Row) -> Sides | None:
     return sides.with_judgments_alike() if gate.get("unchanged_queries") else sides
 
 
-def _as_decided(row: dict[str, Any], result: Row | None) -> dict[str, Any]:
-    """The row with the p and the conclusion of the gate, if it decided about a loss."""
-    word = _CONCLUSIONS.get(result["result"]) if result else None
-    # Of what passes, the gate may know the t test alone.
-    if result is None or word is None or "worse" not in (word, row["conclusion"]):
+def _as_decided(row: dict[str, Any], result: Row | None, alpha: float) -> dict[str, Any]:
+    """The row with the p of the gate, and what follows from it, if the gate tested a loss.
+
+    The gate adjusts p for its own checks. Of a gain it may know the t test alone.
+    """
+    p = result.get("p") if result else None
+    is_loss = row["difference"] is not None and row["difference"] < 0
+    if result is None or p is None or not is_loss:
         return row
+    conclusion = "worse" if p < alpha else "cannot_tell"
+    if row["conclusion"] == "same" and result["result"] != FAIL:
+        conclusion = "same"
     flags = [flag for flag in row["flags"] if flag != "doubt"]
-    return {**row, "p_decides": result["p"], "conclusion": word, "flags": flags}
+    return {**row, "p_decides": p, "conclusion": conclusion, "flags": flags}

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 from markupsafe import Markup
 
 from ndcg_spark.report.comparisons import DECIDES, compared_cells
-from ndcg_spark.report.moved import Lists
+from ndcg_spark.report.moved import QueryLists
 from ndcg_spark.report.night import NightPage, QueryScore
 from ndcg_spark.report.night_tables import verdict_table
 from ndcg_spark.report.sentences import ALL_KEPT, night_command
@@ -47,7 +47,7 @@ class More(NamedTuple):
     blocks: Sequence[Block]
 
 
-class Part(NamedTuple):
+class PagePart(NamedTuple):
     id: str
     title: str
     blocks: Sequence[Block]
@@ -65,8 +65,8 @@ class Documents(NamedTuple):
     notes: Sequence[Markup]
 
 
-def details(page: NightPage) -> list[Part]:
-    parts = [_queries(page), _part(page, "runs", "Runs", _run_table(page))]
+def details(page: NightPage) -> list[PagePart]:
+    parts = [_queries_part(page), _part(page, "runs", "Runs", _run_table(page))]
     if page.slices:
         parts.append(_part(page, "slices", "Slices", _slice_table(page)))
     if page.results:
@@ -76,14 +76,14 @@ def details(page: NightPage) -> list[Part]:
     return parts
 
 
-def _part(page: NightPage, key: str, title: str, table: Table) -> Part:
+def _part(page: NightPage, key: str, title: str, table: Table) -> PagePart:
     blocks = [Block("paragraph", text) for text in table.sentences]
     blocks.append(Block("scrolled", page_table(table, title, "sorted")))
-    return Part(f"{key}{page.id}", title, blocks)
+    return PagePart(f"{key}{page.id}", title, blocks)
 
 
-def _queries(page: NightPage) -> Part:
-    part = _part(page, "queries", "Queries", _query_table(page))
+def _queries_part(page: NightPage) -> PagePart:
+    part = _part(page, "queries", "Queries", _all_queries_table(page))
     part = part._replace(blocks=[Block("filter", "Filter"), *part.blocks])
     if not page.queries:
         return part
@@ -94,7 +94,7 @@ def _queries(page: NightPage) -> Part:
     return part._replace(more=[More(title, [Block("documents", shown)])])
 
 
-def _query_table(page: NightPage) -> Table:
+def _all_queries_table(page: NightPage) -> Table:
     baseline = page.baseline
     was, now = ("baseline", "run") if baseline.run else ("before", "now")
     has_nights = page.compares and len(baseline.nights) > 1
@@ -181,7 +181,7 @@ def _documents(page: NightPage, query: QueryScore) -> Documents:
     return Documents(*about, [_document_table(page, lists)], explain)
 
 
-def _document_table(page: NightPage, lists: Lists) -> HtmlTable:
+def _document_table(page: NightPage, lists: QueryLists) -> HtmlTable:
     number, text = Markup(' class="n"'), Markup("")
     headings = [Cell(number, "rank"), Cell(text, name(page.run)), Cell(number, "grade")]
     if lists.newest:
@@ -195,14 +195,14 @@ def _document_table(page: NightPage, lists: Lists) -> HtmlTable:
     return HtmlTable(headings, rows, [], "documents", text)
 
 
-def _other_list(page: NightPage, lists: Lists) -> Markup:
+def _other_list(page: NightPage, lists: QueryLists) -> Markup:
     run = name(page.baseline.run or page.run)
     if not lists.newest_on:
         return run
     return marked("{} of {}", run, day(lists.newest_on))
 
 
-def _shown_ranks(lists: Lists) -> int:
+def _shown_ranks(lists: QueryLists) -> int:
     longest = len(lists.facts.listed)
     if lists.newest:
         longest = max(longest, len(lists.newest.listed))
@@ -219,7 +219,7 @@ def _document(page: NightPage, listed: Sequence[Any], at: int) -> list[Cell]:
     return [Cell(text, page.request.labels.document(document.doc_id)), Cell(number, grade)]
 
 
-def _explain_command(page: NightPage, query: QueryScore, lists: Lists) -> Markup:
+def _explain_command(page: NightPage, query: QueryScore, lists: QueryLists) -> Markup:
     measure, cutoff = page.metric
     options: dict[str, Any] = {"query": query.query_id, "run": page.run}
     if measure == "ndcg" and cutoff:
@@ -234,15 +234,15 @@ def _explain_command(page: NightPage, query: QueryScore, lists: Lists) -> Markup
 # What the numbers are based on.
 
 
-def _facts(page: NightPage, key: str, title: str, facts: Iterator[tuple[str, Any]]) -> Part:
+def _facts(page: NightPage, key: str, title: str, facts: Iterator[tuple[str, Any]]) -> PagePart:
     rows = []
     for what, value in facts:
-        rows.append([Cell(Markup(""), what), Cell(Markup(""), _shown(value))])
+        rows.append([Cell(Markup(""), what), Cell(Markup(""), _shown_value(value))])
     table = plain_table((), rows, title, "facts")
-    return Part(f"{key}{page.id}", title, [Block("scrolled", table)])
+    return PagePart(f"{key}{page.id}", title, [Block("scrolled", table)])
 
 
-def _shown(value: Any) -> Any:
+def _shown_value(value: Any) -> Any:
     if value is None or value == "":
         return "-"
     if isinstance(value, int):
@@ -276,12 +276,12 @@ def _about_origins(page: NightPage) -> Iterator[tuple[str, Any]]:
         yield field.replace("_", " "), record[field] or None
     yield from (record["versions"] or {}).items()
     for table, source in (record["inputs"] or {}).items():
-        yield table, _source(source)
+        yield table, _source_row(source)
     for note in page.night.notes:
         yield "note", note
 
 
-def _source(source: Row) -> str:
+def _source_row(source: Row) -> str:
     """`9,560 rows, 2 files: old.csv and 1 more, fingerprint r1`."""
     rows = f"{source['rows']:,}" if source.get("rows") else "-"
     files = source.get("files") or []

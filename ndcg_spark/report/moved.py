@@ -19,7 +19,7 @@ _WHAT = ("left", "down", "up", "came_in", "same_rank")
 _SUM = 1e-6
 
 
-class Lists(NamedTuple):
+class QueryLists(NamedTuple):
     """The documents of a query: tonight's, those of the baseline, and what changed."""
 
     facts: Facts
@@ -45,7 +45,7 @@ def read_lists(
     cutoff: int | None,
     ends: Sequence[str],
     changes: Mapping[str, float],
-) -> dict[str, Lists]:
+) -> dict[str, QueryLists]:
     """The documents of the queries at both ends and of those that changed most, by query."""
     names = list(ends)
     if shown.metric[0] == "ndcg" and shown.metric[1] is not None:
@@ -65,15 +65,15 @@ def read_lists(
                 known[at] = lists[other, query]
         last = max(known, default=None)
         if last is None:
-            documents[query] = Lists(facts, None, [])
+            documents[query] = QueryLists(facts, None, [])
             continue
         date = nights[last].evaluated_on if shown.baseline.nights else None
         changed = changed_documents(facts, list(known.values()))
-        documents[query] = Lists(facts, known[last], changed, date)
+        documents[query] = QueryLists(facts, known[last], changed, date)
     return documents
 
 
-def what_moved(documents: Mapping[str, Lists], changes: Mapping[str, float]) -> Moved | None:
+def what_moved(documents: Mapping[str, QueryLists], changes: Mapping[str, float]) -> Moved | None:
     """The parts of the difference by what happened to documents, and how much they cover."""
     sums = dict.fromkeys(_WHAT, 0.0)
     covered = []
@@ -97,18 +97,18 @@ def what_moved(documents: Mapping[str, Lists], changes: Mapping[str, float]) -> 
     share = fsum(covered) / total if total else 1.0
     shown = {what: value for what, value in sums.items() if abs(value) > EQUAL}
     # Where there is one grade, what is unjudged is as good as what is judged without it.
-    is_graded = len(_grades(documents)) > 1
+    is_graded = len(_judged_grades(documents)) > 1
     return Moved(shown, unjudged / lost if lost and is_graded else 0.0, len(covered), share)
 
 
-def _sums_to(lists: Lists, change: float) -> bool:
+def _sums_to(lists: QueryLists, change: float) -> bool:
     """Whether parts sum to the difference: only if all lists of the baseline are kept."""
     if lists.newest is None:
         return False
     return abs(fsum(row["part"] for row in lists.changes) - change) <= _SUM
 
 
-def _grades(documents: Mapping[str, Lists]) -> set[float]:
+def _judged_grades(documents: Mapping[str, QueryLists]) -> set[float]:
     """The grades of all judgments; of clicks there is one."""
     grades = set()
     for lists in documents.values():

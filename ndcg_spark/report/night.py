@@ -9,17 +9,20 @@ from statistics import fmean
 from typing import Any, NamedTuple
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from ndcg_spark.comparison.baselines import Baseline
 from ndcg_spark.comparison.differences import explains_change
+from ndcg_spark.comparison.matrix import ScoreMatrix
 from ndcg_spark.comparison.trend import History, TrendLine
 from ndcg_spark.convention.measures import COLUMNS, measure_at
 from ndcg_spark.nights.copies import keeps_whole_lists
 from ndcg_spark.nights.log import Night
 from ndcg_spark.nights.reader import night_rows, read_rows, returned_nothing
-from ndcg_spark.report.compared_page import Compared, compare_night, gate_result
-from ndcg_spark.report.moved import Lists, Moved, read_lists, what_moved
+from ndcg_spark.report.compared_page import ComparedRuns, compare_shown, gate_result
+from ndcg_spark.report.moved import Moved, QueryLists, read_lists, what_moved
 from ndcg_spark.report.outline import Outline, Request, outline, shown_points
 from ndcg_spark.tolerance import DECIMALS, EQUAL
 
@@ -69,7 +72,7 @@ class NightPage:
     #: The runs from the best to the worst, without those that returned nothing.
     runs: Sequence[str]
     silent: Sequence[str]
-    compared_with: Compared
+    compared_with: ComparedRuns
     #: The run that the page is about.
     run: str
     #: The share of its difference that each slice has, the largest first.
@@ -77,7 +80,7 @@ class NightPage:
     #: Its queries, the largest loss first; without a baseline the lowest score.
     queries: Sequence[QueryScore]
     #: The documents of queries, by their ids, and what happened to them.
-    documents: Mapping[str, Lists]
+    documents: Mapping[str, QueryLists]
     moved: Moved | None
     #: The last nights up to this one, and the mean judged rate in those of the baseline.
     trend: TrendLine
@@ -231,7 +234,7 @@ def load_night(
     scores = {(row["run"], row["cutoff"]): row for row in rows}
     silent = sorted({row["run"] for row in rows if returned_nothing(row)})
     runs = [run for run in shown.runs if run not in silent] or list(shown.runs)
-    compared = compare_night(history, shown)
+    compared = compare_shown(history, shown)
     before = _rows_before(history, shown)
     run = request.run or _chosen_run(shown, runs, compared, scores, before)
     queries = _query_scores(shown, compared, run)
@@ -256,8 +259,8 @@ def load_night(
         trend=TrendLine(night.dataset, run, *shown.metric, points),
         judged_before=_judged_before(history, shown, run),
         never_returned=_never_returned(night),
-        unanswered=_unanswered(shown, compared, run, scores, before, changes),
-        answered=_answered(shown, compared, run, changes),
+        unanswered=_no_longer_answered(shown, compared, run, scores, before, changes),
+        answered=_answered_again(shown, compared, run, changes),
         gone=_gone_runs(history, shown, runs, silent),
         # One of these nights might be the baseline, and the trend lacks them.
         unread=history.nights.damaged_between("", night.evaluated_on),
@@ -283,7 +286,7 @@ def _both_ends(queries: Sequence[QueryScore]) -> list[QueryScore]:
 def _chosen_run(
     shown: Outline,
     runs: Sequence[str],
-    compared: Compared,
+    compared: ComparedRuns,
     scores: Mapping[tuple[str, int | None], Row],
     before: Sequence[Row],
 ) -> str:
@@ -302,7 +305,7 @@ def _chosen_run(
     return next((run for run in named if run in compared.rows), runs[0])
 
 
-def _query_scores(shown: Outline, compared: Compared, run: str) -> list[QueryScore]:
+def _query_scores(shown: Outline, compared: ComparedRuns, run: str) -> list[QueryScore]:
     if compared.sides is None or run not in compared.rows:
         queries = _scores_of_night(shown, run)
     else:
@@ -318,7 +321,7 @@ def _scores_of_night(shown: Outline, run: str) -> list[QueryScore]:
     return [QueryScore(query_id, score, None, score) for query_id, score in known.items()]
 
 
-def _scores_of_sides(shown: Outline, compared: Compared, run: str) -> list[QueryScore]:
+def _scores_of_sides(shown: Outline, compared: ComparedRuns, run: str) -> list[QueryScore]:
     sides = compared.sides
     if sides is None:
         return []
@@ -358,9 +361,9 @@ def _lost_queries(
     return (now, most) if now > most else None
 
 
-def _unanswered(
+def _no_longer_answered(
     shown: Outline,
-    compared: Compared,
+    compared: ComparedRuns,
     run: str,
     scores: Mapping[tuple[str, int | None], Row],
     before: Sequence[Row],
@@ -370,31 +373,31 @@ def _unanswered(
     if lost is None:
         return None
     share = 0.0
-    if compared.difference(run) < 0:
-        share = _share(changes, _unanswered_queries(shown, shown.night, run))
+    if compared.sides is not None and compared.difference(run) < 0:
+        own = compared.sides.own
+        share = _share(changes, _ids(own, own.unanswered(run)))
     return Unanswered(*lost, share)
 
 
-def _answered(
+def _answered_again(
     shown: Outline,
-    compared: Compared,
+    compared: ComparedRuns,
     run: str,
     changes: Mapping[str, float],
 ) -> Answered | None:
-    baseline = shown.baseline
-    if not baseline.nights or baseline.run or compared.difference(run) <= 0:
+    sides = compared.sides
+    is_of_nights = bool(shown.baseline.nights) and not shown.baseline.run
+    if sides is None or not is_of_nights or compared.difference(run) <= 0:
         return None
-    before = _unanswered_queries(shown, baseline.nights[-1], run)
-    if not before:
-        return None
-    again = before - _unanswered_queries(shown, shown.night, run)
+    own = sides.own
+    again = _ids(own, sides.baseline.unanswered(run) & ~own.unanswered(run))
+    again &= changes.keys()
     return Answered(len(again), _share(changes, again)) if again else None
 
 
-def _unanswered_queries(shown: Outline, night: Night, run: str) -> set[str]:
-    at: dict[str, Sequence[Any]] = {"cutoff": [shown.metric[1]], "run": [run]}
-    rows = night_rows(night, "query_scores", ["query_id"], **at, status=["missing"])
-    return {row["query_id"] for row in rows}
+def _ids(matrix: ScoreMatrix, mask: NDArray[np.bool_]) -> set[str]:
+    """The ids of the queries of a matrix that a mask has."""
+    return set(matrix.queries.ids.filter(pa.array(mask)).to_pylist())
 
 
 def _share(changes: Mapping[str, float], of: set[str]) -> float:

@@ -65,7 +65,7 @@ def print_nights(nights: Nights, scores: Sequence[Sequence[Row]], style: str | N
     notes = list(unpublished(nights))
     if not nights:
         notes.insert(0, "there is no night; check the path")
-    table = make_table(list(map(_night, nights, scores)), (), notes, kept=["best"])
+    table = make_table(list(map(_night_row, nights, scores)), (), notes, kept=["best"])
     print_view(View([table], value, measure_first(DATASET_SCORES, COLUMNS), all_rows), style)
 
 
@@ -74,7 +74,7 @@ def _with_key(record: Row, rows: Sequence[Row]) -> dict[str, Any]:
     return {**key, "record": record, "dataset_scores": rows}
 
 
-def _night(night: Night, rows: Sequence[Row]) -> dict[str, Any]:
+def _night_row(night: Night, rows: Sequence[Row]) -> dict[str, Any]:
     measures = night.measure_set
     measure, cutoff = measures.headline(row["cutoff"] for row in rows)
     best = (sorted_runs(rows, measure_set=measures) or [[]])[0]
@@ -106,7 +106,7 @@ def trend_view(lines: Sequence[TrendLine], missing: Sequence[str] = ()) -> View:
         [trends, unusual] if unusual.rows else [trends],
         [{**line.key, "points": list(map(vars, line.points))} for line in lines],
         _COLUMNS,
-        [row for line in lines for row in _rows(line)],
+        [row for line in lines for row in _night_rows(line)],
     )
 
 
@@ -116,7 +116,7 @@ def _row(line: TrendLine) -> dict[str, Any]:
     has_last = bool(values) and line.points[-1].value is not None
     return {
         "dataset": line.dataset,
-        "measure": _measure(line),
+        "measure": _measure_cell(line),
         "run": line.run,
         "nights": len(line.points),
         "since": points[0].date if points else None,
@@ -129,7 +129,7 @@ def _row(line: TrendLine) -> dict[str, Any]:
     }
 
 
-def _measure(line: TrendLine) -> str:
+def _measure_cell(line: TrendLine) -> str:
     return measure_at(line.measure, line.cutoff)
 
 
@@ -138,17 +138,18 @@ def _unusual_nights(lines: Sequence[TrendLine]) -> list[dict[str, str]]:
     for line in lines:
         for point in line.points:
             for what, why, *about in _events(point):
-                event = runs.setdefault((point.date, line.dataset, _measure(line), what, why), {})
+                key = (point.date, line.dataset, _measure_cell(line), what, why)
+                event = runs.setdefault(key, {})
                 event |= dict.fromkeys(about or [line.run])
     rows = []
     by_date = sorted(runs.items(), key=lambda pair: pair[0][0])
     for (date, dataset, measure, what, why), event in by_date[-_EVENTS:]:
-        row = {"dataset": dataset, "measure": measure, "run": _named(list(event))}
+        row = {"dataset": dataset, "measure": measure, "run": _named_cells(list(event))}
         rows.append({**row, "date": date, "what": what, "why": why})
     return rows
 
 
-def _named(runs: Sequence[str]) -> str:
+def _named_cells(runs: Sequence[str]) -> str:
     """The names of runs, of many the first."""
     shown = ", ".join(runs[:_NAMED])
     more = len(runs) - _NAMED
@@ -165,7 +166,7 @@ def _events(point: Point) -> Iterator[tuple[str, ...]]:
         yield verdict_in_words(point.gate), point.gate["sentence"], *point.gate["runs"]
 
 
-def _rows(line: TrendLine) -> Iterator[dict[str, Any]]:
+def _night_rows(line: TrendLine) -> Iterator[dict[str, Any]]:
     for point in line.points:
         yield {
             **line.key,

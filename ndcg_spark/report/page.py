@@ -10,11 +10,11 @@ from typing import Any
 
 from markupsafe import Markup, escape
 
-from ndcg_spark.comparison.matrix import unmatched
 from ndcg_spark.comparison.trend import History
+from ndcg_spark.contract.doubts import about_unmatched
 from ndcg_spark.nights.log import Night, committed
-from ndcg_spark.nights.reader import missing_datasets, read_again, select_nights
-from ndcg_spark.report.answer import answer
+from ndcg_spark.nights.reader import datasets_left_out, read_again, select_nights
+from ndcg_spark.report.answer import Answer, answer
 from ndcg_spark.report.cards import layout
 from ndcg_spark.report.console import refuse_unwritable, write_file
 from ndcg_spark.report.night import NightPage, load_night
@@ -42,6 +42,8 @@ class Page:
 
     html: str
     parts: Sequence[NightPage]
+    #: What stands at the top of each part.
+    answers: Sequence[Answer]
 
     def _repr_html_(self) -> str:
         # A document of its own, as its style and its script are for a whole page.
@@ -50,11 +52,10 @@ class Page:
         return f'<iframe srcdoc="{source}" sandbox="allow-scripts" style="{style}"></iframe>'
 
     def __repr__(self) -> str:
-        return "\n".join(map(_first_sentences, self.parts))
+        return "\n".join(map(_first_sentences, self.parts, self.answers))
 
 
-def _first_sentences(part: NightPage) -> str:
-    top = answer(part)
+def _first_sentences(part: NightPage, top: Answer) -> str:
     text = (top.headline.text + " " + top.text).striptags()
     return f"{part.night.dataset}: {top.word}: {text}"
 
@@ -73,7 +74,7 @@ def read_page(
     asked = request or Request()
     known = committed(output)
     nights = select_nights(known, output, date, asked.dataset)
-    absent = missing_datasets(known, nights[0].evaluated_on, asked.dataset)
+    absent = datasets_left_out(known, nights[0].evaluated_on, asked.dataset)
     if absent:
         report_step("note", absent)
     return make_page(History(known), nights, asked, place(output) if is_kept else None, note=absent)
@@ -98,8 +99,9 @@ def make_page(
     parts.sort(key=lambda part: _FIRST.index(part.verdict.get("verdict")))
     names = ", ".join(night.dataset for night in nights)
     title = f"{names[:200]}, {day(nights[0].evaluated_on, year=True)}"
-    html = render("page", title=title, page=layout(parts, note, in_site))
-    return Page(html, parts)
+    answers = list(map(answer, parts))
+    html = render("page", title=title, page=layout(parts, answers, note, in_site))
+    return Page(html, parts, answers)
 
 
 def write_report(output: str, html: Path | None, date: str | None, request: Request) -> Page:
@@ -116,7 +118,7 @@ def warn_of_unmatched(parts: Sequence[NightPage], asked: Request) -> None:
     attributes, labels = asked.attributes, asked.labels
     ids = {query.query_id for part in parts for query in part.queries}
     if attributes is not None and ids and ids.isdisjoint(attributes["query_id"].to_pylist()):
-        report_step("warning", unmatched("query_attributes", attributes))
+        report_step("warning", about_unmatched("query_attributes", attributes))
     known = [*labels.queries, *labels.documents]
     if not known or not ids.isdisjoint(labels.queries):
         return

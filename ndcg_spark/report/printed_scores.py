@@ -143,20 +143,32 @@ def _scores(
 
 
 def print_presets(compared: Sequence["PresetScores"], style: str | None, asked: MeasureSet = NDCG_ONLY) -> None:
-    all_rows, tables = [row for entry in compared for row in entry.rows], []
-    refusals = [f"{entry.preset} refuses: {message(entry.refused)}" for entry in compared if entry.refused]
+    all_rows: list[Row] = []
+    rows: list[Row] = []
+    entries = []
+    refusals = []
+    for entry in compared:
+        refused = None
+        if entry.refused is not None:
+            refused = entry.refused.worded(OPTIONS)
+            refusals.append(f"{entry.preset} refuses: {message(refused)}")
+        all_rows.extend(entry.rows)
+        named = {"preset": entry.preset, "refused": refused}
+        rows.extend({**row, **named} for row in entry.rows or [{}])
+        fields = {"rows": entry.rows, "refused": refused, "rejected": entry.rejected}
+        entries.append({"preset": entry.preset, **fields})
     keys = list(dict.fromkeys((row["dataset"], row["run"]) for row in all_rows))
     kept = _headings(all_rows, asked)
+    tables = []
     for key in keys:
-        own = [(entry.preset, [row for row in entry.rows if (row["dataset"], row["run"]) == key]) for entry in compared]
-        lines = [{"preset": preset, **_scores(run, all_rows, asked)} for preset, run in own]
+        lines = []
+        for entry in compared:
+            run = [row for row in entry.rows if (row["dataset"], row["run"]) == key]
+            lines.append({"preset": entry.preset, **_scores(run, all_rows, asked)})
         notes = refusals if key == keys[-1] else ()
         tables.append(make_table(lines, (), notes, kept, title=" / ".join(key)))
-    rows = [
-        {**row, "preset": entry.preset, "refused": entry.refused} for entry in compared for row in (entry.rows or [{}])
-    ]
     columns = ["preset", *measure_first(DATASET_SCORES, asked.columns), "refused"]
-    print_view(View(tables, list(map(dataclasses.asdict, compared)), columns, rows), style)
+    print_view(View(tables, entries, columns, rows), style)
 
 
 def print_query_scores(rows: Iterable[Row], style: str | None, measures: Sequence[str] = ()) -> None:

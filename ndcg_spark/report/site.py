@@ -24,7 +24,7 @@ from ndcg_spark.comparison.trend import History, Point, TrendLine, last_stretch
 from ndcg_spark.convention.measures import measure_at
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.nights.log import Night, Nights, committed
-from ndcg_spark.nights.reader import failed_attempts, missing_datasets, read_again, select_nights
+from ndcg_spark.nights.reader import datasets_left_out, failed_attempts, read_again, select_nights
 from ndcg_spark.report import words
 from ndcg_spark.report.answer import since
 from ndcg_spark.report.charts import TrendChart, place_trend
@@ -35,7 +35,7 @@ from ndcg_spark.report.page import make_page, place, render, warn_of_unmatched
 from ndcg_spark.steps import report_step
 from ndcg_spark.tables.html import Cell, joined, marked, name, plain_table
 from ndcg_spark.text import GOOD, day, unknown_name
-from ndcg_spark.voices import OPTIONS
+from ndcg_spark.voices import Notice
 
 #: The night before and the night of a run; None where it has none.
 _Pair = tuple[Point | None, Point | None]
@@ -86,14 +86,15 @@ class _Site:
         """Write the page of a date and its JSON, unless both are there and would be the same."""
         file, beside = self._folder / f"{date}.html", self._folder / f"{date}.json"
         asked, note = _as_asked(self._history, nights, self._request)
-        absent = missing_datasets(self._history.nights, date, self._request.dataset)
+        absent = datasets_left_out(self._history.nights, date, self._request.dataset)
         outlines = [outline(self._history, night, asked) for night in nights]
         known = _read_json(beside)
         made_of = self._made_of(outlines, known.get("shown"), absent)
         if made_of is not None and known == {**made_of, "page": _file_state(file)}:
             return
         if note:
-            report_step("note", f"{date} is shown as if it were not asked for: {note}")
+            before = f"{date} is shown as if it were not asked for: "
+            report_step("note", dataclasses.replace(note, before=before))
         more: dict[str, Any] = {"note": absent, "in_site": True}
         page = make_page(self._history, nights, asked, self._output, **more)
         write_file("site", file, page.html)
@@ -124,9 +125,9 @@ class _Site:
             if run not in own.runs:
                 return None
             points = shown_points(self._history, own, run)
-            chosen[dataset] = _chosen(own, points)
+            chosen[dataset] = _choices(own, points)
             dates = [point.date for point in points]
-            for night in _nights_of(self._history, own, dates):
+            for night in _shown_nights(self._history, own, dates):
                 is_quoted = night.evaluated_on in (own.night.evaluated_on, since)
                 nights.add(_log_entry(night, is_quoted))
         rows = [list(entry) for entry in sorted(nights)]
@@ -137,7 +138,7 @@ class _Site:
         return {**self._shared, **made_of, "nights": rows, "unread": unread}
 
 
-def _chosen(shown: Outline, points: Sequence[Point]) -> dict[str, Any]:
+def _choices(shown: Outline, points: Sequence[Point]) -> dict[str, Any]:
     """What a page chose of the nights, which may change though they stay."""
     baseline = shown.baseline
     # The range of the trend comes of nights before those that are shown.
@@ -153,7 +154,7 @@ def _chosen(shown: Outline, points: Sequence[Point]) -> dict[str, Any]:
     }
 
 
-def _nights_of(history: History, shown: Outline, dates: Sequence[str]) -> Iterator[Night]:
+def _shown_nights(history: History, shown: Outline, dates: Sequence[str]) -> Iterator[Night]:
     """The nights that a page shows numbers or words of."""
     yield shown.night
     yield from shown.baseline.nights
@@ -176,7 +177,7 @@ def _as_asked(
     history: History,
     nights: Sequence[Night],
     request: Request,
-) -> tuple[Request, str | None]:
+) -> tuple[Request, Notice | None]:
     """The request, or less of it: without the baseline, or the run, that is not there; and why."""
     try:
         for night in nights:
@@ -188,7 +189,7 @@ def _as_asked(
         if less == request:
             raise
         shown, _ = _as_asked(history, nights, less)
-        return shown, error.worded(OPTIONS)
+        return shown, Notice(error.sentence, error.advice, error.option)
 
 
 def _refuse_unknown(request: Request, nights: Sequence[Night], history: History) -> None:
@@ -270,7 +271,7 @@ def _index(
         cards += part.cards()
         for date, run, text in part.nights():
             found[part.page.night.dataset, date] = (run, text)
-    cells = [_cells(row, found) for row in rows]
+    cells = [_index_cells(row, found) for row in rows]
     headings = ("night", "dataset", "verdict", "run", "result")
     table = plain_table(headings, cells, "nights", "sorted nights")
     return render("site", title="Nights", cards=cards, nights=table)
@@ -280,7 +281,7 @@ def _index_row(night: Night) -> Mapping[str, Any]:
     return {**night.row, "notes": night.notes, **night.record["findings"]}
 
 
-def _cells(row: Mapping[str, Any], found: Mapping[Any, tuple[str, Markup]]) -> list[Cell]:
+def _index_cells(row: Mapping[str, Any], found: Mapping[Any, tuple[str, Markup]]) -> list[Cell]:
     """A night in the index; or an evaluation that failed, which has no page."""
     date = row["evaluated_on"]
     word, tone = words.verdict_label(row)

@@ -14,10 +14,11 @@ from pyspark.sql import functions as F
 
 from ndcg_spark.convention.convention import Convention
 from ndcg_spark.convention.measures import COLUMNS, NDCG_ONLY, Cutoff, MeasureSet, column_at
+from ndcg_spark.convention.refused_queries import MISSING_QUERY, NO_RELEVANT, NOT_FINITE
 from ndcg_spark.schemas import NO_VALUE, query_key
 from ndcg_spark.scoring import lists
 from ndcg_spark.scoring import measure_columns as beside_ndcg
-from ndcg_spark.scoring.refusals import MISSING_QUERY, NO_RELEVANT, NOT_FINITE, refusal
+from ndcg_spark.scoring.refusals import refusal
 
 #: Stands for null in the structs of `_at_cutoff`: on the embedded engine, either all or none of their fields may be
 #: nullable. No measure has such a value, and it is short, because plans repeat it for every measure and cutoff.

@@ -1,6 +1,6 @@
 """The measures besides NDCG, in the same pass over the same ranked documents; `convention.measures` defines each."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -37,18 +37,18 @@ def with_highest_of_query(
     """The judged documents, with the column HIGHEST if a measure needs it and the convention does not set it."""
     if not measures.needs_highest_grade or not isinstance(convention.max_grade, str):
         return documents
-    highest = F.max(counted_grade(F.col("relevance"), convention)).alias(HIGHEST)
-    # The highest before grades of a document are merged: the best grade that a judge could give.
-    if convention.max_grade == "highest_of_query":
-        return judgments.groupBy(*key).agg(highest).join(documents, on=key, how="inner")
-    return F.broadcast(judgments.agg(highest)).crossJoin(documents)
+    # Before grades of a document are merged: the best grade that a judge could give.
+    by_query = key if convention.max_grade == "highest_of_query" else []
+    counted = {HIGHEST: counted_grade(F.col(HIGHEST), convention)}
+    highest = highest_grade(judgments, by_query).withColumns(counted)
+    if by_query:
+        return highest.join(documents, on=key, how="inner")
+    return F.broadcast(highest).crossJoin(documents)
 
 
-def highest_grade(judgments: DataFrame, convention: Convention, measures: MeasureSet) -> DataFrame | None:
-    """One row with the highest grade of all judgments; None if no measure needs it, or the convention has one."""
-    if not measures.needs_highest_grade or convention.max_grade != "highest":
-        return None
-    return judgments.agg(F.max("relevance").alias(HIGHEST))
+def highest_grade(judgments: DataFrame, key: Sequence[str] = ()) -> DataFrame:
+    """The highest grade of each query; without a key one row with that of all judgments."""
+    return judgments.groupBy(*key).agg(F.max("relevance").alias(HIGHEST))
 
 
 def query_aggregates(convention: Convention, measures: MeasureSet) -> dict[str, Column]:

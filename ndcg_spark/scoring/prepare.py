@@ -16,7 +16,7 @@ from ndcg_spark import rules
 from ndcg_spark.config import Options
 from ndcg_spark.convention.convention import Convention, counted_grade
 from ndcg_spark.convention.measures import Cutoff, MeasureSet
-from ndcg_spark.errors import ConfigurationError
+from ndcg_spark.errors import ConfigurationError, about
 from ndcg_spark.rules import RowTest
 from ndcg_spark.schemas import EXCLUDE, JUDGMENTS, RESULTS
 from ndcg_spark.scoring.evaluation import Evaluation, new_id
@@ -25,7 +25,7 @@ from ndcg_spark.scoring.ranking import Ranker, by_window, list_by_list
 from ndcg_spark.steps import report_step
 
 
-class Table(Protocol):
+class UserTable(Protocol):
     """A table of the user, and what messages call it and the place of its rows."""
 
     @property
@@ -37,10 +37,10 @@ class Table(Protocol):
 
 
 class Tables(NamedTuple):
-    judgments: Table
-    results: Table
+    judgments: UserTable
+    results: UserTable
     #: The documents to remove from the lists.
-    exclude: Table | None
+    exclude: UserTable | None
 
 
 class ListChecks(NamedTuple):
@@ -65,7 +65,7 @@ class Checks(NamedTuple):
     results: ListChecks
 
 
-class Lists(NamedTuple):
+class ListsToScore(NamedTuple):
     """The results that are scored together: of judged queries, as far as they can matter."""
 
     results: DataFrame
@@ -82,7 +82,7 @@ class Guarded(Protocol):
     def highest_grade(self) -> float | None:
         """The highest grade of all judgments; None if only computing the scores tells it."""
 
-    def to_score(self, rank: Ranker) -> Sequence[Lists]:
+    def to_score(self, rank: Ranker) -> Sequence[ListsToScore]:
         """The results, for this way to rank them, and their runs; usually one pair of both."""
 
 
@@ -94,7 +94,7 @@ class Prepared(Generic[_Guarded]):
     """What is scored, and how."""
 
     judgments: DataFrame
-    lists: Sequence[Lists]
+    lists: Sequence[ListsToScore]
     evaluation: Evaluation
     #: What the guard has returned, such as the counts of a scan.
     guarded: _Guarded
@@ -125,8 +125,7 @@ def prepare(
         _list_checks(tables.results, tables.exclude, options),
     )
     guarded = guard(checks)
-    if guarded.highest_grade is not None:
-        convention = with_highest_grade(convention, options.measures, guarded.highest_grade)
+    convention = with_highest_grade(convention, options.measures, lambda: guarded.highest_grade)
     rank = list_by_list if is_sail else by_window
     evaluation = Evaluation(
         convention,
@@ -140,7 +139,7 @@ def prepare(
     return Prepared(guarded.judgments, guarded.to_score(rank), evaluation, guarded)
 
 
-def prepare_judgments(judgments: Table, convention: Convention) -> list[RowTest]:
+def prepare_judgments(judgments: UserTable, convention: Convention) -> list[RowTest]:
     """What a guard enforces of judgments that are compared with others."""
     _columns(judgments, JUDGMENTS)
     return judgment_tests(dict(judgments.table.dtypes), convention)
@@ -152,7 +151,7 @@ def judgment_tests(types: Mapping[str, str], convention: Convention) -> list[Row
     return rules.judgment_rules(types, gain(grade, convention), convention)
 
 
-def prepare_lists(results: Table, exclude: Table | None, options: Options) -> ListChecks:
+def prepare_lists(results: UserTable, exclude: UserTable | None, options: Options) -> ListChecks:
     """What a guard enforces of results that are ranked without judgments."""
     columns = _columns(results, RESULTS)
     convention = ordered(options.convention, columns)
@@ -160,7 +159,7 @@ def prepare_lists(results: Table, exclude: Table | None, options: Options) -> Li
     return _list_checks(results, exclude, options._replace(convention=convention))
 
 
-def _list_checks(results: Table, exclude: Table | None, options: Options) -> ListChecks:
+def _list_checks(results: UserTable, exclude: UserTable | None, options: Options) -> ListChecks:
     convention = options.convention
     columns = _columns(results, RESULTS)
     exclude_tests: list[RowTest] = []
@@ -195,19 +194,27 @@ def ordered(convention: Convention, results: Sequence[str]) -> Convention:
     return convention.replace(**needed)
 
 
-def with_highest_grade(convention: Convention, measures: MeasureSet, highest: float) -> Convention:
+def with_highest_grade(
+    convention: Convention,
+    measures: MeasureSet,
+    find: Callable[[], float | None],
+) -> Convention:
     """The convention with the highest grade that its measures compare grades with, if they do.
 
-    It is recorded, so that nights whose judgments have different highest grades have different
-    conventions.
+    `find` returns that of all judgments, or None if it is not known yet. It is recorded, so that
+    nights whose judgments have different highest grades have different conventions.
     """
     if not measures.needs_highest_grade or convention.max_grade != "highest":
+        return convention
+    highest = find()
+    if highest is None:
         return convention
     counted = counted_grade(highest, convention)
     return convention.replace(max_grade=counted if counted > 0 else 1.0)
 
 
-def _columns(table: Table, schema: pa.Schema) -> list[str]:
+def _columns(table: UserTable, schema: pa.Schema) -> list[str]:
     """The columns of the schema that a table has; InputError for one that is missing or mistyped."""
-    rules.conform(table.table, schema, f"{table.name} ({table.origin})")
+    with about(table.name, table.origin):
+        rules.conform(table.table, schema)
     return [name for name in schema.names if name in table.table.columns]

@@ -8,12 +8,14 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from ndcg_spark import rules
+from ndcg_spark.convention.refused_queries import MERGED
+from ndcg_spark.errors import about
 from ndcg_spark.rules import RowTest
 from ndcg_spark.schemas import EXCLUDE, JUDGMENTS, RESULTS, query_key
 from ndcg_spark.scoring.lists import keep_judged_queries, rows_without_keys
-from ndcg_spark.scoring.prepare import Checks, Lists, Table, Tables
+from ndcg_spark.scoring.prepare import Checks, ListsToScore, Tables, UserTable
 from ndcg_spark.scoring.ranking import Ranker
-from ndcg_spark.scoring.refusals import MERGED, refusal, refuse_rows
+from ndcg_spark.scoring.refusals import refusal, refuse_rows
 
 
 @dataclasses.dataclass(frozen=True)
@@ -27,9 +29,9 @@ class RaisingTables:
     #: It is known only when the scores are computed.
     highest_grade: None = None
 
-    def to_score(self, _rank: Ranker) -> list[Lists]:
+    def to_score(self, _rank: Ranker) -> list[ListsToScore]:
         runs = count_unjudged_queries(self.judgments, self.results, self.may_have_two_runs)
-        return [Lists(keep_judged_queries(self.results, self.judgments), runs)]
+        return [ListsToScore(keep_judged_queries(self.results, self.judgments), runs)]
 
 
 def raise_in_plan(tables: Tables, checks: Checks) -> RaisingTables:
@@ -42,9 +44,10 @@ def raise_in_plan(tables: Tables, checks: Checks) -> RaisingTables:
     return RaisingTables(judgments, results, checks.results.may_have_two_runs)
 
 
-def _refused(table: Table, tests: Sequence[RowTest], schema: pa.Schema) -> DataFrame:
+def _refused(table: UserTable, tests: Sequence[RowTest], schema: pa.Schema) -> DataFrame:
     """The table in the types of the schema. Rows are tested first, so that messages show them raw."""
-    return rules.conform(refuse_rows(table.table, tests, table.name), schema, table.name)
+    with about(table.name):
+        return rules.conform(refuse_rows(table.table, tests, table.name), schema)
 
 
 def count_unjudged_queries(

@@ -8,7 +8,8 @@ from pyspark.sql import functions as F
 from ndcg_spark.convention.convention import Convention
 from ndcg_spark.convention.measures import Cutoff, column_at
 from ndcg_spark.convention.options import TIES
-from ndcg_spark.scoring.refusals import RANK_TWICE, refusal
+from ndcg_spark.convention.refused_queries import RANK_TWICE
+from ndcg_spark.scoring.refusals import refusal
 
 #: The rank of a document in its list, int, from 1.
 RANK = "rank_in_list"

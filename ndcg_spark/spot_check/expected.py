@@ -90,7 +90,10 @@ def _measures(ranking: Ranking, definition: Definition, cutoff: Cutoff, highest:
 
 
 def highest_grade(grades: Iterable[float], convention: Convention) -> float:
-    """The highest grade that RBP and ERR use, among all the query's grades, before duplicates are merged."""
+    """The highest grade that RBP and ERR use, among the query's before duplicates are merged.
+
+    It is computed here again, because it checks what the engine has computed.
+    """
     if isinstance(convention.max_grade, float):
         return convention.max_grade
     return max((counted_grade(grade, convention) for grade in grades), default=0.0)

@@ -8,13 +8,27 @@ from pathlib import Path
 
 from ndcg_spark.convention.measures import format_cutoff
 from ndcg_spark.spot_check.expected import Definition
-from ndcg_spark.spot_check.recompute import Difference, Outcome
+from ndcg_spark.spot_check.recompute import Difference, Outcome, Subject
 
 #: How many differences a file has.
 _MOST_WRITTEN = 1_000
 
 
-def findings_in_words(engine: str, lists: int, differences: Sequence[Difference]) -> str:
+def report_findings(
+    engine: str,
+    name: str,
+    subject: Subject,
+    outcome: Outcome,
+    differences: Sequence[Difference],
+    hint: str = "",
+) -> str:
+    """What differs in the evaluation of this name, a hint, and the file that is written of it."""
+    sentence = _in_words(engine, len(outcome.lists), differences)
+    file = _write_case(engine, name, subject.definition, outcome, differences)
+    return "; ".join(part for part in (sentence, hint, file) if part)
+
+
+def _in_words(engine: str, lists: int, differences: Sequence[Difference]) -> str:
     """How many values differ, with an example."""
     first = differences[0]
     cutoff = "" if first.cutoff is None else f"@{format_cutoff(first.cutoff)}"
@@ -27,7 +41,7 @@ def findings_in_words(engine: str, lists: int, differences: Sequence[Difference]
     )
 
 
-def write_case(
+def _write_case(
     engine: str, name: str, definition: Definition, outcome: Outcome, differences: Iterable[Difference]
 ) -> str:
     """Write the lists that differ, their rows and both values to a file; returns a sentence that names it."""

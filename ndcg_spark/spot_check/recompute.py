@@ -227,7 +227,7 @@ def _drawn_from_inputs(
     return drawn
 
 
-class Rows(NamedTuple):
+class DrawnRows(NamedTuple):
     """The rows of the queries that were drawn, as they are stored."""
 
     judgments: Sequence[StoredRow]
@@ -238,7 +238,7 @@ class Rows(NamedTuple):
     runs: Collection[str]
 
 
-def _read_rows(subject: Subject, drawn: Sequence[Pair], bucket: Bucket) -> Rows:
+def _read_rows(subject: Subject, drawn: Sequence[Pair], bucket: Bucket) -> DrawnRows:
     """The rows of all lists that were drawn, and of queries of the bucket where only an engine reads."""
     queries = {pair.query_id for pair in drawn}
     runs = {pair.run for pair in drawn}
@@ -251,7 +251,7 @@ def _read_rows(subject: Subject, drawn: Sequence[Pair], bucket: Bucket) -> Rows:
     else:
         results = subject.results.stored.of_lists((pair.run, pair.query_id) for pair in drawn)
     exclude = [] if subject.exclude is None else _rows(subject.exclude, queries)
-    return Rows(judgments, results, exclude, queries, runs)
+    return DrawnRows(judgments, results, exclude, queries, runs)
 
 
 def _rows(table: InputTable, queries: Collection[str], bucket: Bucket | None = None) -> list[StoredRow]:
@@ -273,7 +273,7 @@ def _engine_rows(table: DataFrame, is_wanted: Column) -> list[StoredRow]:
     return rows
 
 
-def _inputs(subject: Subject, rows: Rows) -> Inputs:
+def _inputs(subject: Subject, rows: DrawnRows) -> Inputs:
     """The rows by the rules of the input contract."""
     convention = subject.definition.convention
     datasets = {dataset for dataset, _ in subject.runs}
@@ -304,8 +304,10 @@ def _is_hashed_to(bucket: Bucket) -> Column:
     return F.pmod(hashed, F.lit(number)) == place % number
 
 
-def _lost_rows(table: InputTable, rows: Rows, stretches: Iterable[Stretch], subject: Subject) -> Iterator[Difference]:
-    """Rows of a large table that this process reads in the files, and the engine does not, or reads otherwise."""
+def _lost_rows(
+    table: InputTable, rows: DrawnRows, stretches: Iterable[Stretch], subject: Subject
+) -> Iterator[Difference]:
+    """Rows of a large table that this process reads in the files and the engine does not have."""
     if not table.is_large:
         return
     is_results = table is subject.results

@@ -21,7 +21,7 @@ def _few_rows_at_once(monkeypatch):
 
 def read(*tables, runs=("a", "b"), metric=PLACE, queries=None):
     batches = [batch for table in tables for batch in with_hashes(table).to_batches()]
-    return read_matrix(batches, Queries() if queries is None else queries, runs, metric, "query_scores")
+    return read_matrix(batches, Queries() if queries is None else queries, runs, metric)
 
 
 def with_hashes(table):

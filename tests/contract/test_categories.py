@@ -74,6 +74,6 @@ def test_a_name_that_is_given_or_a_better_column_decides(tmp_path):
 def test_a_table_of_spark_with_such_a_column_is_refused(session):
     rows = session.createDataFrame(pa.Table.from_pandas(table(TWO_RUNS, "model")))
     with pytest.raises(InputError, match="rename it to run, or drop it"):
-        frame(rows, RESULTS, session, "results")
-    named = frame({"mine": rows}, RESULTS, session, "results")
+        frame(rows, RESULTS, session)
+    named = frame({"mine": rows}, RESULTS, session)
     assert {row["run"] for row in named.collect()} == {"mine"}

@@ -71,7 +71,7 @@ def jars(thorough):
 
 
 def put(source, uri):
-    system, target = storage(uri, "test")
+    system, target = storage(uri)
     system.create_dir(target.rpartition("/")[0])
     fs.copy_files(str(source), target, source_filesystem=fs.LocalFileSystem(), destination_filesystem=system)
 
@@ -145,7 +145,7 @@ def write_text(folder, queries, depth, files):
 def scores(output):
     """What counts in the output, whose only night this is."""
     (night,) = committed(output)
-    system, place = storage(output, "test")
+    system, place = storage(output)
     files = ds.dataset(f"{place}/query_scores", filesystem=system, partitioning="hive", format="parquet")
     table = files.to_table(filter=ds.field("evaluation_id") == night.evaluation_id).to_pandas()
     return table.sort_values(["run", "query_id", "cutoff"], ignore_index=True)[["run", "query_id", "cutoff", "ndcg"]]
@@ -195,7 +195,7 @@ def test_yarn_reads_and_publishes_in_hdfs_where_executors_lack_the_project_and_o
     # The task of the one that was killed began again elsewhere.
     assert len(marks) > 1
     assert all("/environment" in mark.read_text() for mark in marks)
-    system, output = storage(outputs[0], "test")
+    system, output = storage(outputs[0])
     assert {info["owner"] for info in system.handler.fs.find(output, detail=True).values()} == {"alice"}
     yarn_scores = scores(outputs[0])
     assert len(yarn_scores) == 2 * 3 * queries

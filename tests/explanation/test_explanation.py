@@ -1,5 +1,6 @@
 """Explanations of random rankings: their sums are the scores."""
 
+import dataclasses
 import math
 from statistics import fmean as mean
 
@@ -7,7 +8,15 @@ import pytest
 from explained_cases import CONVENTIONS, CUTOFFS, facts_of
 
 from ndcg_spark.convention.convention import Convention
-from ndcg_spark.explanation.query import Facts, ReturnedDocument, changed_documents, contributions, explain
+from ndcg_spark.explanation.query import (
+    ExplainRequest,
+    Facts,
+    ReturnedDocument,
+    changed_documents,
+    contributions,
+    explain,
+    explain_runs,
+)
 from ndcg_spark.reference import Score
 
 QUICK = ("standard", "averaged", "unjudged 1")
@@ -59,6 +68,18 @@ def test_changes_against_a_mean_of_nights():
         "d": ("came_in", 3, 1),
     }
     assert {row["what"] for row in changed_documents(run, [run, run])} == {"same_rank"}
+
+
+def test_runs_whose_scores_are_the_same_sums_in_another_order_are_explained_by_name():
+    scores = {"b": 0.1 + 0.2 + 0.3, "a": 0.3 + 0.2 + 0.1, "c": 0.7}
+    assert scores["b"] > scores["a"]
+    facts = {}
+    for run, ndcg in scores.items():
+        one = facts_of_one([returned("d", 1, 1.0)], {"d": 1.0})
+        score = dataclasses.replace(one.score, ndcg=ndcg)
+        facts[run] = dataclasses.replace(one, run=run, score=score)
+    explained = explain_runs(facts, list(facts), ExplainRequest("q")).explanations
+    assert [explanation.facts.run for explanation in explained] == ["c", "a", "b"]
 
 
 def test_where_an_absent_document_is():

@@ -10,7 +10,7 @@ from ndcg_spark.comparison.runs import compare_nights
 from ndcg_spark.errors import StorageError
 from ndcg_spark.gate.decide import rehearse
 from ndcg_spark.gate.verdict import can_begin
-from ndcg_spark.job.gate import newest_date
+from ndcg_spark.job.gate import date_to_judge
 from ndcg_spark.nights.log import committed
 from ndcg_spark.nights.reader import unpublished
 
@@ -92,7 +92,7 @@ def test_a_rehearsal_begins_with_no_night_after_a_damaged_date(tmp_path):
 def test_the_newest_night_is_not_known_where_a_later_date_is_damaged(output):
     damage(output, DAYS[3])
     with pytest.raises(StorageError, match=DAYS[3]):
-        newest_date(str(output))
+        date_to_judge(str(output))
 
 
 @pytest.mark.parametrize(("lost", "baseline"), [(DAYS[2], "good"), (DAYS[1], DAYS[1])])

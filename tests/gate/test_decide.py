@@ -4,7 +4,7 @@ import pytest
 from gate_levels import SHAPES, shares
 from gates import gate, result, verdict
 
-from ndcg_spark.comparison.baselines import Baseline, Kind, Refusal
+from ndcg_spark.comparison.baselines import Baseline, Kind, NotComparable
 from ndcg_spark.gate.checks import Case, Part
 from ndcg_spark.gate.results import decide_cases, finding_of
 from ndcg_spark.gate.verdict import worst_exit_code
@@ -60,7 +60,7 @@ def test_holm_over_all_rows_of_a_family():
     assert (decisions[0].result, decisions[0].p) == ("undecided", pytest.approx(0.1))
     # A row that did not change, or that was not measured, is in no family.
     unchanged = [case(p=1.0, drop=0.0, run=f"r{n}", flags=["unchanged"]) for n in range(9)]
-    refused = [case(run=f"s{n}")._replace(parts=(Part(None, Refusal("few_queries", "few")),)) for n in range(9)]
+    refused = [case(run=f"s{n}")._replace(parts=(Part(None, NotComparable("few_queries", "few")),)) for n in range(9)]
     assert decided(case(p=0.01), *unchanged, *refused)[0] == FAIL
     # Of checks that warn and of those that fail each is a family; a row of two checks is one hypothesis.
     both = gate({}, {"max_drop": 0.02}, {"severity": "warn"})
@@ -74,7 +74,7 @@ def test_holm_over_all_rows_of_a_family():
 
 
 def refused(sentence, about):
-    return case()._replace(parts=(Part(None, Refusal("few_queries", sentence, (about,))),))
+    return case()._replace(parts=(Part(None, NotComparable("few_queries", sentence, (about,))),))
 
 
 STRICT = gate({}, {"severity": "warn"}, {"max_drop": 0.02})

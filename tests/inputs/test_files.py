@@ -17,7 +17,7 @@ from pyarrow import fs
 from ndcg_spark.errors import EngineError, InputError, MissingInputError, StorageError
 from ndcg_spark.inputs import files
 from ndcg_spark.inputs.dataframes import read_paths
-from ndcg_spark.inputs.files import File, file_format, list_files
+from ndcg_spark.inputs.files import File, file_format, list_files, listed_files
 from ndcg_spark.inputs.source_tables import Source, refuse_changed_files
 from ndcg_spark.inputs.storage import refuse_credentials, storage
 
@@ -26,7 +26,7 @@ THERE = ("a1.run", "a2.run", "b1.txt", "sub/c.run", "sub/day=1/d.run", "a[1].run
 
 
 def paths(path):
-    return [file.path for file in list_files(str(path), "results")]
+    return [file.path for file in list_files(str(path)).files]
 
 
 @pytest.mark.parametrize(
@@ -61,8 +61,8 @@ def test_a_relative_path_and_a_file_uri_are_local(tmp_path, monkeypatch):
 @pytest.mark.parametrize("name", ["2026-11-20", "*.run", "absent/*.run", "night"])
 def test_a_path_without_files_is_refused_by_name(tmp_path, name):
     file(tmp_path / "night" / "_SUCCESS")
-    with pytest.raises(MissingInputError, match=rf"judgments: no files at {re.escape(str(tmp_path / name))}"):
-        list_files(f"{tmp_path}/{name}", "judgments")
+    with pytest.raises(MissingInputError, match=rf"no files at {re.escape(str(tmp_path / name))}"):
+        listed_files("judgments", [list_files(f"{tmp_path}/{name}")])
 
 
 @pytest.mark.parametrize(
@@ -73,11 +73,11 @@ def test_a_path_without_files_is_refused_by_name(tmp_path, name):
     ],
 )
 def test_the_name_says_the_format_and_trec_where_it_says_nothing(name, expected):
-    assert file_format([File(name, 1, storage=(fs.LocalFileSystem(), name))], None, "results") == expected
+    assert file_format([File(name, 1, storage=(fs.LocalFileSystem(), name))], None) == expected
 
 
 def test_what_only_the_engine_can_open_is_parquet():
-    assert file_format([File("part-0", 0)], None, "results") == "parquet"
+    assert file_format([File("part-0", 0)], None) == "parquet"
 
 
 @pytest.mark.parametrize("given", ["link/../r.run", "./link/.././r.run", "link/../*.run", "link/.."])
@@ -87,7 +87,7 @@ def test_up_from_a_link_leads_where_the_operating_system_goes(tmp_path, monkeypa
     (tmp_path / "here" / "link").symlink_to(tmp_path / "real" / "deep")
     monkeypatch.chdir(tmp_path / "here")
     assert str(tmp_path / "real" / "r.run") in paths(given)
-    assert storage(given.replace("*", "r"), "output")[1].startswith(str(tmp_path / "real"))
+    assert storage(given.replace("*", "r"))[1].startswith(str(tmp_path / "real"))
 
 
 @pytest.mark.parametrize(
@@ -107,8 +107,8 @@ def test_what_is_no_file_is_refused_by_name_wherever_it_is_found(tmp_path, make)
     assert paths(tmp_path) == [f"{tmp_path}/runs/a.run"]
     make(tmp_path / "runs" / "b.run")
     for given in ("", "*", "*.run", "b.run"):
-        with pytest.raises(InputError, match=r"^results: .*/runs/.*b\.run"):
-            list_files(f"{tmp_path}/runs/{given}", "results")
+        with pytest.raises(InputError, match=r"^.*/runs/.*b\.run"):
+            list_files(f"{tmp_path}/runs/{given}")
     assert paths(f"{tmp_path}/runs/a.run") == [f"{tmp_path}/runs/a.run"]
 
 
@@ -122,8 +122,8 @@ def test_what_may_not_be_read_is_refused_by_name(tmp_path, closed):
     (tmp_path / closed).chmod(0)
     os.seteuid(65534)
     try:
-        with pytest.raises(InputError, match=rf"^results: (?=.*{tmp_path / closed}).*Permission denied"):
-            list_files(f"{tmp_path}/runs", "results")
+        with pytest.raises(InputError, match=rf"^(?=.*{tmp_path / closed}).*Permission denied"):
+            list_files(f"{tmp_path}/runs")
     finally:
         os.seteuid(0)
         (tmp_path / closed).chmod(0o755)
@@ -136,7 +136,7 @@ def stored(monkeypatch, root: str, *places: str) -> fs.FileSystem:
         system.create_dir(place.rpartition("/")[0])
         with system.open_output_stream(place) as stream:
             stream.write(b"PAR1")
-    monkeypatch.setattr(files, "storage", lambda path, _: (system, root))
+    monkeypatch.setattr(files, "storage", lambda path: (system, root))
     return system
 
 
@@ -147,16 +147,16 @@ def stored(monkeypatch, root: str, *places: str) -> fs.FileSystem:
 @pytest.mark.parametrize("name", ["run=a/x.run", "run=a/x 1%2Fb.parquet", "run=a/a[1]#?.run"])
 def test_a_file_of_a_far_storage_is_named_literally_below_its_address(monkeypatch, root, address, name):
     system = stored(monkeypatch, root, f"{root.rstrip('/')}/runs/{name}")
-    (file,) = list_files(f"{address}/runs", "results")
+    (file,) = list_files(f"{address}/runs").files
     assert (file.path, file.partition) == (f"{address}/runs/{name}", (("run", "a"),))
-    assert file.location("results") == (system, f"{root.rstrip('/')}/runs/{name}")
+    assert file.location == (system, f"{root.rstrip('/')}/runs/{name}")
     assert paths(f"{address}/runs/{name}") == [file.path]
 
 
 def test_files_on_two_storages_are_each_compared_with_what_they_were(monkeypatch, tmp_path):
-    (near,) = list_files(file(tmp_path / "a.run").path, "results")
+    (near,) = list_files(file(tmp_path / "a.run").path).files
     system = stored(monkeypatch, "bucket", "bucket/b.run")
-    (far,) = list_files("s3://bucket/b.run", "results")
+    (far,) = list_files("s3://bucket/b.run").files
     source = Source(None, "results", "trec", [near, far])
     refuse_changed_files([source])
     system.delete_file("bucket/b.run")
@@ -169,21 +169,21 @@ def test_files_on_two_storages_are_each_compared_with_what_they_were(monkeypatch
 )
 def test_a_uri_with_keys_or_parameters_is_refused_without_telling_them(path):
     with pytest.raises(InputError, match=r"\*\*\*.* has a user, keys or parameters in it") as refused:
-        refuse_credentials(path, "results")
+        refuse_credentials(path)
     assert not re.search(r"KEY:|:SECRET|h:1", str(refused.value))
     for safe in ("s3://bucket/a?.run", "abfss://in@a.dfs.core.windows.net/x", "/a;b=c/d@e"):
-        refuse_credentials(safe, "results")
+        refuse_credentials(safe)
 
 
 def test_a_storage_that_is_not_known_is_told_with_what_to_do(monkeypatch):
-    with pytest.raises(StorageError, match=r"output: no storage for nope://x.*check its scheme"):
-        storage("nope://x", "output", StorageError)
+    with pytest.raises(StorageError, match=r"^no storage for nope://x.*check its scheme"):
+        storage("nope://x", StorageError)
     monkeypatch.delenv("HADOOP_CONF_DIR", raising=False)
     with pytest.raises(StorageError, match=r"no storage for s3:///x, .* AWS_ENDPOINT_URL"):
-        storage("s3:///x", "output", StorageError)
+        storage("s3:///x", StorageError)
     for _ in range(2):
         with pytest.raises(InputError, match=r"no storage for hdfs:///x, .* HADOOP_CONF_DIR, or pip install"):
-            storage("hdfs:///x", "results")
+            storage("hdfs:///x")
         monkeypatch.setattr(importlib.util, "find_spec", lambda _: None)
 
 
@@ -200,14 +200,14 @@ def test_hdfs_is_not_asked_below_a_file_and_its_failures_are_those_of_a_storage(
     monkeypatch.setattr(hdfs_native.Client, "get_file_info", status)
     monkeypatch.setattr(hdfs_native.Client, "list_status", lambda *_: ())
     assert paths("hdfs://host:9000/in/qrels") == ["hdfs://host:9000/in/qrels"]
-    with pytest.raises(StorageError, match=r"^results: hdfs://host:9000/in/qrels/x cannot be read, RPCError"):
-        list_files("hdfs://host:9000/in/qrels/x", "results")
+    with pytest.raises(StorageError, match=r"^hdfs://host:9000/in/qrels/x cannot be read, RPCError"):
+        list_files("hdfs://host:9000/in/qrels/x")
 
 
 def test_classic_spark_starts_after_an_hdfs_was_used_in_the_same_process():
     # As pyspark starts Java: what is done before it forks, and again in the child.
     program = (
-        "import subprocess; from ndcg_spark.inputs.storage import storage; storage('hdfs://127.0.0.1:1/x', 'results');"
+        "import subprocess; from ndcg_spark.inputs.storage import storage; storage('hdfs://127.0.0.1:1/x');"
         "subprocess.run(['true'], preexec_fn=lambda: None, check=True)"
     )
     subprocess.run([sys.executable, "-c", program], env={**os.environ, "PYTHONPATH": str(ROOT)}, check=True, timeout=60)
@@ -217,7 +217,7 @@ def test_the_user_of_hdfs_is_that_of_spark_in_a_container_that_belongs_to_anothe
     monkeypatch.delenv("HADOOP_USER_NAME", raising=False)
     monkeypatch.setenv("SPARK_USER", "alice")
     for user in ("alice", "bob"):
-        storage("hdfs://host:9000/x", "output")
+        storage("hdfs://host:9000/x")
         assert os.environ["HADOOP_USER_NAME"] == user
         monkeypatch.setenv("HADOOP_USER_NAME", "bob")
 
@@ -225,6 +225,6 @@ def test_the_user_of_hdfs_is_that_of_spark_in_a_container_that_belongs_to_anothe
 @pytest.mark.classic
 def test_what_spark_cannot_read_is_told_with_its_path_and_the_client_that_is_missing(engine, tmp_path):
     with pytest.raises(EngineError, match=r"s3a://bucket/x cannot be read by Spark.*S3AFileSystem not found; .*hadoop"):
-        read_paths(engine, ["s3a://bucket/x"], "results")
-    with pytest.raises(MissingInputError, match=rf"^results: no files at (file:)?{tmp_path}/absent; check"):
-        read_paths(engine, [f"{tmp_path}/absent"], "results")
+        read_paths(engine, ["s3a://bucket/x"])
+    with pytest.raises(MissingInputError, match=rf"^no files at (file:)?{tmp_path}/absent; check"):
+        read_paths(engine, [f"{tmp_path}/absent"])

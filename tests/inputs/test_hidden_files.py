@@ -5,8 +5,7 @@ from input_files import file
 from logged import logged_steps
 
 from ndcg_spark.errors import MissingInputError
-from ndcg_spark.inputs import files
-from ndcg_spark.inputs.files import list_files
+from ndcg_spark.inputs.files import list_files, listed_files
 
 DATA = ("_b.run", ".b.csv", "_b", "_old/b.parquet", "_b.jsonl.gz", "night/.old/deep/b.tsv", ".B.ORC", "_part-00000")
 NO_DATA = (
@@ -18,7 +17,7 @@ NO_DATA = (
 
 def warnings(path):
     with logged_steps() as told:
-        found = [file.path for file in list_files(str(path), "results")]
+        found = [file.path for file in listed_files("results", [list_files(str(path))])]
     return found, [sentence for step, sentence in told if step == "warning"]
 
 
@@ -58,5 +57,5 @@ def test_a_hidden_file_that_is_named_is_read(tmp_path):
 def test_a_folder_with_hidden_data_alone_has_no_files(tmp_path):
     file(tmp_path / "_b.run")
     with logged_steps() as told, pytest.raises(MissingInputError):
-        files.list_files(str(tmp_path), "results")
+        listed_files("results", [list_files(str(tmp_path))])
     assert told[0][0] == "warning"

@@ -201,11 +201,11 @@ def test_dataframes_of_runs_keep_every_number(session):
     runs = {}
     for name, (value, _) in values.items():
         runs[name] = session.createDataFrame(pa.table(result("a", score=value)))
-    rows = frame(runs, RESULTS, session, "results").select("run", "score").collect()
+    rows = frame(runs, RESULTS, session).select("run", "score").collect()
     assert dict(rows) == {name: number for name, (_, number) in values.items()}
 
 
 def test_a_dataframe_of_a_run_whose_ids_are_fractions_is_refused(session):
     runs = {"r": session.createDataFrame(pa.table(result(7.5)))}
     with pytest.raises(InputError, match=r"run 'r': 1 column\(s\) of the wrong type, doc_id is double"):
-        frame(runs, RESULTS, session, "results")
+        frame(runs, RESULTS, session)

@@ -38,11 +38,11 @@ def test_rows_are_counted_and_written_in_whatever_parts_they_come(scratch, monke
     def parts(file):
         yield from ([at, None] for at in range(file.size))
 
-    copy = write_copy(NUMBERS, parts, to_table, SCHEMA, scratch, "results")
+    copy = write_copy(NUMBERS, parts, to_table, SCHEMA, scratch)
     assert (copy.rows, copy.filled_columns) == (20, {"at"})
     written = pq.read_table(copy.folder)["at"].drop_null().to_pylist()
     assert sorted(written) == [0, *range(9)]
-    copy = write_copy(NUMBERS, lambda _: iter([]), to_table, SCHEMA, scratch, "results")
+    copy = write_copy(NUMBERS, lambda _: iter([]), to_table, SCHEMA, scratch)
     assert (copy.rows, pq.read_table(copy.folder).schema) == (0, SCHEMA)
 
 
@@ -54,7 +54,7 @@ def test_the_parts_of_one_large_file_are_taken_by_all_threads(scratch):
         met.wait()
         return pa.table([part], SCHEMA)
 
-    copy = write_copy([File("a", 9)], lambda _: iter([[1], [2]]), table_of_two, SCHEMA, scratch, "results")
+    copy = write_copy([File("a", 9)], lambda _: iter([[1], [2]]), table_of_two, SCHEMA, scratch)
     assert len(list(copy.folder.iterdir())) == 2
 
 
@@ -69,7 +69,7 @@ def test_a_failure_of_one_thread_ends_the_others_and_is_the_one_that_is_told(scr
             yield [1]
 
     with pytest.raises(InputError, match="b is damaged"):
-        write_copy(NUMBERS, parts, to_table, SCHEMA, scratch, "results")
+        write_copy(NUMBERS, parts, to_table, SCHEMA, scratch)
 
 
 def test_no_room_for_the_rows_is_no_fault_of_the_input(engine, tmp_path, monkeypatch):

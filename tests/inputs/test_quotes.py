@@ -162,7 +162,7 @@ def test_what_pythons_writer_of_csv_writes_is_foundin_blocks_of_any_size(tmp_pat
     how = Delimited(["d", "n", "q", "r"], columns, separator, 1, is_literal)
     for size in (1, 7, 64, 1000, 1 << 20):
         found = []
-        for part in map(how.read, how.parts(stored, "judgments", size)):
+        for part in map(how.read, how.parts(stored, size)):
             assert not part.broken
             names = "doc_id", "query_id", "relevance"
             found += zip(*(part.columns[name].to_pylist() for name in names), strict=True)

@@ -82,7 +82,7 @@ def test_results_of_a_tool_are_read_as_they_are(engine, tmp_path, shape):
     files, settings, rows = RESULTS_READ[shape]
     for name, content in files.items():
         written(tmp_path / name, content)
-    read = rules.conform(returned(engine, tmp_path, **settings).table, RESULTS, "test").collect()
+    read = rules.conform(returned(engine, tmp_path, **settings).table, RESULTS).collect()
     names = ("run", "query_id", "doc_id", "score", "rank")
     assert sorted(tuple(row.asDict().get(name) for name in names) for row in read) == [("one", *row) for row in rows]
 

@@ -245,7 +245,7 @@ def test_values_are_those_that_were_stored_in_whatever_type(engine, tmp_path, ki
     written(tmp_path / f"a.{kind}", {**ids, "relevance": grades, "by": ["x", "y"]})
     source = judged(engine, tmp_path / f"a.{kind}")
     assert (source.format, source.expected_rows) == (kind, 2)
-    first = conform(source.table, JUDGMENTS, "j").where("doc_id is not null").collect()
+    first = conform(source.table, JUDGMENTS).where("doc_id is not null").collect()
     assert first == [("7", "007", expected)]
 
 

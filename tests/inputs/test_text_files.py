@@ -139,7 +139,7 @@ def test_the_columns_of_results_without_scores_and_ranks_are_listed(engine, tmp_
     text = "query_id,doc_id,scroe\nq,d,1\n" if kind == "csv" else '{"query_id": "q", "doc_id": "d", "scroe": 1}\n'
     with pytest.raises(InputError, match=r"score or rank; it has query_id, doc_id, scroe;") as refused:
         returned(engine, written(tmp_path / f"a.{kind}", text))
-    assert refused.value.advice == NameColumns("results", ("score or rank",), may_be_numbers=kind == "csv")
+    assert refused.value.advice == NameColumns(("score or rank",), may_be_numbers=kind == "csv", table="results")
 
 
 @pytest.mark.parametrize("header", ["score,run\n", "run,score,rank\n", "1,2\n", "query_id\n"])
@@ -157,7 +157,7 @@ def test_blocks_are_whole_lines_and_the_whole_text_without_a_mark(tmp_path, size
     text = "\n".join(RUN * 9).encode()
     stored = "\ufeff".encode() + text
     path = file(tmp_path / ("a.gz" if packed else "a"), stored.decode()).path
-    blocks = list(delimited.blocks(File(path, 1), "results", size))
+    blocks = list(delimited.blocks(File(path, 1), size))
     assert b"".join(blocks) == text
     assert all(block.endswith(b"\n") for block in blocks[:-1])
     assert max(map(len, blocks)) < size + len(RUN[0]) + 1

@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 from evaluations import QRELS, RUN, checked, evaluated
 
+from ndcg_spark.convention.refused_queries import MISSING_QUERY
 from ndcg_spark.errors import ConfigurationError, ConventionError, DuplicatesError, InputError
 from ndcg_spark.job.check_inputs import documents_to_judge
 from ndcg_spark.nights.log import committed
@@ -78,6 +79,12 @@ def test_refused(session, configured, tmp_path, files, settings, error, said):
     with pytest.raises(error, match=said):
         evaluated(configured(files, output="out", **settings))
     assert refused_night(tmp_path) == ([("refused", 3)] if issubclass(error, InputError) else [])
+
+
+def test_a_missing_query_is_refused_with_the_code_of_its_rule(session, configured):
+    with pytest.raises(InputError) as refused:
+        evaluated(configured(convention={"missing_query": "error"}))
+    assert refused.value.code == MISSING_QUERY.code
 
 
 def test_within_the_limits(configured):

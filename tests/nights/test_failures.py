@@ -15,6 +15,7 @@ from ndcg_spark.nights.expire import leftovers, removable, remove
 from ndcg_spark.nights.log import append, committed, revise
 from ndcg_spark.nights.reader import select_nights
 from ndcg_spark.nights.store import LOG, REMOVING, Store
+from ndcg_spark.voices import KEYS, OPTIONS, Give, voice_of
 
 DAY = 24 * 3600
 #: A date after all nights.
@@ -307,3 +308,12 @@ def test_a_night_that_was_refused_is_no_night_without_a_reason(tmp_path):
     log_attempt(str(tmp_path), LATER, "b", InputError("results: 1 line(s)"), InputError.exit_code)
     with pytest.raises(ConfigurationError, match=rf"{LATER} was refused with exit code 3: results: 1 line"):
         select_nights(committed(str(tmp_path)), str(tmp_path), LATER)
+
+
+@pytest.mark.parametrize("file", ["night.toml", None])
+def test_the_log_says_what_to_do_as_the_evaluation_was_asked(tmp_path, file):
+    error = InputError("results: no", Give("max_rejected_fraction"))
+    log_attempt(str(tmp_path), DATE, "b", error, InputError.exit_code, voice_of(file))
+    (row,) = committed(str(tmp_path)).attempts
+    assert row["reason"] == error.worded(KEYS if file else OPTIONS)
+    assert error.worded(KEYS) != error.worded(OPTIONS)

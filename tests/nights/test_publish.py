@@ -11,7 +11,7 @@ from ndcg_spark.nights.commit import Publication, log_attempt
 from ndcg_spark.nights.log import Nights, append, committed, log_row, revise
 from ndcg_spark.nights.reader import (
     ReplacedError,
-    missing_datasets,
+    datasets_left_out,
     read_again,
     read_dataset_scores,
     read_rows,
@@ -177,8 +177,8 @@ def test_the_newest_date_is_taken_and_datasets_that_lack_it_are_counted():
     assert [night.dataset for night in select_nights(nights, "out")] == ["shop", "new"]
     assert [night.evaluated_on for night in select_nights(nights, "out", dataset="web")] == ["2026-11-19"]
     assert len(select_nights(nights, "out", "2026-11-18")) == 2
-    assert missing_datasets(nights, "2026-11-20").startswith("12 dataset(s)")
-    assert {missing_datasets(nights, "2026-11-20", "shop"), missing_datasets(nights[:1], "2026-11-18")} == {None}
+    assert datasets_left_out(nights, "2026-11-20").startswith("12 dataset(s)")
+    assert {datasets_left_out(nights, "2026-11-20", "shop"), datasets_left_out(nights[:1], "2026-11-18")} == {None}
     for date, dataset in (("2026-11-17", None), ("1.11.2026", None), (None, "shops")):
         with pytest.raises(ConfigurationError):
             select_nights(nights, "out", date, dataset)

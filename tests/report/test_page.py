@@ -343,19 +343,30 @@ def test_documents_are_compared_with_the_newest_night_that_keeps_them(tmp_path):
     assert ("<bdi>hybrid</bdi> of 1 January" in page, "<bdi>hybrid</bdi> of 2 January" in page) == (True, False)
 
 
-@pytest.mark.parametrize(("word", "result"), [("pass", "pass"), ("none", "undecided")])
-def test_a_loss_is_as_certain_as_the_gate_says_and_of_what_passes_it_may_know_one_test_alone(tmp_path, word, result):
+@pytest.mark.parametrize(
+    ("word", "result", "loses", "p", "conclusion"),
+    [
+        ("none", "undecided", 1, 0.25, "cannot_tell"),
+        # A loss that is allowed was tested as well.
+        ("pass", "pass", 1, 0.25, "cannot_tell"),
+        ("pass", "pass", 1, 0.03, "worse"),
+        # Of a gain the gate may know one test alone.
+        ("pass", "pass", 0, 0.25, "better"),
+    ],
+)
+def test_a_loss_is_as_certain_as_the_gate_says(tmp_path, word, result, loses, p, conclusion):
     for number in range(2):
-        said = verdict(word, result=result, nights=range(1), p=0.25, reason="few_queries") if number else None
+        said = verdict(word, result=result, nights=range(1), p=p, reason="few_queries") if number else None
         configuration = {"file": "/conf/nightly.toml"}
-        lists = lists_of(RUNS, 60, seed=1, lost={"hybrid": 60 * number})
+        lists = lists_of(RUNS, 60, seed=1, lost={"hybrid": 60 * (number == loses)})
         night(tmp_path, number, lists, verdict=said, configuration=configuration, languages=LANGUAGES)
     data = data_of(tmp_path, run="hybrid")
-    conclusion, decided = ("worse", []) if word == "pass" else ("cannot_tell", ["hybrid"])
+    decided = ["hybrid"] if loses else []
     assert (data.row["conclusion"], data.compared_with.decided_by_gate) == (conclusion, decided)
-    assert (data.row["p_decides"] == 0.25) == bool(decided)
+    assert (data.row["p_decides"] == p) == bool(decided)
     # Accepting the night would not make the next one have more queries.
-    assert kinds(data) & {"few_queries", "accept_night"} == ({"few_queries"} if decided else set())
+    asked = {"few_queries"} if result == "undecided" else set()
+    assert kinds(data) & {"few_queries", "accept_night"} == asked
 
 
 @pytest.mark.parametrize(

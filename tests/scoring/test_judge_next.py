@@ -2,6 +2,7 @@
 
 import math
 
+import pyarrow as pa
 import pytest
 from kept_nights import date
 from page_nights import DEPTH, night
@@ -9,6 +10,8 @@ from programs import command_line
 
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.job.explain_query import night_documents_to_judge
+from ndcg_spark.job.to_judge import first_to_judge
+from ndcg_spark.schemas import TO_JUDGE
 
 
 def test_the_document_to_judge_next_is_the_unjudged_one_with_the_largest_discounts(tmp_path):
@@ -64,3 +67,14 @@ def test_for_a_difference_of_two_runs_what_stands_at_other_ranks_in_either_is_ju
             night_documents_to_judge(str(tmp_path), 9, **chosen)
     refused = command_line("judge-next", "qrels.txt", "one.run", "--baseline", "two", cwd=tmp_path)
     assert refused.returncode == 2
+
+
+def test_the_same_discounts_added_in_another_order_weigh_the_same():
+    weights = [0.3 + 0.2 + 0.1, 0.1 + 0.2 + 0.3]
+    assert weights[0] < weights[1]
+    rows = [
+        {"dataset": "d", "query_id": "q", "doc_id": doc, "runs": 3, "best_rank": 1, "weight": weight}
+        for doc, weight in zip("ab", weights, strict=True)
+    ]
+    first = first_to_judge(pa.Table.from_pylist(rows, TO_JUDGE), 1)
+    assert [row["doc_id"] for row in first] == ["a"]

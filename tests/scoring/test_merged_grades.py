@@ -85,7 +85,7 @@ def test_zeros_of_both_signs_have_one_hash(engine, tmp_path, rule):
     for number, zero in enumerate(["0.0", "-0.0"]):
         path = tmp_path / f"{number}.txt"
         path.write_text(f"q1 0 a {zero}\nq1 0 b 1\n", encoding="utf-8")
-        found += hashes(conform(judged(engine, path).table, JUDGMENTS, "judgments"), rule)
+        found += hashes(conform(judged(engine, path).table, JUDGMENTS), rule)
     assert found[0] == found[1]
 
 
@@ -109,7 +109,7 @@ def test_plain_python_refuses_a_mean_without_a_gain():
     rows = [judgment("a", 1.0), judgment("a", 3.0)]
     with pytest.raises(RefusedQueryError) as raised:
         of_python(rows, [result("a")], 2, convention)
-    assert (raised.value.rule, raised.value.example) == ("mean_without_gain", "2 of a for query q1")
+    assert (raised.value.refusal.code, raised.value.example) == ("mean_without_gain", "2 of a for query q1")
 
 
 @pytest.mark.parametrize("kind", [pa.float64(), pa.int64(), pa.string()])

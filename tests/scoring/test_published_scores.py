@@ -67,8 +67,8 @@ def test_trec_deep_learning_2019_has_its_published_score(shared_data):
 def inputs_of(engine, folder, output):
     """The judgments, the results and the convention that trec_eval's output was made from."""
     qrels, run, convention = TREC_EVAL_TESTS[output]
-    judgments = conform(judged(engine, folder / qrels).table, JUDGMENTS, "judgments")
-    return judgments, conform(returned(engine, folder / run).table, RESULTS, "results"), convention
+    judgments = conform(judged(engine, folder / qrels).table, JUDGMENTS)
+    return judgments, conform(returned(engine, folder / run).table, RESULTS), convention
 
 
 def scores_like(engine, folder, output, deepest):

@@ -31,7 +31,7 @@ WITHOUT_GAINS = [
 def ranked(session, rows, depth=None, rank=by_window, off=(), **options):
     """The ranked table; documents that are `off` are off their list."""
     # Reading the table settles what an engine makes of -0.0.
-    table, convention = conform(results(session, rows), RESULTS, "results"), Convention(**options)
+    table, convention = conform(results(session, rows), RESULTS), Convention(**options)
     if removes_documents(convention):
         table = table.withColumn(LISTED, ~F.col("doc_id").isin(*off))
     return rank(table, KEY, convention, depth)

@@ -12,7 +12,7 @@ from ndcg_spark import config
 from ndcg_spark import evaluate as evaluate_tables
 from ndcg_spark.errors import NotVerifiedError
 from ndcg_spark.job import evaluate_inputs, verify
-from ndcg_spark.spot_check import recompute
+from ndcg_spark.spot_check import subject
 from ndcg_spark.spot_check.judgments_hash import SEED, signed, xxhash64
 
 LISTS = {"query_id": ["q1", "q2"], "doc_id": [["a", "b"], ["c"]]}
@@ -90,9 +90,8 @@ def test_only_some_queries_are_fetched_of_too_many_scores(engine, monkeypatch):
     queries = [f"q{at}" for at in range(400)]
     judged = {"query_id": queries, "doc_id": ["a"] * 400, "relevance": [1.0] * 400}
     returned = {"query_id": queries, "doc_id": ["a"] * 400, "score": [1.0] * 400}
-    monkeypatch.setattr(evaluate_inputs, "LARGE", 100)
-    monkeypatch.setattr(recompute, "make_bucket", lambda seed, rows: (1, 4))
-    monkeypatch.setattr(evaluate_inputs, "make_bucket", lambda seed, rows: (1, 4))
+    monkeypatch.setattr(subject, "LARGE", 100)
+    monkeypatch.setattr(subject, "make_bucket", lambda seed, rows: (1, 4))
     object.__setattr__(engine, "sees_local_files", False)
     try:
         settings = {"judgments": "judgments.parquet", "results": "results.parquet"}

@@ -1,0 +1,77 @@
+"""What a spot check gets: the inputs of an evaluation, and query scores that are in no file."""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import NamedTuple, TypeVar
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+
+from ndcg_spark.inputs.stored_rows import StoredRows, copied_rows
+from ndcg_spark.parquet_files import write_table
+from ndcg_spark.schemas import QUERY_SCORES
+from ndcg_spark.scoring.evaluation import Evaluation
+from ndcg_spark.scoring.prepare import UserTable
+from ndcg_spark.spot_check.expected import Definition
+from ndcg_spark.spot_check.plain_rows import Pair
+from ndcg_spark.spot_check.recompute import (
+    LARGE,
+    Bucket,
+    InputTable,
+    Subject,
+    in_bucket,
+    make_bucket,
+)
+
+_Table = TypeVar("_Table", bound=UserTable)
+
+
+def make_subject(
+    tables: tuple[_Table, _Table, _Table | None],
+    read: Callable[[_Table], InputTable],
+    evaluation: Evaluation,
+    runs: Sequence[tuple[str | None, str]],
+    *,
+    seed: str,
+    queries: int,
+    required: Sequence[Pair] = (),
+    bucket: Bucket | None = None,
+) -> Subject:
+    """The judgments, the results and what is excluded, as `read` has them, and what is computed.
+
+    The other arguments are those of Subject.
+    """
+    judgments, results, exclude = tables
+    return Subject(
+        read(judgments),
+        read(results),
+        None if exclude is None else read(exclude),
+        Definition(evaluation.convention, evaluation.cutoffs, evaluation.measures),
+        runs,
+        evaluation.dataset,
+        seed,
+        required,
+        queries,
+        bucket,
+    )
+
+
+class FetchedScores(NamedTuple):
+    """The rows of QUERY_SCORES, or those of a bucket of queries where there are too many."""
+
+    rows: pa.Table
+    stored: StoredRows
+    #: None where all are fetched.
+    bucket: Bucket | None
+
+
+def fetch_scores(scores: DataFrame, number: int, seed: str, folder: Path) -> FetchedScores:
+    """Fetch query scores, of which there are about this number, and keep them in a folder."""
+    bucket = None
+    if number > LARGE:
+        bucket = make_bucket(seed, number)
+        scores = in_bucket(scores, bucket)
+    rows = scores.toArrow()
+    write_table(rows, folder / "query_scores.parquet")
+    stored = copied_rows(folder, {}, QUERY_SCORES.names, "the query scores")
+    return FetchedScores(rows, stored, bucket)
