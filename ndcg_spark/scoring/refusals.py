@@ -28,13 +28,22 @@ class Refusal(NamedTuple):
 
 
 JUDGED_TWICE = Refusal(
-    "judged_twice", "judgments", "a document judged twice", "keep one row each, or set judgment_duplicates=max"
+    "judged_twice",
+    "judgments",
+    "a document judged twice",
+    "keep one row each, or set judgment_duplicates=max",
 )
 RETURNED_TWICE = Refusal(
-    "returned_twice", "results", "a document returned, or judged, twice", "keep one row each, or set duplicates=best"
+    "returned_twice",
+    "results",
+    "a document returned, or judged, twice",
+    "keep one row each, or set duplicates=best",
 )
 RANK_TWICE = Refusal(
-    "rank_twice", "results", "a rank with two rows", "remove repeated rows, number each list from 1, or set order=score"
+    "rank_twice",
+    "results",
+    "a rank with two rows",
+    "remove repeated rows, number each list from 1, or set order=score",
 )
 MERGED = Refusal(
     "two_lists_in_one",
@@ -43,10 +52,16 @@ MERGED = Refusal(
     "give each run a name of its own, or write order=score in convention if scores alone decide",
 )
 NO_RELEVANT = Refusal(
-    "no_relevant", "judgments", "a query without a relevant document", "judge one, or set no_relevant=skip"
+    "no_relevant",
+    "judgments",
+    "a query without a relevant document",
+    "judge one, or set no_relevant=skip",
 )
 MISSING_QUERY = Refusal(
-    "missing_query", "results", "a judged query without results", "complete the run, or set missing_query=zero"
+    "missing_query",
+    "results",
+    "a judged query without results",
+    "complete the run, or set missing_query=zero",
 )
 MEAN_WITHOUT_GAIN = Refusal(
     "mean_without_gain",
@@ -109,7 +124,7 @@ def _example(names: Iterable[str]) -> str:
 
 
 def refuse_rows(table: DataFrame, tests: Iterable[RowTest], name: str) -> DataFrame:
-    """The table `name`, unchecked, which fails when a column is computed for a row that breaks that column's rule.
+    """The table `name`, unchecked: it fails when a row's column is computed that breaks its rule.
 
     A filter would be shorter, but the embedded engine evaluates all branches of a condition in a filter, and would fail
     at good rows.
