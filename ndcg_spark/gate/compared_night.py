@@ -168,15 +168,16 @@ def _by_metric(
         return MetricRows(refused=refused)
     pairs = [pair for pair in sides.pairs if pair[0] in runs]
     sides = dataclasses.replace(sides, pairs=pairs)
-    rejudged = sides.rejudged | sides.newly_judged
+    # What is newly judged has no score to compare with.
+    other = sides.rejudged | sides.newly_judged
     note = None
-    if rejudged.any():
+    if other.any():
         judged = int((sides.own.hashes() != 0).sum())
-        share = _share_rejudged(sides, judged, baseline)
-        if rejudged.sum() == judged or not gate.unchanged_queries:
+        share = _share_of_other(sides, judged, baseline)
+        if other.sum() == judged or not gate.unchanged_queries:
             refused = NotComparable("other_judgments", share, (baseline.newest,))
             return MetricRows(refused=refused)
-        note = f"{share}; all {int(rejudged.sum()):,} are left out"
+        note = f"{share}; all {int(other.sum()):,} are left out"
     sides = sides.with_judgments_alike()
     return MetricRows(comparison_rows(sides, options), None, note, _most_changed(sides, options))
 
@@ -201,7 +202,7 @@ def _metric_is_absent(
     return NotComparable("other_cutoff", sentence, about)
 
 
-def _share_rejudged(sides: Sides, judged: int, baseline: Baseline) -> str:
+def _share_of_other(sides: Sides, judged: int, baseline: Baseline) -> str:
     new = int(sides.newly_judged.sum())
     other = int(sides.rejudged.sum()) + new
     on = baseline.newest
