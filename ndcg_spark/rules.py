@@ -242,7 +242,7 @@ def require_columns(
     convention: Convention,
     origin: str,
 ) -> None:
-    """Refuse tables that lack a column which the convention needs; the results are from `origin`."""
+    """Refuse tables that lack a column that the convention needs; the results are from `origin`."""
     for name, other, is_needed in (("score", "rank", convention.needs_score), ("rank", "score", convention.needs_rank)):
         if is_needed and name not in results:
             ways: list[Advice] = [NameColumn("results", name)]

@@ -246,7 +246,7 @@ def read_sides(
     key: Mapping[str, Any],
     pairs: Sequence[tuple[str, str]],
 ) -> Sides:
-    """Both sides of a comparison at a metric, with the runs of these pairs alone.
+    """Both sides of a comparison at a metric, with at least the runs of these pairs.
 
     Without `other`, the runs are compared with runs of their own side. InputError and StorageError
     if scores cannot be read.

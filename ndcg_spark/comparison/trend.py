@@ -82,7 +82,7 @@ def last_stretch(points: Sequence[Point]) -> list[Point]:
     return list(points[max((at for at, point in enumerate(points) if point.breaks), default=0) :])
 
 
-def trend(nights: Sequence[tuple[str, float | None, str, str]]) -> list[Point]:
+def trend_points(nights: Sequence[tuple[str, float | None, str, str]]) -> list[Point]:
     """The nights with their breaks, the band that each is compared with, and its flags.
 
     They come by date, each with its date, score, convention and judgments. Those with the same convention and judgments
@@ -284,7 +284,7 @@ def _points(series: Sequence[tuple[Night, Mapping[str, Any], str]], measure: str
         is_measured = not returned_nothing(row) and night.unverified is None
         values.append(row[measure] if is_measured else None)
     rows = zip(values, judged, strict=True)
-    points = trend([(night.evaluated_on, value, *kind) for value, (night, _, *kind) in rows])
+    points = trend_points([(night.evaluated_on, value, *kind) for value, (night, _, *kind) in rows])
     for point, (night, row, _) in zip(points, series, strict=True):
         if returned_nothing(row):
             point.flags += ((NOTHING, "it returned nothing for any judged query"),)

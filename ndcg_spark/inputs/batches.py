@@ -53,13 +53,15 @@ WHOLE = (Batch(),)
 
 def with_runs(files: list[File], shape: Shape, config: ResultsConfig) -> tuple[list[File], list[str], Runs]:
     """The files with the names of their runs, where files name them; notes on that; and the runs of folders."""
-    column, dataset = shape.columns.get("run", "run"), shape.columns.get("dataset", "dataset")
+    column = shape.columns.get("run", "run")
+    dataset = shape.columns.get("dataset", "dataset")
     notes = []
     if config.run_from == "column" and "run" not in shape.has:
         raise InputError(f"run_from is column, and {files[0].path} has no column {column}; map it")
     if config.run_from == "file" or "run" not in shape.has:
         files = named_by_file(files, column)
-        names = list(dict.fromkeys(dict(file.partition)[column] for file in files))
+        runs_of_files = [dict(file.partition)[column] for file in files]
+        names = list(dict.fromkeys(runs_of_files))
         more = f" and {len(names) - 1} more" if len(names) > 1 else ""
         notes = [f"runs are named by their files: {names[0]}{more}"]
     runs = Counter[tuple[str | None, str]]()
@@ -86,10 +88,8 @@ def named_by_file(files: list[File], column: str) -> list[File]:
         if unit.name.startswith("run="):
             name = urllib.parse.unquote(unit.name.removeprefix("run="))
         if units.setdefault(name, str(unit)) != str(unit):
-            raise InputError(
-                f"two files give the run {name}, {units[name]} and {unit}; rename one of them, or put each "
-                "into a folder run=NAME"
-            )
+            what = f"two files give the run {name}, {units[name]} and {unit}"
+            raise InputError(f"{what}; rename one of them, or put each into a folder run=NAME")
         others = tuple(pair for pair in file.partition if pair[0] != column)
         named.append(dataclasses.replace(file, partition=(*others, (column, name))))
     return named
@@ -109,10 +109,12 @@ def make_batches(runs: Runs, rows: int) -> tuple[Batch, ...]:
     sizes = Counter[str]()
     for (_, name), size in runs.items():
         sizes[name] += size
-    whole, before = max(sizes.total(), 1), 0
+    whole = max(sizes.total(), 1)
+    before = 0
     firsts: dict[int, str] = {0: ""}
     for name in sorted(sizes):
         firsts.setdefault(before * rows // (whole * MAX_ROWS), name)
         before += sizes[name]
-    names = [*firsts.values()]
-    return tuple(map(Batch, names, [*names[1:], None]))
+    names = list(firsts.values())
+    ends = [*names[1:], None]
+    return tuple(map(Batch, names, ends))

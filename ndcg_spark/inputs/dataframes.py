@@ -64,7 +64,7 @@ def frame(table: Any, schema: pa.Schema, session: SparkSession) -> DataFrame:
 
 
 def _frame_of_run(table: DataFrame, schema: pa.Schema, session: SparkSession) -> DataFrame:
-    """The rows of a run that has a name, without a column that might name it otherwise; ids are text."""
+    """The rows of a run that has a name, with ids as text, and without a column that might name it."""
     doubtful = doubtful_run(resolve_columns({}, ["run"], table.columns), {})
     rows = frame(table if doubtful is None else table.drop(doubtful), schema, session)
     if "run" in rows.columns:
@@ -73,7 +73,8 @@ def _frame_of_run(table: DataFrame, schema: pa.Schema, session: SparkSession) ->
     kinds = dict(rows.dtypes)
     require_types({name: kinds[name] for name in schema.names if name in kinds}, (*_IDS, "run"))
     # Engines disagree about ids that are numbers in one table and text in another.
-    return rows.withColumns({name: F.col(name).cast("string") for name in _IDS if name in rows.columns})
+    ids = [name for name in _IDS if name in rows.columns]
+    return rows.withColumns({name: F.col(name).cast("string") for name in ids})
 
 
 def _with_alike_numbers(tables: Sequence[DataFrame], names: Iterable[str]) -> list[DataFrame]:
@@ -109,7 +110,8 @@ def union_all(tables: Sequence[DataFrame]) -> DataFrame:
 
 def document_rows(table: DataFrame, columns: Mapping[str, str], schema: pa.Schema) -> DataFrame:
     """The schema's columns under the schema's names, one row per document; `columns` are what the table calls ours."""
-    refuse_alike(name for name in table.columns if name.lower() in {*schema.names, *columns.values()})
+    ours = {*schema.names, *columns.values()}
+    refuse_alike(name for name in table.columns if name.lower() in ours)
     # A list of structs is unpacked, whatever it is called: `items`, `label`.
     structs = {field.name for field in table.schema if _struct_in(field.dataType)}
     columns = {ours: theirs for ours, theirs in columns.items() if theirs not in structs}
@@ -151,7 +153,8 @@ def _unpacked(table: DataFrame, wanted: Sequence[str]) -> DataFrame:
     structs = {field.name: element.names for field in table.schema if (element := _struct_in(field.dataType))}
     packed = packed_fields(structs, wanted)
     if len(packed) > 1:
-        raise InputError(f"{len(packed)} columns have lists of documents, {', '.join(packed)}; leave one")
+        what = f"{len(packed)} columns have lists of documents, {', '.join(packed)}"
+        raise InputError(f"{what}; leave one")
     for column, fields in packed.items():
         # Not getField of the array, which the embedded engine takes for a position in it.
         arrays = (F.col(f"{quoted(column)}.{quoted(theirs)}").alias(ours) for ours, theirs in fields.items())
@@ -160,7 +163,10 @@ def _unpacked(table: DataFrame, wanted: Sequence[str]) -> DataFrame:
     return table
 
 
-def packed_fields(structs: Mapping[str, Sequence[str]], wanted: Sequence[str]) -> dict[str, dict[str, str]]:
+def packed_fields(
+    structs: Mapping[str, Sequence[str]],
+    wanted: Sequence[str],
+) -> dict[str, dict[str, str]]:
     """By array of structs that has documents, what its fields call our columns; `structs` are the names of fields."""
     names = [name for name in DOCUMENT_COLUMNS if name in wanted]
     packed = {}
@@ -175,10 +181,10 @@ def packed_fields(structs: Mapping[str, Sequence[str]], wanted: Sequence[str]) -
 def _exploded(table: DataFrame, ranked: bool) -> DataFrame:
     """One row per document; the table itself where `doc_id` is not an array.
 
-    With `ranked`, a document's position in its array is its rank, from 1, unless the table has ranks.
-    A row whose arrays differ in length stays one row, with its FAULT, and LINE that shows it. A row
-    without an array is one row without a document; an empty array has no rows. InputError for a score
-    that is not an array beside one.
+    With `ranked`, a document's position in its array is its rank, from 1, unless there are ranks. A
+    row whose arrays differ in length stays one row, with its FAULT, and LINE that shows it. A row
+    without an array is one row without a document; an empty array has no rows. InputError for a
+    score that is not an array beside one.
     """
     kinds = dict(table.dtypes)
     lists = [name for name in DOCUMENT_COLUMNS if kinds.get(name, "").startswith("array<")]
@@ -232,7 +238,7 @@ def _length_flags(sizes: Mapping[str, Column]) -> dict[str, Column]:
 
 
 def _documents(kinds: Mapping[str, str], is_unequal: Column) -> Column:
-    """An array with a struct for each document of a row, whose fields are the arrays of these types.
+    """An array with a struct for each document of a row; its fields are the arrays of these types.
 
     One document that is null stands for a row without a list, or with lists of different lengths.
     """
@@ -245,7 +251,7 @@ def _documents(kinds: Mapping[str, str], is_unequal: Column) -> Column:
 
 
 def read_paths(engine: Engine, paths: list[str], **options: str) -> DataFrame:
-    """The rows of Parquet at these paths; InputError or ReadError where the engine cannot read them."""
+    """The rows of Parquet at these paths; InputError or ReadError if the engine cannot read them."""
     if engine.kind == "embedded":
         # Sail takes a URI's %2F for a slash, and reads no rows where it then finds no file.
         encoded = (path if is_local(path) else path.replace("%", "%25") for path in paths)
@@ -259,19 +265,24 @@ def read_paths(engine: Engine, paths: list[str], **options: str) -> DataFrame:
         kind: type[NdcgSparkError] = ReadError
         if isinstance(error, PySparkException):
             if error.getCondition() == "PATH_NOT_FOUND":
-                raise missing_input((error.getMessageParameters() or {}).get("path", paths[0])) from error
+                parameters = error.getMessageParameters() or {}
+                raise missing_input(parameters.get("path", paths[0])) from error
             kind = InputError
-        raise kind(
-            f"{paths[0]} cannot be read by {engine.name}, {failure_reason(error)}; check its format, its "
-            "rights, and that the engine has a client for its storage, such as hadoop-aws for s3a://"
-        ) from error
+        what = f"{paths[0]} cannot be read by {engine.name}, {failure_reason(error)}"
+        client = "the engine has a client for its storage, such as hadoop-aws for s3a://"
+        raise kind(f"{what}; check its format, its rights, and that {client}") from error
     return table
 
 
 def read_files(engine: Engine, files: Sequence[File]) -> DataFrame:
     """The rows of the files, and the values of their folders as columns of text in place of columns of their names."""
-    by_place = itertools.groupby(sorted(files, key=lambda file: file.is_local), key=lambda file: file.is_local)
-    tables = [(_by_links if is_near else _by_paths)(engine, list(some)) for is_near, some in by_place]
+    near = [file for file in files if file.is_local]
+    far = [file for file in files if not file.is_local]
+    tables = []
+    if far:
+        tables.append(_by_paths(engine, far))
+    if near:
+        tables.append(_by_links(engine, near))
     return union_all(tables)
 
 
@@ -327,7 +338,8 @@ def _by_links(engine: Engine, files: Sequence[File]) -> DataFrame:
             folder.mkdir(parents=True, exist_ok=True)
             (folder / f"{number:07}.parquet").symlink_to(local(file.path))
     except OSError as error:
-        raise ReadError(f"no temporary files, {error}; make room, or set TMPDIR to another folder") from error
+        to_do = "make room, or set TMPDIR to another folder"
+        raise ReadError(f"no temporary files, {error}; {to_do}") from error
     table = read_paths(engine, [str(root)])
     for at, (key, _) in enumerate(files[0].partition):
         value = F.col(f"{OWN}folder_{at}")
@@ -340,7 +352,8 @@ def _by_paths(engine: Engine, files: Sequence[File]) -> DataFrame:
     tables = []
     for root, group in itertools.groupby(files, key=_root):
         below = list(group)
-        table = read_paths(engine, [file.path for file in below], **({"basePath": root} if root else {}))
+        options = {"basePath": root} if root else {}
+        table = read_paths(engine, [file.path for file in below], **options)
         texts = {key: F.col(quoted(key)).cast("string") for key, _ in below[0].partition}
         if texts.keys() <= {*table.columns}:
             tables.append(table.withColumns(texts) if texts else table)

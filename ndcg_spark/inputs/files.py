@@ -63,10 +63,9 @@ class TableLogError(InputError):
 
     def __init__(self, kind: str, folder: str) -> None:
         super().__init__(
-            f"{folder} is a table of {kind.capitalize()}, whose data files may still contain deleted rows; of "
-            "judgments or "
-            "results read Delta by the folder, with pip install 'ndcg-spark[delta]', others as table:catalog.db.name; "
-            "else write its rows as Parquet"
+            f"{folder} is a table of {kind.capitalize()}, whose data files may still contain deleted "
+            "rows; of judgments or results read Delta by the folder, with pip install "
+            "'ndcg-spark[delta]', others as table:catalog.db.name; else write its rows as Parquet"
         )
         self.format, self.folder = kind, folder
 
@@ -150,44 +149,84 @@ def map_files(files: Iterable[_Item], look: Callable[[_Item], _Seen]) -> list[_S
 
 
 def list_files(path: str) -> Listing:
-    """The files of a path, a folder or a glob; there may be none. TableLogError if only a log knows their rows."""
+    """The files of a path, a folder or a glob; there may be none.
+
+    InputError for what cannot be listed; TableLogError if only a log knows which rows count.
+    """
     refuse_credentials(path)
-    address = bucket = ""
-    if is_local(path):
-        system, fs_path = storage(path)
-    else:
-        # Only the address is given to pyarrow as a URI: engines take the rest literally, %20 and ? too.
-        scheme, _, rest = path.partition("://")
-        authority, slash, key = rest.partition("/")
-        address = f"{scheme}://{authority}"
-        system, fs_path = storage(f"{address}/")
-        bucket = fs_path.rstrip("/")
-        fs_path = (bucket + slash + key).rstrip("/") or "/"
+    place = _place(path)
     with reading(path):
-        given, root = [system.get_file_info(fs_path)], fs_path
-        passed_over: list[fs.FileInfo] = []
-        if given[0].type == fs.FileType.NotFound:
-            matched, root = _matches(system, fs_path)
-            given = [info for info in matched if not is_hidden(info.path.removeprefix(root))]
-            passed_over = [info for info in matched if is_hidden(info.path.removeprefix(root))]
-        listed = [info for infos in map_files(given, lambda entry: _below(system, entry)) for info in infos]
-        # A file, or what a glob matches, may be within a table.
-        above = {entry.path.rpartition("/")[0] for entry in given} | ({root} if root != fs_path else set())
-        logs = [f"{folder}/{name}" for folder in above - {""} for name in ("_delta_log", "metadata")]
-        beside = map_files(logs, lambda log: system.get_file_info(fs.FileSelector(log, allow_not_found=True)))
-        refuse_log(info.path for info in itertools.chain(listed, *beside))
-        hidden = [info for entry in passed_over for info in _below(system, entry)]
+        listed, hidden, root = _listed_infos(place)
         left_out = hidden_data([*listed, *hidden], root)
-        seen = [info for info in listed if not is_hidden(info.path.removeprefix(root))]
-        infos = {info.path: info for info in seen if info.type != fs.FileType.Directory}
-        if odd := [info.path for info in infos.values() if info.type != fs.FileType.File]:
-            raise OSError(f"{odd[0]} is not a regular file, or a link to nothing")
-    stamps = {at: _stamp(infos[at]) for at in sorted(infos)}
-    files = [
-        File(address + at.removeprefix(bucket), stamp[0], _partition(root, at), (system, at), stamp)
-        for at, stamp in stamps.items()
-    ]
+        infos = {}
+        for info in listed:
+            if info.type != fs.FileType.Directory and not is_hidden(info.path.removeprefix(root)):
+                infos[info.path] = info
+        for info in infos.values():
+            if info.type != fs.FileType.File:
+                raise OSError(f"{info.path} is not a regular file, or a link to nothing")
+    files = []
+    for at in sorted(infos):
+        stamp = _stamp(infos[at])
+        address = place.address + at.removeprefix(place.bucket)
+        files.append(File(address, stamp[0], _partition(root, at), (place.system, at), stamp))
     return Listing(path, files, left_out)
+
+
+class _Place(NamedTuple):
+    """Where a path is in a file system, whose paths begin with `bucket` where ours have `address`."""
+
+    system: fs.FileSystem
+    fs_path: str
+    address: str = ""
+    bucket: str = ""
+
+
+def _place(path: str) -> _Place:
+    if is_local(path):
+        return _Place(*storage(path))
+    # Only the address is given to pyarrow as a URI: engines take the rest literally, %20 and ? too.
+    scheme, _, rest = path.partition("://")
+    authority, slash, key = rest.partition("/")
+    address = f"{scheme}://{authority}"
+    system, top = storage(f"{address}/")
+    bucket = top.rstrip("/")
+    fs_path = (bucket + slash + key).rstrip("/") or "/"
+    return _Place(system, fs_path, address, bucket)
+
+
+def _listed_infos(place: _Place) -> tuple[list[fs.FileInfo], list[fs.FileInfo], str]:
+    """What is below a path or what it matches, and below what it matches that is hidden.
+
+    With the folder above all of them. TableLogError if they are within a table with a log.
+    """
+    system, root = place.system, place.fs_path
+    given, passed_over = [system.get_file_info(root)], []
+    if given[0].type == fs.FileType.NotFound:
+        matched, root = _matches(system, place.fs_path)
+        given = [info for info in matched if not is_hidden(info.path.removeprefix(root))]
+        passed_over = [info for info in matched if is_hidden(info.path.removeprefix(root))]
+    below = map_files(given, lambda entry: _below(system, entry))
+    listed = list(itertools.chain(*below))
+    # A file, or what a glob matches, may be within a table.
+    above = {entry.path.rpartition("/")[0] for entry in given}
+    if root != place.fs_path:
+        above.add(root)
+    beside = _logs_in(system, above - {""})
+    refuse_log(info.path for info in [*listed, *beside])
+    hidden = itertools.chain(*(_below(system, entry) for entry in passed_over))
+    return listed, list(hidden), root
+
+
+def _logs_in(system: fs.FileSystem, folders: Iterable[str]) -> list[fs.FileInfo]:
+    """What is in the folders, within these, that have the log of a table."""
+    logs = [f"{folder}/{name}" for folder in folders for name in ("_delta_log", "metadata")]
+
+    def look(log: str) -> list[fs.FileInfo]:
+        infos: list[fs.FileInfo] = system.get_file_info(fs.FileSelector(log, allow_not_found=True))
+        return infos
+
+    return list(itertools.chain(*map_files(logs, look)))
 
 
 def listed_files(table: str, listings: Sequence[Listing]) -> list[File]:
@@ -268,14 +307,14 @@ def file_format(files: Sequence[File], configured: str | None) -> str:
     kind = configured if configured and by_format.keys().isdisjoint(TABLES) else ""
     if len(by_format) > 1 and not kind:
         examples = ", ".join(f"{name} ({file.path})" for name, file in by_format.items())
-        raise InputError(f"{len(by_format)} formats, {examples}; give files of one, such as 'runs/*.run'")
+        what = f"{len(by_format)} formats, {examples}"
+        raise InputError(f"{what}; give files of one, such as 'runs/*.run'")
     kind = kind or next(iter(by_format))
     keys = {tuple(key for key, _ in file.partition): file.path for file in files}
     if len(keys) > 1:
         first, second, *_ = keys.values()
-        raise InputError(
-            f"folders that give different columns, e.g. {first} and {second}; name them alike, column=value"
-        )
+        what = f"folders that give different columns, e.g. {first} and {second}"
+        raise InputError(f"{what}; name them alike, column=value")
     return kind
 
 

@@ -14,7 +14,14 @@ import pyarrow as pa
 from pyarrow import json as arrow_json
 
 from ndcg_spark.errors import InputError, first_line
-from ndcg_spark.inputs.delimited import NUMBERS, ParsedPart, blocks, filled_lines, valid_lines, with_numbers
+from ndcg_spark.inputs.delimited import (
+    NUMBERS,
+    ParsedPart,
+    blocks,
+    filled_lines,
+    valid_lines,
+    with_numbers,
+)
 from ndcg_spark.inputs.files import File
 
 _BLANKS = " \t\r\f"
@@ -113,7 +120,7 @@ class JsonLines:
 
 
 def _documents(row: Mapping[str, Any]) -> list[dict[str, Any]] | None:
-    """A row for each document of lists, with its rank; None if what should be lists of one length is not.
+    """A row for each document of lists, with its rank; None if they are no lists of one length.
 
     A query without a list is a row without a document, an empty list has no rows.
     """
@@ -145,13 +152,15 @@ class JsonObject:
         try:
             queries = _decoded(text.decode("utf-8-sig"))
         except (ValueError, RecursionError) as error:
-            raise InputError(f"{file.path} is not JSON, {first_line(error)}; write it again") from error
+            what = f"{file.path} is not JSON, {first_line(error)}"
+            raise InputError(f"{what}; write it again") from error
         is_good = isinstance(queries, tuple) and all(isinstance(documents, tuple) for _, documents in queries)
         if not is_good or any(
             isinstance(value, (list, tuple, bool, float)) for _, rows in queries for _, value in rows
         ):
             form = "{query: {document: number}}"
-            raise InputError(f"{file.path} is not {form}; write it so, a file for each run, or as JSON lines")
+            to_do = "write it so, a file for each run, or as JSON lines"
+            raise InputError(f"{file.path} is not {form}; {to_do}")
         rows = ((query, document, number) for query, documents in queries for document, number in documents)
         while some := [*itertools.islice(rows, _DOCUMENTS)]:
             yield some

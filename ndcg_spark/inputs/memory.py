@@ -5,6 +5,7 @@ Tables are of pandas, Polars or pyarrow, a named Series with its index, tuples, 
 Parquet, or a DataFrame of a session, and is then read like any other.
 """
 
+import itertools
 import os
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -140,7 +141,7 @@ def without_doubtful_run(rows: pa.Table) -> pa.Table:
 
 
 def _columns(table: pa.Table, wanted: Sequence[str]) -> pa.Table:
-    """Those columns of a table that may be wanted, in plain types, with our names where it has them."""
+    """Those columns of a table that may be wanted, in plain types, with our names if it has them."""
     has_structs = any(holds_structs(column.type) for column in table.columns)
     ours = _names(table, wanted)
     if not has_structs:
@@ -173,7 +174,7 @@ def _names(table: pa.Table, wanted: Sequence[str]) -> dict[str, str]:
 
 
 def _refuse_lacking(table: pa.Table, wanted: Sequence[str], has: Collection[str]) -> None:
-    """InputError if a table lacks columns that every row needs; `has` are those of ours that it has."""
+    """InputError if a table lacks columns that every row needs; it `has` these of ours."""
     lost = [name for name in ("query_id", "doc_id", "weight") if name in wanted and name not in has]
     has_lists = any(is_list(column.type) for column in table.columns)
     is_ranked = has_lists or "score" in has or "rank" in has
@@ -249,7 +250,7 @@ def _no_table(table: Any, rows: Sequence[Any]) -> InputError:
 
 
 def _of_tuples(rows: Sequence[tuple[Any, ...]], wanted: Sequence[str]) -> pa.Table:
-    """The rows of tuples, by their own names of fields or those of a query, a document and a number."""
+    """The rows of tuples; without names of their own, of a query, a document and numbers."""
     numbers = [name for name in ("relevance", "score") if name in wanted]
     names = getattr(rows[0], "_fields", ("query_id", "doc_id", *numbers))
     for row in rows:
@@ -276,22 +277,47 @@ def _of_dictionary(table: Mapping[Any, Any], wanted: Sequence[str]) -> pa.Table:
 
 
 def _nested(table: Mapping[Any, Any], wanted: Sequence[str]) -> pa.Table:
-    """The rows of {query: {document: number}} or {query: [document, ...]}, where a position in a list is a rank."""
+    """The rows of {query: {document: number}} or {query: [document, ...]}, whose order is a rank."""
     number = "score" if "score" in wanted else "relevance"
-    rows: list[tuple[Any, ...]] = []
+    columns: dict[str, list[Any]] = {"query_id": [], "doc_id": [], number: [], "rank": []}
     for query, documents in table.items():
-        if isinstance(documents, Mapping) and not any(isinstance(value, Mapping) for value in documents.values()):
-            rows += ((query, document, value, None) for document, value in documents.items())
-        elif isinstance(documents, _LISTS) and not (number == "score" and isinstance(documents, (set, frozenset))):
-            rows += ((query, document, None, rank) for rank, document in enumerate(documents, 1))
+        if _is_numbered(documents):
+            ids, values = list(documents), list(documents.values())
+            ranks: list[int | None] = [None] * len(ids)
+        elif _is_list(documents, is_ordered=number == "score"):
+            ids = list(documents)
+            values = [None] * len(ids)
+            ranks = list(range(1, len(ids) + 1))
         else:
-            raise TypeError(f"query {query!r} has {type(documents).__name__}, not {{document: {number}}} or a list")
+            form = f"{{document: {number}}} or a list"
+            raise TypeError(f"query {query!r} has {type(documents).__name__}, not {form}")
+        columns["query_id"].extend([query] * len(ids))
+        columns["doc_id"].extend(ids)
+        columns[number].extend(values)
+        columns["rank"].extend(ranks)
     # Arrow would take a tuple for a list, and True for 1 after a number.
-    if any(isinstance(value, (bool, np.bool_, tuple)) for row in rows for value in row):
-        raise TypeError("an id or a number is true, false or a tuple")
-    names = ("query_id", "doc_id", number, "rank")
-    columns = zip(names, zip(*rows, strict=True) if rows else [()] * len(names), strict=True)
-    return pa.table({name: values for name, values in columns if name in names[:2] or {*values} - {None}})
+    for value in itertools.chain(*columns.values()):
+        if isinstance(value, (bool, np.bool_, tuple)):
+            raise TypeError("an id or a number is true, false or a tuple")
+    for name in (number, "rank"):
+        given = set(columns[name]) - {None}
+        if not given:
+            del columns[name]
+    return pa.table(columns)
+
+
+def _is_numbered(documents: Any) -> bool:
+    """Whether these are documents with a number each."""
+    if not isinstance(documents, Mapping):
+        return False
+    return not any(isinstance(value, Mapping) for value in documents.values())
+
+
+def _is_list(documents: Any, *, is_ordered: bool) -> bool:
+    """Whether these are documents alone; sets are in no order."""
+    if is_ordered and isinstance(documents, set | frozenset):
+        return False
+    return isinstance(documents, _LISTS)
 
 
 def _plain_column(column: pa.ChunkedArray) -> pa.ChunkedArray:

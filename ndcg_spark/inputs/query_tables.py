@@ -29,7 +29,7 @@ MIN_WEIGHT, MAX_WEIGHT = 1e-100, 1e100
 
 
 def read_query_table(config: TableConfig, table: str, has_prose: bool = False) -> pa.Table:
-    """The rows of the files of `table`, all columns under our names or their own; CSV and TSV give text.
+    """The rows of the files of `table`, all columns under our names or their own; CSV gives text.
 
     With `has_prose`, a quoted text may have lines that could be rows by themselves.
     """
@@ -40,7 +40,8 @@ def read_query_table(config: TableConfig, table: str, has_prose: bool = False) -
 
 def _listings(config: TableConfig) -> list[Listing]:
     if config.as_of is not None or any(path.startswith("table:") for path in config.path):
-        raise InputError(f"{config.path[0]} is a table or a version of one; write its rows as Parquet")
+        what = f"{config.path[0]} is a table or a version of one"
+        raise InputError(f"{what}; write its rows as Parquet")
     return [list_files(path) for path in config.path]
 
 
@@ -135,11 +136,11 @@ def _attribute_rows(table: pa.Table) -> pa.Table:
     is_long = {*pair} <= {*names}
     if "query_id" not in has or not names or (not is_long and {*pair} & {*names}):
         lost = [name for name in ("query_id", *pair) if name not in has][:1]
-        raise InputError(
-            f"columns {', '.join(has)}; give query_id, attribute and value, or query_id and one column "
-            f"for each attribute, named after it; {rename_advice(lost, has)}"
-        )
-    keys = {name: column(table, name, pa.string()) for name in ("dataset", "query_id") if name in has}
+        wide = "query_id and one column for each attribute, named after it"
+        to_do = f"give query_id, attribute and value, or {wide}; {rename_advice(lost, has)}"
+        raise InputError(f"columns {', '.join(has)}; {to_do}")
+    given = [name for name in ("dataset", "query_id") if name in has]
+    keys = {name: column(table, name, pa.string()) for name in given}
     _refuse_empty(pa.table(keys))
     values = {name: table[name].cast(pa.string()) for name in names}
     if is_long:
@@ -170,10 +171,9 @@ def _weight_rows(table: pa.Table) -> pa.Table:
     _refuse_empty_or_repeated(rows, ["query_id"])
     weights = np.asarray(rows["weight"])
     if bad := np.flatnonzero(~((weights >= MIN_WEIGHT) & (weights <= MAX_WEIGHT))).tolist():
-        raise InputError(
-            f"{len(bad):,} weight(s) are not numbers from {MIN_WEIGHT:g} to {MAX_WEIGHT:g}, e.g. of "
-            f"query_id={rows['query_id'][bad[0]]}; correct them"
-        )
+        what = f"{len(bad):,} weight(s) are not numbers from {MIN_WEIGHT:g} to {MAX_WEIGHT:g}"
+        example = f"query_id={rows['query_id'][bad[0]]}"
+        raise InputError(f"{what}, e.g. of {example}; correct them")
     return rows
 
 
@@ -190,13 +190,15 @@ def column(table: pa.Table, name: str, kind: pa.DataType) -> pa.ChunkedArray:
         # Of a time, as pandas has for a date, the day counts.
         return table[name].cast(kind, safe=not pa.types.is_timestamp(own))
     except pa.ArrowException as error:
-        raise InputError(f"{name} is not {kind}, {first_line(error)}; write decimals with a point") from None
+        what = f"{name} is not {kind}, {first_line(error)}"
+        raise InputError(f"{what}; write decimals with a point") from None
 
 
 def _refuse_empty(table: pa.Table) -> None:
     for name in table.column_names:
         if empty := pc.sum(pc.fill_null(pc.equal(table[name].cast(pa.string()), ""), True)).as_py():
-            raise InputError(f"{empty:,} row(s) with an empty {name}; a query without one has no row")
+            what = f"{empty:,} row(s) with an empty {name}"
+            raise InputError(f"{what}; a query without one has no row")
 
 
 def _refuse_empty_or_repeated(table: pa.Table, key: Sequence[str]) -> None:

@@ -13,7 +13,13 @@ from typing import Any
 import pyarrow as pa
 from pyarrow import fs
 
-from ndcg_spark.errors import InputError, MissingInputError, NdcgSparkError, UnreachableError, first_line
+from ndcg_spark.errors import (
+    InputError,
+    MissingInputError,
+    NdcgSparkError,
+    UnreachableError,
+    first_line,
+)
 from ndcg_spark.text import masked, printable
 
 _FILE_SCHEME = re.compile(r"^file:(//(?=/)|//localhost(?=/)|//)?", re.IGNORECASE)
@@ -42,13 +48,16 @@ def local(path: str) -> str:
 def refuse_credentials(path: str) -> None:
     """InputError for a URI with a user, keys or parameters in it: pyarrow would use them, and an engine would not."""
     if not is_local(path) and masked(path) != path:
-        raise InputError(
-            f"{masked(path)} has a user, keys or parameters in it, which engines do not take; leave them out "
-            "and set them in the environment, such as AWS_ACCESS_KEY_ID, AWS_ENDPOINT_URL or HADOOP_USER_NAME"
-        )
+        what = f"{masked(path)} has a user, keys or parameters in it, which engines do not take"
+        variables = "AWS_ACCESS_KEY_ID, AWS_ENDPOINT_URL or HADOOP_USER_NAME"
+        to_do = f"leave them out and set them in the environment, such as {variables}"
+        raise InputError(f"{what}; {to_do}")
 
 
-def storage(path: str, error: Callable[[str], NdcgSparkError] = NoStorageError) -> tuple[fs.FileSystem, str]:
+def storage(
+    path: str,
+    error: Callable[[str], NdcgSparkError] = NoStorageError,
+) -> tuple[fs.FileSystem, str]:
     """The file system of a path, local without a scheme, and the path there; raises `error` for an unknown storage."""
     if is_local(path):
         return fs.LocalFileSystem(), local(path)
@@ -60,7 +69,8 @@ def storage(path: str, error: Callable[[str], NdcgSparkError] = NoStorageError) 
         to_do = "its scheme, and for hdfs:// HADOOP_CONF_DIR, or pip install 'ndcg-spark[hdfs]'"
         if path.startswith(("s3://", "s3a://")):
             to_do = "the bucket, its region and credentials (AWS_REGION and the like), AWS_ENDPOINT_URL and the network"
-        raise error(f"no storage for {masked(path)}, {masked(first_line(reason))}; check {to_do}") from reason
+        what = f"no storage for {masked(path)}, {masked(first_line(reason))}"
+        raise error(f"{what}; check {to_do}") from reason
     return system, fs_path
 
 
@@ -72,7 +82,10 @@ def missing_input(path: str) -> MissingInputError:
 
 @contextlib.contextmanager
 def reading(path: str, failures: tuple[type[Exception], ...] = FAILURES) -> Iterator[None]:
-    """What a library raises in the block names the path; UnreachableError where a storage elsewhere may yet answer."""
+    """What a library raises in the block names the path.
+
+    It is an UnreachableError where a storage elsewhere may yet answer, else an InputError.
+    """
     try:
         yield
     except failures as error:
@@ -80,10 +93,8 @@ def reading(path: str, failures: tuple[type[Exception], ...] = FAILURES) -> Iter
             raise
         is_far = isinstance(error, OSError | RuntimeError) and not is_local(path)
         kind = UnreachableError if is_far else InputError
-        raise kind(
-            f"{printable(masked(path))} cannot be read, {printable(first_line(error))}; check its rights and "
-            "its storage, or write it again"
-        ) from error
+        what = f"{printable(masked(path))} cannot be read, {printable(first_line(error))}"
+        raise kind(f"{what}; check its rights and its storage, or write it again") from error
 
 
 def delta_address(path: str, error: Callable[[str], NdcgSparkError] = InputError) -> str:
@@ -91,7 +102,8 @@ def delta_address(path: str, error: Callable[[str], NdcgSparkError] = InputError
     address = storage(path, error)[1] if is_local(path) else path
     if urllib.parse.unquote(address) != address or "\\" in address:
         # deltalake lists one folder and reads the files of the other, which may be another table.
-        raise error(f"{address} has % or \\ in it, which deltalake takes for another path; rename it")
+        what = f"{address} has % or \\ in it, which deltalake takes for another path"
+        raise error(f"{what}; rename it")
     return address.replace("s3a://", "s3://", 1)
 
 

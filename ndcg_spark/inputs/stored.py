@@ -82,7 +82,8 @@ def footer_of(file: File, kind: str) -> Footer:
     from pyarrow import orc
 
     system, fs_path = file.location
-    with reading(file.path, (OSError, ValueError, pa.ArrowException)), system.open_input_file(fs_path) as stream:
+    failures = (OSError, ValueError, pa.ArrowException)
+    with reading(file.path, failures), system.open_input_file(fs_path) as stream:
         if kind == "orc":
             schema, rows = orc.ORCFile(stream).schema, 0
         else:
@@ -124,18 +125,24 @@ def _refuse_lacking(files: Sequence[File], known: Sequence[Footer], shape: Shape
         ]
         if any(has) and not all(has):
             lacking = files[has.index(False)].path
-            raise InputError(f"{lacking}: no column {columns[0]}, which other files have; write them alike")
+            what = f"{lacking}: no column {columns[0]}, which other files have"
+            raise InputError(f"{what}; write them alike")
 
 
 def read_typed(
-    engine: Engine, files: list[File], shape: Shape, schema: pa.Schema, known: Sequence[Footer], name: str
+    engine: Engine,
+    files: list[File],
+    shape: Shape,
+    schema: pa.Schema,
+    known: Sequence[Footer],
+    name: str,
 ) -> StoredTable:
     """The schema's columns of the files of the table `name`, and their number of rows.
 
     That is None where it is unknown, or rows have lists.
     """
     in_footers = [column for footer in known for column in footer.columns.items()]
-    lists = [name for name, kind in in_footers if holds_structs(kind)]
+    lists = [column for column, kind in in_footers if holds_structs(kind)]
     called = {column: column for column in lists}
     called |= {shape.columns.get(field, field): field for field in schema.names}
     origin = files[0].path
@@ -150,39 +157,60 @@ def read_typed(
 
     if len(known) == len(files) and not lists:
         _refuse_lacking(files, known, shape)
-    is_out_of_reach = not engine.sees_local_files and engine.kind == "connect" and files[0].is_local
-    # Not every engine reads files with different columns or types. None hashes unsigned numbers.
-    if (
-        shape.kind == "parquet"
-        and not (is_out_of_reach or shape.in_both)
-        and all(footer.columns == known[0].columns for footer in known)
-        and all(is_readable(kind) for _, kind in in_footers)
-        and not any(name in types and pa.types.is_unsigned_integer(kind) for name, kind in in_footers)
-    ):
-        table, copied = read_files(engine, files), None
-        rows = sum(footer.rows for footer in known) if len(known) == len(files) and files[0].storage else None
-    else:
-        folders = {key: FEW for key, _ in files[0].partition if key in called}
-        copy = _plain_copy(engine, shape, files, pa.schema({**types, **folders}))
-        table, rows = read_copy(engine, copy), copy.rows
-        copied = copied_rows(copy.folder, shape.columns, schema.names, name, origin)
     # Of Parquet the files themselves, whatever the engine is given.
     original = None
     if all(file.storage for file in files):
         original = StoredRows(files, shape.columns, schema.names, name, origin)
+    if _is_read_in_place(engine, files, shape, known, types):
+        documents = listed(read_files(engine, files))
+        rows = None
+        if len(known) == len(files) and files[0].storage and FAULT not in documents.columns:
+            rows = sum(footer.rows for footer in known)
+        return StoredTable(documents, rows, original, lookup)
+    folders = {key: FEW for key, _ in files[0].partition if key in called}
+    copy = _plain_copy(engine, shape, files, pa.schema({**types, **folders}))
+    copied = copied_rows(copy.folder, shape.columns, schema.names, name, origin)
     stored = original if shape.kind == "parquet" else copied
-    documents = listed(table)
-    is_counted = FAULT not in documents.columns
-    return StoredTable(documents, rows if is_counted else None, stored, lookup if copied is None else None)
+    documents = listed(read_copy(engine, copy))
+    return StoredTable(documents, None if FAULT in documents.columns else copy.rows, stored)
 
 
-def _plain_copy(engine: Engine, shape: Shape, files: Sequence[File], schema: pa.Schema) -> ParquetCopy:
+def _is_read_in_place(
+    engine: Engine,
+    files: Sequence[File],
+    shape: Shape,
+    known: Sequence[Footer],
+    types: Mapping[str, pa.DataType],
+) -> bool:
+    """Whether every engine reads these files as they are; else they are copied in plain `types`."""
+    if shape.kind != "parquet" or shape.in_both:
+        return False
+    if not engine.sees_local_files and engine.kind == "connect" and files[0].is_local:
+        return False
+    for footer in known:
+        # Not every engine reads files with different columns or types.
+        if footer.columns != known[0].columns:
+            return False
+        for column, kind in footer.columns.items():
+            if not is_readable(kind):
+                return False
+            # None hashes unsigned numbers.
+            if column in types and pa.types.is_unsigned_integer(kind):
+                return False
+    return True
+
+
+def _plain_copy(
+    engine: Engine,
+    shape: Shape,
+    files: Sequence[File],
+    schema: pa.Schema,
+) -> ParquetCopy:
     # Spark would take a duration for a number.
     values = ((field, field.type.value_type if is_list(field.type) else field.type) for field in schema)
     if wrong := [f"{field.name} is {field.type}" for field, value in values if pa.types.is_temporal(value)]:
-        raise InputError(
-            f"{files[0].path}: {len(wrong)} column(s) of the wrong type, {', '.join(wrong)}; write numbers or text"
-        )
+        what = f"{len(wrong)} column(s) of the wrong type, {', '.join(wrong)}"
+        raise InputError(f"{files[0].path}: {what}; write numbers or text")
 
     def to_table(batch: pa.RecordBatch, file: File) -> pa.Table:
         for ours, theirs in shape.in_both.items():
@@ -216,8 +244,8 @@ def find(engine: Engine, config: TableConfig, table: str) -> list[File]:
         _refuse_tables_among(files)
     plain = [file.path for file in files if file.snapshot is None]
     if config.as_of is not None and plain:
-        what = f"a version is named, {config.as_of}, and {plain[0]} is not a Delta or Iceberg table; leave it out"
-        raise ConfigurationError(f"{table}: {what}")
+        what = f"a version is named, {config.as_of}, and {plain[0]} is not a Delta or Iceberg table"
+        raise ConfigurationError(f"{table}: {what}; leave it out")
     return files
 
 
@@ -225,7 +253,8 @@ def _refuse_tables_among(files: Sequence[File]) -> None:
     """InputError for a table that only the engine reads beside other files."""
     alone = [file.path for file in files if file.snapshot and file.snapshot.table is not None]
     if alone and len(files) > 1:
-        raise InputError(f"{len(files)} tables, among them {alone[0]}; give what the engine reads alone")
+        what = f"{len(files)} tables, among them {alone[0]}"
+        raise InputError(f"{what}; give what the engine reads alone")
 
 
 def _listing(engine: Engine, config: TableConfig, path: str) -> Listing:
@@ -279,7 +308,8 @@ def _delta(path: str, as_of: int | str | None) -> File:
             system, fs_path = storage(path)
             commit = system.get_file_info(f"{fs_path}/_delta_log/{version:020}.json")
             if commit.is_file and commit.mtime > moment(as_of):
-                raise InputError(f"{path} has no version as of {as_of}, its first is of {commit.mtime}")
+                what = f"{path} has no version as of {as_of}"
+                raise InputError(f"{what}, its first is of {commit.mtime}")
     path = address if is_local(path) else path
     scan = lambda names: pa.RecordBatchReader.from_stream(table.scan(columns=names))  # noqa: E731
     return File(path, 0, snapshot=Snapshot("delta", version, schema, scan))

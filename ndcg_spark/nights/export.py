@@ -122,7 +122,8 @@ class _Delta:
 
         self._library, self._options = deltalake, {"storage_options": delta_options()}
         address = os.path.expanduser(path)  # noqa: PTH111  # a URI
-        self._root = delta_address(address, functools.partial(ConfigurationError, option="export")).rstrip("/")
+        refusal = functools.partial(ConfigurationError, option="export")
+        self._root = delta_address(address, refusal).rstrip("/")
 
     def schema(self, name: str) -> pa.Schema | None:
         address, table = f"{self._root}/{name}", self._library.DeltaTable

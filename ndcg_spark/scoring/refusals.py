@@ -48,7 +48,7 @@ def _example(names: Iterable[str]) -> str:
 
 
 def refuse_rows(table: DataFrame, tests: Iterable[RowTest], name: str) -> DataFrame:
-    """The table `name`, unchecked, which fails when a column is computed for a row that breaks that column's rule.
+    """The table `name`, unchecked: it fails when a row's column is computed that breaks its rule.
 
     A filter would be shorter, but the embedded engine evaluates all branches of a condition in a filter, and would fail
     at good rows.

@@ -1,5 +1,7 @@
 """Matrices of scores: read batch by batch, compared by judgments, and averaged over nights."""
 
+import dataclasses
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -87,3 +89,15 @@ def test_a_mean_of_nights_is_over_those_whose_judgments_of_a_query_are_tonights(
     np.testing.assert_allclose(mean.scores("a"), [0.3, 0.4, 0.6, np.nan])
     np.testing.assert_allclose(mean.scores("b"), [1.0, np.nan, 1.0, np.nan])
     assert mean.hashes().tolist() == [1, 2, 3, 9]
+
+
+def test_of_several_nights_the_newest_says_what_a_run_did_not_answer():
+    tonight = matrix({"a": [0.5] * 3}, [1, 2, 0])
+    older = matrix({"a": [0.5] * 3, "b": [0.5] * 3}, [1, 2, 3], tonight.queries)
+    newest = matrix({"a": [0.5] * 3}, [1, 2, 0], tonight.queries)
+    newest = dataclasses.replace(newest, answers=np.array([[True, False, False]]))
+    mean = mean_matrix([older, newest], tonight)
+    # The last query is not judged there.
+    assert mean.unanswered("a").tolist() == newest.unanswered("a").tolist() == [False, True, False]
+    assert mean.unanswered("b").tolist() == [True, True, False]
+    assert older.unanswered("b").tolist() == [False] * 3

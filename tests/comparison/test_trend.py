@@ -6,7 +6,7 @@ import pytest
 from gates import SAME, evaluate
 from kept_nights import date
 
-from ndcg_spark.comparison.trend import FLOOR, MIN_NIGHTS, NOTHING, WINDOW, last_stretch, lines, trend
+from ndcg_spark.comparison.trend import FLOOR, MIN_NIGHTS, NOTHING, WINDOW, last_stretch, lines, trend_points
 
 YEAR = 365
 
@@ -39,31 +39,31 @@ def breaks(points):
 )
 def test_a_night_far_from_those_before_it_is_low_or_high(change, low, high):
     for seed in range(5):
-        points = trend(year(change, seed=seed))
+        points = trend_points(year(change, seed=seed))
         assert (flagged(points, "low"), flagged(points, "high"), breaks(points)) == (low, high, {})
 
 
 def test_other_judgments_break_the_line_and_begin_another_without_a_flag():
-    points = trend(year(lambda n: 0.1 if n >= 180 else 0.0, judgments=lambda n: "new" if n >= 180 else "old"))
+    points = trend_points(year(lambda n: 0.1 if n >= 180 else 0.0, judgments=lambda n: "new" if n >= 180 else "old"))
     assert (breaks(points), flagged(points, "low", "high")) == ({180: ("judgments",)}, [])
     assert [point.median is None for point in points[178:190]] == [False] * 2 + [True] * MIN_NIGHTS + [False] * 3
     assert [point.date for point in last_stretch(points)] == [date(n) for n in range(180, YEAR)]
 
 
 def test_a_night_under_another_convention_is_held_against_none_and_the_next_against_those_before_it():
-    points = trend(year(lambda n: -0.3 if n == 100 else 0.0, convention=lambda n: "other" if n == 100 else "c"))
+    points = trend_points(year(lambda n: -0.3 if n == 100 else 0.0, convention=lambda n: "other" if n == 100 else "c"))
     assert breaks(points) == {100: ("convention",), 101: ("convention",)}
     assert (points[100].median, points[101].median is None, flagged(points, "low", "high")) == (None, False, [])
 
 
 @pytest.mark.parametrize(("share", "low"), [(0.99, []), (1.01, [*range(100, 114)]), (1 + 4e-5 / FLOOR, [])])
 def test_the_floor_is_the_least_distance_and_three_deviations_of_the_level(share, low):
-    points = trend(year(lambda n: -share * FLOOR if n >= 100 else 0.0, noise=0.0))
+    points = trend_points(year(lambda n: -share * FLOOR if n >= 100 else 0.0, noise=0.0))
     assert (flagged(points, "low"), flagged(points, "level_fell")[0]) == (low, 103)
 
 
 def test_nights_without_a_score_are_neither_flagged_nor_reckoned_with():
-    points = trend([(date(n), None if n % 2 else 0.6, "c", "j") for n in range(60)])
+    points = trend_points([(date(n), None if n % 2 else 0.6, "c", "j") for n in range(60)])
     assert (points[40].median, points[10].median, flagged(points, "low", "high")) == (0.6, None, [])
 
 
@@ -72,17 +72,17 @@ def test_nights_without_a_score_are_neither_flagged_nor_reckoned_with():
 )
 def test_a_cusum_finds_drift(drift, noise, most):
     for seed in range(20):
-        points = trend(year(lambda n: -drift * max(0, n - 60), noise=noise, seed=seed)[:140])
+        points = trend_points(year(lambda n: -drift * max(0, n - 60), noise=noise, seed=seed)[:140])
         assert 0 < min(flagged(points, "level_fell"), default=YEAR) - 60 <= most, seed
 
 
 def test_an_unchanged_system_has_a_changed_level_less_than_once_in_two_years():
-    years = [trend(year(noise=0.005, seed=seed)) for seed in range(10)]
+    years = [trend_points(year(noise=0.005, seed=seed)) for seed in range(10)]
     assert sum(len(flagged(points, "level_fell", "level_rose")) for points in years) <= 5
 
 
 def test_a_changed_level_says_since_when_and_how_much_and_a_spike_is_none():
-    points = trend(year(lambda n: -0.2 if n == 100 else -0.015 if n >= 200 else 0.0))
+    points = trend_points(year(lambda n: -0.2 if n == 100 else -0.015 if n >= 200 else 0.0))
     (night,) = flagged(points, "level_fell")
     assert 200 < night <= 205
     words = dict(points[night].flags)["level_fell"]

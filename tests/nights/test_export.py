@@ -132,12 +132,12 @@ def test_an_export_that_is_killed_anywhere_is_right_once_it_is_repeated(output, 
 def test_an_export_that_fails_at_any_table_is_right_once_it_is_repeated(output, to):
     export(output, to)
     publish(output, "c", 0.3, date=FIRST)
-    rows_read = module._rows
+    rows_read = module._exported_rows
     for name in TABLES:
         fail = mock.Mock(
             side_effect=lambda table, *args, name=name: 1 / 0 if table == name else rows_read(table, *args)
         )
-        with mock.patch.object(module, "_rows", fail), pytest.raises(StorageError):
+        with mock.patch.object(module, "_exported_rows", fail), pytest.raises(StorageError):
             export(output, to)
     assert {row["evaluation_id"] for row in rows(to, LOG)} == {"a", "b"}
     export(output, to)
