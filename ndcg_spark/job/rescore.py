@@ -16,7 +16,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from ndcg_spark import rules
-from ndcg_spark.config import NightConfig, Options
+from ndcg_spark.config import EvaluationConfig, Options
 from ndcg_spark.contract.counting import check_judgments
 from ndcg_spark.convention.convention import Convention, counted_grade
 from ndcg_spark.convention.measures import MeasureSet
@@ -28,6 +28,7 @@ from ndcg_spark.job.inputs import report_read, translated_failures
 from ndcg_spark.nights.copies import (
     JUDGED,
     OF_HIGHEST_GRADE,
+    Rescored,
     finite_cutoffs,
     has_judgments,
     keep_judgments,
@@ -38,7 +39,7 @@ from ndcg_spark.nights.copies import (
     write_copy,
 )
 from ndcg_spark.nights.log import Night, Nights, committed
-from ndcg_spark.nights.reader import iso_date, nights_of_dataset, read_nights, read_rows
+from ndcg_spark.nights.reader import nights_of_dataset, read_nights, read_rows
 from ndcg_spark.nights.store import FAILURES
 from ndcg_spark.schemas import QUERY_SCORES
 from ndcg_spark.scoring.evaluation import query_scores
@@ -58,16 +59,6 @@ class Wanted(NamedTuple):
 
     night: Night
     fingerprint: str
-
-
-class Rescored(NamedTuple):
-    """What came of scoring nights under other judgments."""
-
-    made: int
-    #: How many were there already.
-    kept: int
-    #: A sentence for each night that could not be scored.
-    refused: Sequence[str]
 
 
 class _Table(NamedTuple):
@@ -260,7 +251,7 @@ def _date(night: Night) -> "datetime.date":
 
 def rescore(
     engine: Engine,
-    config: NightConfig,
+    config: EvaluationConfig,
     output: str,
     since: str | None = None,
     dataset: str | None = None,
@@ -302,7 +293,7 @@ def _newest_kept(nights: Nights) -> dict[str, str]:
     return newest
 
 
-def _keep_given(engine: Engine, config: NightConfig, nights: Sequence[Night]) -> dict[str, str]:
+def _keep_given(engine: Engine, config: EvaluationConfig, nights: Sequence[Night]) -> dict[str, str]:
     """Keep the judgments of a configuration; their fingerprints, by dataset."""
     if config.judgments is None:
         return {}
@@ -328,7 +319,3 @@ def _keep_given(engine: Engine, config: NightConfig, nights: Sequence[Night]) ->
             keep_judgments(store, name, fingerprint, rows)
         fingerprints[name] = fingerprint
     return fingerprints
-
-
-def since_text(since: "datetime.date | str | None") -> str | None:
-    return None if since is None else iso_date(since)

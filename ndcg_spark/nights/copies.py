@@ -11,8 +11,8 @@ import hashlib
 import io
 import itertools
 import zlib
-from collections.abc import Collection, Iterable, Iterator
-from typing import Any
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -39,6 +39,16 @@ _SECONDS_UNEXPLAINED = 24 * 3600.0
 #: A reader that has read the log before may still want a copy.
 _SECONDS_UNNEEDED = 3600.0
 _DIGEST = b"ndcg_spark.digest"
+
+
+class Rescored(NamedTuple):
+    """What came of scoring nights under other judgments."""
+
+    made: int
+    #: How many copies were there already.
+    kept: int
+    #: A sentence for each night that could not be scored.
+    refused: Sequence[str]
 
 
 def dataset_digits(name: str) -> str:
@@ -179,11 +189,16 @@ def kept_depth(night: Night) -> int | None:
     return deepest_finite(finite_cutoffs(night))
 
 
-def tidy_copies(store: Store, nights: Nights, needed: Collection[tuple[Night, str]] = ()) -> list[str]:
-    """Remove copies and kept judgments that nobody needs, and say so.
+def unneeded_copies(
+    store: Store,
+    nights: Nights,
+    needed: Collection[tuple[Night, str]] = (),
+) -> list[str]:
+    """The copies and kept judgments that can go.
 
-    `nights` are all of the output. Stays what the two newest sets of judgments of a dataset, both
-    sides of each change and `needed` stand for. Raises FAILURES.
+    `nights` are all of the output. What the two newest sets of judgments of a dataset, both sides of
+    each change and `needed` stand for stays. What the log does not explain stays for a day, as an
+    evaluation may be about to publish, and other copies for an hour. Raises FAILURES.
     """
     copies = store.files(RESCORED, "")
     judgments = store.files(KEPT_JUDGMENTS, "")
@@ -199,13 +214,12 @@ def tidy_copies(store: Store, nights: Nights, needed: Collection[tuple[Night, st
         is_unclear = _date_of(path) in nights.damaged
         if path not in wanted and not is_unclear and _age(file, now) > rest:
             gone.append(path)
-    if not nights.damaged:
-        used = {judgments_path(*pair) for pair in _judgments_of_log(nights)}
-        for path, file in judgments.items():
-            if path not in used and _age(file, now) > _SECONDS_UNEXPLAINED:
-                gone.append(path)
-    removed = [path for path in gone if store.delete(path)]
-    return [f"{len(removed):,} copies of scores or judgments that nothing needs"] if removed else []
+    used = {judgments_path(*pair) for pair in _judgments_of_log(nights)}
+    for path, file in judgments.items():
+        is_unused = path not in used and not nights.damaged
+        if is_unused and _age(file, now) > _SECONDS_UNEXPLAINED:
+            gone.append(path)
+    return gone
 
 
 def _wanted_copies(nights: Nights) -> Iterator[tuple[Night, str]]:

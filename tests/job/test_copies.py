@@ -90,3 +90,26 @@ def test_a_copy_is_an_evaluation_of_the_original_results(tmp_path, engine, name)
             for row in rows.values():
                 row.update(dict.fromkeys(("err", "rbp", "rbp_residual")))
         assert_same(copy, rows)
+
+
+def gated(folder, lists, judged, case, **more):
+    check = {"runs": ["s"], "cutoff": 3, "max_drop": 0.5}
+    return publish(folder, case, lists, judged, documents=None, gate={"check": [check]}, **more)
+
+
+def test_an_evaluation_with_a_gate_keeps_what_it_needs_and_makes_the_copies_before_the_verdict(tmp_path):
+    case = random_case(3)
+    accepted = {"accepted": "the first night"}
+    output = gated(tmp_path, 0, 0, case, **accepted)
+    first = {night.dataset: night for night in committed(output)}
+    assert not list((tmp_path / "out").glob("rescored/*/*"))
+    gated(tmp_path, 1, 1, case)
+    nights = {(night.dataset, night.evaluated_on): night for night in committed(output)}
+    for dataset, night in first.items():
+        newer = nights[dataset, DATES[1]]
+        theirs = newer.row["judgments_fingerprint"]
+        assert night.record["configuration"]["documents"] == "all"
+        assert read_copy(night, theirs) is not None
+        assert read_copy(newer, night.row["judgments_fingerprint"]) is not None
+    assert len(list((tmp_path / "out").glob("rescored/*/*"))) == 2 * 2
+    assert len(list((tmp_path / "out").glob("kept_judgments/*"))) == 2 * 2

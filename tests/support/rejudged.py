@@ -92,8 +92,8 @@ def settings(folder: Path, case: Case, lists: int, judged: int, **more: Any) -> 
     return {**paths, "output": output, "date": DATES[lists], "cutoffs": [1, 3, 5], "documents": "all", **more}
 
 
-def publish(folder: Path, case: Case, lists: int, judged: int, **more: Any) -> str:
-    """Evaluate on the engine of the tests; the output."""
-    given = settings(folder, case, lists, judged, **more)
-    evaluate(config.validate(given, "test"), engine=sessions.engine())
+def publish(folder: Path, case: Case, lists: int, judged: int, accepted: str | None = None, **more: Any) -> str:
+    """Evaluate on the engine of the tests, and accept the night for a reason if there is one; the output."""
+    given = {name: value for name, value in settings(folder, case, lists, judged, **more).items() if value is not None}
+    evaluate(config.validate(given, "test"), accepted, engine=sessions.engine())
     return str(given["output"])
