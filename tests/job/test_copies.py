@@ -1,14 +1,20 @@
 """Copies: the scores of kept lists under other judgments are those of an evaluation of the original results."""
 
 import zlib
+from pathlib import Path
+from unittest import mock
 
 import pytest
+from evaluations import evaluated
 from rejudged import DATES, publish, random_case
 
-from ndcg_spark.job.rescore import Wanted, make_copies
-from ndcg_spark.nights.copies import OF_HIGHEST_GRADE, read_copy, why_not_rescored
+from ndcg_spark.config import NightConfig, validate
+from ndcg_spark.errors import ConfigurationError
+from ndcg_spark.job.explain_query import night_documents_to_judge
+from ndcg_spark.job.rescore import Wanted, make_copies, rescore
+from ndcg_spark.nights.copies import OF_HIGHEST_GRADE, copy_path, judgments_path, read_copy, why_not_rescored
 from ndcg_spark.nights.log import committed
-from ndcg_spark.nights.reader import read_rows
+from ndcg_spark.nights.reader import read_rows, read_scores
 
 KEY = ("dataset", "run", "query_id", "cutoff")
 MEASURES = ["ndcg@5", "P@3", "AP@5", "RR@5", "recall@3", "success@1", "RBP(p=0.5)@5", "ERR@5", "judged@3"]
@@ -103,7 +109,8 @@ def test_a_copy_is_an_evaluation_of_the_original_results(tmp_path, engine, name)
             expected = without_measures(expected, OF_HIGHEST_GRADE)
         assert_same(copy, expected)
         compared += len(copy)
-    assert compared > 4 * 100
+    # Cutoffs, runs, datasets, nights, and a third of the queries.
+    assert compared > 3 * 2 * 2 * 2 * 40 / 3
 
 
 def hash_of(name):
@@ -132,3 +139,93 @@ def test_an_evaluation_with_a_gate_keeps_what_it_needs_and_makes_the_copies_befo
         assert read_copy(newer, night.row["judgments_fingerprint"]) is not None
     assert len(list((tmp_path / "out").glob("rescored/*/*"))) == 2 * 2
     assert len(list((tmp_path / "out").glob("kept_judgments/*"))) == 2 * 2
+
+
+@pytest.fixture(scope="module")
+def two_nights(tmp_path_factory, engine):
+    """An output with two nights of changed judgments, and no copies."""
+    folder = tmp_path_factory.mktemp("two")
+    case = random_case(5)
+    for night in (0, 1):
+        output = publish(folder, case, night, night)
+    return folder, case, output
+
+
+def test_nights_are_scored_by_hand_under_the_newest_judgments_that_are_kept(two_nights, engine):
+    _, _, output = two_nights
+    settings = validate({}, "test", NightConfig)
+    first = [night for night in committed(output) if night.evaluated_on == DATES[0]]
+    assert rescore(engine, settings, output, since=DATES[1]) == (0, 0, [])
+    assert rescore(engine, settings, output, dataset="web") == (1, 0, [])
+    assert rescore(engine, settings, output) == (1, 1, [])
+    newest = {night.dataset: night.row["judgments_fingerprint"] for night in committed(output)}
+    assert all(read_copy(night, newest[night.dataset]) is not None for night in first)
+    # A damaged copy is made again; one that cannot be made is refused in a sentence.
+    (night, other) = first
+    Path(output, copy_path(night, newest[night.dataset])).write_bytes(b"damaged")
+    Path(output, copy_path(other, newest[other.dataset])).unlink()
+    Path(output, judgments_path(other.dataset, newest[other.dataset])).write_bytes(b"damaged")
+    made, kept, refused = rescore(engine, settings, output)
+    assert (made, kept, len(refused)) == (1, 0, 1)
+
+
+def test_scores_are_read_under_the_newest_judgments(two_nights, engine, caplog):
+    folder, case, output = two_nights
+    settings = validate({"judgments": str(folder / "judgments-1-1.parquet")}, "test", NightConfig)
+    rescore(engine, settings, output)
+    scores = read_scores(output, "query_scores", judgments="newest")
+    nights = {(night.dataset, night.evaluated_on): night for night in committed(output)}
+    copies = {
+        dataset: read_copy(nights[dataset, DATES[0]], nights[dataset, DATES[1]].row["judgments_fingerprint"])
+        for dataset in ("shop", "web")
+    }
+    old = scores[scores["evaluated_on"].astype(str) == DATES[0]]
+    assert len(old) == sum(map(len, copies.values()))
+    new = scores[scores["evaluated_on"].astype(str) == DATES[1]]
+    assert len(new) == len(read_scores(output, "query_scores", date=DATES[1]))
+    # The mean of a copy is that of its rows, and of published rows what was published.
+    means = read_scores(output, judgments="newest")
+    for row in means[means["evaluated_on"].astype(str) == DATES[0]].to_dict("records"):
+        own = old[(old["dataset"] == row["dataset"]) & (old["run"] == row["run"]) & (old["cutoff"] == row["cutoff"])]
+        assert (row["ndcg"], row["queries"]) == (pytest.approx(own["ndcg"].mean()), own["ndcg"].count())
+    published = read_scores(output, date=DATES[1])
+    assert len(means[means["evaluated_on"].astype(str) == DATES[1]]) == len(published)
+    # A night without a copy is left out, and a warning says so.
+    Path(output, copy_path(nights["web", DATES[0]], nights["web", DATES[1]].row["judgments_fingerprint"])).unlink()
+    caplog.clear()
+    left = read_scores(output, judgments="newest")
+    assert {(row.dataset, str(row.evaluated_on)[:10]) for row in left.itertuples()} == {*nights} - {("web", DATES[0])}
+    assert len(caplog.records) == 1
+
+
+@pytest.mark.parametrize(("table", "judgments"), [("comparisons", "newest"), ("query_scores", "oldest")])
+def test_only_scores_are_read_under_the_newest_judgments(two_nights, table, judgments):
+    with pytest.raises(ConfigurationError):
+        read_scores(two_nights[2], table, judgments=judgments)
+
+
+def test_a_list_that_cannot_be_scored_is_no_reason_to_fail_where_everything_is_kept(configured, engine):
+    # Nobody judges q2, whose list has a document twice.
+    rows = [("q1", "a", 1), ("q2", "b", 1), ("q2", "b", 2), ("q3", "c", 1), ("q3", "d", 2), ("q3", "e", 3)]
+    lists = "".join(f"{query} Q0 {doc} {rank} {-rank} r\n" for query, doc, rank in rows)
+    files = {"qrels.txt": "q1 0 a 2\n", "run.txt": lists}
+    evaluated(configured(files, output="out", documents="everything", cutoffs=[2]))
+    (night,) = committed("out")
+    kept = read_rows([night], "ranked_documents").to_pylist()
+    found = sorted((row["run"] or "", row["query_id"], row["doc_id"], row["gain"]) for row in kept)
+    assert found == [("", "q1", "a", 2**2 - 1), ("r", "q1", "a", 2**2 - 1), ("r", "q3", "c", 0), ("r", "q3", "d", 0)]
+    assert {row["relevance"] for row in kept if row["query_id"] == "q3"} == {None}
+    # Only documents of judged queries are to be judged next.
+    assert night_documents_to_judge("out", 10) == []
+
+
+def test_a_failure_of_copies_is_a_warning_and_no_failure_of_the_night(tmp_path, engine, monkeypatch, caplog):
+    case = random_case(4)
+    output = gated(tmp_path, 0, 0, case, accepted="the first night")
+    monkeypatch.setattr("ndcg_spark.job.rescore.write_copy", mock.Mock(side_effect=OSError("no space")))
+    gated(tmp_path, 1, 1, case)
+    assert len(committed(output)) == 4
+    told = [entry.getMessage() for entry in caplog.records if "no space" in entry.getMessage()]
+    # Two datasets, each with two nights.
+    assert len(told) == 2 * 2
+    assert not list((tmp_path / "out").glob("rescored/*/*"))

@@ -36,7 +36,7 @@ def random_case(seed: int, grades: Sequence[float] = (0.0, 1.0, 2.0, 4.0), *, ju
     results: tuple[list[Row], list[Row]] = ([], [])
     exclude: tuple[list[Row], list[Row]] = ([], [])
     for dataset in DATASETS:
-        for number in range(12):
+        for number in range(40):
             query, more = f"q{number}", {"dataset": dataset}
             pool = chance.sample([*DOCUMENTS, query], 6)
             if judged_again:
