@@ -97,7 +97,7 @@ def _make_together(engine: Engine, group: Sequence[Wanted]) -> list[str]:
     try:
         judgments = kept_judgments(nights[0].store, nights[0].dataset, fingerprint)
         if judgments is None:
-            reason = f"the judgments {fingerprint} were not kept"
+            reason = f"the judgments {fingerprint} were not kept, or are damaged; give them to rescore"
             return [_refused(night, reason) for night in nights]
         with translated_failures():
             for night, rows in _scored(engine, nights, judgments):

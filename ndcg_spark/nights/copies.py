@@ -66,13 +66,15 @@ def has_judgments(store: Store, dataset: str, fingerprint: str) -> bool:
 
 
 def keep_judgments(store: Store, dataset: str, fingerprint: str, rows: pa.Table) -> None:
-    """Keep the accepted judgments of a dataset, before duplicates are merged, if they are new.
+    """Keep the accepted judgments of a dataset, before duplicates are merged, if they are new or damaged.
 
     Raises FAILURES.
     """
-    if has_judgments(store, dataset, fingerprint):
+    if kept_judgments(store, dataset, fingerprint) is not None:
         return
-    _write(store, judgments_path(dataset, fingerprint), rows.select(JUDGED.names).cast(JUDGED))
+    path = judgments_path(dataset, fingerprint)
+    store.delete(path)
+    _write(store, path, rows.select(JUDGED.names).cast(JUDGED))
 
 
 def kept_judgments(store: Store, dataset: str, fingerprint: str) -> pa.Table | None:

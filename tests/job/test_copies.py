@@ -170,15 +170,13 @@ def test_nights_are_scored_by_hand_under_the_newest_judgments_that_are_kept(two_
 
 
 def test_scores_are_read_under_the_newest_judgments(two_nights, engine, caplog):
-    folder, case, output = two_nights
+    folder, _, output = two_nights
     settings = validate({"judgments": str(folder / "judgments-1-1.parquet")}, "test", NightConfig)
     rescore(engine, settings, output)
     scores = read_scores(output, "query_scores", judgments="newest")
     nights = {(night.dataset, night.evaluated_on): night for night in committed(output)}
-    copies = {
-        dataset: read_copy(nights[dataset, DATES[0]], nights[dataset, DATES[1]].row["judgments_fingerprint"])
-        for dataset in ("shop", "web")
-    }
+    newest = {dataset: nights[dataset, DATES[1]].row["judgments_fingerprint"] for dataset in ("shop", "web")}
+    copies = {dataset: read_copy(nights[dataset, DATES[0]], newest[dataset]) for dataset in newest}
     old = scores[scores["evaluated_on"].astype(str) == DATES[0]]
     assert len(old) == sum(map(len, copies.values()))
     new = scores[scores["evaluated_on"].astype(str) == DATES[1]]
@@ -191,7 +189,7 @@ def test_scores_are_read_under_the_newest_judgments(two_nights, engine, caplog):
     published = read_scores(output, date=DATES[1])
     assert len(means[means["evaluated_on"].astype(str) == DATES[1]]) == len(published)
     # A night without a copy is left out, and a warning says so.
-    Path(output, copy_path(nights["web", DATES[0]], nights["web", DATES[1]].row["judgments_fingerprint"])).unlink()
+    Path(output, copy_path(nights["web", DATES[0]], newest["web"])).unlink()
     caplog.clear()
     left = read_scores(output, judgments="newest")
     assert {(row.dataset, str(row.evaluated_on)[:10]) for row in left.itertuples()} == {*nights} - {("web", DATES[0])}
