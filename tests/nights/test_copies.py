@@ -1,6 +1,8 @@
 """Files of copies and kept judgments beside the nights: damage, leftovers, and who still needs them."""
 
+import dataclasses
 import datetime
+import json
 import os
 import random
 from pathlib import Path
@@ -8,6 +10,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 from kept_nights import date, publish, record, with_rows
+from pyarrow import parquet
 
 from ndcg_spark.nights import copies
 from ndcg_spark.nights.commit import Publication
@@ -25,6 +28,7 @@ from ndcg_spark.nights.copies import (
 )
 from ndcg_spark.nights.expire import leftovers, removable, remove
 from ndcg_spark.nights.log import committed
+from ndcg_spark.nights.reader import read_nights, read_rows
 from ndcg_spark.nights.store import Store
 from ndcg_spark.schemas import QUERY_SCORES
 
@@ -201,3 +205,18 @@ def test_a_copy_of_another_version_of_the_table_is_none(output):
     (night,) = committed(output)
     copies._write(night.store, copy_path(night, "j2"), scores().drop_columns(["ndcg", "evaluated_on", "evaluation_id"]))
     assert read_copy(night, "j2") is None
+
+
+def test_a_night_of_a_version_without_the_share_of_judged_discounts_reads_null(output, session):
+    publish_night(output, 0, "j1")
+    (night,) = committed(output)
+    (path,) = night.files("query_scores")
+    rows = parquet.read_table(Path(output, path), partitioning=None).drop_columns(["judged_discount_share"])
+    older = Path(output, path).with_name("older.parquet")
+    parquet.write_table(rows, older)
+    described = night.store.describe(str(older.relative_to(output)), older.stat().st_size)
+    files = {"query_scores": {older.name: described}}
+    before = dataclasses.replace(night, row={**night.row, "files": json.dumps(files)})
+    assert read_rows([before], "query_scores")["judged_discount_share"].to_pylist() == [None]
+    shares = read_nights([before], "query_scores", session).select("ndcg", "judged_discount_share")
+    assert [(*row,) for row in shares.collect()] == [(1.0, None)]
