@@ -104,14 +104,15 @@ def rescore(
     dataset: str | None = None,
     relevance: float | None = None,
 ) -> Rescored:
-    """Score the kept lists of published nights under other judgments, as the command `rescore` does.
+    """Score the kept lists of nights under other judgments, as the command `rescore` does.
 
-    `judgments` are a table as `evaluate` takes it; by default, for each dataset, those of its newest night. `since` is
-    the first date of the nights that are scored. What is published stays as it is;
-    ``read_scores(output, judgments="newest")`` reads the new scores. What is returned says how many nights were scored
-    (`made`), how many had these scores already (`kept`), and has a sentence for each night that cannot be scored again
-    (`refused`), such as one that kept no documents. Raises ConfigurationError if there is no night, or no judgments
-    are kept; InputError if the judgments are refused; StorageError if the output cannot be read or written.
+    `judgments` are a table as `evaluate` takes it; by default, for each dataset, those of its
+    newest night. `since` is the first date of the nights that are scored. What is published stays
+    as it is; ``read_scores(output, judgments="newest")`` reads the new scores. What is returned
+    says how many nights were scored (`made`), how many had these scores already (`kept`), and has a
+    sentence for each night that cannot be scored again (`refused`), such as one that kept no
+    documents. Raises ConfigurationError if there is no night, or no judgments are kept; InputError
+    if the judgments are refused; StorageError if the output cannot be read or written.
     """
     scratch = Scratch()
     tables = {} if judgments is None else {"judgments": judgments}

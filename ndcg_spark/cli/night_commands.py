@@ -137,9 +137,9 @@ def gate(
 def rescore(output: str, since: str | None, dataset: str | None, **arguments: Any) -> None:
     """Score the kept lists of nights under other judgments.
 
-    These are --judgments or, for each dataset, those of its newest night. What is published stays as it is: compare,
-    trend, report and read_scores use the new scores where judgments have changed. An evaluation with a gate does the
-    same for the nights that it compares with.
+    These are --judgments or, for each dataset, those of its newest night. What is published stays
+    as it is: compare, trend, report and read_scores use the new scores where judgments change. An
+    evaluation with a gate does the same for the nights that it compares with.
     """
     from ndcg_spark.job.inputs import engine_for
     from ndcg_spark.job.rescore import rescore as job

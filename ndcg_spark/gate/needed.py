@@ -7,7 +7,11 @@ from ndcg_spark.gate.settings import GateConfig
 from ndcg_spark.nights.log import Night
 
 
-def needed_copies(gate: GateConfig, tonight: Night, nights: Sequence[Night]) -> list[tuple[Night, str]]:
+def needed_copies(
+    gate: GateConfig,
+    tonight: Night,
+    nights: Sequence[Night],
+) -> list[tuple[Night, str]]:
     """The nights, and the judgments under which each is needed.
 
     Where the newest good night has other judgments than tonight: the newest good nights under
@@ -22,5 +26,7 @@ def needed_copies(gate: GateConfig, tonight: Night, nights: Sequence[Night]) -> 
     if not theirs or theirs == own:
         return []
     needed = [(night, own) for night in newest if night.row["judgments_fingerprint"] != own]
-    needed += [(night, theirs) for night in (*newest, tonight) if night.row["judgments_fingerprint"] != theirs]
+    for night in [*newest, tonight]:
+        if night.row["judgments_fingerprint"] != theirs:
+            needed.append((night, theirs))
     return needed

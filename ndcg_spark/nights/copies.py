@@ -1,10 +1,13 @@
-"""Scores of a night's kept lists under other judgments: copies that are derived, and count for nothing by themselves.
+"""Scores of a night's kept lists under other judgments: copies, which are derived.
 
-OUTPUT/kept_judgments/DATASET.FINGERPRINT.parquet                     the accepted judgments of a dataset
-OUTPUT/rescored/evaluated_on=D/DATASET.FINGERPRINT.EVALUATION_ID.parquet   QUERY_SCORES of a night under other judgments
+OUTPUT/kept_judgments/DATASET.FINGERPRINT.parquet
+    The accepted judgments of a dataset.
+OUTPUT/rescored/evaluated_on=D/DATASET.FINGERPRINT.EVALUATION_ID.parquet
+    QUERY_SCORES of a night and dataset under other judgments.
 
-DATASET stands for the first digits of the sha256 of its name, FINGERPRINT for the judgments. A copy is valid as long
-as its evaluation counts. One that is damaged or vanishes is absent, so nothing that is published depends on it.
+DATASET stands for the first digits of the sha256 of its name, FINGERPRINT for the judgments. A copy
+is valid as long as its evaluation counts. One that is damaged or vanishes is absent, so nothing
+that is published depends on it.
 """
 
 import hashlib
@@ -66,9 +69,9 @@ def has_judgments(store: Store, dataset: str, fingerprint: str) -> bool:
 
 
 def keep_judgments(store: Store, dataset: str, fingerprint: str, rows: pa.Table) -> None:
-    """Keep the accepted judgments of a dataset, before duplicates are merged, if they are new or damaged.
+    """Keep the accepted judgments of a dataset, before duplicates are merged.
 
-    Raises FAILURES.
+    Those that are kept already stay, unless they are damaged. Raises FAILURES.
     """
     if kept_judgments(store, dataset, fingerprint) is not None:
         return
@@ -78,7 +81,7 @@ def keep_judgments(store: Store, dataset: str, fingerprint: str, rows: pa.Table)
 
 
 def kept_judgments(store: Store, dataset: str, fingerprint: str) -> pa.Table | None:
-    """The rows query_id, doc_id, relevance of kept judgments; None if they are absent or damaged."""
+    """The rows query_id, doc_id, relevance of judgments; None if they are absent or damaged."""
     return _read(store, judgments_path(dataset, fingerprint), JUDGED)
 
 
@@ -96,7 +99,7 @@ def has_copy(night: Night, fingerprint: str) -> bool:
 
 
 def read_copy(night: Night, fingerprint: str) -> pa.Table | None:
-    """The scores of a night under these judgments, as QUERY_SCORES has them; None if they are absent or damaged.
+    """The rows of QUERY_SCORES of a night under these judgments; None if absent or damaged.
 
     Measures that cannot be computed are null; `why_not_rescored` says why.
     """
@@ -112,7 +115,7 @@ def read_copy(night: Night, fingerprint: str) -> pa.Table | None:
 
 
 def write_copy(night: Night, fingerprint: str, rows: pa.Table) -> None:
-    """Write the scores of a night under these judgments, in place of a damaged copy. Raises FAILURES."""
+    """Write the scores of a night under these judgments, in place of others. Raises FAILURES."""
     schema, path = stored("query_scores"), copy_path(night, fingerprint)
     night.store.delete(path)
     _write(night.store, path, rows.select(schema.names).cast(schema))
@@ -130,7 +133,7 @@ def why_not_copied(night: Night) -> str | None:
 
 
 def keeps_whole_lists(night: Night) -> bool:
-    """Whether the lists of all judged queries were kept, down to the deepest cutoff that is a rank."""
+    """Whether the lists of all judged queries were kept, down to the deepest finite cutoff."""
     is_asked = night.record["configuration"].get("documents") in WHOLE_LISTS
     return is_asked and "ranked_documents" in night.record["files"]
 
@@ -153,7 +156,11 @@ def _why_no_depth(night: Night) -> str | None:
     return None
 
 
-def why_not_rescored(night: Night, metric: tuple[str, Cutoff], fingerprint: str | None = None) -> str | None:
+def why_not_rescored(
+    night: Night,
+    metric: tuple[str, Cutoff],
+    fingerprint: str | None = None,
+) -> str | None:
     """Why a measure of a night cannot be computed again at a cutoff; None if it can.
 
     With the `fingerprint` of a copy, also whether these judgments have another highest grade than
@@ -165,9 +172,9 @@ def why_not_rescored(night: Night, metric: tuple[str, Cutoff], fingerprint: str 
     measure, cutoff = metric
     depth = kept_depth(night) or 0
     if cutoff is None:
-        return f"{measure_at(*metric)} is of whole rankings, and {depth} documents of each were kept"
+        return f"{measure_at(*metric)} is of whole rankings, of which {depth} documents were kept"
     if cutoff > depth:
-        return f"{measure_at(*metric)} is deeper than the {depth} documents of each list that were kept"
+        return f"{measure_at(*metric)} is deeper than the {depth} documents that were kept"
     if fingerprint is not None and measure in OF_HIGHEST_GRADE:
         rows = read_copy(night, fingerprint)
         if rows is not None and len(rows) and rows[measure].null_count == len(rows):
@@ -198,9 +205,9 @@ def unneeded_copies(
 ) -> list[str]:
     """The copies and kept judgments that can go.
 
-    `nights` are all of the output. What the two newest sets of judgments of a dataset, both sides of
-    each change and `needed` stand for stays. What the log does not explain stays for a day, as an
-    evaluation may be about to publish, and other copies for an hour. Raises FAILURES.
+    `nights` are all of the output. What the two newest sets of judgments of a dataset, both sides
+    of each change and `needed` stand for stays. What the log does not explain stays for a day, as
+    an evaluation may be about to publish, and other copies for an hour. Raises FAILURES.
     """
     copies = store.files(RESCORED, "")
     judgments = store.files(KEPT_JUDGMENTS, "")

@@ -33,8 +33,11 @@ def read_newest(
     if judgments != "newest":
         raise unknown_name("read_scores", "judgments", judgments, ["newest"])
     if table not in _TABLES:
-        raise ConfigurationError(f"read_scores: {table} has no scores; judgments are for {' and '.join(_TABLES)}")
-    newest = {night.dataset: night for night in sorted(nights, key=lambda night: night.evaluated_on)}
+        known = " and ".join(_TABLES)
+        raise ConfigurationError(f"read_scores: {table} has no scores; judgments are for {known}")
+    newest: dict[str, Night] = {}
+    for night in sorted(nights, key=lambda night: night.evaluated_on):
+        newest[night.dataset] = night
     parts, absent = [KEPT[table].empty_table()], []
     for night in chosen:
         fingerprint = newest[night.dataset].row["judgments_fingerprint"]
@@ -47,13 +50,13 @@ def read_newest(
         else:
             parts.append(rows if table == "query_scores" else means_of_copy(night, rows))
     if absent:
-        rest = f", and {len(absent) - 1:,} more" if len(absent) > 1 else ""
-        _logger.warning("output: %s has no scores under the newest judgments%s; make them by rescore", absent[0], rest)
+        what = f"{len(absent):,} night(s) without scores under the newest judgments"
+        _logger.warning("output: %s are left out, e.g. %s; rescore makes them", what, absent[0])
     return pa.concat_tables(parts)
 
 
 def means_of_copy(night: Night, rows: pa.Table) -> pa.Table:
-    """The rows of DATASET_SCORES over all queries, taken from the scores of a night under other judgments."""
+    """The rows of DATASET_SCORES over all queries, from a night's scores under other judgments."""
     finite = [(name, cutoff) for name, cutoff in night.measure_set.pairs if cutoff is not None]
     means = Means(MeasureSet(tuple(finite)), None)
     means.add(rows)

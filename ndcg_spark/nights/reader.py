@@ -69,10 +69,10 @@ def read_scores(
     files that count when it is made. StorageError if the output cannot be read, or files of a night are missing;
     ConfigurationError if there is no table of that name, or no night.
 
-    With ``judgments="newest"``, all scores of a dataset are those under the judgments of its newest night: of nights
-    with other judgments what `rescore` computed, over the queries that both judge. Nights without that are left out,
-    and a warning names them; so are slices, and in `dataset_scores` the counts of unjudged queries. Only for
-    `query_scores` and `dataset_scores`.
+    With ``judgments="newest"``, the scores of a dataset are those under the judgments of its newest
+    night. Of nights with other judgments they are what `rescore` computed, over the queries that
+    both judge, and in `dataset_scores` without slices and `unjudged_queries`. Nights that were not
+    rescored are left out, with a warning. Only for `query_scores` and `dataset_scores`.
     """
     if table not in (*KEPT, LOG):
         raise unknown_name("read_scores", "table", table, (*KEPT, LOG))
