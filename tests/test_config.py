@@ -11,7 +11,7 @@ from ndcg_spark.errors import ConfigurationError
 
 CONF = Path(__file__).parents[1] / "conf"
 TABLES = {"judgments": "qrels", "results": "run"}
-GATE = {"check": [{"max_drop": 0.01}]}
+GATE = {"check": [{"cutoff": 10, "max_drop": 0.01}]}
 
 
 def configured(**settings):
