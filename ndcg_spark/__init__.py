@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from ndcg_spark.api.nights import explain as explain
     from ndcg_spark.api.nights import gate_night as gate_night
     from ndcg_spark.api.nights import report_night as report_night
+    from ndcg_spark.api.nights import rescore as rescore
     from ndcg_spark.api.nights import trend as trend
     from ndcg_spark.api.plots import latex as latex
     from ndcg_spark.api.plots import plot_queries as plot_queries
@@ -30,7 +31,7 @@ _MODULES = {
     **dict.fromkeys(("compare_judgments", "compare_lists", "evaluate"), "api.evaluate"),
     **dict.fromkeys(("explain", "gate_night"), "api.nights"),
     **dict.fromkeys(("latex", "plot_queries", "plot_runs"), "api.plots"),
-    **dict.fromkeys(("report_night", "trend"), "api.nights"),
+    **dict.fromkeys(("report_night", "rescore", "trend"), "api.nights"),
     "open_session": "engine",
     "read_scores": "nights.reader",
 }

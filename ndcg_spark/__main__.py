@@ -35,6 +35,7 @@ app = click.Group(
         night_commands.compare,
         evaluation_commands.compare_lists,
         night_commands.gate,
+        night_commands.rescore,
         evaluation_commands.explain,
         night_commands.trend,
         night_commands.report,

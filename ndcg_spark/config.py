@@ -181,9 +181,9 @@ class EvaluationConfig(Strict):
     cutoffs: Annotated[list[Cutoff], BeforeValidator(parse_cutoffs)] = Field(default=list(DEFAULT_CUTOFFS))
     #: The measures, each with its cutoff, such as precision@5; empty by default, for NDCG alone.
     measures: Annotated[list[str], Field(min_length=1), _texts] = Field(default_factory=list)
-    #: The documents that are kept with a night, down to the deepest finite cutoff: `all` for all judged queries,
-    #: `everything` for those that are not judged, too; N keeps the N queries of each run that changed most against the
-    #: gate's baseline. See `kept_documents` for the default.
+    #: The documents that are kept with a night, down to the deepest finite cutoff: `all` for all
+    #: judged queries, `everything` for those that are not judged, too; N keeps the N queries of
+    #: each run that changed most against the gate's baseline. `kept_documents` has the default.
     documents: Literal["all", "everything"] | Annotated[int, Field(gt=0)] | None = None
     convention: Annotated[SkipValidation[Convention], BeforeValidator(_convention)] = Convention()
     engine: Literal["auto", "embedded", "spark"] = "auto"
@@ -241,7 +241,7 @@ class EvaluationConfig(Strict):
 
     @property
     def kept_documents(self) -> Literal["all", "everything"] | int | None:
-        """The documents that are kept: with a gate all, so that nights are compared when the judgments change."""
+        """The documents that are kept: with a gate all, for nights when the judgments change."""
         if self.documents is None and self.gate is not None and self.output is not None:
             return "all"
         return self.documents

@@ -453,14 +453,18 @@ def _judged_discount_share(
     cutoff: Cutoff,
     weights: Sequence[float] | None,
 ) -> float | None:
-    """Of the discounts of the ranks on the list, the share of judged documents; None if there are none."""
-    known = averaged(ranking.documents, [float(document.is_judged) for document in ranking.documents], convention)
-    known = known[:cutoff]
-    if weights is None or len(weights) < len(known):
+    """The share of judged documents in the discounts of the list; None if these add up to 0."""
+    is_judged = [float(document.is_judged) for document in ranking.documents]
+    known = averaged(ranking.documents, is_judged, convention)[:cutoff]
+    if weights is None:
         weights = discounts(len(known), convention.discount)
-    total = _sum(weights[: len(known)])
-    judged = _sum([is_judged * weight for is_judged, weight in zip(known, weights, strict=False)])
-    return judged / total if total else None
+    total, judged = [], []
+    for share, weight in zip(known, weights, strict=False):
+        total.append(weight)
+        judged.append(share * weight)
+    if _sum(total) == 0:
+        return None
+    return _sum(judged) / _sum(total)
 
 
 def _is_without_gain(ideal_dcg: float, convention: Convention) -> bool:

@@ -68,11 +68,12 @@ _MEASURES = f"{' '.join(COLUMNS)} double"
 #: One row per run, judged query and cutoff; key (dataset, evaluated_on, run, query_id, cutoff). `cutoff` is null for
 #: the whole ranking; `status` is scored, no_relevant or missing; measures are null where they are not computed, or the
 #: convention leaves the query out. `judgments_hash` changes if and only if the judgments of the query change.
-#: `judged_discount_share`: of the discounts of the ranks on the list, the share of judged documents; null if none is
-#: on the list, and in nights of versions that did not compute it.
+#: `judged_discount_share`: the share of judged documents in the discounts of the list; null if
+#: nothing is on it, and in nights of versions that did not compute it.
 QUERY_SCORES = _table(
     "dataset string, evaluated_on date, run query_id string, cutoff int, status string, "
-    "returned judged bigint, judged_discount_share double, judgments_hash bigint, evaluation_id string, "
+    "returned judged bigint, judged_discount_share double, judgments_hash bigint, "
+    "evaluation_id string, "
     f"ndcg dcg ideal_dcg cg double, {_MEASURES}"
 )
 

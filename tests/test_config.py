@@ -11,6 +11,7 @@ from ndcg_spark.errors import ConfigurationError
 
 CONF = Path(__file__).parents[1] / "conf"
 TABLES = {"judgments": "qrels", "results": "run"}
+GATE = {"check": [{"cutoff": 10, "max_drop": 0.01}]}
 
 
 def configured(**settings):
@@ -90,6 +91,7 @@ def test_measures_set_cutoffs_and_options():
         ({"output": __file__}, ["output"]),
         ({"documents": 200, "output": "out"}, ["documents"]),
         ({"documents": "all"}, ["documents"]),
+        ({"documents": "everything"}, ["documents"]),
         ({"convention": {"gain": "a", "ties": "b"}}, ["convention"]),
         ({"convention": {"gain": {}}}, ["convention"]),
         ({"convention": {"relevant_from": 2}, "measures": "P(rel=1)@5"}, ["measures"]),
@@ -113,6 +115,23 @@ def test_problems_are_named_by_their_keys_at_once(monkeypatch, settings, places)
     assert start == f"test: {places if isinstance(places, int) else len(places)}"
     if not isinstance(places, int):
         assert [problem.split(": ")[0] for problem in problems.split("; ")][: len(places)] == places
+
+
+@pytest.mark.parametrize(
+    ("settings", "kept"),
+    [
+        ({}, None),
+        ({"output": "out", "documents": "all"}, "all"),
+        ({"output": "out", "gate": GATE}, "all"),
+        ({"output": "out", "gate": GATE, "documents": 20}, 20),
+        ({"output": "out", "gate": GATE, "documents": "everything"}, "everything"),
+        # Where there is no output, the gate is refused, and not the documents that nobody has asked for.
+        ({"gate": GATE}, None),
+    ],
+)
+def test_with_a_gate_all_documents_are_kept_unless_something_else_is_said(settings, kept):
+    config = configured(**settings)
+    assert (config.kept_documents, config.for_log()["documents"]) == (kept, kept)
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ from typing import Any
 
 import pandas as pd
 
+from ndcg_spark.api import tasks
 from ndcg_spark.api.evaluate import compute, make_config
 from ndcg_spark.api.scores import Scores, SparkScores
 from ndcg_spark.comparison.trend import lines
@@ -17,6 +18,7 @@ from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.explanation.query import ExplainRequest
 from ndcg_spark.job.explain_query import explain_night, explain_on
 from ndcg_spark.job.gate import date_to_judge, gate_published
+from ndcg_spark.nights.copies import Rescored
 from ndcg_spark.nights.reader import iso_date
 from ndcg_spark.report.labels import Labels, read_labels
 from ndcg_spark.report.night_tables import trend_view, verdict_view
@@ -92,6 +94,30 @@ def gate_night(
     asked = {"output": str(output), "date": _date_text(date) or date_to_judge(str(output), dataset)}
     settings = load(source, asked, NightConfig)
     return verdict_view(gate_published(settings, str(output), dataset, accept_baseline))
+
+
+def rescore(
+    output: _Path,
+    judgments: Any = None,
+    *,
+    since: _Date = None,
+    dataset: str | None = None,
+    relevance: float | None = None,
+) -> Rescored:
+    """Score the kept lists of nights under other judgments, as the command `rescore` does.
+
+    `judgments` are a table as `evaluate` takes it; by default, for each dataset, those of its
+    newest night. `since` is the first date of the nights that are scored. What is published stays
+    as it is; ``read_scores(output, judgments="newest")`` reads the new scores. What is returned
+    says how many nights were scored (`made`), how many had these scores already (`kept`), and has a
+    sentence for each night that cannot be scored again (`refused`), such as one that kept no
+    documents. Raises ConfigurationError if there is no night, or no judgments are kept; InputError
+    if the judgments are refused; StorageError if the output cannot be read or written.
+    """
+    scratch = Scratch()
+    tables = {} if judgments is None else {"judgments": judgments}
+    config = make_config(tables, {"convention": "standard"}, scratch, relevance)
+    return compute(tasks.rescore, config, str(output), _text(since), dataset)
 
 
 def explain(

@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from ndcg_spark.config import EvaluationConfig
 from ndcg_spark.convention.measures import MeasureSet
+from ndcg_spark.nights.copies import Rescored
 from ndcg_spark.schemas import DATASET_SCORES
 
 if TYPE_CHECKING:
@@ -58,3 +59,16 @@ def compare_judgments(engine: "Engine", a: EvaluationConfig, b: EvaluationConfig
 
     agreements, _ = compare_judgments(engine, a, b)
     return agreements
+
+
+def rescore(
+    engine: "Engine",
+    config: EvaluationConfig,
+    output: str,
+    since: str | None,
+    dataset: str | None,
+) -> Rescored:
+    """Score the nights of an output under other judgments."""
+    from ndcg_spark.job.rescore import rescore
+
+    return rescore(engine, config, output, since, dataset)

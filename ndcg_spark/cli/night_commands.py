@@ -128,6 +128,28 @@ def gate(
     raise SystemExit(worst_exit_code(verdicts))
 
 
+@command(
+    shared_options.output,
+    shared_options.evaluation(only="judgments column as_of relevance input_format engine remote"),
+    date("--since", "Only the nights of this date and later."),
+    shared_options.dataset,
+)
+def rescore(output: str, since: str | None, dataset: str | None, **arguments: Any) -> None:
+    """Score the kept lists of nights under other judgments.
+
+    These are --judgments or, for each dataset, those of its newest night. What is published stays
+    as it is: compare, trend, report and read_scores use the new scores where judgments change. An
+    evaluation with a gate does the same for the nights that it compares with.
+    """
+    from ndcg_spark.job.inputs import engine_for
+    from ndcg_spark.job.rescore import rescore as job
+
+    config = load_arguments(arguments, needs_inputs=False)
+    with engine_for(config) as engine:
+        done = job(engine, config, output, since, dataset)
+    echo([f"scored {done.made:,} nights; {done.kept:,} others had these scores", *done.refused])
+
+
 @command(shared_options.output, output_format(*FORMATS))
 def nights(output: str, style: str | None) -> None:
     """List the published nights with their scores.

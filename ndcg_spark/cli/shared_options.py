@@ -131,8 +131,8 @@ _EVALUATION = [
     option(
         "--documents",
         "all|everything|N",
-        "Keep documents too: of all judged queries, of all queries, or of the N that changed most. [default: all with "
-        "a gate]",
+        "Keep documents too: of all judged queries, of all queries, or of the N that changed most. "
+        "[default: all with a gate]",
     ),
     option("--cutoffs", "RANK[,...]", "Ranks, and 'all' for the whole ranking. [default: 1,3,5,10; or in --measures]"),
     option(

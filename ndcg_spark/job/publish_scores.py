@@ -229,17 +229,18 @@ def _write_unjudged_lists(context: Context, publication: Publication) -> int:
 
 
 def _report_kept(context: Context, publication: Publication, nights: Nights) -> None:
-    """Say on the first night of an output what it costs to keep the documents that nobody has asked for."""
+    """Say on the first night of an output what documents cost that nobody has asked for."""
     if nights or context.config.documents is not None:
         return
     rows, size = publication.size("ranked_documents")
     if rows:
-        what = f"kept {rows:,} in {size:,} bytes, {size / rows:.0f} each, so that nights can be compared"
-        report_step("documents", f"{what} when the judgments change; documents = N keeps fewer")
+        what = f"kept {rows:,} in {size:,} bytes, {size / rows:.0f} each"
+        why = "so that nights can be compared when the judgments change"
+        report_step("documents", f"{what}, {why}; documents = N keeps fewer")
 
 
 def _keep_judgments(context: Context, publication: Publication, record: dict[str, Any]) -> None:
-    """Keep the judgments of every dataset, once; nights are scored under them again when others come."""
+    """Keep the judgments of every dataset, once, for when other nights are scored under them."""
     checked, store = context.checked, publication.store
     fingerprints = {}
     for dataset in record["datasets"]:
@@ -247,9 +248,12 @@ def _keep_judgments(context: Context, publication: Publication, record: dict[str
         fingerprints[dataset] = fingerprint
     why_not = _why_judgments_are_not_kept(checked.judgment_counts)
     try:
-        new = [name for name, known in fingerprints.items() if not has_judgments(store, name, known)]
+        new = []
+        for name, fingerprint in fingerprints.items():
+            if not has_judgments(store, name, fingerprint):
+                new.append(name)
         if new and why_not:
-            report_step("warning", f"judgments: {why_not}, so nights are not scored again under them")
+            report_step("warning", f"judgments: {why_not}, so no night is scored again under them")
         elif new:
             with context.clock.step("judgments", "keeping the judgments"):
                 for name, rows in _judgments_of(context, new):
@@ -259,17 +263,18 @@ def _keep_judgments(context: Context, publication: Publication, record: dict[str
 
 
 def _why_judgments_are_not_kept(counts: JudgmentCounts) -> str | None:
-    of_convention = [rejection.reason for rejection in counts.rejections if rejection.reason in BY_CONVENTION]
-    if of_convention:
-        return f"the convention rejects some of them ({of_convention[0]})"
+    for rejection in counts.rejections:
+        if rejection.reason in BY_CONVENTION:
+            return f"the convention rejects some of them ({rejection.reason})"
     return f"they are more than {MOST_JUDGMENTS:,} rows" if counts.rows > MOST_JUDGMENTS else None
 
 
 def _judgments_of(context: Context, datasets: Sequence[str]) -> Iterator[tuple[str, pa.Table]]:
     """The accepted judgments of these datasets."""
     judgments = context.checked.judgments
+    names_datasets = "dataset" in judgments.columns
     for name in datasets:
-        own = judgments.where(F.col("dataset") == name) if "dataset" in judgments.columns else judgments
+        own = judgments.where(F.col("dataset") == name) if names_datasets else judgments
         with translated_failures(context.sources):
             rows = own.select(*JUDGED.names).toArrow()
         # They are read from the inputs once more.
@@ -277,8 +282,13 @@ def _judgments_of(context: Context, datasets: Sequence[str]) -> Iterator[tuple[s
         yield name, rows
 
 
-def make_needed_copies(context: Context, publication: Publication, record: dict[str, Any], nights: Nights) -> None:
-    """Score the nights that the gate compares with under tonight's judgments, and tonight under theirs."""
+def make_needed_copies(
+    context: Context,
+    publication: Publication,
+    record: dict[str, Any],
+    nights: Nights,
+) -> None:
+    """Score the nights of the gate under tonight's judgments, and tonight under theirs."""
     # Imported here, because an evaluation without a gate need not wait for statistics.
     from ndcg_spark.gate.needed import needed_copies
     from ndcg_spark.job.rescore import Wanted, make_copies

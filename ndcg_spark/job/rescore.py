@@ -1,7 +1,7 @@
 """Kept lists of published nights are scored under other judgments, by the road of every evaluation.
 
-The lists are in the order in which they were scored, so that their ranks are the order of all that is
-computed here. Which queries were answered is what the night says.
+The lists are in the order in which they were scored, so that their ranks are the order of all that
+is computed here. Which queries were answered is what the night says.
 """
 
 import functools
@@ -16,7 +16,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from ndcg_spark import rules
-from ndcg_spark.config import NightConfig, Options
+from ndcg_spark.config import EvaluationConfig, Options
 from ndcg_spark.contract.counting import check_judgments
 from ndcg_spark.convention.convention import Convention, counted_grade
 from ndcg_spark.convention.measures import MeasureSet
@@ -28,6 +28,7 @@ from ndcg_spark.job.inputs import report_read, translated_failures
 from ndcg_spark.nights.copies import (
     JUDGED,
     OF_HIGHEST_GRADE,
+    Rescored,
     finite_cutoffs,
     has_judgments,
     keep_judgments,
@@ -38,7 +39,7 @@ from ndcg_spark.nights.copies import (
     write_copy,
 )
 from ndcg_spark.nights.log import Night, Nights, committed
-from ndcg_spark.nights.reader import iso_date, nights_of_dataset, read_nights, read_rows
+from ndcg_spark.nights.reader import nights_of_dataset, read_nights, read_rows
 from ndcg_spark.nights.store import FAILURES
 from ndcg_spark.schemas import QUERY_SCORES
 from ndcg_spark.scoring.evaluation import query_scores
@@ -58,16 +59,6 @@ class Wanted(NamedTuple):
 
     night: Night
     fingerprint: str
-
-
-class Rescored(NamedTuple):
-    """What came of scoring nights under other judgments."""
-
-    made: int
-    #: How many were there already.
-    kept: int
-    #: A sentence for each night that could not be scored.
-    refused: Sequence[str]
 
 
 class _Table(NamedTuple):
@@ -106,7 +97,7 @@ def _make_together(engine: Engine, group: Sequence[Wanted]) -> list[str]:
     try:
         judgments = kept_judgments(nights[0].store, nights[0].dataset, fingerprint)
         if judgments is None:
-            reason = f"the judgments {fingerprint} were not kept"
+            reason = f"judgments {fingerprint} were not kept, or are damaged; give them to rescore"
             return [_refused(night, reason) for night in nights]
         with translated_failures():
             for night, rows in _scored(engine, nights, judgments):
@@ -122,7 +113,11 @@ def _refused(night: Night, reason: str) -> str:
     return f"{night} is not scored under other judgments: {reason}"
 
 
-def _scored(engine: Engine, nights: Sequence[Night], judgments: pa.Table) -> Iterator[tuple[Night, pa.Table]]:
+def _scored(
+    engine: Engine,
+    nights: Sequence[Night],
+    judgments: pa.Table,
+) -> Iterator[tuple[Night, pa.Table]]:
     """Each night with its rows of QUERY_SCORES under these judgments.
 
     A query that the night did not judge has rows only where its list was kept.
@@ -134,8 +129,9 @@ def _scored(engine: Engine, nights: Sequence[Night], judgments: pa.Table) -> Ite
     scores = _query_scores(engine, first, judgments, results, pairs, convention, measures)
     rows = _of_night(scores, pairs)
     names = rows["run"].combine_chunks()
-    evaluation, run = (pc.list_element(pc.split_pattern(names, _JOINT, max_splits=1), at) for at in (0, 1))
-    rows = rows.set_column(rows.column_names.index("run"), "run", run)
+    parts = pc.split_pattern(names, _JOINT, max_splits=1)
+    evaluation = pc.list_element(parts, 0)
+    rows = rows.set_column(rows.column_names.index("run"), "run", pc.list_element(parts, 1))
     if not is_highest_equal:
         for name in OF_HIGHEST_GRADE:
             nothing = pa.nulls(len(rows), pa.float64())
@@ -150,18 +146,23 @@ def _finite_measures(measures: MeasureSet) -> MeasureSet:
     return MeasureSet(tuple(pairs), None, measures.options)
 
 
-def _convention_under(judgments: pa.Table, night: Night, measures: MeasureSet) -> tuple[Convention, bool]:
+def _convention_under(
+    judgments: pa.Table,
+    night: Night,
+    measures: MeasureSet,
+) -> tuple[Convention, bool]:
     """The convention of an evaluation of the lists under these judgments.
 
-    Also whether the highest grade is that of the night, if measures depend on it. A night of several
-    datasets has the highest grade of all, and so it may differ although that of its dataset does not.
+    Also whether the highest grade is that of the night, if measures depend on it. A night of
+    several datasets has the highest grade of all of them, so it may differ although that of its
+    dataset does not.
     """
     given = night_convention(night)
     convention = given.replace(
         **rules.options_without_scores(given, ["rank"]),
         # The lists have been ranked, so no document is there twice.
         duplicates="error",
-        # No pair of a run and a query that counts is missing where that is an error, but others are.
+        # Where it is an error, no pair of a run and a query that counts is missing, but others are.
         missing_query="skip" if given.missing_query == "error" else given.missing_query,
     )
     is_settled = night.record["configuration"].get("max_grade", "highest") == "highest"
@@ -173,7 +174,10 @@ def _convention_under(judgments: pa.Table, night: Night, measures: MeasureSet) -
 
 
 def _judged_pairs(nights: Sequence[Night]) -> pa.Table:
-    """The runs, named as in the plan, and the queries that a night judges; whether each was answered, and empty."""
+    """The runs, named as in the plan, with the queries that nights judge.
+
+    `is_empty`: the run has answered the query, but there is no document on its list.
+    """
     tables = []
     for night in nights:
         first = finite_cutoffs(night)[0]
@@ -191,9 +195,15 @@ def _judged_pairs(nights: Sequence[Night]) -> pa.Table:
     return pa.concat_tables(tables)
 
 
-def _lists(engine: Engine, nights: Sequence[Night], pairs: pa.Table, convention: Convention) -> DataFrame:
+def _lists(
+    engine: Engine,
+    nights: Sequence[Night],
+    pairs: pa.Table,
+    convention: Convention,
+) -> DataFrame:
     """The kept lists of nights, as results."""
-    documents = read_nights(nights, "ranked_documents", engine.session).where(F.col("run").isNotNull())
+    documents = read_nights(nights, "ranked_documents", engine.session)
+    documents = documents.where(F.col("run").isNotNull())
     run = F.concat("evaluation_id", F.lit(_JOINT), "run").alias("run")
     lists = documents.select(run, "query_id", "doc_id", "rank")
     empty = pairs.filter(pairs["is_empty"])
@@ -248,7 +258,8 @@ def _query_scores(
 
 def _of_night(scores: pa.Table, pairs: pa.Table) -> pa.Table:
     """The rows of queries that the night judges, or whose lists it kept."""
-    known = pairs.select(["run", "query_id"]).append_column("is_judged", pa.repeat(True, len(pairs)))
+    known = pairs.select(["run", "query_id"])
+    known = known.append_column("is_judged", pa.repeat(True, len(pairs)))
     joined = scores.join(known, ["run", "query_id"], join_type="left outer")
     counts = pc.or_(pc.is_valid(joined["is_judged"]), pc.greater(joined["returned"], 0))
     return joined.filter(counts).select(QUERY_SCORES.names)
@@ -260,7 +271,7 @@ def _date(night: Night) -> "datetime.date":
 
 def rescore(
     engine: Engine,
-    config: NightConfig,
+    config: EvaluationConfig,
     output: str,
     since: str | None = None,
     dataset: str | None = None,
@@ -302,7 +313,11 @@ def _newest_kept(nights: Nights) -> dict[str, str]:
     return newest
 
 
-def _keep_given(engine: Engine, config: NightConfig, nights: Sequence[Night]) -> dict[str, str]:
+def _keep_given(
+    engine: Engine,
+    config: EvaluationConfig,
+    nights: Sequence[Night],
+) -> dict[str, str]:
     """Keep the judgments of a configuration; their fingerprints, by dataset."""
     if config.judgments is None:
         return {}
@@ -328,7 +343,3 @@ def _keep_given(engine: Engine, config: NightConfig, nights: Sequence[Night]) ->
             keep_judgments(store, name, fingerprint, rows)
         fingerprints[name] = fingerprint
     return fingerprints
-
-
-def since_text(since: "datetime.date | str | None") -> str | None:
-    return None if since is None else iso_date(since)

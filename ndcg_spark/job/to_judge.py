@@ -18,6 +18,9 @@ def first_to_judge(documents: pa.Table, limit: int) -> list[dict[str, Any]]:
     The largest weight comes first, then they are sorted by their key. A document whose weight is 0
     is left out.
     """
+    if not len(documents):
+        # Of no rows, pyarrow cannot say which are the first.
+        return []
     # Sums of the same weights in another order are the same number.
     rounded = documents.append_column("rounded", pc.round(documents["weight"], DECIMALS))
     order = [("rounded", "descending"), *((name, "ascending") for name in KEY)]

@@ -1,18 +1,21 @@
-"""Scores of a night's kept lists under other judgments: copies that are derived, and count for nothing by themselves.
+"""Scores of a night's kept lists under other judgments: copies, which are derived.
 
-OUTPUT/kept_judgments/DATASET.FINGERPRINT.parquet                     the accepted judgments of a dataset
-OUTPUT/rescored/evaluated_on=D/DATASET.FINGERPRINT.EVALUATION_ID.parquet   QUERY_SCORES of a night under other judgments
+OUTPUT/kept_judgments/DATASET.FINGERPRINT.parquet
+    The accepted judgments of a dataset.
+OUTPUT/rescored/evaluated_on=D/DATASET.FINGERPRINT.EVALUATION_ID.parquet
+    QUERY_SCORES of a night and dataset under other judgments.
 
-DATASET stands for the first digits of the sha256 of its name, FINGERPRINT for the judgments. A copy is valid as long
-as its evaluation counts. One that is damaged or vanishes is absent, so nothing that is published depends on it.
+DATASET stands for the first digits of the sha256 of its name, FINGERPRINT for the judgments. A copy
+is valid as long as its evaluation counts. One that is damaged or vanishes is absent, so nothing
+that is published depends on it.
 """
 
 import hashlib
 import io
 import itertools
 import zlib
-from collections.abc import Collection, Iterable, Iterator
-from typing import Any
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -41,6 +44,16 @@ _SECONDS_UNNEEDED = 3600.0
 _DIGEST = b"ndcg_spark.digest"
 
 
+class Rescored(NamedTuple):
+    """What came of scoring nights under other judgments."""
+
+    made: int
+    #: How many copies were there already.
+    kept: int
+    #: A sentence for each night that could not be scored.
+    refused: Sequence[str]
+
+
 def dataset_digits(name: str) -> str:
     """What stands for a dataset in the name of a file, which its own name might not fit into."""
     return hashlib.sha256(name.encode()).hexdigest()[:16]
@@ -56,17 +69,19 @@ def has_judgments(store: Store, dataset: str, fingerprint: str) -> bool:
 
 
 def keep_judgments(store: Store, dataset: str, fingerprint: str, rows: pa.Table) -> None:
-    """Keep the accepted judgments of a dataset, before duplicates are merged, if they are new.
+    """Keep the accepted judgments of a dataset, before duplicates are merged.
 
-    Raises FAILURES.
+    Those that are kept already stay, unless they are damaged. Raises FAILURES.
     """
-    if has_judgments(store, dataset, fingerprint):
+    if kept_judgments(store, dataset, fingerprint) is not None:
         return
-    _write(store, judgments_path(dataset, fingerprint), rows.select(JUDGED.names).cast(JUDGED))
+    path = judgments_path(dataset, fingerprint)
+    store.delete(path)
+    _write(store, path, rows.select(JUDGED.names).cast(JUDGED))
 
 
 def kept_judgments(store: Store, dataset: str, fingerprint: str) -> pa.Table | None:
-    """The rows query_id, doc_id, relevance of kept judgments; None if they are absent or damaged."""
+    """The rows query_id, doc_id, relevance of judgments; None if they are absent or damaged."""
     return _read(store, judgments_path(dataset, fingerprint), JUDGED)
 
 
@@ -84,7 +99,7 @@ def has_copy(night: Night, fingerprint: str) -> bool:
 
 
 def read_copy(night: Night, fingerprint: str) -> pa.Table | None:
-    """The scores of a night under these judgments, as QUERY_SCORES has them; None if they are absent or damaged.
+    """The rows of QUERY_SCORES of a night under these judgments; None if absent or damaged.
 
     Measures that cannot be computed are null; `why_not_rescored` says why.
     """
@@ -100,7 +115,7 @@ def read_copy(night: Night, fingerprint: str) -> pa.Table | None:
 
 
 def write_copy(night: Night, fingerprint: str, rows: pa.Table) -> None:
-    """Write the scores of a night under these judgments, in place of a damaged copy. Raises FAILURES."""
+    """Write the scores of a night under these judgments, in place of others. Raises FAILURES."""
     schema, path = stored("query_scores"), copy_path(night, fingerprint)
     night.store.delete(path)
     _write(night.store, path, rows.select(schema.names).cast(schema))
@@ -118,7 +133,7 @@ def why_not_copied(night: Night) -> str | None:
 
 
 def keeps_whole_lists(night: Night) -> bool:
-    """Whether the lists of all judged queries were kept, down to the deepest cutoff that is a rank."""
+    """Whether the lists of all judged queries were kept, down to the deepest finite cutoff."""
     is_asked = night.record["configuration"].get("documents") in WHOLE_LISTS
     return is_asked and "ranked_documents" in night.record["files"]
 
@@ -141,7 +156,11 @@ def _why_no_depth(night: Night) -> str | None:
     return None
 
 
-def why_not_rescored(night: Night, metric: tuple[str, Cutoff], fingerprint: str | None = None) -> str | None:
+def why_not_rescored(
+    night: Night,
+    metric: tuple[str, Cutoff],
+    fingerprint: str | None = None,
+) -> str | None:
     """Why a measure of a night cannot be computed again at a cutoff; None if it can.
 
     With the `fingerprint` of a copy, also whether these judgments have another highest grade than
@@ -153,9 +172,9 @@ def why_not_rescored(night: Night, metric: tuple[str, Cutoff], fingerprint: str 
     measure, cutoff = metric
     depth = kept_depth(night) or 0
     if cutoff is None:
-        return f"{measure_at(*metric)} is of whole rankings, and {depth} documents of each were kept"
+        return f"{measure_at(*metric)} is of whole rankings, of which {depth} documents were kept"
     if cutoff > depth:
-        return f"{measure_at(*metric)} is deeper than the {depth} documents of each list that were kept"
+        return f"{measure_at(*metric)} is deeper than the {depth} documents that were kept"
     if fingerprint is not None and measure in OF_HIGHEST_GRADE:
         rows = read_copy(night, fingerprint)
         if rows is not None and len(rows) and rows[measure].null_count == len(rows):
@@ -179,11 +198,16 @@ def kept_depth(night: Night) -> int | None:
     return deepest_finite(finite_cutoffs(night))
 
 
-def tidy_copies(store: Store, nights: Nights, needed: Collection[tuple[Night, str]] = ()) -> list[str]:
-    """Remove copies and kept judgments that nobody needs, and say so.
+def unneeded_copies(
+    store: Store,
+    nights: Nights,
+    needed: Collection[tuple[Night, str]] = (),
+) -> list[str]:
+    """The copies and kept judgments that can go.
 
-    `nights` are all of the output. Stays what the two newest sets of judgments of a dataset, both
-    sides of each change and `needed` stand for. Raises FAILURES.
+    `nights` are all of the output. What the two newest sets of judgments of a dataset, both sides
+    of each change and `needed` stand for stays. What the log does not explain stays for a day, as
+    an evaluation may be about to publish, and other copies for an hour. Raises FAILURES.
     """
     copies = store.files(RESCORED, "")
     judgments = store.files(KEPT_JUDGMENTS, "")
@@ -199,13 +223,12 @@ def tidy_copies(store: Store, nights: Nights, needed: Collection[tuple[Night, st
         is_unclear = _date_of(path) in nights.damaged
         if path not in wanted and not is_unclear and _age(file, now) > rest:
             gone.append(path)
-    if not nights.damaged:
-        used = {judgments_path(*pair) for pair in _judgments_of_log(nights)}
-        for path, file in judgments.items():
-            if path not in used and _age(file, now) > _SECONDS_UNEXPLAINED:
-                gone.append(path)
-    removed = [path for path in gone if store.delete(path)]
-    return [f"{len(removed):,} copies of scores or judgments that nothing needs"] if removed else []
+    used = {judgments_path(*pair) for pair in _judgments_of_log(nights)}
+    for path, file in judgments.items():
+        is_unused = path not in used and not nights.damaged
+        if is_unused and _age(file, now) > _SECONDS_UNEXPLAINED:
+            gone.append(path)
+    return gone
 
 
 def _wanted_copies(nights: Nights) -> Iterator[tuple[Night, str]]:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
+from ndcg_spark.nights.copies import RESCORED, unneeded_copies
 from ndcg_spark.nights.log import Nights, committed
 from ndcg_spark.nights.store import REMOVING, Store, folder
 from ndcg_spark.schemas import KEPT
@@ -139,6 +140,10 @@ def _leftovers(output: _Output) -> list[Removal]:
                 removals.append(_removal(key, "was superseded"))
         elif output.now - _last_written(output.store, key) > SECONDS_WITHOUT_ROW:
             removals.append(_removal(key, "did not publish")._replace(unpublished=key))
+    copies = unneeded_copies(output.store, output.known)
+    if copies:
+        what = f"{len(copies):,} copies of scores or judgments that nothing needs"
+        removals.append(Removal(what, copies))
     return removals
 
 
@@ -155,7 +160,8 @@ def _nights_of(output: _Output, day: str) -> Removal:
     for key in sorted(output.there & output.superseded.keys()):
         if key[0] == day:
             paths.extend(_folders(key))
-    return Removal(f"the nights of {day}", list(dict.fromkeys(paths)))
+    copies = f"{RESCORED}/evaluated_on={day}"
+    return Removal(f"the nights of {day}", [copies, *dict.fromkeys(paths)])
 
 
 def _superseded(known: Nights) -> dict[_Evaluation, float]:

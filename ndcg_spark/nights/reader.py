@@ -60,6 +60,7 @@ def read_scores(
     *,
     date: datetime.date | str | None = None,
     session: "SparkSession | None" = None,
+    judgments: str | None = None,
 ) -> "pd.DataFrame | DataFrame":
     """The rows of a published table for all nights, or for the nights of one date, in its schema and in no order.
 
@@ -67,13 +68,23 @@ def read_scores(
     or `evaluations`, the log. Its rows are a pandas DataFrame, or with a `session` a lazy one of Spark over exactly the
     files that count when it is made. StorageError if the output cannot be read, or files of a night are missing;
     ConfigurationError if there is no table of that name, or no night.
+
+    With ``judgments="newest"``, the scores of a dataset are those under the judgments of its newest
+    night. Of nights with other judgments they are what `rescore` computed, over the queries that
+    both judge, and in `dataset_scores` without slices and `unjudged_queries`. Nights that were not
+    rescored are left out, with a warning. Only for `query_scores` and `dataset_scores`.
     """
     if table not in (*KEPT, LOG):
         raise unknown_name("read_scores", "table", table, (*KEPT, LOG))
     nights, location = committed(str(output)), str(output)
     day = iso_date(date) if date else None
     chosen = select_nights(nights, location, day) if day else nights_of_dataset(nights, location, None)
-    if table == LOG:
+    if judgments is not None:
+        # Here, because copies are read as nights are.
+        from ndcg_spark.nights.newest import read_newest
+
+        rows = read_newest(nights, chosen, table, judgments)
+    elif table == LOG:
         rows = log_table(row for row in nights.rows if day in (None, row["evaluated_on"]))
     elif session is not None:
         return read_nights(chosen, table, session)

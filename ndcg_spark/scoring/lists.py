@@ -130,13 +130,14 @@ def run_scores(
 ) -> DataFrame:
     """One row per run and query with results: its key, returned, and dcg_K, cg_K and judged_K for every cutoff K.
 
-    discount_K is the sum of the discounts, judged_discount_K that of judged documents. With ideal=retrieved there is
-    ideal_dcg_K as well, and with `measures` the aggregates that they need.
+    discount_K is the sum of the discounts, judged_discount_K that of judged documents. With
+    ideal=retrieved there is ideal_dcg_K as well, and with `measures` the aggregates that they need.
     DISTINCT is false for a list in which a document counts twice, whose sums are wrong; see `refuse_returned_twice`.
     """
     run_key = ["run", *query_key]
     listed = ranking.is_listed(convention)
-    by_rank = {"discount": discount(F.col(RANK), convention), **beside_ndcg.rank_columns(convention, measures)}
+    by_rank = {"discount": discount(F.col(RANK), convention)}
+    by_rank |= beside_ndcg.rank_columns(convention, measures)
     discounted = {name: F.col(name) * F.col("discount") for name in ("gain", beside_ndcg.KNOWN)}
     table = documents.withColumns(by_rank)
     sums = {"returned": F.count(F.when(listed, 1))}

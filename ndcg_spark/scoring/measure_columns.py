@@ -62,8 +62,9 @@ def query_aggregates(convention: Convention, measures: MeasureSet) -> dict[str, 
 def document_columns(convention: Convention, measures: MeasureSet) -> dict[str, Column]:
     """Columns of ranked documents and their judgments, all double, which are averaged over ties.
 
-    `known` (judged) is always there. `relevant`, `known` and `unjudged` are 1 or 0, `worth` is the share of the highest
-    grade, from 0 to 1, and `stop` the probability that the document satisfies the reader (Chapelle et al. 2009).
+    `known` (judged) is always there. `relevant`, `known` and `unjudged` are 1 or 0, `worth` is the
+    share of the highest grade, from 0 to 1, and `stop` the probability that the document satisfies
+    the reader (Chapelle et al. 2009).
     """
     judged = F.col("judged")
     highest = F.col(HIGHEST) if isinstance(convention.max_grade, str) else F.lit(convention.max_grade)

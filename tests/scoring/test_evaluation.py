@@ -210,3 +210,28 @@ def test_only_other_judgments_have_another_hash(session, other):
     first, same, changed = hashes(session, GRADES, GRADES[::-1], other)
     assert first == same != changed
     assert hashes(session, GRADES) == [first]
+
+
+#: The list x, a, b, c, of which x is not judged, with the sums of the discounts of judged and of all ranks. With
+#: averaged ties, a rank of the pair x and a is half judged.
+SHARES = [
+    ({}, 1, 0.0, 1.0),
+    ({}, 3, 1 / log2(3) + 1 / log2(4), 1 + 1 / log2(3) + 1 / log2(4)),
+    ({}, None, 1 / log2(3) + 1 / log2(4) + 1 / log2(5), 1 + 1 / log2(3) + 1 / log2(4) + 1 / log2(5)),
+    ({"ties": "average"}, 1, 1 / 2, 1.0),
+    ({"ties": "average"}, 3, 1 / 2 + 1 / 2 / log2(3) + 1 / log2(4), 1 + 1 / log2(3) + 1 / log2(4)),
+    ({"unjudged": "drop"}, 3, 1.0, 1.0),
+    ({"discount": [1, 0.5, 0]}, 3, 0.5, 1.5),
+]
+
+
+@pytest.mark.parametrize(("options", "cutoff", "judged_ranks", "all_ranks"), SHARES)
+def test_the_share_of_the_discounts_that_judged_documents_have(session, options, cutoff, judged_ranks, all_ranks):
+    scores = {"x": 2.0, "a": 2.0, "b": 1.0, "c": 0.5}
+    returned = [result(doc, score, "q1") for doc, score in scores.items()]
+    judged = [judgment(doc, 1.0, "q1") for doc in "abc"] + [judgment("a", 1.0, "q2")]
+    found = scored(session, judged, returned, [cutoff], Convention(**options))
+    share = found.of("q1", cutoff)["judged_discount_share"]
+    assert share == pytest.approx(judged_ranks / all_ranks, rel=1e-12)
+    # Nothing is on the list of a missing query.
+    assert found.of("q2", cutoff)["judged_discount_share"] is None

@@ -1,0 +1,72 @@
+"""The scores of nights under the newest judgments of their dataset, as one table."""
+
+import logging
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from ndcg_spark.convention.measures import MeasureSet
+from ndcg_spark.errors import ConfigurationError
+from ndcg_spark.nights.copies import read_copy
+from ndcg_spark.nights.log import Night
+from ndcg_spark.nights.reader import read_rows
+from ndcg_spark.schemas import DATASET_SCORES, KEPT
+from ndcg_spark.spot_check.means import Means
+from ndcg_spark.text import unknown_name
+
+_TABLES = ("query_scores", "dataset_scores")
+_logger = logging.getLogger(__name__)
+
+
+def read_newest(
+    nights: Sequence[Night],
+    chosen: Sequence[Night],
+    table: str,
+    judgments: str,
+) -> pa.Table:
+    """The rows of a table of scores of the chosen nights under the newest judgments.
+
+    `nights` are all of the output. A night that was not scored under these is left out, and a
+    warning says so.
+    """
+    if judgments != "newest":
+        raise unknown_name("read_scores", "judgments", judgments, ["newest"])
+    if table not in _TABLES:
+        known = " and ".join(_TABLES)
+        raise ConfigurationError(f"read_scores: {table} has no scores; judgments are for {known}")
+    newest: dict[str, Night] = {}
+    for night in sorted(nights, key=lambda night: night.evaluated_on):
+        newest[night.dataset] = night
+    parts, absent = [KEPT[table].empty_table()], []
+    for night in chosen:
+        fingerprint = newest[night.dataset].row["judgments_fingerprint"]
+        if night.row["judgments_fingerprint"] == fingerprint:
+            parts.append(read_rows([night], table))
+            continue
+        rows = read_copy(night, fingerprint) if fingerprint else None
+        if rows is None:
+            absent.append(night)
+        else:
+            parts.append(rows if table == "query_scores" else means_of_copy(night, rows))
+    if absent:
+        what = f"{len(absent):,} night(s) without scores under the newest judgments"
+        _logger.warning("output: %s are left out, e.g. %s; rescore makes them", what, absent[0])
+    return pa.concat_tables(parts)
+
+
+def means_of_copy(night: Night, rows: pa.Table) -> pa.Table:
+    """The rows of DATASET_SCORES over all queries, from a night's scores under other judgments."""
+    finite = [(name, cutoff) for name, cutoff in night.measure_set.pairs if cutoff is not None]
+    means = Means(MeasureSet(tuple(finite)), None)
+    means.add(rows)
+    return pa.Table.from_pylist(list(_mean_rows(night, means)), DATASET_SCORES)
+
+
+def _mean_rows(night: Night, means: Means) -> Iterator[dict[str, Any]]:
+    day = pa.scalar(night.evaluated_on).cast(pa.date32()).as_py()
+    same = {"evaluated_on": day, "evaluation_id": night.evaluation_id}
+    same |= {name: night.row[name] for name in ("convention", "formula")}
+    for key, expected in means.expected():
+        values = {name: expected[name].value for name in expected}
+        yield {**same, **key._asdict(), **values}
