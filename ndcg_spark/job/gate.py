@@ -13,11 +13,12 @@ from ndcg_spark.errors import DONE, GATE_FAILED, ConfigurationError
 from ndcg_spark.gate.decide import Judged, judge, rehearse
 from ndcg_spark.gate.settings import GateConfig
 from ndcg_spark.gate.verdict import Verdict, accept_command, can_begin, has_dated_baseline
+from ndcg_spark.job.acceptance import ended, taken_over
 from ndcg_spark.nights import log
 from ndcg_spark.nights.reader import missing_datasets, nights_of_dataset, read_again, select_nights
 from ndcg_spark.steps import report_step
 from ndcg_spark.tables.table import verdict_in_words
-from ndcg_spark.voices import Give, Notice
+from ndcg_spark.voices import Give
 
 if TYPE_CHECKING:
     from ndcg_spark.nights.commit import Publication
@@ -72,12 +73,17 @@ def judge_written(
     replaced = {(night.dataset, night.evaluated_on) for night in written}
     known, scores = log.committed(written[0].store), ScoreCache()
     others = [night for night in known if (night.dataset, night.evaluated_on) not in replaced]
-    for night in known if accepted is None else ():
-        if (night.dataset, night.evaluated_on) in replaced and night.row["accepted"]:
-            ended = f"{night} was accepted, {night.row['accepted']}, but its new scores are not"
-            report_step("warning", Notice(ended, Give("accept_baseline", then="accepts them")))
     nights = log.Nights(sorted([*others, *written]), known.rows, known.damaged)
-    results = {night.dataset: judge(gate, night, nights, scores, options, accepted) for night in written}
+    results = {}
+    for night in written:
+        reason = accepted if accepted is not None else taken_over(night, known)
+        results[night.dataset] = judge(gate, night, nights, scores, options, reason)
+        before = ended(night, known)
+        if before is not None and accepted is None:
+            file = record["configuration"]["file"]
+            command = accept_command(publication.location, file, vars(night))
+            what = f"{night} was accepted, {before.row['accepted']}, but its new scores are not"
+            report_step("warning", f"{what}; to accept them: {command}")
     comparisons = [row for judged in results.values() for row in judged.rows]
     if comparisons:
         publication.write_rows("comparisons", comparisons)

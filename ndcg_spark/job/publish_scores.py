@@ -11,8 +11,9 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 import ndcg_spark
+from ndcg_spark.config import EvaluationConfig
 from ndcg_spark.contract.changes import refuse_changed
-from ndcg_spark.convention.measures import deepest_finite
+from ndcg_spark.convention.measures import MEASURES, deepest_finite
 from ndcg_spark.gate.settings import GateConfig
 from ndcg_spark.gate.verdict import Verdict, unverified_verdict
 from ndcg_spark.inputs.source_tables import Source
@@ -73,13 +74,16 @@ def publish(
         means = accepted_means(context, rows)
         verified = verify(context, publication.stored("query_scores"), rows, tables[0], unverified)
         record = {**night_record(context), "verified": verified}
-        datasets: dict[str, dict[str, Any]] = {row["dataset"]: {} for row in means[0]}
+        datasets: dict[str, dict[str, Any]] = {}
+        for name in dict.fromkeys(row["dataset"] for row in means[0]):
+            datasets[name] = {"means": logged_means(config, means, name)}
         if verified.startswith(NOT_VERIFIED):
             date = config.date.isoformat()
             verdicts = [unverified_verdict(name, date, str(unverified)) for name in sorted(datasets)]
         elif config.gate is not None:
             verdicts = _judged(context, config.gate, publication, record, tables, accepted)
-        datasets |= {verdict.dataset: verdict.log_entries() for verdict in verdicts}
+        for verdict in verdicts:
+            datasets[verdict.dataset] |= verdict.log_entries()
         with context.clock.step("publish", "publishing"):
             record["seconds"] = context.clock.with_total()
             superseded = publication.commit(record, datasets)
@@ -194,6 +198,20 @@ def _write_documents(context: Context, publication: Publication, lists: DataFram
         sizes = ideal_sizes(judged_documents(judgments, key, convention), key, depth)
         rows += sizes.agg(F.sum("ranks")).collect()[0][0] or 0
     publication.verify("ranked_documents", rows)
+
+
+def logged_means(config: EvaluationConfig, means: Means, dataset: str) -> list[dict[str, Any]]:
+    """The mean NDCG and the mean of the headline of a dataset, by run and cutoff.
+
+    The log keeps them when the scores of the night are replaced.
+    """
+    headline = MEASURES[config.measure_set.headline(config.cutoffs)[0]].column
+    kept = []
+    for row in means[0]:
+        if row["dataset"] == dataset:
+            key = {"run": row["run"], "cutoff": row["cutoff"]}
+            kept.append({**key, "ndcg": row["ndcg"], headline: row[headline]})
+    return kept
 
 
 def night_record(context: Context) -> dict[str, Any]:
