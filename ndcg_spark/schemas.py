@@ -121,10 +121,10 @@ COMPARISONS = _table(
 )
 
 #: One row per run, query and rank, down to the deepest finite cutoff; key (dataset, evaluated_on, run, query_id, rank).
-#: `run` is null for the ideal ranking of the query, unless each run has its own (ideal=retrieved). `gain` times
-#: `discount` is what the document adds: with averaged ties, `gain` is the mean of its tie group.
-#: Documents of a list that tie share a `tie_group`, which is null in the ideal ranking, and in nights of
-#: versions that did not keep it.
+#: `run` is null for the ideal ranking of the query, unless each run has its own (ideal=retrieved or
+#: retrieved_at_k). `gain` times `discount` is what the document adds: with averaged ties, `gain` is
+#: the mean of its tie group. Documents of a list that tie share a `tie_group`, which is null in the
+#: ideal ranking, and in nights of versions that did not keep it.
 RANKED_DOCUMENTS = _table(
     "dataset string, evaluated_on date, run query_id string, rank int, doc_id string, tied boolean, "
     "evaluation_id string, score relevance gain discount double, tie_group int"

@@ -77,6 +77,8 @@ class Facts:
         gains = {document: gain for document, (_, gain) in self.judged.items() if gain is not None}
         if self.convention.ideal == "retrieved":
             gains = {row.doc_id: row.own_gain for row in self.listed}
+        if self.convention.ideal == "retrieved_at_k":
+            gains = {row.doc_id: row.own_gain for row in self.listed if self.is_within(row.rank)}
         first = [row.doc_id for row in self.listed]
         return reference.ideal_ranking(gains, self.convention, self.cutoff, len(first), first)
 

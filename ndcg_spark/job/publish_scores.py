@@ -194,7 +194,7 @@ def _write_documents(context: Context, publication: Publication, lists: DataFram
     if lists is not None:
         scores = rows_with_keys(scores, lists, _LIST)
     rows = scores.agg(F.sum("returned")).collect()[0][0] or 0
-    if convention.ideal != "retrieved":
+    if not convention.has_own_ideal:
         sizes = ideal_sizes(judged_documents(judgments, key, convention), key, depth)
         rows += sizes.agg(F.sum("ranks")).collect()[0][0] or 0
     publication.verify("ranked_documents", rows)
