@@ -17,7 +17,7 @@ from typing import NoReturn
 import click
 
 from ndcg_spark import __version__
-from ndcg_spark.cli import evaluation_commands, night_commands
+from ndcg_spark.cli import evaluation_commands, init_command, night_commands
 from ndcg_spark.cli.shared_options import message_options
 from ndcg_spark.errors import ConfigurationError, NdcgSparkError, engine_imports
 from ndcg_spark.report.console import Messages, prepare_streams
@@ -44,6 +44,7 @@ app = click.Group(
         night_commands.export,
         night_commands.expire,
         evaluation_commands.finish,
+        init_command.init,
     ],
     help="Graded NDCG@k of search and recommendation results, on a laptop and on Spark.",
     context_settings={"help_option_names": ["-h", "--help"]},

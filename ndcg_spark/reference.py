@@ -413,8 +413,11 @@ def discounted_gains(
 
 def _ideal_gains(ranking: Ranking, convention: Convention, cutoff: Cutoff) -> list[float]:
     gains = ranking.judged
-    if convention.ideal == "retrieved":
-        gains = {document.doc_id: document.gain for document in ranking.documents}
+    if convention.has_own_ideal:
+        documents = ranking.documents
+        if convention.ideal == "retrieved_at_k":
+            documents = documents[:cutoff]
+        gains = {document.doc_id: document.gain for document in documents}
     ideal = ideal_ranking(gains, convention, cutoff, len(ranking.documents))
     return [worth for _, worth in ideal]
 

@@ -127,10 +127,10 @@ COMPARISONS = _table(
 )
 
 #: One row per run, query and rank, down to the deepest finite cutoff; key (dataset, evaluated_on, run, query_id, rank).
-#: `run` is null for the ideal ranking of the query, unless each run has its own (ideal=retrieved). `gain` times
-#: `discount` is what the document adds: with averaged ties, `gain` is the mean of its tie group.
-#: Documents of a list that tie share a `tie_group`, which is null in the ideal ranking, and in nights of
-#: versions that did not keep it.
+#: `run` is null for the ideal ranking of the query, unless each run has its own (ideal=retrieved or
+#: retrieved_at_k). `gain` times `discount` is what the document adds: with averaged ties, `gain` is
+#: the mean of its tie group. Documents of a list that tie share a `tie_group`, which is null in the
+#: ideal ranking, and in nights of versions that did not keep it.
 RANKED_DOCUMENTS = _table(
     "dataset string, evaluated_on date, run query_id string, rank int, doc_id string, tied boolean, "
     "evaluation_id string, score relevance gain discount double, tie_group int"
@@ -149,13 +149,14 @@ LIST_CHANGES = _table(
 #: rows of a dataset and date the one with the greatest (number, evaluation_id, revision) counts; others have no number.
 #: `verdict` is pass, fail or none, null without a gate; `run` is the run that it is about; `accepted` is why the night
 #: is a baseline all the same. `verified` says how many lists were recomputed in plain Python, or why scores that differ
-#: were published. Times are in UTC, as ISO 8601. From `options` on, columns are JSON.
+#: were published. Times are in UTC, as ISO 8601. From `options` on, columns are JSON. `means` has
+#: the mean of every run and cutoff; it is null in older rows.
 EVALUATIONS = _table(
     "dataset string, evaluated_on date, evaluation_id status string, number revision bigint, "
     "committed_at revised_at string, exit_code bigint, verdict reason run accepted string, is_baseline boolean, "
     "note verified convention formula engine judgments_fingerprint results_fingerprint string, seconds double, "
     "options configuration inputs datasets datasets_without_results versions counts rejected steps string, "
-    "findings files string"
+    "findings files means string"
 )
 
 #: One row per judged query, attribute and value of a night that was evaluated with slices; key all columns.

@@ -14,8 +14,9 @@
 #
 # One line on stderr at the beginning and one at the end, as JSON with --log-format json; with --quiet only one at the end,
 # and only if the exit code is not 0. The exit code is the job's (REFERENCE.md): 5 and 6 come from a gate, and the night
-# is published; 75 means the same configuration is already running and nothing was done. Without an installation it is
-# made first: 2 if that cannot be, 4 if pip fails.
+# is published; 75 means the same configuration is already running and nothing was done. In a checkout of the project,
+# what is not installed is installed first: 2 if that cannot be, 4 if pip fails. Elsewhere, in a folder that ndcg-spark
+# init has written, ndcg-spark must be on the PATH, or in a folder .venv beside scripts (else 2).
 set -euo pipefail
 
 called_from=$PWD
@@ -26,6 +27,19 @@ if [[ ${1:-} = -h || ${1:-} = --help ]]; then
     exit
 fi
 engine=embedded${NDCG_SPARK_EXTRAS:+,$NDCG_SPARK_EXTRAS}
+
+# Only a checkout has what installs the program, and what submits it to a cluster.
+in_checkout() { [[ -e $project/scripts/environment.sh ]]; }
+is_installed() { ! in_checkout || [[ -x $project/.venv/bin/ndcg-spark ]]; }
+use_installation() {
+    if in_checkout; then
+        source "$project/scripts/environment.sh" "$engine"
+    fi
+    cd "$called_from"
+}
+if ! in_checkout; then
+    export PATH="$project/.venv/bin:$PATH"
+fi
 
 given=" $* "
 tell() { # LEVEL TEXT
@@ -67,6 +81,16 @@ if [ ! -r "$config" ]; then
     exit 2
 fi
 
+if ! in_checkout; then
+    if ! command -v ndcg-spark >/dev/null; then
+        tell error "ndcg-spark is not on the PATH; put it there, or install it into $project/.venv"
+        exit 2
+    elif [[ -n ${NDCG_SPARK_SUBMIT:-} ]]; then
+        tell error "NDCG_SPARK_SUBMIT needs scripts/submit.sh, which only a checkout of the project has"
+        exit 2
+    fi
+fi
+
 # The configuration itself is locked: there is no lock file to forget, and two configurations never wait for each other.
 # The job inherits the lock, so that it holds until the job has ended, whatever becomes of this script.
 exec 9<"$config"
@@ -87,8 +111,7 @@ run() {
     if [ ${#submit_options[@]} -gt 0 ]; then
         exec "$project/scripts/submit.sh" "${submit_options[@]}" -- "${arguments[@]}"
     fi
-    source "$project/scripts/environment.sh" "$engine"
-    cd "$called_from"
+    use_installation
     exec ndcg-spark evaluate "${arguments[@]}"
 }
 
@@ -107,11 +130,9 @@ done
 trap - TERM INT HUP
 # What the job cannot do itself, if it was installed: run on_end after a signal, and export what it has published. 141 is
 # no signal: nobody reads its stdout.
-if [[ -x $project/.venv/bin/ndcg-spark &&
-    (($code -gt 128 && $code -ne 141) || (-n ${NDCG_SPARK_EXPORT:-} && $code = [056])) ]]; then
+if is_installed && [[ ($code -gt 128 && $code -ne 141) || (-n ${NDCG_SPARK_EXPORT:-} && $code = [056]) ]]; then
     (
-        source "$project/scripts/environment.sh" "$engine"
-        cd "$called_from"
+        use_installation
         # On stdout there is what the evaluation has printed, and nothing else.
         ndcg-spark finish --exit-code "$code" "${arguments[@]}" >/dev/null
     ) || tell error "$night $config: what follows an evaluation failed, as said above; the exit code stays $code"

@@ -26,6 +26,7 @@ NEEDED = {
     "MLlib": "pyspark",
     "scikit-learn": "sklearn",
     "RecTools": "rectools",
+    "A job of your own": "pandas",
 }
 
 

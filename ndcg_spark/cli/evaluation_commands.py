@@ -2,9 +2,10 @@
 
 import dataclasses
 import functools
+import itertools
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
@@ -25,7 +26,7 @@ from ndcg_spark.convention.options import parse_option
 from ndcg_spark.errors import ConfigurationError, engine_imports
 from ndcg_spark.report.console import echo, is_merged, print_view, refuse_unwritable
 from ndcg_spark.scratch import Scratch
-from ndcg_spark.steps import hidden
+from ndcg_spark.steps import hidden, report_step
 from ndcg_spark.text import expanded, unknown_name
 
 if TYPE_CHECKING:
@@ -55,7 +56,21 @@ _EVALUATE: list[click.Parameter] = [
     shared_options.slices,
     option("--metrics-file", "FOLDER", "Also write the means for Prometheus, a file for each dataset."),
     option("--on-end", "COMMAND", "Run this at the end, also after a failure, with JSON on its stdin."),
+    date("--from first", "Evaluate each date from this one to --to, in order."),
+    date("--to last", "The last date."),
+    option("--accept-first", "REASON", "Accept the first night of a range as a baseline."),
 ]
+#: Those that have no meaning where several dates are evaluated.
+_OF_ONE_NIGHT = (
+    "date",
+    "per_query",
+    "sort",
+    "report",
+    "labels",
+    "accept_baseline",
+    "publish_unverified",
+    "baseline",
+)
 #: Those that say what an evaluation prints, accepts or compares, and nothing about what follows it.
 _PRINTED = (
     "style",
@@ -67,11 +82,39 @@ _PRINTED = (
     "publish_unverified",
     "junit",
     "baseline",
+    "first",
+    "last",
+    "accept_first",
 )
 
 
 @command(_EVALUATE, codes=shared_options.GATE_CODES)
 def evaluate(
+    first: str | None,
+    last: str | None,
+    accept_first: str | None,
+    **asked: Any,
+) -> None:
+    """Score results against judgments, per query and per dataset.
+
+    Paths may contain {date}. With a [gate] in the configuration, the gate checks the night before
+    it is published.
+    """
+    if first is None:
+        _refuse_if(last is not None, "--to is the last date of a range; give --from")
+        alone = "--accept-first is for a range; give --from and --to, or --accept-baseline"
+        _refuse_if(accept_first is not None, alone)
+        _evaluate_night(**asked)
+        return
+    _refuse_if(last is None, "--from needs the last date; give --to")
+    for name in _OF_ONE_NIGHT:
+        option_name = name.replace("_", "-")
+        problem = f"--{option_name} is for one night, and --from for several; leave it out"
+        _refuse_if(asked.pop(name) not in (None, False), problem)
+    _evaluate_range((first, str(last)), accept_first, **asked)
+
+
+def _evaluate_night(
     style: str | None,
     per_query: bool,
     sort: str | None,
@@ -83,10 +126,6 @@ def evaluate(
     baseline: str | None,
     **arguments: Any,
 ) -> None:
-    """Score results against judgments, per query and per dataset.
-
-    Paths may contain {date}. With a [gate] in the configuration, the gate checks the night before it is published.
-    """
     from ndcg_spark.monitoring.hook import notify, notify_failure
     from ndcg_spark.report.night_tables import write_junit
     from ndcg_spark.report.printed_scores import print_outcome
@@ -123,6 +162,45 @@ def evaluate(
         raise
     notify(config, outcome.exit_code, None, outcome, is_silent)
     raise SystemExit(outcome.exit_code)
+
+
+def _evaluate_range(
+    dates: tuple[str, str],
+    accept_first: str | None,
+    junit: Path | None,
+    style: str | None,
+    **arguments: Any,
+) -> NoReturn:
+    """Evaluate every date; each is told to other programs as if it had been evaluated alone."""
+    from ndcg_spark.monitoring.hook import notify, notify_failure
+    from ndcg_spark.report.night_tables import write_junit
+    from ndcg_spark.report.printed_range import print_range
+
+    with engine_imports():
+        from ndcg_spark.job import evaluate_range as job
+    configs = [load_arguments({**arguments, "date": one}) for one in job.dates_between(*dates)]
+    _refuse_if(junit and configs[0].gate is None, "--junit needs a [gate] in the configuration")
+    refuse_unwritable("junit", junit, remove=True)
+    is_silent, done = is_merged(style), list[job.Evaluated]()
+    try:
+        with engine_imports():
+            for one in job.evaluate_range(configs, accept_first):
+                done.append(one)
+                if one.refusal is not None:
+                    notify_failure(one.config, one.refusal, None, is_silent)
+                else:
+                    notify(one.config, one.exit_code, None, one.outcome, is_silent)
+    except (Exception, SystemExit) as error:
+        failed = configs[len(done)]
+        if done:
+            rest = f"go on with --from {failed.date}"
+            report_step("note", f"the dates before {failed.date} are done; {rest}")
+        notify_failure(failed, error, None, is_silent)
+        raise
+    if junit is not None:
+        write_junit(junit, itertools.chain.from_iterable(one.verdicts for one in done))
+    print_range(done, style)
+    raise SystemExit(job.worst_of(done))
 
 
 def _refuse_if(is_wrong: object, reason: str) -> None:

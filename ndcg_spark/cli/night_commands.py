@@ -150,12 +150,19 @@ def rescore(output: str, since: str | None, dataset: str | None, **arguments: An
     echo([f"scored {done.made:,} nights; {done.kept:,} others had these scores", *done.refused])
 
 
-@command(shared_options.output, output_format(*FORMATS))
-def nights(output: str, style: str | None) -> None:
+@command(
+    shared_options.output,
+    option("--all every", None, "List every evaluation with its means.", is_flag=True),
+    output_format(*FORMATS),
+)
+def nights(output: str, every: bool, style: str | None) -> None:
     """List the published nights with their scores.
 
     CSV and JSON contain all scores of all runs, without those of slices.
     """
+    if every:
+        _print_evaluations(output, style)
+        return
     from ndcg_spark.nights.log import committed
     from ndcg_spark.nights.reader import nights_of_dataset, read_again, read_dataset_scores
     from ndcg_spark.report.night_tables import print_nights
@@ -164,6 +171,16 @@ def nights(output: str, style: str | None) -> None:
     if not published.attempts:
         nights_of_dataset(published, output, None)
     print_nights(published, scores, style)
+
+
+def _print_evaluations(output: str, style: str | None) -> None:
+    from ndcg_spark.nights.log import committed
+    from ndcg_spark.nights.reader import nights_of_dataset
+    from ndcg_spark.report.past_means import print_evaluations
+
+    published = committed(output)
+    nights_of_dataset(published, output, None)
+    print_evaluations(published, style)
 
 
 @command(

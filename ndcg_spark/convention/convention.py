@@ -137,10 +137,15 @@ class Convention:
         return self.order == "score"
 
     @property
+    def has_own_ideal(self) -> bool:
+        """Whether each run has an ideal of its own, of the documents that it returned."""
+        return self.ideal in ("retrieved", "retrieved_at_k")
+
+    @property
     def formula(self) -> str:
         """The options in words, as in `dataset_scores.formula`."""
         described = [describe(option, getattr(self, option)) for option in _IN_FORMULA]
-        if self.missing_query == "zero" and self.ideal in ("retrieved", "judged_capped"):
+        if self.missing_query == "zero" and (self.has_own_ideal or self.ideal == "judged_capped"):
             # The ideal DCG of an empty list is 0.
             described[_IN_FORMULA.index("missing_query")] = "missing queries count as those without gain"
         return "; ".join(words for words in described if words)
@@ -196,6 +201,9 @@ def _contradictions(c: Convention) -> Iterator[str]:
         yield "score_precision=float32 has no effect with order=rank; set score_precision=float64"
     if c.ideal == "k_relevant" and c.gain not in ("binary", "judged"):
         yield f"ideal=k_relevant needs gains of 0 and 1, and gain={show(c.gain)} has others; set gain=binary"
+    if c.ideal == "retrieved_at_k" and c.ties == "average":
+        cut = "cuts the list at k, where averaged ties have no order"
+        yield f"ideal=retrieved_at_k {cut}; set another ties"
     if isinstance(c.unjudged, float):
         yield from _contradicting_grade(c, c.unjudged)
     if isinstance(c.min_relevance, float):
@@ -210,7 +218,7 @@ def _contradictions(c: Convention) -> Iterator[str]:
 
 def _contradicting_grade(c: Convention, unjudged: float) -> Iterator[str]:
     grade, shown = counted_grade(unjudged, c), f"unjudged={show(unjudged)}"
-    if c.ideal in ("retrieved", "k_relevant"):
+    if c.has_own_ideal or c.ideal == "k_relevant":
         yield f"{shown} counts in the DCG only, so with ideal={c.ideal} lists could score above 1; set unjudged=zero"
     if c.gain == "judged":
         yield f"gain=judged ignores grades, so {shown} has no effect; set unjudged=zero"
@@ -268,6 +276,7 @@ def mathematics(convention: Convention) -> list[str]:
     ideals = {
         "judged": largest("k", "judged"),
         "retrieved": largest("k", "returned"),
+        "retrieved_at_k": largest("k", "returned") + " with a rank of at most k",
         "judged_capped": largest("min(k, n)", "judged") + ", n the number of returned d",
         "k_relevant": "IDCG@k = sum over r = 1..k of w(r)",
     }

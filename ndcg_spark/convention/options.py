@@ -96,6 +96,7 @@ OPTIONS: dict[str, Option] = {
         {
             "judged": "ideal of all judged documents",
             "retrieved": "ideal of the returned documents, the whole list",
+            "retrieved_at_k": "ideal of the returned documents within the cutoff",
             "judged_capped": "ideal of as many judged documents as were returned",
             "k_relevant": "ideal of k relevant documents, however many there are (of all judged ones for the whole "
             "ranking)",

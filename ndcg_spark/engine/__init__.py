@@ -42,6 +42,7 @@ __all__ = [
     "Engine",
     "failure_reason",
     "failures",
+    "kept_open",
     "lost",
     "open_engine",
     "open_session",
@@ -80,18 +81,27 @@ def open_engine(choice: str = "auto", remote: str | None = None) -> Iterator[Eng
     if running is not None:
         require_read_values(running)
     try:
-        yield engine
-    except Exception as error:
-        if not lost(error):
-            raise
-        # Whatever was blamed for the failure, such as the input, is not its cause.
-        raise EngineError(f"engine: it stopped, {masked(failure_reason(error))}; its log may say more") from error
+        with kept_open(engine):
+            yield engine
     finally:
         engine.scratch.remove()
         engine.close()
         if not had_mode:
             # pyspark leaves it set after a session on a server, and then does not start local Spark in this process.
             os.environ.pop(_CONNECT_MODE, None)
+
+
+@contextlib.contextmanager
+def kept_open(engine: Engine) -> Iterator[Engine]:
+    """An engine that somebody else closes. EngineError if it stops within the block."""
+    try:
+        yield engine
+    except Exception as error:
+        if not lost(error):
+            raise
+        # Whatever was blamed for the failure, such as the input, is not its cause.
+        reason = masked(failure_reason(error))
+        raise EngineError(f"engine: it stopped, {reason}; its log may say more") from error
 
 
 def open_session(engine: str = "auto", remote: str | None = None) -> SparkSession:

@@ -100,6 +100,10 @@ class Facts:
         if self.convention.ideal == "retrieved":
             for row in self.listed:
                 gains[row.doc_id] = row.own_gain
+        elif self.convention.ideal == "retrieved_at_k":
+            for row in self.listed:
+                if self.is_within(row.rank):
+                    gains[row.doc_id] = row.own_gain
         else:
             for document, (_, gain) in self.judged.items():
                 if gain is not None:

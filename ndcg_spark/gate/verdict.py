@@ -2,7 +2,7 @@
 
 import dataclasses
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from ndcg_spark.errors import DONE, GATE_FAILED, NO_VERDICT
@@ -112,14 +112,27 @@ def how_to_begin(verdict: Mapping[str, Any], output: str, file: str | None) -> s
     """
     if not can_begin(verdict):
         return None
-    options = {
+    command = accept_command(output, file, verdict["dataset"], verdict["evaluated_on"])
+    return f"to make it the first baseline: {command}"
+
+
+def accept_command(
+    output: str,
+    file: str | None,
+    dataset: str,
+    evaluated_on: str,
+    runs: Sequence[str] = (),
+) -> str:
+    """The command that accepts a night as a baseline of later ones, by default for all runs."""
+    options: dict[str, Any] = {
         "config": file or "FILE",
-        "date": verdict["evaluated_on"],
-        "dataset": verdict["dataset"],
+        "date": evaluated_on,
+        "dataset": dataset,
         "accept_baseline": "REASON",
     }
-    command = command_line("gate", [masked(output)], options)
-    return f"to make it the first baseline: {command}"
+    if runs:
+        options["run"] = list(runs)
+    return command_line("gate", [masked(output)], options)
 
 
 def can_begin(verdict: Mapping[str, Any]) -> bool:

@@ -15,7 +15,7 @@ from ndcg_spark.config import EvaluationConfig
 from ndcg_spark.contract.changes import refuse_changed
 from ndcg_spark.contract.doubtful_scores import about_attributes
 from ndcg_spark.convention.measures import MEASURES, NDCG_ONLY, Cutoff, MeasureSet
-from ndcg_spark.engine import Engine
+from ndcg_spark.engine import Engine, kept_open
 from ndcg_spark.errors import BUG, ConfigurationError, EngineError, about
 from ndcg_spark.gate.verdict import Verdict, worst_exit_code
 from ndcg_spark.inputs.dataframes import read_arrow
@@ -112,7 +112,8 @@ def evaluate(
         from ndcg_spark.job.gate import usable_gate
 
         usable_gate(config, accepted)
-    with _failures_logged(config), contextlib.nullcontext(engine) if engine else engine_for(config, clock) as opened:
+    opening = kept_open(engine) if engine else engine_for(config, clock)
+    with _failures_logged(config), opening as opened:
         context, tables = _with_query_tables(read_inputs(opened, config, clock))
         checked, convention = context.checked, context.evaluation.convention
         runs = {run.run for run in checked.result_counts.runs}

@@ -12,7 +12,8 @@ from ndcg_spark.config import EvaluationConfig
 from ndcg_spark.errors import DONE, GATE_FAILED, ConfigurationError
 from ndcg_spark.gate.decide import Judged, judge, rehearse
 from ndcg_spark.gate.settings import GateConfig
-from ndcg_spark.gate.verdict import Verdict, has_dated_baseline, how_to_begin
+from ndcg_spark.gate.verdict import Verdict, accept_command, has_dated_baseline, how_to_begin
+from ndcg_spark.job.acceptance import ended, taken_over
 from ndcg_spark.nights import log
 from ndcg_spark.nights.reader import (
     datasets_left_out,
@@ -23,7 +24,7 @@ from ndcg_spark.nights.reader import (
 )
 from ndcg_spark.steps import report_step
 from ndcg_spark.tables.table import verdict_in_words
-from ndcg_spark.voices import Give, Notice
+from ndcg_spark.voices import Give
 
 if TYPE_CHECKING:
     from ndcg_spark.nights.commit import Publication
@@ -106,16 +107,19 @@ def judge_written(
     """
     written = [publication.night(dataset, record) for dataset in sorted(datasets)]
     known = log.committed(written[0].store)
-    if accepted is None:
-        _warn_of_ended(written, known)
     nights = _with_written(written, known)
     scores = ScoreCache()
     results = {}
     comparisons = []
     for night in written:
-        judged = judge(gate, night, nights, scores, options, accepted)
+        reason = accepted if accepted is not None else taken_over(night, known)
+        judged = judge(gate, night, nights, scores, options, reason)
         results[night.dataset] = judged
         comparisons.extend(judged.rows)
+        before = ended(night, known)
+        if before is not None and accepted is None:
+            file = record["configuration"].get("file")
+            _warn_of_ended(night, before, publication.location, file)
     if comparisons:
         publication.write_rows("comparisons", comparisons)
         publication.verify("comparisons", len(comparisons))
@@ -128,12 +132,11 @@ def _replaced(night: log.Night, written: Sequence[log.Night]) -> bool:
     return any((other.dataset, other.evaluated_on) == own for other in written)
 
 
-def _warn_of_ended(written: Sequence[log.Night], known: log.Nights) -> None:
-    """Warn of acceptances that the new evaluation ends."""
-    for night in known:
-        if night.row["accepted"] and _replaced(night, written):
-            ended = f"{night} was accepted, {night.row['accepted']}, but its new scores are not"
-            report_step("warning", Notice(ended, Give("accept_baseline", then="accepts them")))
+def _warn_of_ended(night: log.Night, before: log.Night, output: str, file: str | None) -> None:
+    """Warn of an acceptance that the new evaluation of a night ends."""
+    command = accept_command(output, file, night.dataset, night.evaluated_on)
+    what = f"{night} was accepted, {before.row['accepted']}, but its new scores are not"
+    report_step("warning", f"{what}; to accept them: {command}")
 
 
 def _with_written(written: Sequence[log.Night], known: log.Nights) -> log.Nights:

@@ -11,9 +11,10 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 import ndcg_spark
+from ndcg_spark.config import EvaluationConfig
 from ndcg_spark.contract.changes import refuse_changed
 from ndcg_spark.contract.scan import JudgmentCounts
-from ndcg_spark.convention.measures import deepest_finite
+from ndcg_spark.convention.measures import MEASURES, deepest_finite
 from ndcg_spark.errors import first_line
 from ndcg_spark.gate.settings import GateConfig
 from ndcg_spark.gate.verdict import Verdict, unverified_verdict
@@ -82,7 +83,9 @@ def publish(
         record = {**night_record(context), "verified": verified.in_words}
         if config.kept_documents in WHOLE_LISTS:
             _keep_judgments(context, publication, record)
-        datasets: dict[str, dict[str, Any]] = {row["dataset"]: {} for row in means[0]}
+        datasets: dict[str, dict[str, Any]] = {}
+        for name in dict.fromkeys(row["dataset"] for row in means[0]):
+            datasets[name] = {"means": logged_means(config, means, name)}
         if verified.unverified is not None:
             date, reason = config.date.isoformat(), verified.unverified
             verdicts = [unverified_verdict(name, date, reason) for name in sorted(datasets)]
@@ -91,7 +94,8 @@ def publish(
             _report_kept(context, publication, nights)
             make_needed_copies(context, publication, record, nights)
             verdicts = _judged(context, config.gate, publication, record, tables, accepted)
-        datasets |= {verdict.dataset: verdict.log_entries() for verdict in verdicts}
+        for verdict in verdicts:
+            datasets[verdict.dataset] |= verdict.log_entries()
         with context.clock.step("publish", "publishing"):
             record["seconds"] = context.clock.with_total()
             superseded = publication.commit(record, datasets)
@@ -205,7 +209,7 @@ def _write_documents(context: Context, publication: Publication, lists: DataFram
     if lists is not None:
         scores = rows_with_keys(scores, lists, _LIST)
     rows = others + (scores.agg(F.sum("returned")).collect()[0][0] or 0)
-    if convention.ideal != "retrieved":
+    if not convention.has_own_ideal:
         sizes = ideal_sizes(judged_documents(judgments, key, convention), key, depth)
         rows += sizes.agg(F.sum("ranks")).collect()[0][0] or 0
     publication.verify("ranked_documents", rows)
@@ -305,6 +309,20 @@ def make_needed_copies(
     with context.clock.step("rescore", "scoring kept lists under other judgments"):
         for sentence in make_copies(context.engine, wanted):
             report_step("warning", sentence)
+
+
+def logged_means(config: EvaluationConfig, means: Means, dataset: str) -> list[dict[str, Any]]:
+    """The mean NDCG and the mean of the headline of a dataset, by run and cutoff.
+
+    The log keeps them when the scores of the night are replaced.
+    """
+    headline = MEASURES[config.measure_set.headline(config.cutoffs)[0]].column
+    kept = []
+    for row in means[0]:
+        if row["dataset"] == dataset:
+            key = {"run": row["run"], "cutoff": row["cutoff"]}
+            kept.append({**key, "ndcg": row["ndcg"], headline: row[headline]})
+    return kept
 
 
 def night_record(context: Context) -> dict[str, Any]:

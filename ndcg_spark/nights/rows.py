@@ -98,6 +98,7 @@ _SHAPES: Mapping[str, Any] = {
     "steps": {_ANY: _NUMBER},
     "findings": _FINDINGS,
     "files": {_ANY: {_ANY: {"rows": int, "bytes": int, "crc32?": int}}},
+    "means": [{"run": str, "cutoff": (int, _NULL), _ANY: _MAYBE}],
 }
 
 

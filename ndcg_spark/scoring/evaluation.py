@@ -63,7 +63,7 @@ def query_scores(judgments: DataFrame, results: DataFrame, runs: DataFrame, eval
     if convention.ideal == "judged_capped":
         ranking = ideal.ideal_ranking(queries, key, convention)
         scores = ideal.capped_ideal_scores(scores, ranking, key, cutoffs)
-    elif convention.ideal != "retrieved":
+    elif not convention.has_own_ideal:
         ranking = ideal.ideal_ranking(queries, key, convention, kept)
         queries = ideal.ideal_scores(ranking, key, cutoffs, convention, kept)
     table = counted_queries.scores_of_pairs(
@@ -101,7 +101,7 @@ def ranked_documents(
     listed = listed if convention.duplicates == "best" else lists.with_single_documents(listed, ["run", *key])
     columns = ("doc_id", "rank", "tied", "tie_group", "score", "relevance", "gain", "discount")
     table = listed.select("run", *key, *columns)
-    if with_ideal and convention.ideal != "retrieved":
+    if with_ideal and not convention.has_own_ideal:
         best = ideal.ideal_documents(judged, key, convention, depth)
         kinds = {"run": "string", "score": "double", "tie_group": "int"}
         nothing = {name: F.lit(None).cast(kind) for name, kind in kinds.items()}

@@ -130,8 +130,9 @@ def run_scores(
 ) -> DataFrame:
     """One row per run and query with results: its key, returned, and dcg_K, cg_K and judged_K for every cutoff K.
 
-    discount_K is the sum of the discounts, judged_discount_K that of judged documents. With
-    ideal=retrieved there is ideal_dcg_K as well, and with `measures` the aggregates that they need.
+    discount_K is the sum of the discounts, judged_discount_K that of judged documents. Where each
+    run has its own ideal there is ideal_dcg_K as well, and with `measures` the aggregates that they
+    need.
     DISTINCT is false for a list in which a document counts twice, whose sums are wrong; see `refuse_returned_twice`.
     """
     run_key = ["run", *query_key]
@@ -154,6 +155,15 @@ def run_scores(
         )
         ideal = F.col("ideal_gain") * discount(F.col(IDEAL_RANK), convention)
         sums |= sums_at(cutoffs, "ideal_dcg", ideal, IDEAL_RANK)
+    if convention.ideal == "retrieved_at_k":
+        for k in cutoffs:
+            # Each cutoff has an ideal of its own.
+            own, rank = column_at("ideal_gain", k), column_at(IDEAL_RANK, k)
+            counts = listed if k == depth else listed & within(RANK, k)
+            table = table.withColumn(own, F.when(counts, F.col("own_gain")))
+            table = ranking.rank_by_gain(table, run_key, own, rank)
+            discounted = F.col(own) * discount(F.col(rank), convention)
+            sums[column_at("ideal_dcg", k)] = F.sum(discounted)
     sums |= beside_ndcg.list_aggregates(convention, measures)
     scores = table.groupBy(*run_key).agg(
         *(column.alias(name) for name, column in sums.items()),
@@ -167,7 +177,7 @@ def refuse_returned_twice(
 ) -> DataFrame:
     """Every sum raises RETURNED_TWICE for a list with duplicates: all do, because engines drop unused columns."""
     kinds = {"dcg": "double", "cg": "double", "judged": "bigint", "judged_discount": "double"}
-    kinds |= {"ideal_dcg": "double"} if convention.ideal == "retrieved" else {}
+    kinds |= {"ideal_dcg": "double"} if convention.has_own_ideal else {}
     sums = {"returned": "bigint", **{column_at(score, k): kinds[score] for score in kinds for k in cutoffs}}
     # Null stands for a query that the run did not answer.
     once, refused = F.coalesce(DISTINCT, F.lit(True)), refusal(RETURNED_TWICE, key)

@@ -81,6 +81,8 @@ def test_a_value_that_means_nothing_is_refused_by_its_option(option, value):
         ({"order": "rank", "ties": "rank"}, "order=rank and ties=rank use the same ranks"),
         ({"order": "rank", "score_precision": "float32"}, "score_precision=float32 has no effect"),
         ({"ideal": "retrieved", "unjudged": 1}, "lists could score above 1"),
+        ({"ideal": "retrieved_at_k", "unjudged": 1}, "lists could score above 1"),
+        ({"ideal": "retrieved_at_k", "ties": "average"}, "set another ties"),
         ({"gain": "judged", "unjudged": 1}, "gain=judged ignores grades"),
         ({"gain": "exp2", "unjudged": 1000}, "unjudged=1000 is too large for gain=exp2"),
         ({"gain": "judged", "min_relevance": 4}, "gain=judged ignores grades, so min_relevance=4 has no effect"),

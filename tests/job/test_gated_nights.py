@@ -49,9 +49,20 @@ def short(evaluated_nights):
     return [(night["verdict"], night["reason"], night["exit_code"], night["nights"]) for night in evaluated_nights]
 
 
-def test_an_acceptance_ends_with_its_scores(after_two, caplog):
-    assert short(evaluated(after_two, settings(after_two, "2026-11-01"))) == [("none", "no_baseline", 6, [])]
-    assert "was accepted, the first night" in caplog.text
+@pytest.mark.parametrize(
+    ("again", "code", "accepted"),
+    [
+        ({}, 0, "the first night"),
+        ({"worse": 1}, 6, None),
+        ({"regraded": 1}, 6, None),
+        ({"convention": {"gain": "linear"}}, 6, None),
+    ],
+)
+def test_an_acceptance_ends_with_its_scores(after_two, again, code, accepted, caplog):
+    night = settings(after_two, "2026-11-01", **again)
+    assert short(evaluated(after_two, night)) == [("none", "no_baseline", code, [])]
+    assert records(after_two)["2026-11-01"]["accepted"] == accepted
+    assert ("--accept-baseline REASON" in caplog.text) == (accepted is None)
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 from itertools import chain
 from math import log2
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from pyspark.errors import PySparkException
@@ -56,6 +57,33 @@ def test_a_worked_example_of_the_literature_has_its_score(session, gain):
     for query, (grades, expected) in lists.items():
         digits = 5e-5 if expected < 1 and len(str(expected)) < 8 else 1e-12
         assert scores.of(query, len(grades))["ndcg"] == pytest.approx(expected, abs=digits)
+
+
+def home_made(grades, k):
+    """NDCG as home-made jobs compute it: the list is cut at k, and its ideal is the cut list sorted."""
+    cut = np.array(grades[:k], dtype=float)
+    weights = 1 / np.log2(np.arange(2, len(cut) + 2))
+    best = float((2.0 ** np.sort(cut)[::-1] - 1) @ weights)
+    return float((2.0**cut - 1) @ weights) / best if best else 0.0
+
+
+def test_a_home_made_ideal_of_the_cut_list_has_its_scores(session):
+    chance = np.random.default_rng(7)
+    drawn = chance.choice([0, 0, 1, 2, 3], (20, 12)).tolist()
+    lists = {f"q{at}": grades for at, grades in enumerate(drawn)}
+    # A relevant document that was not returned, or is below the cutoff, does not matter.
+    rows = [graded_list(grades, query) for query, grades in lists.items()]
+    judged, returned = (list(chain(*side)) for side in zip(*rows, strict=True))
+    judged += [judgment("not returned", 3.0, query) for query in lists]
+    convention = Convention(ideal="retrieved_at_k", no_relevant="zero")
+    scores = scored(session, judged, returned, [1, 3, 10, None], convention)
+    for query, grades in lists.items():
+        for cutoff in (1, 3, 10, None):
+            expected = home_made(grades, cutoff)
+            assert scores.of(query, cutoff)["ndcg"] == pytest.approx(expected, abs=1e-12)
+    first = [grades[0] > 0 for grades in lists.values()]
+    statuses = [scores.of(query, 1)["status"] == "scored" for query in lists]
+    assert (statuses, {*first}) == (first, {True, False})
 
 
 def test_scores_have_their_schemas_and_a_row_for_every_run_judged_query_and_cutoff(tiny):

@@ -80,6 +80,7 @@ def test_ranks_that_are_the_order(session, options, rows, trusted):
         ({}, [MAX_BUCKETS * 2 // 3 + 1], ["score"], MIN_ROWS, 1, type(None)),
         ({}, [10], ["score", "rank"], MIN_ROWS, 1, Pruning),
         ({"order": "rank"}, [10], ["rank"], MIN_ROWS, 1, Pruning),
+        ({"ideal": "retrieved_at_k"}, [10], ["score", "rank"], MIN_ROWS, 1, Pruning),
         *(
             (options, cutoffs, columns, MIN_ROWS, 1, type(None))
             for columns in (["score"], ["score", "rank"])

@@ -319,6 +319,8 @@ def sums_of(
     counting = judged_gains
     if convention.ideal == "retrieved":
         counting = {item.doc_id: item.gain for item in items}
+    if convention.ideal == "retrieved_at_k":
+        counting = {item.doc_id: item.gain for item in items[:cutoff]}
     ideal = [gain for _, gain in reference.ideal_ranking(counting, convention, cutoff, len(items))]
     depth = max(len(items), len(ideal), 1)
     weights = reference.discounts(depth, convention.discount)

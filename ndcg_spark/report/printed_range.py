@@ -1,0 +1,83 @@
+"""How the dates of a range are printed, which were evaluated one after the other."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from ndcg_spark.convention.measures import MEASURES, written
+from ndcg_spark.report.console import print_view
+from ndcg_spark.schemas import DATASET_SCORES, measure_first
+from ndcg_spark.tables.table import make_table, sorted_runs, verdict_in_words
+from ndcg_spark.tables.writers import View
+from ndcg_spark.text import masked
+from ndcg_spark.voices import OPTIONS
+
+if TYPE_CHECKING:
+    from ndcg_spark.job.evaluate_inputs import EvaluationOutcome
+    from ndcg_spark.job.evaluate_range import Evaluated
+
+Row = Mapping[str, Any]
+_SHOWN = ("dataset", "date", "exit_code", "result", "reason", "best_run", "measure", "best")
+
+
+def print_range(evaluated: Sequence["Evaluated"], style: str | None) -> None:
+    """Print a row per date and dataset.
+
+    CSV has the rows of DATASET_SCORES, and JSON what each date came to.
+    """
+    shown: list[Row] = []
+    rows: list[Row] = []
+    for one in evaluated:
+        if one.outcome is None:
+            word = "no input" if one.has_no_input else "refused"
+            line = {"date": one.date, "exit_code": one.exit_code, "result": word}
+            shown.append({**dict.fromkeys(_SHOWN), **line})
+        else:
+            shown += _lines(one, one.outcome)
+            rows += one.outcome.dataset_scores
+    missing = [one.date for one in evaluated if one.has_no_input]
+    notes = []
+    if missing:
+        dates = ", ".join(missing)
+        notes.append(f"no input for {len(missing):,} of {len(evaluated):,} dates: {dates}")
+    for one in evaluated:
+        if one.stopped:
+            notes.append(f"stopped after {one.date}, whose acceptance has ended")
+    outcomes = [one.outcome for one in evaluated if one.outcome is not None]
+    columns = measure_first(DATASET_SCORES, outcomes[0].measures.columns if outcomes else ())
+    values = [_value(one) for one in evaluated]
+    print_view(View([make_table(shown, (), notes, kept=["best"])], values, columns, rows), style)
+
+
+def _lines(one: "Evaluated", outcome: "EvaluationOutcome") -> Iterator[Row]:
+    verdicts = {verdict.dataset: verdict.as_json() for verdict in outcome.verdicts}
+    for dataset in outcome.datasets:
+        rows = [row for row in outcome.dataset_scores if row["dataset"] == dataset]
+        measure, cutoff = outcome.measures.headline(row["cutoff"] for row in rows)
+        best = [row for row in sorted_runs(rows, outcome.measures)[0] if row["cutoff"] == cutoff]
+        verdict = verdicts.get(dataset)
+        yield {
+            "dataset": dataset,
+            "date": one.date,
+            "exit_code": one.exit_code,
+            "result": "published" if verdict is None else verdict_in_words(verdict),
+            "reason": None if verdict is None else verdict["reason"],
+            "best_run": best[0]["run"] if best else None,
+            "measure": written(measure, cutoff),
+            "best": best[0].get(MEASURES[measure].column) if best else None,
+        }
+
+
+def _value(one: "Evaluated") -> dict[str, Any]:
+    value = {"evaluated_on": one.date, "exit_code": one.exit_code}
+    if one.refusal is not None:
+        error = {"code": one.refusal.code, "message": masked(one.refusal.worded(OPTIONS))}
+        return {**value, "error": error}
+    if one.outcome is None:
+        return value
+    return {
+        **value,
+        "evaluation_id": one.outcome.evaluation_id,
+        "output": one.outcome.output and masked(one.outcome.output),
+        "verdicts": [verdict.as_json() for verdict in one.outcome.verdicts],
+        "dataset_scores": one.outcome.dataset_scores,
+    }

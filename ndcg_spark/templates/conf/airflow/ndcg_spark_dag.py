@@ -1,0 +1,1 @@
+../../../../conf/airflow/ndcg_spark_dag.py

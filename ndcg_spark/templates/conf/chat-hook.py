@@ -1,0 +1,1 @@
+../../../conf/chat-hook.py
