@@ -117,7 +117,7 @@ def rescore(
     scratch = Scratch()
     tables = {} if judgments is None else {"judgments": judgments}
     config = make_config(tables, {"convention": "standard"}, scratch, relevance)
-    return compute(tasks.rescore, config, str(output), _text(since), dataset)
+    return compute(tasks.rescore, config, str(output), _date_text(since), dataset)
 
 
 def explain(

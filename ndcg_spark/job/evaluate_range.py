@@ -148,7 +148,11 @@ def _ended(config: EvaluationConfig, before: Sequence[Night]) -> list[Night]:
 
 def _accept_commands(config: EvaluationConfig, ended: Sequence[Night]) -> list[str]:
     output = config.dated(str(config.output))
-    return [accept_command(output, config.source["file"], vars(night)) for night in ended]
+    commands = []
+    for night in ended:
+        file = config.source["file"]
+        commands.append(accept_command(output, file, night.dataset, night.evaluated_on))
+    return commands
 
 
 def _report_stop(evaluated: Evaluated, following: EvaluationConfig) -> None:

@@ -162,8 +162,8 @@ def run_scores(
             counts = listed if k == depth else listed & within(RANK, k)
             table = table.withColumn(own, F.when(counts, F.col("own_gain")))
             table = ranking.rank_by_gain(table, run_key, own, rank)
-            discounted = F.col(own) * discount(F.col(rank), convention)
-            sums[column_at("ideal_dcg", k)] = F.sum(discounted)
+            best = F.col(own) * discount(F.col(rank), convention)
+            sums[column_at("ideal_dcg", k)] = F.sum(best)
     sums |= beside_ndcg.list_aggregates(convention, measures)
     scores = table.groupBy(*run_key).agg(
         *(column.alias(name) for name, column in sums.items()),
