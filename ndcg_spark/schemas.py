@@ -150,13 +150,16 @@ LIST_CHANGES = _table(
 #: `verdict` is pass, fail or none, null without a gate; `run` is the run that it is about; `accepted` is why the night
 #: is a baseline all the same. `verified` says how many lists were recomputed in plain Python, or why scores that differ
 #: were published. Times are in UTC, as ISO 8601. From `options` on, columns are JSON. `means` has
-#: the mean of every run and cutoff; it is null in older rows.
+#: the mean of every run and cutoff; `links` the changes of the runs over a change of judgments, on
+#: both sides; `accepted_runs` the runs that the night is accepted for (null: all); `acknowledged`
+#: the reason and the last date of a known loss; `withdrawn` what a revision takes back. These five
+#: are null in older rows.
 EVALUATIONS = _table(
     "dataset string, evaluated_on date, evaluation_id status string, number revision bigint, "
     "committed_at revised_at string, exit_code bigint, verdict reason run accepted string, is_baseline boolean, "
     "note verified convention formula engine judgments_fingerprint results_fingerprint string, seconds double, "
     "options configuration inputs datasets datasets_without_results versions counts rejected steps string, "
-    "findings files means string"
+    "findings files means links accepted_runs acknowledged withdrawn string"
 )
 
 #: One row per judged query, attribute and value of a night that was evaluated with slices; key all columns.

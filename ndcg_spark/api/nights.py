@@ -2,7 +2,7 @@
 
 import datetime
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ from ndcg_spark.config import NightConfig, load
 from ndcg_spark.convention.convention import Convention
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.explanation.query import ExplainRequest
+from ndcg_spark.job.decisions import Decision
 from ndcg_spark.job.explain_query import explain_night, explain_on
 from ndcg_spark.job.gate import date_to_judge, gate_published
 from ndcg_spark.nights.copies import Rescored
@@ -81,19 +82,26 @@ def gate_night(
     date: _Date = None,
     dataset: str | None = None,
     accept_baseline: str | None = None,
+    runs: Sequence[str] = (),
+    acknowledge: str | None = None,
+    until: _Date = None,
+    withdraw: bool = False,
 ) -> View:
     """The verdicts of a gate on a published night, as the command `gate` shows them. The scores stay as they are.
 
     `config` is a TOML file with a [gate], or what such a file says, ``{"gate": {"baseline": [...], "check": [...]}}``.
     By default the night is the newest one. `accept_baseline` is the reason for accepting it as a baseline for later
-    nights; its record keeps the reason. `json()` of what is returned has the verdicts, each with `verdict` (pass, fail,
+    nights, by default for all `runs`; its record keeps the reason. `acknowledge` is the reason why its failure is a known
+    loss: later nights that fail in the same way and not more end as if they passed, by default for 14 days, else `until`
+    a date. `withdraw` takes back what was accepted or acknowledged. `json()` of what is returned has the verdicts, each with `verdict` (pass, fail,
     none), `reason`, `sentence` and `exit_code`; `to_pandas` and `to_arrow` have a row per result. Raises as the command
     does, but a night that fails its gate gets a verdict and raises no error.
     """
     source = config if isinstance(config, Mapping) else Path(config)
     asked = {"output": str(output), "date": _date_text(date) or date_to_judge(str(output), dataset)}
     settings = load(source, asked, NightConfig)
-    return verdict_view(gate_published(settings, str(output), dataset, accept_baseline))
+    decision = Decision(accept_baseline, tuple(runs), acknowledge, _date_text(until), withdraw)
+    return verdict_view(gate_published(settings, str(output), dataset, decision))
 
 
 def rescore(

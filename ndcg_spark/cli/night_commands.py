@@ -85,6 +85,10 @@ def compare(
     shared_options.night,
     shared_options.dataset,
     shared_options.accept_baseline,
+    option("--run", "RUN", "Accept for this run alone; may be repeated.", multiple=True),
+    option("--acknowledge", "REASON", "Acknowledge the loss of this night as known, for this reason."),
+    date("--until", "The last date of the acknowledgement. [default: 14 days later]"),
+    option("--withdraw", None, "Take back what was accepted or acknowledged.", is_flag=True),
     option("--rehearse", None, "Say what this gate would have decided on every night.", is_flag=True),
     shared_options.junit,
     output_format(*FORMATS),
@@ -97,30 +101,37 @@ def gate(
     date: str | None,
     dataset: str | None,
     accept_baseline: str | None,
+    run: tuple[str, ...],
+    acknowledge: str | None,
+    until: str | None,
+    withdraw: bool,
     rehearse: bool,
     junit: Path | None,
     style: str | None,
 ) -> None:
-    """Check a published night again with another [gate].
+    """Check a published night again with another [gate], or decide about it.
 
-    The scores and the verdict of the night stay as they are.
+    The scores and the verdict of the night stay as they are. A night that is accepted is a baseline
+    of later nights. A loss that is acknowledged fails no later night, unless it gets worse.
     """
     from ndcg_spark.config import NightConfig, load
     from ndcg_spark.gate.verdict import worst_exit_code
+    from ndcg_spark.job.decisions import NO_DECISION, Decision
     from ndcg_spark.job.gate import date_to_judge, gate_published, rehearse_published
     from ndcg_spark.monitoring.metrics import mark_accepted
     from ndcg_spark.report.night_tables import print_rehearsal, verdict_view, write_junit
 
-    asked, accepted = {"output": output}, accept_baseline
+    asked = {"output": output}
+    decision = Decision(accept_baseline, run, acknowledge, until, withdraw)
     if rehearse:
-        if date or accepted is not None or junit:
+        if date or decision != NO_DECISION or junit:
             raise ConfigurationError("arguments: --rehearse is for all nights, and changes none; give only --dataset")
         print_rehearsal(rehearse_published(load(config, asked, NightConfig), output, dataset), style)
         return
     settings = load(config, {**asked, "date": date or date_to_judge(output, dataset)}, NightConfig)
     refuse_unwritable("junit", junit, remove=True)
-    verdicts = gate_published(settings, output, dataset, accepted)
-    if accepted is not None:
+    verdicts = gate_published(settings, output, dataset, decision)
+    if decision != NO_DECISION:
         mark_accepted(settings, output, verdicts)
     if junit is not None:
         write_junit(junit, verdicts)

@@ -7,7 +7,7 @@ the lower ones.
 """
 
 import dataclasses
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -273,19 +273,11 @@ def link_facts(sides: LinkSides, run: str, metric: Metric) -> dict[str, Any]:
         "before_id": sides.link.before.evaluation_id,
         "after": sides.link.after.evaluated_on,
         "after_id": sides.link.after.evaluation_id,
+        "queries_in_both": int(np.count_nonzero(~np.isnan(sides.new))),
     }
     for name, apart in (("old", sides.old), ("new", sides.new)):
         known = apart[~np.isnan(apart)]
-        facts[f"{name}_queries"] = len(known)
         facts[name] = float(known.mean()) if len(known) else None
         error = float(known.std(ddof=1) / len(known) ** 0.5) if len(known) > 1 else None
         facts[f"{name}_error"] = error
     return facts
-
-
-def all_links(references: Iterable[Reference]) -> list[Link]:
-    """The links of several references, each once, by date."""
-    links: dict[Link, None] = {}
-    for reference in references:
-        links.update(dict.fromkeys(reference.links))
-    return sorted(links, key=lambda link: (link.after.evaluated_on, link.before.evaluated_on))

@@ -5,7 +5,7 @@ documents, and NDCG falls without any loss. A loss that both readings show is no
 """
 
 import functools
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 import numpy as np
 import pyarrow as pa
@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from ndcg_spark.comparison.statistics import Numbers
 from ndcg_spark.convention.convention import Convention
+from ndcg_spark.convention.measures import JUDGED_RATE
 from ndcg_spark.reference import discounts, unjudged_gain
 
 #: As the convention has it; and as if unjudged documents were like the judged ones.
@@ -47,6 +48,16 @@ def second_reading(rows: pa.Table, measure: str, convention: Convention) -> pa.T
     values = np.where(is_scored, read, columns[measure])
     array = pa.array(values, pa.float64(), mask=np.isnan(values))
     return rows.set_column(rows.column_names.index(measure), measure, array)
+
+
+def judged_rates(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Rows of QUERY_SCORES with the share of the returned documents that are judged; 0 of none."""
+    for batch in batches:
+        rows = pa.Table.from_batches([batch])
+        returned, judged = _numbers(rows, "returned"), _numbers(rows, "judged")
+        is_some = returned > 0
+        rates = np.divide(judged, returned, out=np.zeros_like(judged), where=is_some)
+        yield from rows.append_column(JUDGED_RATE, pa.array(rates)).to_batches()
 
 
 def _numbers(rows: pa.Table, name: str) -> Numbers:

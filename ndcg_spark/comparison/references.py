@@ -103,6 +103,14 @@ def _with_links(reference: tuple[Night, ...], nights: Sequence[Night], tonight: 
     return Reference(reference, tuple(links))
 
 
+def newest_link(run: str, tonight: Night, nights: Iterable[Night], runs_of: RunsOf) -> Link | None:
+    """The change of judgments that leads to tonight; None if the run was judged like this before."""
+    before = nights_of_run(run, tonight, nights, runs_of)
+    if not before or has_judgments_of(before[-1], tonight):
+        return None
+    return Link(before[-1], tonight)
+
+
 def after_link(run: str, link: Link, tonight: Night, nights: Sequence[Night], most: int) -> tuple[Night, ...]:
     """The first good nights under the judgments that a link leads to, before tonight.
 
@@ -113,13 +121,3 @@ def after_link(run: str, link: Link, tonight: Night, nights: Sequence[Night], mo
     good = [night for night in same if is_good_for(night, run)]
     before = [night for night in good if night.evaluated_on < tonight.evaluated_on]
     return tuple(before[: min(most, MOST_NIGHTS)])
-
-
-def dates_of(references: Iterable[Reference]) -> set[str]:
-    """The dates of all nights that references and their links stand for."""
-    dates: set[str] = set()
-    for reference in references:
-        dates.update(night.evaluated_on for night in reference.nights)
-        for link in reference.links:
-            dates.update((link.before.evaluated_on, link.after.evaluated_on))
-    return dates

@@ -12,8 +12,14 @@ import pyarrow.compute as pc
 from ndcg_spark.comparison.baselines import Baseline, Kind
 from ndcg_spark.comparison.differences import Sides
 from ndcg_spark.comparison.matrix import Metric, Queries, ScoreMatrix, mean_matrix, read_matrix
-from ndcg_spark.comparison.readings import COLUMNS, FIRST, SECOND, second_reading
-from ndcg_spark.convention.measures import Cutoff
+from ndcg_spark.comparison.readings import (
+    COLUMNS,
+    FIRST,
+    SECOND,
+    judged_rates,
+    second_reading,
+)
+from ndcg_spark.convention.measures import JUDGED_RATE, Cutoff
 from ndcg_spark.errors import StorageError, about
 from ndcg_spark.nights.copies import night_convention, read_copy, why_not_rescored
 from ndcg_spark.nights.log import Night
@@ -80,6 +86,8 @@ class ScoreSource:
         """
         columns = ["run", "query_id", "cutoff", "status", "returned", "judgments_hash"]
         needed = COLUMNS[metric[0]] if reading == SECOND else (metric[0],)
+        if metric[0] == JUDGED_RATE:
+            needed = ("judged",)
         columns = list(dict.fromkeys([*columns, *needed]))
         chosen = [run for run in self.runs if runs is None or run in runs]
         if isinstance(self.rows, Night):
@@ -94,6 +102,8 @@ class ScoreSource:
                 batches = _read_again(self.rows, batches, metric)
         else:
             batches = self.rows.select(columns).to_batches()
+        if metric[0] == JUDGED_RATE:
+            batches = judged_rates(batches)
         with about(self.name):
             return read_matrix(batches, queries, chosen, metric)
 
@@ -160,7 +170,9 @@ class ScoreCache:
 
     def __init__(self, mean_rows: Callable[[Night], MeanRows] = _mean_rows) -> None:
         self._queries: dict[str, Queries] = {}
-        self.source = functools.cache(lambda night: score_source(night, mean_rows(night)))
+        #: The rows of DATASET_SCORES of a night without slices.
+        self.mean_rows = functools.cache(mean_rows)
+        self.source = functools.cache(lambda night: score_source(night, self.mean_rows(night)))
         self._kept = functools.lru_cache(_MAX_MATRICES)(self._read)
         self._kept_small = functools.lru_cache(_MAX_SMALL)(self._read)
 

@@ -279,6 +279,8 @@ MEASURES: dict[str, Measure] = {
 
 #: The columns of the measures besides NDCG, in the order of the tables.
 COLUMNS = tuple(column for name, measure in MEASURES.items() if name != "ndcg" for column in measure.values)
+#: The share of the returned documents that are judged, which a check can hold to limits as a score.
+JUDGED_RATE = "judged_rate"
 #: The columns of QUERY_SCORES that can be compared.
 SCORES = ("ndcg", "dcg", "ideal_dcg", "cg", *COLUMNS)
 

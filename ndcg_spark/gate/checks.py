@@ -3,15 +3,16 @@
 Fail closed: what was not measured or cannot be compared is no pass.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ndcg_spark.comparison.baselines import ITSELF, Baseline, NotComparable
 from ndcg_spark.comparison.readings import FIRST
 from ndcg_spark.comparison.references import Reference
+from ndcg_spark.convention.measures import JUDGED_RATE
 from ndcg_spark.gate.against_reference import BesideReference, Question, ReferenceScores
 from ndcg_spark.gate.compared_night import ComparedNight, Comparisons, Row, RowKey
-from ndcg_spark.gate.settings import JUDGED_RATE, CheckConfig, GateConfig
+from ndcg_spark.gate.settings import CheckConfig, GateConfig
 from ndcg_spark.nights.log import Night
 from ndcg_spark.text import did_you_mean
 
@@ -79,6 +80,8 @@ class _Evidence(NamedTuple):
     baseline: Baseline
     side: str | None
     row: Row | None
+    #: By run of which no document id is known to the judgments, a sentence about ids.
+    unknown_ids: Mapping[str, str]
     #: The night beside the baseline of the case, and by itself.
     beside: ComparedNight
     itself: ComparedNight
@@ -107,10 +110,11 @@ def cases_of(
 ) -> list[Case]:
     """Every check for every run of the night and every baseline. A run that is missing has none."""
     cases = []
+    unknown_ids = unknown_ids_of(tonight)
     for name, check in gate.checks(tonight.dataset):
         checked = [run for run in runs if check.runs is None or run in check.runs]
         for run in checked:
-            for baseline in _baselines_of(gate, check, run, against):
+            for baseline in _baselines_of(gate, check, run, against, tonight):
                 if baseline.is_reference:
                     cases.append(_reference_case(gate, name, check, run, baseline, references))
                     continue
@@ -119,13 +123,30 @@ def cases_of(
                 for side in beside.sides:
                     row = beside.rows.get(_key(check, run, side))
                     itself = compared[ITSELF.stands_for]
-                    evidence = _Evidence(gate, name, check, run, baseline, side, row, beside, itself)
+                    evidence = _Evidence(
+                        gate,
+                        name,
+                        check,
+                        run,
+                        baseline,
+                        side,
+                        row,
+                        unknown_ids,
+                        beside,
+                        itself,
+                    )
                     parts.append(Part(row, _refusal(evidence), side))
                 cases.append(Case(name, check, run, baseline, tuple(parts)))
     return cases
 
 
-def _baselines_of(gate: GateConfig, check: CheckConfig, run: str, against: Sequence[Baseline]) -> list[Baseline]:
+def _baselines_of(
+    gate: GateConfig,
+    check: CheckConfig,
+    run: str,
+    against: Sequence[Baseline],
+    tonight: Night,
+) -> list[Baseline]:
     baselines: list[Baseline] = []
     names = gate.baselines_of(check)
     for baseline in against if check.limits_drop else ():
@@ -134,7 +155,8 @@ def _baselines_of(gate: GateConfig, check: CheckConfig, run: str, against: Seque
             baselines.append(baseline)
     if check.measure == JUDGED_RATE:
         # How many documents are judged says nothing beside other judgments, or a night long ago.
-        baselines = [baseline for baseline in baselines if not baseline.is_reference]
+        baselines = [one for one in baselines if not one.is_reference]
+        baselines = [one for one in baselines if not one.has_other_judgments(tonight)]
     if check.min_value is not None:
         baselines.append(ITSELF)
     return baselines
@@ -157,6 +179,10 @@ def _reference_case(
     references: ReferenceScores,
 ) -> Case:
     question = question_of(gate, check, run)
+    unknown = unknown_ids_of(references.tonight).get(run)
+    if unknown is not None:
+        refused = NotComparable("not_measured", unknown, (run,))
+        return Case(name, check, run, baseline, (Part(None, refused),))
     beside = references.compare(baseline, question)
     parts = []
     for row in beside.rows:
@@ -201,6 +227,20 @@ def _refusal(evidence: _Evidence) -> NotComparable | None:
         if refusal:
             return refusal
     return None
+
+
+def unknown_ids_of(night: Night) -> dict[str, str]:
+    """By run of which no document id is known to the judgments, a sentence about ids."""
+    results = night.record["inputs"].get("results", {})
+    return dict(results.get("unknown_ids", {}).get(night.dataset, {}))
+
+
+def _unknown_ids(evidence: _Evidence) -> NotComparable | None:
+    """A run that writes ids in another way, whose scores of 0 say nothing of its ranking."""
+    sentence = evidence.unknown_ids.get(evidence.run)
+    if sentence is None:
+        return None
+    return NotComparable("not_measured", sentence, (evidence.run,))
 
 
 def _no_such_slice(evidence: _Evidence) -> NotComparable | None:
@@ -304,6 +344,7 @@ def _few_queries(evidence: _Evidence) -> NotComparable | None:
 
 #: In the order in which they are looked for.
 _REFUSALS = (
+    _unknown_ids,
     _no_such_slice,
     _no_baseline,
     _new_run,

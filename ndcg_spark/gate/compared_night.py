@@ -84,19 +84,25 @@ Comparisons = Mapping[Any, ComparedNight]
 
 def resolve_baselines(gate: GateConfig, tonight: Night, nights: Nights, scores: ScoreCache) -> list[Baseline]:
     """The first step of a verdict: what each baseline of the gate stands for."""
-    runs = scores.source(tonight).runs
     resolved = []
     for name in gate.all_baselines:
-        baselines = resolve(
-            name,
-            tonight,
-            nights,
-            most=gate.nights,
-            runs=runs,
-            runs_of=lambda night: scores.source(night).runs,
-        )
-        resolved.extend(baselines)
+        try:
+            resolved.extend(_resolved(name, gate, tonight, nights, scores))
+        except StorageError:
+            # Which runs a night has cannot be read; the comparison with it will say so.
+            resolved.extend(resolve(name, tonight, nights, most=gate.nights))
     return resolved
+
+
+def _resolved(name: str, gate: GateConfig, tonight: Night, nights: Nights, scores: ScoreCache) -> list[Baseline]:
+    return resolve(
+        name,
+        tonight,
+        nights,
+        most=gate.nights,
+        runs=scores.source(tonight).runs,
+        runs_of=lambda night: scores.source(night).runs,
+    )
 
 
 def compare_night(

@@ -1,7 +1,7 @@
 """The verdict of a gate on a night, from the results of its checks and what is missing."""
 
 import dataclasses
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ndcg_spark.comparison.baselines import Baseline, Kind
@@ -9,6 +9,7 @@ from ndcg_spark.comparison.differences import ComparisonOptions, causes, explain
 from ndcg_spark.comparison.matrix import read_attributes, values_of
 from ndcg_spark.comparison.sources import ScoreCache
 from ndcg_spark.errors import DONE
+from ndcg_spark.gate.acknowledged import Acknowledgement, has_fallen, in_force, is_known
 from ndcg_spark.gate.against_reference import ReferenceScores
 from ndcg_spark.gate.checks import Case, cases_of
 from ndcg_spark.gate.compared_night import (
@@ -19,6 +20,7 @@ from ndcg_spark.gate.compared_night import (
     resolve_baselines,
     row_key,
 )
+from ndcg_spark.gate.links import changes_in_words, links_of
 from ndcg_spark.gate.missing import Missing, find_missing
 from ndcg_spark.gate.past_changes import unknown_changes
 from ndcg_spark.gate.results import Finding, decide_cases, finding_of, is_note
@@ -57,6 +59,21 @@ class Decision(NamedTuple):
     case: Case | None = None
 
 
+class Acceptance(NamedTuple):
+    """Why somebody accepts a night as a baseline of later ones, and for which runs; None: all."""
+
+    reason: str
+    runs: tuple[str, ...] | None = None
+
+
+def acceptance_of(night: Night) -> Acceptance | None:
+    """What the log says of the acceptance of a night."""
+    if not night.row["accepted"]:
+        return None
+    runs = night.record.get("accepted_runs")
+    return Acceptance(night.row["accepted"], tuple(runs) if runs else None)
+
+
 class Found(NamedTuple):
     """What is known of a night before it is decided."""
 
@@ -68,8 +85,11 @@ class Found(NamedTuple):
     missing: Sequence[Missing]
     #: The date of the last night if its results are the same.
     same: str | None
-    #: Sentences that change no verdict.
+    #: Slices that lost much without failing the night, and other sentences that change no verdict.
+    losses: Sequence[str] = ()
     warnings: Sequence[str] = ()
+    #: What the runs changed by over a change of judgments.
+    links: Sequence[dict[str, Any]] = ()
 
 
 class Judged(NamedTuple):
@@ -77,6 +97,10 @@ class Judged(NamedTuple):
     rows: list[Row]
     #: The run and the id of the queries that changed most.
     changed: list[tuple[str, str]]
+    #: What the runs changed by over a change of judgments that the night begins.
+    links: Sequence[Row] = ()
+    #: What an evaluation of the same rows had acknowledged: reason and until.
+    known_loss: Mapping[str, str] | None = None
 
 
 def judge(
@@ -85,12 +109,57 @@ def judge(
     nights: Nights,
     scores: ScoreCache,
     options: ComparisonOptions,
-    accepted: str | None = None,
+    accepted: Acceptance | None = None,
 ) -> Judged:
     """The verdict on a night, which is one of `nights`.
 
     `options` have attributes and weights; attributes that the night has kept itself replace those.
     """
+    judged = _judge(gate, tonight, nights, scores, options, accepted)
+    if judged.verdict.verdict != FAIL:
+        return judged
+    known = in_force(tonight, nights)
+    if known is None:
+        return judged
+    is_still_known = known.night == tonight or _is_not_worse(
+        gate, tonight, nights, scores, options, judged.verdict, known
+    )
+    if not is_still_known:
+        return judged
+    verdict = dataclasses.replace(judged.verdict, acknowledged=known.as_json(), exit_code=DONE)
+    return judged._replace(verdict=verdict)
+
+
+def _is_not_worse(
+    gate: GateConfig,
+    tonight: Night,
+    nights: Nights,
+    scores: ScoreCache,
+    options: ComparisonOptions,
+    verdict: Verdict,
+    known: Acknowledgement,
+) -> bool:
+    """Whether a failed night fails only in what was acknowledged, and nothing has fallen since."""
+    if not is_known(verdict, known.night.record["verdict"] or {}):
+        return False
+    beside = _judge(beside_night(gate, known.night), tonight, nights, scores, options).verdict
+    return not has_fallen(beside.results, beside.lost_slices)
+
+
+def beside_night(gate: GateConfig, night: Night) -> GateConfig:
+    """The gate with one night as its only baseline."""
+    checks = [check.model_copy(update={"baselines": None}) for check in gate.check]
+    return gate.model_copy(update={"baseline": (night.evaluated_on,), "check": tuple(checks)})
+
+
+def _judge(
+    gate: GateConfig,
+    tonight: Night,
+    nights: Nights,
+    scores: ScoreCache,
+    options: ComparisonOptions,
+    accepted: Acceptance | None = None,
+) -> Judged:
     if tonight.unverified is not None:
         verdict = unverified_verdict(tonight.dataset, tonight.evaluated_on, tonight.unverified)
         return Judged(verdict, [], [])
@@ -101,36 +170,48 @@ def judge(
     missing = find_missing(gate, tonight, nights, against, scores)
     runs = scores.source(tonight).runs
     cases = cases_of(gate, tonight, runs, against, compared, references)
-    warnings = _warnings_of_slices(gate, tonight, nights, runs, against, compared, references, own)
-    warnings += unknown_changes(tonight, nights)
-    same = _same_results(tonight, nights)
-    found = Found(runs, against, compared, cases, missing, same, warnings)
+    found = Found(
+        runs,
+        against,
+        compared,
+        cases,
+        missing,
+        same=_same_results(tonight, nights),
+        losses=_losses_of_slices(gate, tonight, runs, against, compared, references, own),
+        warnings=_warnings_of_values(tonight, nights, own) + unknown_changes(tonight, nights),
+        links=links_of(gate, tonight, nights, scores),
+    )
     verdict = decide(gate, tonight, found, accepted)
-    return Judged(verdict, _rows_to_publish(found), _changed_most(against, compared))
+    changed = _changed_most(against, compared)
+    return Judged(verdict, _rows_to_publish(found), changed, found.links)
 
 
-def _warnings_of_slices(
+def _losses_of_slices(
     gate: GateConfig,
     tonight: Night,
-    nights: Nights,
     runs: Sequence[str],
     against: Sequence[Baseline],
     compared: Comparisons,
     references: ReferenceScores,
     options: ComparisonOptions,
 ) -> list[str]:
-    """Slices that lost much, and attributes with so many values that they are not looked at."""
+    """The slices that lost much, whether or not a check is for them."""
     if options.attributes is None:
         return []
     values = values_of(options.attributes, tonight.dataset)
     losses = slice_losses(gate, tonight.dataset, runs, against, compared, references, values)
-    warnings = [loss.sentence for loss in losses]
-    if not earlier(nights, tonight.dataset, tonight.evaluated_on):
-        # Once: it is so every night.
-        for attribute, of in values.items():
-            if len(of) > MOST_VALUES:
-                many = f"{attribute} has {len(of):,} values, more than {MOST_VALUES}"
-                warnings.append(f"{many}, so that its slices are looked at only if a check names one")
+    return [loss.sentence for loss in losses]
+
+
+def _warnings_of_values(tonight: Night, nights: Nights, options: ComparisonOptions) -> list[str]:
+    """Attributes of so many values that their slices are not looked at; said once."""
+    if options.attributes is None or earlier(nights, tonight.dataset, tonight.evaluated_on):
+        return []
+    warnings = []
+    for attribute, values in values_of(options.attributes, tonight.dataset).items():
+        if len(values) > MOST_VALUES:
+            many = f"{attribute} has {len(values):,} values, more than {MOST_VALUES}"
+            warnings.append(f"{many}, so that its slices are looked at only if a check names one")
     return warnings
 
 
@@ -176,7 +257,7 @@ def _changed_most(against: Sequence[Baseline], compared: Comparisons) -> list[tu
     return []
 
 
-def decide(gate: GateConfig, tonight: Night, found: Found, accepted: str | None) -> Verdict:
+def decide(gate: GateConfig, tonight: Night, found: Found, accepted: Acceptance | None) -> Verdict:
     """The last step: the verdict on a night."""
     of_cases = _of_cases(gate, found.cases)
     of_checks = [one for one in of_cases if not _is_note(one)]
@@ -188,7 +269,7 @@ def decide(gate: GateConfig, tonight: Night, found: Found, accepted: str | None)
     warnings = _warnings_of(decisions, deciding)
     warnings += _warnings_beside(gate, found)
     warnings += _warning_not_good(word, decisions, accepted)
-    is_accepted = word == NONE and accepted is not None
+    is_accepted = word == NONE and accepted is not None and _covers(accepted, deciding)
     return Verdict(
         dataset=tonight.dataset,
         evaluated_on=tonight.evaluated_on,
@@ -202,8 +283,18 @@ def decide(gate: GateConfig, tonight: Night, found: Found, accepted: str | None)
         notes=tuple(notes.values()),
         baselines=tuple(_entry(baseline) for baseline in found.against),
         causes=tuple(losses),
-        accepted=accepted,
+        accepted=accepted.reason if accepted else None,
+        accepted_runs=accepted.runs if accepted else None,
+        changes=tuple(changes_in_words(found.links)),
+        lost_slices=tuple(found.losses),
     )
+
+
+def _covers(accepted: Acceptance, deciding: Sequence[Decision]) -> bool:
+    """Whether all that keeps a night from passing is about runs that it is accepted for."""
+    if accepted.runs is None:
+        return True
+    return all(one.result.run in accepted.runs for one in deciding)
 
 
 def _is_note(decision: Decision) -> bool:
@@ -335,7 +426,7 @@ def _warnings_of(decisions: Sequence[Decision], deciding: Sequence[Decision]) ->
 
 
 def _warnings_beside(gate: GateConfig, found: Found) -> list[str]:
-    warnings = list(found.warnings)
+    warnings = [*found.losses, *found.warnings]
     if found.same and gate.same_results == "warn":
         same = f"the results are identical to those of {found.same}"
         warnings.insert(0, f"{same}; check that the export is new")
@@ -346,7 +437,7 @@ def _warnings_beside(gate: GateConfig, found: Found) -> list[str]:
 def _warning_not_good(
     word: str,
     decisions: Sequence[Decision],
-    accepted: str | None,
+    accepted: Acceptance | None,
 ) -> list[str]:
     is_good = all(one.result.result in (PASS, UNDECIDED) for one in decisions)
     if word != PASS or accepted is not None or is_good:
@@ -400,7 +491,7 @@ def rehearse(
     for number, night in enumerate(nights):
         if dataset not in (None, night.dataset):
             continue
-        verdict = judge(gate, night, known, scores, options, night.row["accepted"]).verdict
+        verdict = judge(gate, night, known, scores, options, acceptance_of(night)).verdict
         is_good = verdict.is_baseline or _begins(night, verdict, nights)
         known[number] = dataclasses.replace(night, row={**night.row, "is_baseline": is_good})
         yield verdict

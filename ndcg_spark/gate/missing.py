@@ -115,10 +115,18 @@ def _missing_runs(
     # Who gave up a run accepted a night in which it returned nothing.
     empty = set(own.silent)
     before = [newest] if newest else earlier(nights, tonight.dataset, tonight.evaluated_on)
+    if newest:
+        before = [*_before_partial_acceptances(newest, tonight, nights), newest]
     try:
         for night in before:
-            for run in scores.source(night).runs:
+            accepted_runs = night.record.get("accepted_runs") or ()
+            there = scores.source(night).runs
+            for run in there:
                 expected[run] = f"had some on {night.evaluated_on}"
+            # Who accepted a night for a run that it lacks gave that run up.
+            given_up = set(accepted_runs).difference(there)
+            for run in given_up:
+                expected.pop(run, None)
         if newest:
             empty -= set(scores.source(newest).silent)
     except StorageError as error:
@@ -129,6 +137,22 @@ def _missing_runs(
         why = f", and {expected[run]}" if run in expected else ""
         missing.append(Missing("missing_run", f"{run} {what} in this night{why}", run))
     return missing + [_not_known(reason) for reason in unknown]
+
+
+def _before_partial_acceptances(newest: Night, tonight: Night, nights: Nights) -> list[Night]:
+    """The good nights back to the newest that is good for all runs, by date, without the newest.
+
+    A night that was accepted for some runs alone says nothing about which others must arrive.
+    """
+    before: list[Night] = []
+    if not newest.record.get("accepted_runs"):
+        return before
+    for night in reversed(earlier(nights, tonight.dataset, newest.evaluated_on)):
+        if night.is_good:
+            before.insert(0, night)
+            if not night.record.get("accepted_runs"):
+                break
+    return before
 
 
 def _not_known(reason: str) -> Missing:

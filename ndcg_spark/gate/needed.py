@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from ndcg_spark.comparison.baselines import Baseline, Kind
-from ndcg_spark.comparison.references import Link, Reference, accepted_reference, dated_reference
+from ndcg_spark.comparison.references import Link, Reference, accepted_reference, dated_reference, newest_link
 from ndcg_spark.comparison.sources import ScoreCache
 from ndcg_spark.gate.compared_night import resolve_baselines
 from ndcg_spark.gate.settings import GateConfig
@@ -51,6 +51,9 @@ def _links(gate: GateConfig, tonight: Night, nights: Nights, scores: ScoreCache)
     """The changes of judgments that the references of tonight's runs lead over."""
     links: dict[Link, None] = {}
     for run in scores.source(tonight).runs:
+        newest = newest_link(run, tonight, nights, lambda night: scores.source(night).runs)
+        if newest is not None:
+            links[newest] = None
         for reference in _references(gate, run, tonight, nights, scores):
             links.update(dict.fromkeys(reference.links))
     return list(links)

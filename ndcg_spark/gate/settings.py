@@ -6,12 +6,10 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationInfo, field_validator, model_validator
 
-from ndcg_spark.convention.measures import SCORES, Cutoff, format_cutoff, measure_at
+from ndcg_spark.convention.measures import JUDGED_RATE, SCORES, Cutoff, format_cutoff, measure_at
 from ndcg_spark.convention.parsing import listed, parse_cutoff
 from ndcg_spark.text import ACCEPTED, GOOD, RUN
 
-#: The share of returned documents that are judged, which a check can hold to limits as a score.
-JUDGED_RATE = "judged_rate"
 MEASURES_OF_CHECKS = (*SCORES, JUDGED_RATE)
 
 _Names = Annotated[list[Annotated[str, Field(min_length=1)]], Field(min_length=1)]

@@ -7,11 +7,11 @@ from ndcg_spark.comparison.baselines import Baseline, Kind
 from ndcg_spark.comparison.differences import deciding
 from ndcg_spark.comparison.readings import FIRST, SECOND, has_second_reading
 from ndcg_spark.comparison.statistics import adjusted
-from ndcg_spark.convention.measures import measure_at
+from ndcg_spark.convention.measures import JUDGED_RATE, measure_at
 from ndcg_spark.gate.against_reference import BesideReference, Question, ReferenceScores
 from ndcg_spark.gate.checks import question_of
 from ndcg_spark.gate.compared_night import Comparisons, Row, RowKey
-from ndcg_spark.gate.settings import JUDGED_RATE, CheckConfig, GateConfig
+from ndcg_spark.gate.settings import CheckConfig, GateConfig
 from ndcg_spark.schemas import NO_VALUE
 from ndcg_spark.tables.format import difference as signed
 from ndcg_spark.text import ACCEPTED, day
@@ -103,7 +103,7 @@ def _candidate(
     references: ReferenceScores,
 ) -> _Candidate | None:
     """A slice with its p value, the larger of its comparisons; None if it cannot be compared."""
-    beside = references.compare(Baseline(Kind.ACCEPTED, ACCEPTED), question)
+    beside = references.compare(_reference(against), question)
     rows = _of_both_readings(beside, question)
     if rows and beside.reference is not None:
         since = f"since {day(beside.reference.first)}"
@@ -114,6 +114,13 @@ def _candidate(
             if rows:
                 return _of_rows(check, question, rows, f"against {baseline.in_words}")
     return None
+
+
+def _reference(against: Sequence[Baseline]) -> Baseline:
+    """The accepted night or, where the gate compares with one named night alone, that night."""
+    if len(against) == 1 and against[0].kind is Kind.NIGHTS:
+        return against[0]
+    return Baseline(Kind.ACCEPTED, ACCEPTED)
 
 
 def _of_both_readings(beside: BesideReference, question: Question) -> list[Row]:

@@ -76,20 +76,47 @@ class Verdict:
     baselines: tuple[Mapping[str, Any], ...] = ()
     #: The slices that have most of the loss that decided: attribute, value, queries, of_queries, share.
     causes: tuple[Mapping[str, Any], ...] = ()
-    #: Why somebody accepted this night as a baseline of later ones.
+    #: Why somebody accepted this night as a baseline of later ones, and for which runs; None: all.
     accepted: str | None = None
+    accepted_runs: tuple[str, ...] | None = None
+    #: The loss that somebody acknowledged and that is not worse: on, reason, until.
+    acknowledged: Mapping[str, str] | None = None
+    #: The slices that lost much, which are among the warnings.
+    lost_slices: tuple[str, ...] = ()
+    #: What each run changed by over the change of judgments that this night begins.
+    changes: tuple[str, ...] = ()
 
     @property
     def is_baseline(self) -> bool:
         """Whether later nights may be compared with this one: accepted, or every check measured and none failed."""
+        return bool(self.accepted) or self.is_good
+
+    @property
+    def is_good(self) -> bool:
         results = {result.result for result in self.results}
-        return bool(self.accepted) or (bool(results) and results <= {PASS, UNDECIDED})
+        return bool(results) and results <= {PASS, UNDECIDED}
+
+    @property
+    def runs_to_accept(self) -> list[str]:
+        """The runs that all is about that is no pass; none if something else is wrong too."""
+        others = [result for result in self.results if result.result != PASS]
+        runs = {result.run for result in self.results}
+        about = {result.run for result in others}
+        if None in about or about == runs:
+            return []
+        return sorted(run for run in about if run is not None)
 
     def as_json(self) -> dict[str, Any]:
         return dict(json.loads(json.dumps(dataclasses.asdict(self))))
 
     def log_entries(self) -> dict[str, Any]:
-        return {"verdict": self.as_json(), "accepted": self.accepted, "is_baseline": self.is_baseline}
+        runs = None if self.accepted_runs is None else list(self.accepted_runs)
+        return {
+            "verdict": self.as_json(),
+            "accepted": self.accepted,
+            "accepted_runs": runs,
+            "is_baseline": self.is_baseline,
+        }
 
 
 def unverified_verdict(dataset: str, evaluated_on: str, reason: str) -> Verdict:
@@ -132,6 +159,17 @@ def accept_command(
     }
     if runs:
         options["run"] = list(runs)
+    return command_line("gate", [masked(output)], options)
+
+
+def acknowledge_command(output: str, file: str | None, dataset: str, evaluated_on: str) -> str:
+    """The command that acknowledges the loss of a night as known."""
+    options = {
+        "config": file or "FILE",
+        "date": evaluated_on,
+        "dataset": dataset,
+        "acknowledge": "REASON",
+    }
     return command_line("gate", [masked(output)], options)
 
 

@@ -6,16 +6,19 @@ from typing import Any
 from ndcg_spark.nights.log import Night, Nights
 
 
-def taken_over(night: Night, known: Nights) -> str | None:
-    """Why the night was accepted, if this evaluation of it has the same rows and options."""
+def taken_over(night: Night, known: Nights) -> Night | None:
+    """The evaluation before this one of a night that somebody accepted or acknowledged.
+
+    None if this one has other rows or options.
+    """
     for before in _accepted(night, known):
         if _made_of(before) == _made_of(night):
-            return str(before.row["accepted"])
+            return before
     return None
 
 
 def ended(night: Night, known: Nights) -> Night | None:
-    """The accepted evaluation of the night, if this one has other rows or options."""
+    """The accepted or acknowledged evaluation of the night, if this one has other rows or options."""
     for before in _accepted(night, known):
         if _made_of(before) != _made_of(night):
             return before
@@ -25,7 +28,7 @@ def ended(night: Night, known: Nights) -> Night | None:
 def _accepted(night: Night, known: Nights) -> Iterator[Night]:
     for before in known:
         is_same = (before.dataset, before.evaluated_on) == (night.dataset, night.evaluated_on)
-        if is_same and before.row["accepted"]:
+        if is_same and (before.row["accepted"] or before.row["acknowledged"]):
             yield before
 
 

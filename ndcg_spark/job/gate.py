@@ -1,5 +1,6 @@
 """The gate on nights that are written and not published yet, or published; and rehearsed on all."""
 
+import dataclasses
 import datetime
 import logging
 from collections.abc import Collection, Mapping, Sequence
@@ -10,10 +11,27 @@ from ndcg_spark.comparison.matrix import read_query_tables
 from ndcg_spark.comparison.sources import ScoreCache
 from ndcg_spark.config import EvaluationConfig
 from ndcg_spark.errors import DONE, GATE_FAILED, ConfigurationError
-from ndcg_spark.gate.decide import Judged, judge, rehearse
+from ndcg_spark.gate.acknowledged import acknowledged_in_words, until_date
+from ndcg_spark.gate.decide import Acceptance, Judged, acceptance_of, judge, rehearse
 from ndcg_spark.gate.settings import GateConfig
-from ndcg_spark.gate.verdict import Verdict, accept_command, has_dated_baseline, how_to_begin
+from ndcg_spark.gate.verdict import (
+    FAIL,
+    Verdict,
+    accept_command,
+    acknowledge_command,
+    has_dated_baseline,
+    how_to_begin,
+)
 from ndcg_spark.job.acceptance import ended, taken_over
+from ndcg_spark.job.decisions import (
+    NO_DECISION,
+    Decision,
+    refuse_contradictions,
+    refuse_nothing_to_acknowledge,
+    refuse_unknown_runs,
+    report_accepted_means,
+    withdraw,
+)
 from ndcg_spark.nights import log
 from ndcg_spark.nights.reader import (
     datasets_left_out,
@@ -67,6 +85,10 @@ def report_verdicts(verdicts: Sequence[Verdict], output: str, file: str | None =
         said = f"{verdict_in_words(vars(verdict))}: {verdict.sentence}"
         report_step("gate", prefix + said, _level(verdict))
         advice = how_to_begin(verdict.as_json(), output, file)
+        for sentence in (*verdict.changes, *verdict.notes):
+            report_step("note", prefix + sentence)
+        if verdict.acknowledged is not None:
+            report_step("acknowledged", prefix + acknowledged_in_words(verdict.acknowledged))
         if advice:
             report_step("note", prefix + advice)
         elif verdict.accepted is not None:
@@ -112,9 +134,15 @@ def judge_written(
     results = {}
     comparisons = []
     for night in written:
-        reason = accepted if accepted is not None else taken_over(night, known)
-        judged = judge(gate, night, nights, scores, options, reason)
-        results[night.dataset] = judged
+        same = taken_over(night, known)
+        if same is not None:
+            row = {**night.row, "acknowledged": same.row["acknowledged"]}
+            night = dataclasses.replace(night, row=row)
+        acceptance = Acceptance(accepted) if accepted is not None else None
+        if acceptance is None and same is not None:
+            acceptance = acceptance_of(same)
+        judged = judge(gate, night, nights, scores, options, acceptance)
+        results[night.dataset] = judged._replace(known_loss=night.record["acknowledged"] or None)
         comparisons.extend(judged.rows)
         before = ended(night, known)
         if before is not None and accepted is None:
@@ -133,10 +161,17 @@ def _replaced(night: log.Night, written: Sequence[log.Night]) -> bool:
 
 
 def _warn_of_ended(night: log.Night, before: log.Night, output: str, file: str | None) -> None:
-    """Warn of an acceptance that the new evaluation of a night ends."""
-    command = accept_command(output, file, night.dataset, night.evaluated_on)
-    what = f"{night} was accepted, {before.row['accepted']}, but its new scores are not"
-    report_step("warning", f"{what}; to accept them: {command}")
+    """Warn of an acceptance or an acknowledgement that the new evaluation of a night ends."""
+    if before.row["accepted"]:
+        runs = before.record.get("accepted_runs") or ()
+        command = accept_command(output, file, night.dataset, night.evaluated_on, runs)
+        what = f"{night} was accepted, {before.row['accepted']}, but its new scores are not"
+        report_step("warning", f"{what}; to accept them: {command}")
+    if before.row["acknowledged"]:
+        reason = before.record["acknowledged"]["reason"]
+        what = f"a loss of {night} was acknowledged, {reason}, but that of its new scores is not"
+        command = acknowledge_command(output, file, night.dataset, night.evaluated_on)
+        report_step("warning", f"{what}; to acknowledge it: {command}")
 
 
 def _with_written(written: Sequence[log.Night], known: log.Nights) -> log.Nights:
@@ -151,29 +186,42 @@ def gate_published(
     config: EvaluationConfig,
     output: str,
     dataset: str | None,
-    accepted: str | None = None,
+    decision: Decision = NO_DECISION,
 ) -> list[Verdict]:
     """The verdicts of the configured gate on the nights of its date, of all datasets or of one.
 
-    The nights stay as they are, except that the log notes why they are `accepted` as baselines of
-    later nights.
+    The nights stay as they are, except that the log notes what somebody decides about them.
     """
-    gate = usable_gate(config, accepted)
-    date = config.date.isoformat()
-    nights = log.committed(output)
+    refuse_contradictions(decision)
+    gate, date = usable_gate(config, decision.accepted), config.date.isoformat()
+    nights, scores = log.committed(output), ScoreCache()
     chosen = select_nights(nights, output, date, dataset)
     absent = datasets_left_out(nights, date, dataset)
     if absent:
         report_step("note", absent)
     options = _comparison_options(config, chosen)
-    scores = ScoreCache()
+    if decision.withdrawn:
+        return [withdraw(gate, night, nights, scores, options) for night in chosen]
     verdicts = []
     for night in chosen:
-        reason = accepted or night.row["accepted"]
-        verdicts.append(judge(gate, night, nights, scores, options, reason).verdict)
-    if accepted is not None:
-        for night in chosen:
-            log.revise(night, accepted=accepted)
+        acceptance = acceptance_of(night)
+        if decision.accepted is not None:
+            acceptance = Acceptance(decision.accepted, decision.runs or None)
+            refuse_unknown_runs(decision.runs, night, nights, scores)
+        verdicts.append(judge(gate, night, nights, scores, options, acceptance).verdict)
+    if decision.acknowledged is not None:
+        refuse_nothing_to_acknowledge(verdicts)
+        verdicts = [dataclasses.replace(one, exit_code=GATE_FAILED) for one in verdicts]
+    for night, verdict in zip(chosen, verdicts, strict=True):
+        if decision.accepted is not None:
+            report_accepted_means(gate, night, nights, scores, decision.runs)
+            runs = list(decision.runs) or None
+            log.revise(night, accepted=decision.accepted, accepted_runs=runs)
+        elif decision.acknowledged is not None and verdict.verdict == FAIL:
+            until = until_date(night.evaluated_on, decision.until)
+            known = {"reason": decision.acknowledged, "until": until}
+            log.revise(night, acknowledged=known)
+            report_step("acknowledged", f"{night}, until {until}: {decision.acknowledged}")
     report_verdicts(verdicts, output, config.source["file"])
     return verdicts
 

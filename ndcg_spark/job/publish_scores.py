@@ -15,7 +15,7 @@ from ndcg_spark.config import EvaluationConfig
 from ndcg_spark.contract.changes import refuse_changed
 from ndcg_spark.contract.scan import JudgmentCounts
 from ndcg_spark.convention.measures import MEASURES, deepest_finite
-from ndcg_spark.errors import first_line
+from ndcg_spark.errors import StorageError, first_line
 from ndcg_spark.gate.settings import GateConfig
 from ndcg_spark.gate.verdict import Verdict, unverified_verdict
 from ndcg_spark.inputs.source_tables import Source
@@ -26,6 +26,7 @@ from ndcg_spark.job.inputs import (
     scores_by_batch,
     translated_failures,
 )
+from ndcg_spark.job.unknown_ids import runs_with_unknown_ids
 from ndcg_spark.job.verify import verify
 from ndcg_spark.nights.commit import Publication
 from ndcg_spark.nights.copies import JUDGED, WHOLE_LISTS, has_judgments, keep_judgments
@@ -39,9 +40,11 @@ from ndcg_spark.scoring.ideal import ideal_sizes, judged_documents
 from ndcg_spark.scoring.lists import rows_with_keys, rows_without_keys, without_repeats
 from ndcg_spark.steps import report_step
 from ndcg_spark.text import masked_within
+from ndcg_spark.voices import OPTIONS
 
 if TYPE_CHECKING:
     from ndcg_spark.comparison.matrix import QueryTables
+    from ndcg_spark.gate.decide import Judged
 
 _LIST = ["dataset", "run", "query_id"]
 #: Kept judgments pass through the memory of this process.
@@ -81,6 +84,9 @@ def publish(
         means = accepted_means(context, rows)
         verified = verify(context, publication.stored("query_scores"), rows, tables[0], unverified)
         record = {**night_record(context), "verified": verified.in_words}
+        unknown = runs_with_unknown_ids(context, means[0])
+        if unknown:
+            record["inputs"]["results"]["unknown_ids"] = unknown
         if config.kept_documents in WHOLE_LISTS:
             _keep_judgments(context, publication, record)
         datasets: dict[str, dict[str, Any]] = {}
@@ -93,7 +99,10 @@ def publish(
             nights = committed(output)
             _report_kept(context, publication, nights)
             make_needed_copies(context, publication, record, nights)
-            verdicts = _judged(context, config.gate, publication, record, tables, accepted)
+            judgements = _judged(context, config.gate, publication, record, tables, accepted)
+            verdicts = [judged.verdict for judged in judgements.values()]
+            for name, judged in judgements.items():
+                datasets[name] |= {"links": judged.links or None, "acknowledged": judged.known_loss}
         for verdict in verdicts:
             datasets[verdict.dataset] |= verdict.log_entries()
         with context.clock.step("publish", "publishing"):
@@ -117,8 +126,11 @@ def _judged(
     record: dict[str, Any],
     tables: "QueryTables",
     accepted: str | None,
-) -> list[Verdict]:
-    """The verdicts of the gate on what was written; also keeps the documents of what changed most."""
+) -> "dict[str, Judged]":
+    """The verdicts of the gate on what was written, by dataset.
+
+    Also keeps the documents of what changed most.
+    """
     # Imported here, because an evaluation without a gate need not wait for statistics.
     from ndcg_spark.comparison.differences import ComparisonOptions
     from ndcg_spark.job.gate import judge_written
@@ -134,7 +146,7 @@ def _judged(
             lists = pa.table(dict(zip(_LIST, zip(*changed, strict=True), strict=True)))
             _write_documents(context, publication, context.engine.session.createDataFrame(lists))
         report_step("documents", f"kept for {len(changed):,} lists that changed most")
-    return [judged.verdict for judged in results.values()]
+    return results
 
 
 def write_scores(context: Context, publication: Publication) -> list[dict[str, Any]]:
@@ -300,10 +312,13 @@ def make_needed_copies(
     if context.config.gate is None:
         return
     wanted = []
-    for dataset in sorted(record["datasets"]):
-        tonight = publication.night(dataset, record)
-        for night, fingerprint in needed_copies(context.config.gate, tonight, nights):
-            wanted.append(Wanted(night, fingerprint))
+    try:
+        for dataset in sorted(record["datasets"]):
+            tonight = publication.night(dataset, record)
+            for night, fingerprint in needed_copies(context.config.gate, tonight, nights):
+                wanted.append(Wanted(night, fingerprint))
+    except StorageError as error:
+        report_step("warning", f"no night is scored under other judgments: {error.worded(OPTIONS)}")
     if not wanted:
         return
     with context.clock.step("rescore", "scoring kept lists under other judgments"):

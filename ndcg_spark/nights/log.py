@@ -28,6 +28,9 @@ NOT_VERIFIED = "not_verified"
 #: What the column `verified` says before why it was published then.
 _UNVERIFIED = "not verified: "
 
+#: What a revision can withdraw.
+ACCEPTANCE, ACKNOWLEDGEMENT = "acceptance", "acknowledgement"
+
 _STORED = pa.schema([field for field in EVALUATIONS if field.name != "evaluated_on"])
 _FILE = re.compile(rf"{LOG}/evaluated_on=([0-9]{{4}}-[0-9]{{2}}-[0-9]{{2}})/[^/]+\.parquet")
 _EMPTY = dict.fromkeys(EVALUATIONS.names)
@@ -195,15 +198,36 @@ def _order_in_log(row: Row) -> tuple[Any, ...]:
 
 
 def _counting_night(store: Store, rows: Sequence[Row]) -> Night:
-    row = rows[-1]
-    # Two that are added at once do not know of each other; of two acceptances the last counts.
-    for other in rows:
-        if other["accepted"] and other["evaluation_id"] == row["evaluation_id"]:
-            row = {**row, "accepted": other["accepted"], "is_baseline": True}
+    row = {**rows[-1], **_stood_for(rows)}
     noted = [other for other in rows if other["note"]]
     noted.sort(key=lambda other: other["revised_at"] or "")
     notes = [other["note"] for other in noted]
-    return Night(row["dataset"], row["evaluated_on"], row["number"], row["evaluation_id"], store, row, notes)
+    name, date, number = row["dataset"], row["evaluated_on"], row["number"]
+    return Night(name, date, number, row["evaluation_id"], store, row, notes)
+
+
+def _stood_for(rows: Sequence[Row]) -> dict[str, Any]:
+    """What people said of the evaluation that counts, by all of its rows.
+
+    Two that are added at once do not know of each other: of two acceptances the last counts, and
+    what a row withdraws is gone whatever rows of the same revision say.
+    """
+    own = [row for row in rows if row["evaluation_id"] == rows[-1]["evaluation_id"]]
+    own.sort(key=lambda row: (row["revision"] or 0, row["withdrawn"] is not None))
+    said: dict[str, Any] = dict.fromkeys(("accepted", "accepted_runs", "acknowledged"))
+    said["is_baseline"] = own[-1]["is_baseline"]
+    for row in own:
+        withdrawn = json.loads(row["withdrawn"] or "[]")
+        if row["accepted"]:
+            said |= {"accepted": row["accepted"], "accepted_runs": row["accepted_runs"]}
+            said["is_baseline"] = True
+        if row["acknowledged"]:
+            said["acknowledged"] = row["acknowledged"]
+        if ACCEPTANCE in withdrawn:
+            said |= {"accepted": None, "accepted_runs": None, "is_baseline": row["is_baseline"]}
+        if ACKNOWLEDGEMENT in withdrawn:
+            said["acknowledged"] = None
+    return said
 
 
 def log_table(rows: Iterable[Row]) -> pa.Table:
@@ -242,17 +266,24 @@ def utc_now() -> str:
 
 
 def revise(night: Night, **entries: Any) -> None:
-    """Add a copy of a night's row with a `note`, or the reason why it is `accepted` as a baseline, to the log.
+    """Add a copy of a night's row with these entries to the log.
 
-    ConfigurationError for an empty note; StorageError if the night was replaced or removed in the meantime, so that
-    nothing was changed that counts.
+    They are a `note`; why the night is `accepted` as a baseline, and for which `accepted_runs`; what
+    is `acknowledged`; or what is `withdrawn`, with `is_baseline` as it is then. ConfigurationError
+    for an empty note, or a night whose scores are not verified; StorageError if the night was
+    replaced or removed in the meantime, so that nothing was changed that counts.
     """
     if "note" in entries and not entries["note"].strip():
         raise ConfigurationError("note: the text is empty; say what to remember about the night")
     if "accepted" in entries and night.unverified is not None:
-        raise ConfigurationError(f"{night} is not verified; evaluate it again", option="accept-baseline")
-    row = {**night.row, "note": None, "is_baseline": night.is_good or "accepted" in entries, **entries}
+        sentence = f"{night} is not verified; evaluate it again"
+        raise ConfigurationError(sentence, option="accept-baseline")
+    is_baseline = night.is_good or "accepted" in entries
+    row = {**night.row, "note": None, "withdrawn": None, "is_baseline": is_baseline, **entries}
     row |= {"revision": (night.row["revision"] or 0) + 1, "revised_at": utc_now()}
+    for name in JSON:
+        if name in entries and entries[name] is not None:
+            row[name] = json.dumps(entries[name], ensure_ascii=False)
     with night.store.failures("cannot be written"):
         append(night.store, night.evaluated_on, [row])
     refuse_replaced(night, StorageError)

@@ -46,7 +46,6 @@ _GATE = {
     "baseline?": [str],
     "nights?": int,
     "alpha?": _NUMBER,
-    "unchanged_queries?": bool,
     "check?": [_CHECK],
 }
 _RESULT = {
@@ -76,6 +75,7 @@ _FINDINGS = {
     "not_verified?": [list],
     "results?": [_RESULT],
     "warnings?": [str],
+    "notes?": [str],
     "baselines?": [{"name": str, "nights": [str], "evaluation_id?": _TEXT}],
     "causes?": [{"attribute": str, "value": str, "share": _NUMBER, _ANY: (*_MAYBE, str)}],
 }
@@ -99,6 +99,10 @@ _SHAPES: Mapping[str, Any] = {
     "findings": _FINDINGS,
     "files": {_ANY: {_ANY: {"rows": int, "bytes": int, "crc32?": int}}},
     "means": [{"run": str, "cutoff": (int, _NULL), _ANY: _MAYBE}],
+    "links": [{"run": str, "measure": str, "cutoff": (int, _NULL), "before": str, _ANY: (*_MAYBE, str)}],
+    "accepted_runs": [str],
+    "acknowledged": {"reason": str, "until": str},
+    "withdrawn": [str],
 }
 
 

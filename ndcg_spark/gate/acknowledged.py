@@ -1,0 +1,83 @@
+"""Known losses: a night that still fails, and is not worse than the night on which somebody acknowledged it."""
+
+import datetime
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from ndcg_spark.errors import ConfigurationError
+from ndcg_spark.gate.verdict import FAIL, PASS, Result, Verdict
+from ndcg_spark.nights.log import Night
+from ndcg_spark.nights.reader import earlier
+from ndcg_spark.text import day
+
+#: For how many days a loss is acknowledged, if nobody says until when.
+DAYS = 14
+
+
+class Acknowledgement(NamedTuple):
+    """What somebody acknowledged on a night, and the last date on which it holds."""
+
+    night: Night
+    reason: str
+    until: str
+
+    def as_json(self) -> dict[str, str]:
+        return {"on": self.night.evaluated_on, "reason": self.reason, "until": self.until}
+
+
+def acknowledged_in_words(known: Mapping[str, str]) -> str:
+    """What a night says whose loss is known: `known` is what its verdict has."""
+    until = day(known["until"])
+    return f"still failing, acknowledged until {until}: {known['reason']}; not worse since"
+
+
+def until_date(evaluated_on: str, until: str | None) -> str:
+    """The last date of an acknowledgement; ConfigurationError if it is before the night."""
+    date = datetime.date.fromisoformat(evaluated_on)
+    if until is None:
+        return (date + datetime.timedelta(days=DAYS)).isoformat()
+    if until < evaluated_on:
+        sentence = f"{until} is before the night {evaluated_on}; give a later date"
+        raise ConfigurationError(sentence, option="until")
+    return until
+
+
+def in_force(tonight: Night, nights: Iterable[Night]) -> Acknowledgement | None:
+    """The newest acknowledgement that a night may fall under: one of an earlier night, or its own."""
+    before = earlier(nights, tonight.dataset, tonight.evaluated_on)
+    for night in [tonight, *reversed(before)]:
+        said = night.record.get("acknowledged")
+        if said and said["until"] >= tonight.evaluated_on:
+            return Acknowledgement(night, said["reason"], said["until"])
+    return None
+
+
+def is_known(verdict: Verdict, acknowledged: Mapping[str, Any]) -> bool:
+    """Whether all that a night does not pass is a failure that failed on the acknowledged night.
+
+    Nothing may be missing or undecided; `acknowledged` is the verdict of that night.
+    """
+    before = acknowledged.get("results", ())
+    known = {_subject(result) for result in before if result["result"] == FAIL}
+    for result in verdict.results:
+        if result.result == PASS:
+            continue
+        if result.result != FAIL or _subject(vars(result)) not in known:
+            return False
+    return True
+
+
+def _subject(result: Mapping[str, Any]) -> tuple[Any, ...]:
+    names = ("run", "measure", "cutoff", "slice", "weighted", "baseline")
+    return tuple(result.get(name) for name in names)
+
+
+def has_fallen(results: Iterable[Result], lost_slices: Sequence[str]) -> bool:
+    """Whether a night is worse than the acknowledged one, by a verdict beside that night alone.
+
+    What is held to a minimum is compared with no night, so that it says nothing here.
+    """
+    compared = [result for result in results if result.baseline is not None]
+    if not compared or lost_slices:
+        return True
+    return any(result.result != PASS for result in compared)

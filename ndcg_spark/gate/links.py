@@ -1,0 +1,98 @@
+"""What happened to each run over a change of judgments, as the log keeps it and as people read it."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+
+from ndcg_spark.comparison.chain import LinkSides, RunScores, link_facts, mean_of
+from ndcg_spark.comparison.matrix import Metric
+from ndcg_spark.comparison.readings import FIRST
+from ndcg_spark.comparison.references import newest_link
+from ndcg_spark.comparison.sources import ScoreCache
+from ndcg_spark.convention.measures import JUDGED_RATE
+from ndcg_spark.errors import InputError, StorageError
+from ndcg_spark.gate.settings import GateConfig
+from ndcg_spark.nights.log import Night, Nights
+from ndcg_spark.tables.format import difference as signed
+from ndcg_spark.tables.format import score
+
+
+def links_of(gate: GateConfig, tonight: Night, nights: Nights, scores: ScoreCache) -> list[dict[str, Any]]:
+    """The facts of each run, by every measure of a check, where tonight's judgments are new to it.
+
+    Runs of which a copy is not kept have none.
+    """
+    facts = []
+    source = scores.source(tonight)
+    for run in source.runs:
+        try:
+            link = newest_link(run, tonight, nights, lambda night: scores.source(night).runs)
+            if link is None:
+                continue
+            for metric in _metrics(gate, tonight):
+                if metric not in source.metrics:
+                    continue
+                of_run = RunScores(run, metric, scores)
+                sides = of_run.sides(link, FIRST)
+                if sides is not None:
+                    facts.append(link_facts(sides, run, metric) | _around(sides, of_run, scores))
+        except (InputError, StorageError):
+            # What cannot be read has no link; the comparisons say why.
+            continue
+    return facts
+
+
+def _metrics(gate: GateConfig, tonight: Night) -> list[Metric]:
+    """The headline first, then those of the checks."""
+    cutoffs = tonight.record["configuration"].get("cutoffs") or []
+    metrics: dict[Metric, None] = {}
+    if cutoffs:
+        metrics[tonight.measure_set.headline(cutoffs)] = None
+    for _, check in gate.checks(tonight.dataset):
+        if check.measure != JUDGED_RATE:
+            metrics[check.metric] = None
+    return list(metrics)
+
+
+def _around(sides: LinkSides, scores: RunScores, cache: ScoreCache) -> dict[str, Any]:
+    """The means of both nights under their own judgments, and of the queries that are new."""
+    before = scores.matrix(sides.link.before, FIRST).scores(scores.run)
+    after = scores.matrix(sides.link.after, FIRST).scores(scores.run)
+    is_new = np.isnan(sides.new) & ~np.isnan(after)
+    rates = []
+    for night in (sides.link.before, sides.link.after):
+        rates.append(cache.source(night).judged_rates.get((scores.run, scores.metric[1])))
+    return {
+        "queries": int(np.count_nonzero(~np.isnan(after))),
+        "mean": _finite(mean_of(after)),
+        "before_mean": _finite(mean_of(before)),
+        "new_queries": int(np.count_nonzero(is_new)),
+        "new_queries_mean": _finite(mean_of(after[is_new])),
+        "judged_rate": rates[1],
+        "before_judged_rate": rates[0],
+    }
+
+
+def _finite(value: float) -> float | None:
+    return value if np.isfinite(value) else None
+
+
+def changes_in_words(links: Iterable[Mapping[str, Any]]) -> list[str]:
+    """A sentence per run about the first measure of its links."""
+    by_run: dict[str, Mapping[str, Any]] = {}
+    for link in links:
+        by_run.setdefault(link["run"], link)
+    return [_in_words(link) for link in by_run.values()]
+
+
+def _in_words(link: Mapping[str, Any]) -> str:
+    both = f"{link['queries_in_both']:,} of {link['queries']:,} queries are in both"
+    ends = f"{signed(link['old'])} (old judgments) to {signed(link['new'])} (new)"
+    means = f"{score(link['mean'])} ({score(link['before_mean'])} under the old ones)"
+    sentence = f"New judgments: {both}. On these {link['run']} changed by {ends}."
+    sentence += f" The mean over all queries is {means}"
+    if link["new_queries"]:
+        new = f"{link['new_queries']:,} new queries score {score(link['new_queries_mean'])}"
+        return f"{sentence}; {new}."
+    return f"{sentence}."

@@ -1,0 +1,129 @@
+"""What people decide about a published night: to accept it, to acknowledge its loss, or to take that back."""
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from ndcg_spark.comparison.differences import ComparisonOptions
+from ndcg_spark.comparison.references import accepted_reference
+from ndcg_spark.comparison.sources import ScoreCache
+from ndcg_spark.convention.measures import MEASURES, Cutoff, measure_at
+from ndcg_spark.errors import ConfigurationError
+from ndcg_spark.gate.decide import judge
+from ndcg_spark.gate.settings import GateConfig
+from ndcg_spark.gate.verdict import FAIL, Verdict
+from ndcg_spark.nights import log
+from ndcg_spark.nights.reader import earlier
+from ndcg_spark.steps import report_step
+from ndcg_spark.tables.format import score
+from ndcg_spark.text import unknown_name
+
+
+class Decision(NamedTuple):
+    """What somebody decides about a published night; at most one of these."""
+
+    #: Why it is accepted as a baseline of later nights, and for which runs; none: for all.
+    accepted: str | None = None
+    runs: tuple[str, ...] = ()
+    #: Why its failure is a known loss, and until which date.
+    acknowledged: str | None = None
+    until: str | None = None
+    #: Whether what was accepted or acknowledged is taken back.
+    withdrawn: bool = False
+
+
+NO_DECISION = Decision()
+
+
+def refuse_contradictions(decision: Decision) -> None:
+    """ConfigurationError for two decisions at once, or a part of one without it."""
+    given = {
+        "accept-baseline": decision.accepted is not None,
+        "acknowledge": decision.acknowledged is not None,
+        "withdraw": decision.withdrawn,
+    }
+    chosen = [name for name, is_given in given.items() if is_given]
+    if len(chosen) > 1:
+        raise ConfigurationError("one decision at a time; leave this out", option=chosen[1])
+    if decision.runs and decision.accepted is None:
+        raise ConfigurationError("it says which runs are accepted; give a reason", option="run")
+    if decision.until is not None and decision.acknowledged is None:
+        sentence = "it says how long a loss is acknowledged; give a reason"
+        raise ConfigurationError(sentence, option="until")
+    if decision.acknowledged is not None and not decision.acknowledged.strip():
+        raise ConfigurationError("it needs a reason, which the log keeps; say why", option="acknowledge")
+
+
+def refuse_unknown_runs(runs: Sequence[str], night: log.Night, nights: log.Nights, scores: ScoreCache) -> None:
+    """ConfigurationError for a run that neither this night nor an earlier one has."""
+    known = set(scores.source(night).runs) | set(scores.source(night).silent)
+    unknown = [run for run in runs if run not in known]
+    for other in earlier(nights, night.dataset, night.evaluated_on) if unknown else ():
+        known.update(scores.source(other).runs)
+    for run in runs:
+        if run not in known:
+            raise unknown_name("run", "run", run, known)
+
+
+def refuse_nothing_to_acknowledge(verdicts: Sequence[Verdict]) -> None:
+    if not any(verdict.verdict == FAIL for verdict in verdicts):
+        sentence = "no night of the date failed, and only a failure can be a known loss"
+        raise ConfigurationError(sentence, option="acknowledge")
+
+
+def withdraw(
+    gate: GateConfig,
+    night: log.Night,
+    nights: log.Nights,
+    scores: ScoreCache,
+    options: ComparisonOptions,
+) -> Verdict:
+    """Take back what was accepted or acknowledged on a night; its verdict without it."""
+    withdrawn = []
+    if night.row["accepted"]:
+        withdrawn.append(log.ACCEPTANCE)
+    if night.row["acknowledged"]:
+        withdrawn.append(log.ACKNOWLEDGEMENT)
+    if not withdrawn:
+        sentence = f"{night} is neither accepted nor acknowledged"
+        raise ConfigurationError(sentence, option="withdraw")
+    plain = {**night.row, "accepted": None, "accepted_runs": None, "acknowledged": None}
+    without = dataclasses.replace(night, row=plain)
+    others = [without if other == night else other for other in nights]
+    known = log.Nights(others, nights.rows, nights.damaged)
+    verdict = judge(gate, without, known, scores, options).verdict
+    log.revise(without, withdrawn=withdrawn, is_baseline=verdict.is_good)
+    report_step("withdrawn", f"{' and '.join(withdrawn)} of {night}")
+    return verdict
+
+
+def report_accepted_means(
+    gate: GateConfig,
+    night: log.Night,
+    nights: log.Nights,
+    scores: ScoreCache,
+    runs: Sequence[str],
+) -> None:
+    """Say which level an acceptance sets for each run, and which it had before."""
+    rows = scores.mean_rows(night)
+    measure, cutoff = night.measure_set.headline([row["cutoff"] for row in rows])
+    column = MEASURES[measure].column
+    for row in rows:
+        is_named = not runs or row["run"] in runs
+        if row["cutoff"] != cutoff or not is_named or row[column] is None:
+            continue
+        before = accepted_reference(row["run"], night, nights, lambda other: scores.source(other).runs, gate.nights)
+        was = ""
+        if before is not None:
+            old = _mean_of_run(scores.mean_rows(before.nights[0]), row["run"], column, cutoff)
+            was = f", was {score(old)} on {before.first}"
+        what = f"{row['run']}: {measure_at(column, cutoff)} {score(row[column])}{was}"
+        report_step("accepted", what)
+
+
+def _mean_of_run(rows: Sequence[Mapping[str, Any]], run: str, column: str, cutoff: Cutoff) -> float | None:
+    for row in rows:
+        if (row["run"], row["cutoff"]) == (run, cutoff):
+            value: float | None = row[column]
+            return value
+    return None
