@@ -181,8 +181,8 @@ def _reference_case(
     question = question_of(gate, check, run)
     unknown = unknown_ids_of(references.tonight).get(run)
     if unknown is not None:
-        refused = NotComparable("not_measured", unknown, (run,))
-        return Case(name, check, run, baseline, (Part(None, refused),))
+        nothing = Part(None, NotComparable("not_measured", unknown, (run,)))
+        return Case(name, check, run, baseline, (nothing,))
     beside = references.compare(baseline, question)
     parts = []
     for row in beside.rows:

@@ -9,7 +9,7 @@ from gates import N, evaluate, gate, spread
 from ndcg_spark.comparison.differences import ComparisonOptions, explains_change
 from ndcg_spark.comparison.sources import ScoreCache
 from ndcg_spark.gate.compared_night import row_key
-from ndcg_spark.gate.decide import judge, rehearse
+from ndcg_spark.gate.decide import acceptance_of, judge, rehearse
 from ndcg_spark.nights.log import committed
 from ndcg_spark.nights.reader import read_rows
 
@@ -274,7 +274,7 @@ def test_week(tmp_path, name):
         options = ComparisonOptions(only_losses=True)
         assert [said(verdict) for verdict in rehearse(held, nights, options, "web")] == [*last.values()]
         own, scores = [night for night in nights if night.dataset == "web"], ScoreCache()
-        again = (judge(held, night, nights, scores, options, night.row["accepted"]) for night in own)
+        again = (judge(held, night, nights, scores, options, acceptance_of(night)) for night in own)
         assert [said(judged.verdict) for judged in again] == [*last.values()]
 
 
