@@ -24,7 +24,7 @@ from ndcg_spark.convention.measures import DEFAULT_CUTOFFS, Cutoff, MeasureSet, 
 from ndcg_spark.convention.options import accepted, show
 from ndcg_spark.convention.parsing import listed, parse_cutoffs, parse_measures
 from ndcg_spark.errors import ConfigurationError, first_line
-from ndcg_spark.gate.settings import GateConfig, Strict, contradictions
+from ndcg_spark.gate.settings import CheckConfig, GateConfig, Strict, contradictions
 from ndcg_spark.text import did_you_mean, expanded, masked_within, program_of
 from ndcg_spark.voices import Give, GiveTable, Notice
 
@@ -336,13 +336,24 @@ def _problems(error: ValidationError, model: Any) -> Iterator[Notice]:
             meant = _OF_OPTIONS.get(str(keys[-1]), str(keys[-1]))
             known = _keys(model, keys[:-1])
             others = f", not one of {', '.join(known)}" if len(keys) > 1 else ""
-            reason = f"unknown key{did_you_mean(meant, known) or others}"
+            reason = f"unknown key{did_you_mean(meant, known) or _table_of(keys) or others}"
         elif entry["type"] == "missing":
             reason = "missing"
             advice = GiveTable(str(keys[0])) if keys[0] in ("judgments", "results") else None
         name = "".join(f"[{key + 1}]" if isinstance(key, int) else f".{key}" for key in keys)[1:]
         is_named = not name or reason.startswith(f"{name}: ")
         yield Notice(reason, advice, "" if is_named else name)
+
+
+def _table_of(keys: tuple[int | str, ...]) -> str:
+    """That a key belongs inside the gate or one of its checks, where it stands beside them."""
+    key = str(keys[-1])
+    above = keys[:-1]
+    if above == () and key in GateConfig.model_fields:
+        return "; it belongs inside gate"
+    if above in ((), ("gate",)) and key in CheckConfig.model_fields:
+        return "; it belongs inside gate.check"
+    return ""
 
 
 def _keys(model: Any, path: tuple[int | str, ...]) -> list[str]:
