@@ -3,7 +3,9 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from ndcg_spark.gate.verdict import accept_command
 from ndcg_spark.nights.log import Night, Nights
+from ndcg_spark.steps import report_step
 
 
 def taken_over(night: Night, known: Nights) -> str | None:
@@ -14,12 +16,17 @@ def taken_over(night: Night, known: Nights) -> str | None:
     return None
 
 
-def ended(night: Night, known: Nights) -> Night | None:
-    """The accepted evaluation of the night, if this one has other rows or options."""
+def warn_if_ended(night: Night, known: Nights, file: str | None, is_kept: bool = True) -> None:
+    """Warn, with the command that accepts the new scores, if the night was accepted and is not now.
+
+    `file` is a configuration with a gate. Without `is_kept`, no acceptance is taken over.
+    """
     for before in _accepted(night, known):
-        if _made_of(before) != _made_of(night):
-            return before
-    return None
+        if is_kept and _made_of(before) == _made_of(night):
+            continue
+        command = accept_command(night.store.location, file, vars(night))
+        what = f"{night} was accepted, {before.row['accepted']}, but its new scores are not"
+        report_step("warning", f"{what}; to accept them: {command}")
 
 
 def _accepted(night: Night, known: Nights) -> Iterator[Night]:

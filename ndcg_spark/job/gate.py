@@ -13,7 +13,7 @@ from ndcg_spark.errors import DONE, GATE_FAILED, ConfigurationError
 from ndcg_spark.gate.decide import Judged, judge, rehearse
 from ndcg_spark.gate.settings import GateConfig
 from ndcg_spark.gate.verdict import Verdict, accept_command, can_begin, has_dated_baseline
-from ndcg_spark.job.acceptance import ended, taken_over
+from ndcg_spark.job.acceptance import taken_over, warn_if_ended
 from ndcg_spark.nights import log
 from ndcg_spark.nights.reader import missing_datasets, nights_of_dataset, read_again, select_nights
 from ndcg_spark.steps import report_step
@@ -78,12 +78,8 @@ def judge_written(
     for night in written:
         reason = accepted if accepted is not None else taken_over(night, known)
         results[night.dataset] = judge(gate, night, nights, scores, options, reason)
-        before = ended(night, known)
-        if before is not None and accepted is None:
-            file = record["configuration"]["file"]
-            command = accept_command(publication.location, file, vars(night))
-            what = f"{night} was accepted, {before.row['accepted']}, but its new scores are not"
-            report_step("warning", f"{what}; to accept them: {command}")
+        if accepted is None:
+            warn_if_ended(night, known, record["configuration"]["file"])
     comparisons = [row for judged in results.values() for row in judged.rows]
     if comparisons:
         publication.write_rows("comparisons", comparisons)

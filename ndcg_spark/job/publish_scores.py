@@ -17,6 +17,7 @@ from ndcg_spark.convention.measures import MEASURES, deepest_finite
 from ndcg_spark.gate.settings import GateConfig
 from ndcg_spark.gate.verdict import Verdict, unverified_verdict
 from ndcg_spark.inputs.source_tables import Source
+from ndcg_spark.job.acceptance import warn_if_ended
 from ndcg_spark.job.inputs import (
     Context,
     Means,
@@ -27,7 +28,7 @@ from ndcg_spark.job.inputs import (
 from ndcg_spark.job.verify import verify
 from ndcg_spark.nights.commit import Publication
 from ndcg_spark.nights.expire import leftovers, remove
-from ndcg_spark.nights.log import NOT_VERIFIED
+from ndcg_spark.nights.log import NOT_VERIFIED, committed
 from ndcg_spark.schemas import query_key
 from ndcg_spark.scoring.evaluation import dataset_scores, kept_attributes, ranked_documents, rejected_rows
 from ndcg_spark.scoring.ideal import ideal_sizes, judged_documents
@@ -82,6 +83,11 @@ def publish(
             verdicts = [unverified_verdict(name, date, str(unverified)) for name in sorted(datasets)]
         elif config.gate is not None:
             verdicts = _judged(context, config.gate, publication, record, tables, accepted)
+        else:
+            known = committed(output, [config.date.isoformat()])
+            for name in datasets:
+                # Only a gate takes an acceptance over.
+                warn_if_ended(publication.night(name, record), known, None, is_kept=False)
         for verdict in verdicts:
             datasets[verdict.dataset] |= verdict.log_entries()
         with context.clock.step("publish", "publishing"):
