@@ -25,7 +25,7 @@ from ndcg_spark.convention.measures import DEFAULT_CUTOFFS, Cutoff, MeasureSet, 
 from ndcg_spark.convention.options import accepted, show
 from ndcg_spark.convention.parsing import listed, parse_cutoffs, parse_measures
 from ndcg_spark.errors import ConfigurationError, first_line
-from ndcg_spark.gate.settings import GateConfig, Strict, contradictions
+from ndcg_spark.gate.settings import CheckConfig, GateConfig, Strict, contradictions
 from ndcg_spark.text import did_you_mean, expanded, masked_within, program_of
 from ndcg_spark.voices import Give, GiveTable, Notice
 
@@ -356,7 +356,7 @@ def _problem(entry: ErrorDetails, model: Any) -> Notice:
         meant = _OF_OPTIONS.get(str(keys[-1]), str(keys[-1]))
         known = _keys(model, keys[:-1])
         others = f", not one of {', '.join(known)}" if len(keys) > 1 else ""
-        return Notice(f"unknown key{did_you_mean(meant, known) or others}", None, name)
+        return Notice(f"unknown key{did_you_mean(meant, known) or _table_of(keys) or others}", None, name)
     if entry["type"] == "missing":
         is_table = keys[0] in ("judgments", "results")
         return Notice("missing", GiveTable(str(keys[0])) if is_table else None, name)
@@ -369,6 +369,17 @@ def _written_key(keys: tuple[int | str, ...]) -> str:
     for key in keys:
         written += f"[{key + 1}]" if isinstance(key, int) else f".{key}"
     return written.removeprefix(".")
+
+
+def _table_of(keys: tuple[int | str, ...]) -> str:
+    """That a key belongs inside the gate or one of its checks, where it stands beside them."""
+    key = str(keys[-1])
+    above = keys[:-1]
+    if above == () and key in GateConfig.model_fields:
+        return "; it belongs inside gate"
+    if above in ((), ("gate",)) and key in CheckConfig.model_fields:
+        return "; it belongs inside gate.check"
+    return ""
 
 
 def _keys(model: Any, path: tuple[int | str, ...]) -> list[str]:

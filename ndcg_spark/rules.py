@@ -28,8 +28,22 @@ from ndcg_spark.schemas import (
     RESULTS,
 )
 from ndcg_spark.text import UNNAMED, refuse_alike
-from ndcg_spark.voices import Advice, Either, Give, NameColumn, NameColumns, NameGrades, SetOption, WriteIds
+from ndcg_spark.voices import (
+    Advice,
+    Do,
+    Either,
+    Give,
+    NameColumn,
+    NameColumns,
+    NameGrades,
+    SetOption,
+    WriteIds,
+)
 
+#: Names that columns of results alone have, and of judgments alone, also as other tools call them.
+_OF_RESULTS = OF_RESULTS | {"position", "doc_position", "scores", "system", "tag", "runid", "run_name"}
+_OF_JUDGMENTS = {"relevance", "rel", "label", "grade", "rating"}
+_ARE_RESULTS = "if these are results, give the judgments first"
 # Spelled out, because engines differ in what \\s and $ match, and in which blanks a cast ignores.
 _BLANKS = " \t\r\n\f"
 _PLAIN_NUMBER = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?\z"
@@ -145,13 +159,20 @@ def missing_columns(
     what = f"{len(missing)} column(s) missing, {', '.join(missing)}; it has {', '.join(known)}"
     if not all(map(str.strip, known)):
         return InputError(f"{what}; {UNNAMED}")
-    if list(missing) != ["relevance"]:
-        # Another table may call its columns as they are.
-        return InputError(what, NameColumns(tuple(missing), may_be_numbers))
-    if OF_RESULTS.isdisjoint(name.lower() for name in known):
-        return InputError(what, NameGrades())
-    words = "if these are results, give the judgments first; if judgments without grades,"
-    return InputError(what, Give("relevance", 1, "judgments", words=words))
+    names = {name.lower() for name in known}
+    # Judgments and results that are exchanged lack what the other has, whatever it is called there.
+    if list(missing) == ["relevance"]:
+        if names & _OF_RESULTS:
+            words = f"{_ARE_RESULTS}; if judgments without grades,"
+            return InputError(what, Give("relevance", 1, "judgments", words=words))
+        return InputError(what, Either((NameGrades(), Do(words=_ARE_RESULTS)), "; "))
+    # Another table may call its columns as they are.
+    mapped = NameColumns(tuple(missing), may_be_numbers)
+    if list(missing) != ["score or rank"]:
+        return InputError(what, mapped)
+    swapped = Do(words="if these are judgments, give them first, then the results")
+    ways = (swapped, mapped) if names & _OF_JUDGMENTS else (mapped, swapped)
+    return InputError(what, Either(ways, "; "))
 
 
 def judgment_rules(types: Mapping[str, str], gain: Column, convention: Convention) -> list[RowTest]:

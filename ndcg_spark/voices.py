@@ -8,6 +8,7 @@ command, ARGUMENTS as arguments of a function, KEYS as keys of a configuration.
 import abc
 import dataclasses
 import json
+import os
 import shlex
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -164,6 +165,10 @@ class Either(Advice):
 
     ways: tuple[Advice, ...]
     joint: str = ", or "
+
+    def about(self, table: str) -> Advice:
+        ways = tuple(way.about(table) for way in self.ways)
+        return dataclasses.replace(self, ways=ways)
 
     def said(self, voice: Voice) -> str:
         said = [way.text(voice) for way in self.ways]
@@ -456,9 +461,19 @@ class Convert(Advice):
         return f"{text}, ndcg-spark convert IN OUT{kind}"
 
 
+def absolute_path(path: str) -> str:
+    """A path of this machine that is right in every folder; any other address as it is."""
+    is_address = "://" in path or path.startswith(("table:", "iceberg:"))
+    return path if is_address else os.path.abspath(path)  # noqa: PTH100  # links stay links
+
+
 def command_line(command: str, arguments: Sequence[str], options: Mapping[str, Any]) -> str:
-    """A command of this program for a shell; an option has a value, a list of them, or True if it takes none."""
-    words = ["ndcg-spark", command, *arguments]
+    """A command of this program for a shell, on these paths.
+
+    An option has a value, a list of them, or True if it takes none.
+    """
+    words = ["ndcg-spark", command]
+    words += [absolute_path(path) for path in arguments]
     for name, given in options.items():
         for value in given if isinstance(given, list) else [given]:
             words.append(OPTIONS.setting(name))

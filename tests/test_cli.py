@@ -292,6 +292,22 @@ def test_what_presets_refuse_is_set_or_allowed_for_all_of_them_and_what_they_lea
     assert done.returncode == 2
 
 
+@pytest.mark.slow
+def test_presets_are_compared_on_tables_whose_columns_have_other_names(folder):
+    (folder / "odd.csv").write_text("q,d,how_good\nq1,a,2.5\nq1,b,1\nq2,c,1\n", encoding="utf-8")
+    (folder / "odd.toml").write_text(
+        'output = "out"\ncutoffs = [1]\n[results]\npath = "no"\ncolumns.score = "how_good"\n'
+        "[gate]\n[[gate.check]]\ncutoff = 1\nmax_drop = 0.1\n",
+        encoding="utf-8",
+    )
+    columns = ("--column", "results.query_id=q", "--column", "results.doc_id=d", "--run", "mine")
+    asked = ("--config", "odd.toml", "--engine", "embedded", "--format", "json", *columns)
+    done = ndcg_spark("conventions", "--compare", "qrels.txt", "odd.csv", *asked, cwd=folder)
+    standard = json.loads(done.stdout)[0]
+    assert [(row["run"], row["cutoff"], row["ndcg"]) for row in standard["rows"]] == [("mine", 1, 1.0)]
+    assert not (folder / "out").exists()
+
+
 def test_the_version_is_that_of_the_package():
     assert ndcg_spark("--version").stdout == f"ndcg-spark {__version__}\n"
 

@@ -199,3 +199,17 @@ def test_home_and_variables_are_replaced_except_in_a_name_that_exists(tmp_path, 
     config = configured(judgments="~/q", output="~/out", **results(path=["s3://b/${RUNS}", str(tmp_path / "$RUNS")]))
     assert (config.judgments.path, config.output) == (["/home/me/q"], "/home/me/out")
     assert config.results.path == ["s3://b//runs", str(tmp_path / "$RUNS")]
+
+
+@pytest.mark.parametrize(
+    ("settings", "inside"),
+    [
+        ({"baseline": "good"}, "baseline: unknown key; it belongs inside gate"),
+        ({"max_drop": 0.1}, "max_drop: unknown key; it belongs inside gate.check"),
+        ({"gate": {"cutoff": 3, "check": []}}, "gate.cutoff: unknown key; it belongs inside gate.check"),
+    ],
+)
+def test_a_key_of_the_gate_that_stands_beside_it_is_told_where_it_belongs(settings, inside):
+    with pytest.raises(ConfigurationError) as refused:
+        load(settings, {}, NightConfig)
+    assert inside in [str(problem) for problem in refused.value.problems]

@@ -114,6 +114,29 @@ def test_a_table_of_any_kind_is_evaluated(kind):
     assert ndcg(JUDGED, TABLES[kind](), 10, "trec_eval") == pytest.approx(EXPECTED, abs=precision_of(kind))
 
 
+@pytest.mark.parametrize(
+    ("convention", "options", "label"),
+    [
+        ("standard", {"gain": "linear"}, "standard gain=linear"),
+        ("trec_eval gain=exp2", {"gain": "linear", "no_relevant": "skip"}, "trec_eval no_relevant=skip"),
+        (Convention(gain="exp2"), {"gain": {0: 0, 1: 1, 2: 2}}, "standard gain={0: 0, 1: 1, 2: 2}"),
+        ("standard", {"exclude_query_as_document": True, "gain": "linear"}, "standard gain=linear exclude"),
+    ],
+)
+def test_an_option_of_the_convention_is_an_argument(convention, options, label):
+    scores = evaluate(JUDGED, RETURNED, 10, convention, **options)
+    (row,) = scores.dataset_scores.to_dict("records")
+    assert row["convention"].startswith(label)
+    assert row["ndcg"] == pytest.approx(EXPECTED)
+
+
+@pytest.mark.parametrize(("name", "meant"), [("gian", "gain"), ("cutof", "cutoffs"), ("baseline_of_mine", "")])
+def test_an_unknown_argument_is_refused_with_what_may_be_meant(name, meant):
+    with pytest.raises(ConfigurationError) as refused:
+        evaluate(JUDGED, RETURNED, **{name: 1})
+    assert (f"did you mean {meant!r}" in str(refused.value)) == bool(meant)
+
+
 @pytest.mark.parametrize("kind", RANKED)
 def test_a_place_in_a_list_is_a_rank(kind):
     scores = evaluate(JUDGED, RANKED[kind](), 10, "trec_eval")

@@ -185,7 +185,10 @@ def test_an_error_of_another_process_keeps_its_advice(kind):
     assert vars(copy) == vars(error)
 
 
-def test_a_command_is_quoted_for_a_shell():
+def test_a_command_is_quoted_for_a_shell(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     options = {"column": ["results.run=the run", "results.score=s"], "date": "2026-11-20"}
-    expected = "ndcg-spark explain out --column 'results.run=the run' --column results.score=s --date 2026-11-20"
-    assert shell_line("explain", ["out"], options) == expected
+    asked = "--column 'results.run=the run' --column results.score=s --date 2026-11-20"
+    # In another folder, a relative path would be another one.
+    for given, shown in (("out", f"{tmp_path}/out"), ("/out", "/out"), ("s3://b/out", "s3://b/out")):
+        assert shell_line("explain", [given], options) == f"ndcg-spark explain {shown} {asked}"

@@ -1,6 +1,7 @@
 """The evaluation and comparisons of its inputs as functions of files or tables."""
 
 import datetime
+import inspect
 import os
 import warnings
 from collections.abc import Callable, Iterable, Mapping
@@ -13,6 +14,7 @@ from ndcg_spark.api.worker import Arguments, Result
 from ndcg_spark.config import EvaluationConfig, NightConfig, TablesConfig, about_future, validate
 from ndcg_spark.convention.convention import Convention, parse_label
 from ndcg_spark.convention.measures import DEFAULT_CUTOFFS
+from ndcg_spark.convention.options import OPTIONS
 from ndcg_spark.convention.parsing import listed
 from ndcg_spark.errors import ConfigurationError, NdcgSparkError, about
 from ndcg_spark.inputs.column_names import resolve_columns
@@ -21,6 +23,7 @@ from ndcg_spark.parquet_files import write_table
 from ndcg_spark.schemas import EXCLUDE, JUDGMENTS, RESULTS
 from ndcg_spark.scratch import PREFIX, Scratch
 from ndcg_spark.tables.writers import to_pandas
+from ndcg_spark.text import did_you_mean
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -47,6 +50,7 @@ def evaluate(
     dataset: str = "default",
     evaluated_on: datetime.date | None = None,
     session: "SparkSession | None" = None,
+    **options: Any,
 ) -> Any:
     """NDCG at every cutoff and any other requested measures, for every run, per query and per dataset.
 
@@ -91,6 +95,8 @@ def evaluate(
         The date of the scores; by default today in UTC.
     session : SparkSession, optional
         The session that scores, if no table is one of its DataFrames.
+    **options
+        Options of the convention to change, such as ``gain="linear"``.
 
     Examples
     --------
@@ -104,7 +110,7 @@ def evaluate(
     settings: dict[str, Any] = {"date": evaluated_on} if evaluated_on else {}
     settings |= {} if cutoffs is DEFAULT_CUTOFFS else {"cutoffs": cutoffs}
     settings |= {} if measures == () else {"measures": list(map(str, listed(measures)))}
-    settings |= {"convention": convention, "dataset": dataset}
+    settings |= {"convention": _changed(convention, options), "dataset": dataset}
     tables, scratch = {"judgments": judgments, "results": results, "exclude": exclude}, Scratch()
     tables["query_attributes"] = attributes
     if session is not None and not is_spark(session):
@@ -208,6 +214,23 @@ def make_config(
     given.get("judgments", {}).update({} if relevance is None else {"relevance": relevance})
     given.get("results", {}).update({} if run is None else {"run": run})
     return validate({**_as_chosen(settings), **given}, "arguments", NightConfig)
+
+
+def _changed(convention: Convention | str, options: Mapping[str, Any]) -> Any:
+    """The convention with some options changed, as a configuration names them."""
+    unknown = [name for name in options if name not in OPTIONS]
+    if unknown:
+        name = unknown[0]
+        near = did_you_mean(name, [*OPTIONS, *inspect.signature(evaluate).parameters])
+        problem = f"evaluate: unknown argument {name}{near}"
+        known = ", ".join(OPTIONS)
+        raise ConfigurationError(f"{problem}; options of a convention are {known}")
+    if not options:
+        return convention
+    label = convention.label if isinstance(convention, Convention) else str(convention)
+    changed = parse_label(label)
+    changed.update(options)
+    return changed
 
 
 def _as_chosen(settings: Mapping[str, Any]) -> dict[str, Any]:

@@ -90,12 +90,12 @@ def gate_night(
     """The verdicts of a gate on a published night, as the command `gate` shows them. The scores stay as they are.
 
     `config` is a TOML file with a [gate], or what such a file says, ``{"gate": {"baseline": [...], "check": [...]}}``.
-    By default the night is the newest one. `accept_baseline` is the reason for accepting it as a baseline for later
-    nights, by default for all `runs`; its record keeps the reason. `acknowledge` is the reason why its failure is a known
-    loss: later nights that fail in the same way and not more end as if they passed, by default for 14 days, else `until`
-    a date. `withdraw` takes back what was accepted or acknowledged. `json()` of what is returned has the verdicts, each with `verdict` (pass, fail,
-    none), `reason`, `sentence` and `exit_code`; `to_pandas` and `to_arrow` have a row per result. Raises as the command
-    does, but a night that fails its gate gets a verdict and raises no error.
+    By default the night is the newest one. `accept_baseline` is the reason for accepting it as a baseline of later
+    nights, by default for all `runs`; the log keeps the reason. `acknowledge` is the reason why its failure is a known
+    loss: later nights that fail in the same way and not more end as if they had passed, for 14 days or `until` a date.
+    `withdraw` takes back what was accepted or acknowledged. `json()` of what is returned has the verdicts, each with
+    `verdict` (pass, fail, none), `reason`, `sentence` and `exit_code`; `to_pandas` and `to_arrow` have a row per result.
+    Raises as the command does, but a night that fails its gate gets a verdict and raises no error.
     """
     source = config if isinstance(config, Mapping) else Path(config)
     asked = {"output": str(output), "date": _date_text(date) or date_to_judge(str(output), dataset)}

@@ -470,7 +470,10 @@ def _night(arguments: Mapping[str, Any]) -> str | None:
 @command(
     argument("name", "A preset, to show its options and formula.", metavar="[NAME]", required=False),
     option("--compare", "JUDGMENTS RESULTS", "Score the same data under every preset, side by side.", nargs=2),
-    shared_options.evaluation(only="exclude cutoffs measures set input_format max_rejected_fraction engine"),
+    shared_options.evaluation(
+        only="exclude cutoffs measures set run run_from column relevance input_format "
+        "max_rejected_fraction config engine"
+    ),
     output_format(*FORMATS),
 )
 def conventions(name: str | None, compare: tuple[str, str] | None, style: str | None, **arguments: Any) -> None:

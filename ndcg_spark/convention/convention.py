@@ -201,9 +201,7 @@ def _contradictions(c: Convention) -> Iterator[str]:
         yield "score_precision=float32 has no effect with order=rank; set score_precision=float64"
     if c.ideal == "k_relevant" and c.gain not in ("binary", "judged"):
         yield f"ideal=k_relevant needs gains of 0 and 1, and gain={show(c.gain)} has others; set gain=binary"
-    if c.ideal == "retrieved_at_k" and c.ties == "average":
-        cut = "cuts the list at k, where averaged ties have no order"
-        yield f"ideal=retrieved_at_k {cut}; set another ties"
+    yield from _contradicting_ties(c)
     if isinstance(c.unjudged, float):
         yield from _contradicting_grade(c, c.unjudged)
     if isinstance(c.min_relevance, float):
@@ -214,6 +212,14 @@ def _contradictions(c: Convention) -> Iterator[str]:
             yield f"{least} makes every grade 1 or 0, below relevant_from={show(c.relevant_from)}; set only one of them"
         if isinstance(c.max_grade, float) and c.max_grade != 1:
             yield f"{least} makes the highest grade 1 and not max_grade={show(c.max_grade)}; set only one of them"
+
+
+def _contradicting_ties(c: Convention) -> Iterator[str]:
+    cuts_list = c.ideal == "retrieved_at_k"
+    if cuts_list and c.ties == "average":
+        why = "cuts the list at k, where averaged ties have no order"
+        advice = "set another ties"
+        yield f"ideal={c.ideal} {why}; {advice}"
 
 
 def _contradicting_grade(c: Convention, unjudged: float) -> Iterator[str]:

@@ -3,7 +3,9 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from ndcg_spark.gate.verdict import accept_command, acknowledge_command
 from ndcg_spark.nights.log import Night, Nights
+from ndcg_spark.steps import report_step
 
 
 def taken_over(night: Night, known: Nights) -> Night | None:
@@ -17,12 +19,29 @@ def taken_over(night: Night, known: Nights) -> Night | None:
     return None
 
 
-def ended(night: Night, known: Nights) -> Night | None:
-    """The accepted or acknowledged evaluation of the night, if this one has other rows or options."""
+def warn_if_ended(night: Night, known: Nights, file: str | None, is_kept: bool = True) -> None:
+    """Warn where an evaluation ends an acceptance or an acknowledgement, with the command for it.
+
+    `file` is a configuration with a gate. Without `is_kept`, nothing is taken over.
+    """
     for before in _accepted(night, known):
-        if _made_of(before) != _made_of(night):
-            return before
-    return None
+        if is_kept and _made_of(before) == _made_of(night):
+            continue
+        _warn_of_ended(night, before, file)
+
+
+def _warn_of_ended(night: Night, before: Night, file: str | None) -> None:
+    output, date = night.store.location, night.evaluated_on
+    if before.row["accepted"]:
+        runs = before.record.get("accepted_runs") or ()
+        command = accept_command(output, file, night.dataset, date, runs)
+        what = f"{night} was accepted, {before.row['accepted']}, but its new scores are not"
+        report_step("warning", f"{what}; to accept them: {command}")
+    if before.row["acknowledged"]:
+        reason = before.record["acknowledged"]["reason"]
+        command = acknowledge_command(output, file, night.dataset, date)
+        what = f"a loss of {night} was acknowledged, {reason}, but that of its new scores is not"
+        report_step("warning", f"{what}; to acknowledge it: {command}")
 
 
 def _accepted(night: Night, known: Nights) -> Iterator[Night]:

@@ -159,6 +159,9 @@ def compare_presets(config: EvaluationConfig, changed: Mapping[str, Any] | None 
     preset that does not have a score at one of the cutoffs refuses them. InputError if every preset refuses the data.
     """
     compared = []
+    # Nothing is published, whatever the configuration says.
+    unpublished = {"output": None, "documents": None, "gate": None, "query_weights": None}
+    config = config.model_copy(update=unpublished)
     with engine_for(config) as engine:
         for name in PRESETS:
             compared.append(_scored(engine, config, name, {**config.measure_set.options, **(changed or {})}))

@@ -159,7 +159,7 @@ def _report_stop(evaluated: Evaluated, following: EvaluationConfig) -> None:
     """Say that the range stopped: later nights would have other baselines than before."""
     commands = " && ".join(evaluated.stopped)
     what = f"before {following.date}, as the acceptance of {evaluated.date} has ended"
-    go_on = Give("from", following.date, words="and go on with")
+    go_on = Give("from", following.date.isoformat(), words="and go on with")
     accept_all = Give("accept_first", words="or accept the first night of a range with")
     advice = Either((go_on, accept_all), ", ")
     sentence = f"{what}; to accept its new scores: {commands}"

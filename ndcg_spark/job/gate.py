@@ -17,12 +17,10 @@ from ndcg_spark.gate.settings import GateConfig
 from ndcg_spark.gate.verdict import (
     FAIL,
     Verdict,
-    accept_command,
-    acknowledge_command,
     has_dated_baseline,
     how_to_begin,
 )
-from ndcg_spark.job.acceptance import ended, taken_over
+from ndcg_spark.job.acceptance import taken_over, warn_if_ended
 from ndcg_spark.job.decisions import (
     NO_DECISION,
     Decision,
@@ -135,19 +133,19 @@ def judge_written(
     comparisons = []
     for night in written:
         same = taken_over(night, known)
-        if same is not None:
-            row = {**night.row, "acknowledged": same.row["acknowledged"]}
-            night = dataclasses.replace(night, row=row)
-        acceptance = Acceptance(accepted) if accepted is not None else None
-        if acceptance is None and same is not None:
-            acceptance = acceptance_of(same)
-        judged = judge(gate, night, nights, scores, options, acceptance)
-        results[night.dataset] = judged._replace(known_loss=night.record["acknowledged"] or None)
+        judged = judge(
+            gate,
+            _with_known_loss(night, same),
+            nights,
+            scores,
+            options,
+            _acceptance(accepted, same),
+        )
+        known_loss = same.record["acknowledged"] or None if same is not None else None
+        results[night.dataset] = judged._replace(known_loss=known_loss)
         comparisons.extend(judged.rows)
-        before = ended(night, known)
-        if before is not None and accepted is None:
-            file = record["configuration"].get("file")
-            _warn_of_ended(night, before, publication.location, file)
+        if accepted is None:
+            warn_if_ended(night, known, record["configuration"].get("file"))
     if comparisons:
         publication.write_rows("comparisons", comparisons)
         publication.verify("comparisons", len(comparisons))
@@ -160,18 +158,18 @@ def _replaced(night: log.Night, written: Sequence[log.Night]) -> bool:
     return any((other.dataset, other.evaluated_on) == own for other in written)
 
 
-def _warn_of_ended(night: log.Night, before: log.Night, output: str, file: str | None) -> None:
-    """Warn of an acceptance or an acknowledgement that the new evaluation of a night ends."""
-    if before.row["accepted"]:
-        runs = before.record.get("accepted_runs") or ()
-        command = accept_command(output, file, night.dataset, night.evaluated_on, runs)
-        what = f"{night} was accepted, {before.row['accepted']}, but its new scores are not"
-        report_step("warning", f"{what}; to accept them: {command}")
-    if before.row["acknowledged"]:
-        reason = before.record["acknowledged"]["reason"]
-        what = f"a loss of {night} was acknowledged, {reason}, but that of its new scores is not"
-        command = acknowledge_command(output, file, night.dataset, night.evaluated_on)
-        report_step("warning", f"{what}; to acknowledge it: {command}")
+def _with_known_loss(night: log.Night, same: log.Night | None) -> log.Night:
+    """The night with what was acknowledged of an evaluation of the same rows."""
+    if same is None:
+        return night
+    return dataclasses.replace(night, row={**night.row, "acknowledged": same.row["acknowledged"]})
+
+
+def _acceptance(accepted: str | None, same: log.Night | None) -> Acceptance | None:
+    """Why a night is accepted: as somebody says now, or said of an evaluation of the same rows."""
+    if accepted is not None:
+        return Acceptance(accepted)
+    return None if same is None else acceptance_of(same)
 
 
 def _with_written(written: Sequence[log.Night], known: log.Nights) -> log.Nights:

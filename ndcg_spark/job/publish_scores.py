@@ -2,7 +2,7 @@
 
 import dataclasses
 import platform
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
@@ -19,6 +19,7 @@ from ndcg_spark.errors import StorageError, first_line
 from ndcg_spark.gate.settings import GateConfig
 from ndcg_spark.gate.verdict import Verdict, unverified_verdict
 from ndcg_spark.inputs.source_tables import Source
+from ndcg_spark.job.acceptance import warn_if_ended
 from ndcg_spark.job.inputs import (
     Context,
     Means,
@@ -27,7 +28,7 @@ from ndcg_spark.job.inputs import (
     translated_failures,
 )
 from ndcg_spark.job.unknown_ids import runs_with_unknown_ids
-from ndcg_spark.job.verify import verify
+from ndcg_spark.job.verify import Verified, verify
 from ndcg_spark.nights.commit import Publication
 from ndcg_spark.nights.copies import JUDGED, WHOLE_LISTS, has_judgments, keep_judgments
 from ndcg_spark.nights.expire import leftovers, remove
@@ -83,10 +84,7 @@ def publish(
         _write_others(context, publication)
         means = accepted_means(context, rows)
         verified = verify(context, publication.stored("query_scores"), rows, tables[0], unverified)
-        record = {**night_record(context), "verified": verified.in_words}
-        unknown = runs_with_unknown_ids(context, means[0])
-        if unknown:
-            record["inputs"]["results"]["unknown_ids"] = unknown
+        record = _whole_record(context, means[0], verified)
         if config.kept_documents in WHOLE_LISTS:
             _keep_judgments(context, publication, record)
         datasets: dict[str, dict[str, Any]] = {}
@@ -96,13 +94,11 @@ def publish(
             date, reason = config.date.isoformat(), verified.unverified
             verdicts = [unverified_verdict(name, date, reason) for name in sorted(datasets)]
         elif config.gate is not None:
-            nights = committed(output)
-            _report_kept(context, publication, nights)
-            make_needed_copies(context, publication, record, nights)
             judgements = _judged(context, config.gate, publication, record, tables, accepted)
             verdicts = [judged.verdict for judged in judgements.values()]
-            for name, judged in judgements.items():
-                datasets[name] |= {"links": judged.links or None, "acknowledged": judged.known_loss}
+            _add_findings(datasets, judgements)
+        else:
+            _warn_of_ended_acceptances(publication, record, datasets)
         for verdict in verdicts:
             datasets[verdict.dataset] |= verdict.log_entries()
         with context.clock.step("publish", "publishing"):
@@ -117,6 +113,29 @@ def publish(
 
         report_verdicts(verdicts, output, config.source["file"])
     return Published(means, lambda: publication.read("query_scores", session), verdicts, verified.in_words)
+
+
+def _whole_record(context: Context, rows: Sequence[Mapping[str, Any]], verified: Verified) -> dict[str, Any]:
+    """What the log keeps; `rows` are those of DATASET_SCORES of all queries."""
+    record = {**night_record(context), "verified": verified.in_words}
+    unknown = runs_with_unknown_ids(context, rows)
+    if unknown:
+        record["inputs"]["results"]["unknown_ids"] = unknown
+    return record
+
+
+def _add_findings(datasets: Mapping[str, dict[str, Any]], judgements: "Mapping[str, Judged]") -> None:
+    """Add to the rows of the log what the gate found besides verdicts."""
+    for name, judged in judgements.items():
+        datasets[name]["links"] = judged.links or None
+        datasets[name]["acknowledged"] = judged.known_loss
+
+
+def _warn_of_ended_acceptances(publication: Publication, record: dict[str, Any], datasets: Iterable[str]) -> None:
+    """Warn of acceptances that an evaluation without a gate ends: only a gate takes them over."""
+    nights = committed(publication.store)
+    for name in datasets:
+        warn_if_ended(publication.night(name, record), nights, None, is_kept=False)
 
 
 def _judged(
@@ -135,6 +154,9 @@ def _judged(
     from ndcg_spark.comparison.differences import ComparisonOptions
     from ndcg_spark.job.gate import judge_written
 
+    nights = committed(publication.store)
+    _report_kept(context, publication, nights)
+    make_needed_copies(context, publication, record, nights)
     documents, datasets = context.config.kept_documents, record["datasets"]
     with context.clock.step("compare", "comparing with the baselines of the gate"):
         limit = documents if isinstance(documents, int) else 0

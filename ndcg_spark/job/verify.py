@@ -33,7 +33,7 @@ from ndcg_spark.spot_check.recompute import (
 )
 from ndcg_spark.spot_check.subject import make_subject
 from ndcg_spark.steps import report_step
-from ndcg_spark.voices import command_line
+from ndcg_spark.voices import absolute_path, command_line
 
 Row = Mapping[str, Any]
 #: How many lists of a failed check the log keeps.
@@ -209,7 +209,7 @@ def _table_options(config: EvaluationConfig) -> dict[str, Any]:
     for name, table in tables.items():
         if table is None:
             continue
-        options[name] = table.on(config.date).path
+        options[name] = [absolute_path(path) for path in table.on(config.date).path]
         columns += [f"{name}.{ours}={theirs}" for ours, theirs in table.columns.items()]
     options["column"] = columns
     if config.judgments.relevance is not None:

@@ -88,12 +88,14 @@ def test_a_range_stops_before_the_night_that_follows_an_ended_acceptance(tmp_pat
     assert ([one.exit_code for one in more], accepted(output)) == ([0, 0], {"2026-11-01": "the first of all"})
 
 
-def test_an_acceptance_without_a_gate_ends_too(tmp_path):
+def test_an_acceptance_without_a_gate_ends_too(tmp_path, caplog):
     output = tmp_path / "out"
     arrived(tmp_path, dict.fromkeys(("2026-11-01", "2026-11-02"), 0))
     run(tmp_path, output, "2026-11-01", "2026-11-01", "the first")
     done = run(tmp_path, output, "2026-11-01", "2026-11-02", gate=None)
     assert [len(one.stopped) for one in done] == [1]
+    told = [record.step for record in caplog.records if "--accept-baseline REASON" in record.message]
+    assert told == ["warning", "stopped"]
 
 
 @pytest.mark.parametrize(

@@ -19,6 +19,7 @@ OTHERS = {
     "unjudged 1": {"unjudged": 1.0},
     "averaged": {"ties": "average"},
     "averaged, retrieved": {"ties": "average", "ideal": "retrieved", "gain": "linear"},
+    "retrieved at k": {"ideal": "retrieved_at_k"},
     "best": {"ties": "best", "negative": "keep"},
     "k_relevant": {"ideal": "k_relevant", "gain": "binary"},
     "capped": {"ideal": "judged_capped"},
