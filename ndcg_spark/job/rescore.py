@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
+from pyspark.sql.pandas.types import from_arrow_schema
 
 from ndcg_spark import rules
 from ndcg_spark.config import EvaluationConfig, Options
@@ -31,6 +32,7 @@ from ndcg_spark.nights.copies import (
     Rescored,
     finite_cutoffs,
     has_judgments,
+    judgments_path,
     keep_judgments,
     kept_judgments,
     night_convention,
@@ -100,7 +102,7 @@ def _make_together(engine: Engine, group: Sequence[Wanted]) -> list[str]:
             reason = f"judgments {fingerprint} were not kept, or are damaged; give them to rescore"
             return [_refused(night, reason) for night in nights]
         with translated_failures():
-            for night, rows in _scored(engine, nights, judgments):
+            for night, rows in _scored(engine, nights, fingerprint, judgments):
                 write_copy(night, fingerprint, rows)
     except (NdcgSparkError, *FAILURES, *failures()) as error:
         if len(group) == 1:
@@ -116,6 +118,7 @@ def _refused(night: Night, reason: str) -> str:
 def _scored(
     engine: Engine,
     nights: Sequence[Night],
+    fingerprint: str,
     judgments: pa.Table,
 ) -> Iterator[tuple[Night, pa.Table]]:
     """Each night with its rows of QUERY_SCORES under these judgments.
@@ -126,7 +129,10 @@ def _scored(
     measures = _finite_measures(first.measure_set)
     convention, is_highest_equal = _convention_under(judgments, first, measures)
     results = _lists(engine, nights, pairs, convention)
-    scores = _query_scores(engine, first, judgments, results, pairs, convention, measures)
+    # What was read by this process is whole, and the engine sees the same file.
+    path = first.store.for_engine(judgments_path(first.dataset, fingerprint))
+    judged = engine.session.read.schema(from_arrow_schema(JUDGED)).parquet(path)
+    scores = _query_scores(engine, first, judged, results, pairs, convention, measures)
     rows = _of_night(scores, pairs)
     names = rows["run"].combine_chunks()
     parts = pc.split_pattern(names, _JOINT, max_splits=1)
@@ -224,7 +230,7 @@ def _lists(
 def _query_scores(
     engine: Engine,
     night: Night,
-    judgments: pa.Table,
+    judgments: DataFrame,
     results: DataFrame,
     pairs: pa.Table,
     convention: Convention,
@@ -240,8 +246,7 @@ def _query_scores(
         is_dataset_chosen=False,
         is_order_chosen=True,
     )
-    judged = _Table(read_arrow(engine, judgments, "judgments"), "judgments")
-    tables = Tables(judged, _Table(results, "ranked_documents"), None)
+    tables = Tables(_Table(judgments, "judgments"), _Table(results, "ranked_documents"), None)
     guard = functools.partial(raise_in_plan, tables)
     prepared = prepare(tables, options, guard, is_sail=engine.kind == "embedded")
     names = pairs["run"].unique()
