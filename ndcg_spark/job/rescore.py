@@ -10,6 +10,7 @@ import json
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame
@@ -263,11 +264,13 @@ def _query_scores(
 
 def _of_night(scores: pa.Table, pairs: pa.Table) -> pa.Table:
     """The rows of queries that the night judges, or whose lists it kept."""
-    known = pairs.select(["run", "query_id"])
-    known = known.append_column("is_judged", pa.repeat(True, len(pairs)))
-    joined = scores.join(known, ["run", "query_id"], join_type="left outer")
-    counts = pc.or_(pc.is_valid(joined["is_judged"]), pc.greater(joined["returned"], 0))
-    return joined.filter(counts).select(QUERY_SCORES.names)
+    # Only what is needed is joined, as there may be millions of wide rows.
+    key = ["run", "query_id"]
+    numbered = scores.select(key).append_column("row", pa.array(np.arange(len(scores))))
+    judged = numbered.join(pairs.select(key), key, join_type="inner")["row"]
+    counts = np.asarray(pc.greater(scores["returned"], 0)).copy()
+    counts[np.asarray(judged)] = True
+    return scores.filter(pa.array(counts))
 
 
 def _date(night: Night) -> "datetime.date":
