@@ -344,8 +344,10 @@ def make_needed_copies(
     if not wanted:
         return
     with context.clock.step("rescore", "scoring kept lists under other judgments"):
-        for sentence in make_copies(context.engine, wanted):
-            report_step("warning", sentence)
+        refused = make_copies(context.engine, wanted)
+    if refused:
+        more = f"; and {len(refused) - 1} more" if len(refused) > 1 else ""
+        report_step("warning", f"{refused[0]}{more}")
 
 
 def logged_means(config: EvaluationConfig, means: Means, dataset: str) -> list[dict[str, Any]]:
@@ -374,8 +376,12 @@ def night_record(context: Context) -> dict[str, Any]:
         fingerprints = {name or config.dataset: digits for name, digits in counts.fingerprints.items()}
         known = {"rows": counts.rows, "fingerprint": counts.fingerprint, "fingerprints": fingerprints}
         inputs[source.name] |= known
+    configuration = {**config.for_log({"convention"}), **config.source}
+    if context.evaluation.measures.needs_highest_grade:
+        # The options have the highest grade itself.
+        configuration["max_grade"] = config.convention.max_grade
     record = {
-        "configuration": {**config.for_log({"convention"}), **config.source},
+        "configuration": configuration,
         "convention": convention.label,
         "options": convention.options(),
         "formula": convention.formula,

@@ -10,10 +10,12 @@ import json
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
+from pyspark.sql.pandas.types import from_arrow_schema
 
 from ndcg_spark import rules
 from ndcg_spark.config import EvaluationConfig, Options
@@ -31,6 +33,7 @@ from ndcg_spark.nights.copies import (
     Rescored,
     finite_cutoffs,
     has_judgments,
+    judgments_path,
     keep_judgments,
     kept_judgments,
     night_convention,
@@ -100,7 +103,7 @@ def _make_together(engine: Engine, group: Sequence[Wanted]) -> list[str]:
             reason = f"judgments {fingerprint} were not kept, or are damaged; give them to rescore"
             return [_refused(night, reason) for night in nights]
         with translated_failures():
-            for night, rows in _scored(engine, nights, judgments):
+            for night, rows in _scored(engine, nights, fingerprint, judgments):
                 write_copy(night, fingerprint, rows)
     except (NdcgSparkError, *FAILURES, *failures()) as error:
         if len(group) == 1:
@@ -116,6 +119,7 @@ def _refused(night: Night, reason: str) -> str:
 def _scored(
     engine: Engine,
     nights: Sequence[Night],
+    fingerprint: str,
     judgments: pa.Table,
 ) -> Iterator[tuple[Night, pa.Table]]:
     """Each night with its rows of QUERY_SCORES under these judgments.
@@ -126,7 +130,10 @@ def _scored(
     measures = _finite_measures(first.measure_set)
     convention, is_highest_equal = _convention_under(judgments, first, measures)
     results = _lists(engine, nights, pairs, convention)
-    scores = _query_scores(engine, first, judgments, results, pairs, convention, measures)
+    # What was read by this process is whole, and the engine sees the same file.
+    path = first.store.for_engine(judgments_path(first.dataset, fingerprint))
+    judged = engine.session.read.schema(from_arrow_schema(JUDGED)).parquet(path)
+    scores = _query_scores(engine, first, judged, results, pairs, convention, measures)
     rows = _of_night(scores, pairs)
     names = rows["run"].combine_chunks()
     parts = pc.split_pattern(names, _JOINT, max_splits=1)
@@ -224,7 +231,7 @@ def _lists(
 def _query_scores(
     engine: Engine,
     night: Night,
-    judgments: pa.Table,
+    judgments: DataFrame,
     results: DataFrame,
     pairs: pa.Table,
     convention: Convention,
@@ -240,8 +247,7 @@ def _query_scores(
         is_dataset_chosen=False,
         is_order_chosen=True,
     )
-    judged = _Table(read_arrow(engine, judgments), "judgments")
-    tables = Tables(judged, _Table(results, "ranked_documents"), None)
+    tables = Tables(_Table(judgments, "judgments"), _Table(results, "ranked_documents"), None)
     guard = functools.partial(raise_in_plan, tables)
     prepared = prepare(tables, options, guard, is_sail=engine.kind == "embedded")
     names = pairs["run"].unique()
@@ -258,11 +264,13 @@ def _query_scores(
 
 def _of_night(scores: pa.Table, pairs: pa.Table) -> pa.Table:
     """The rows of queries that the night judges, or whose lists it kept."""
-    known = pairs.select(["run", "query_id"])
-    known = known.append_column("is_judged", pa.repeat(True, len(pairs)))
-    joined = scores.join(known, ["run", "query_id"], join_type="left outer")
-    counts = pc.or_(pc.is_valid(joined["is_judged"]), pc.greater(joined["returned"], 0))
-    return joined.filter(counts).select(QUERY_SCORES.names)
+    # Only what is needed is joined, as there may be millions of wide rows.
+    key = ["run", "query_id"]
+    numbered = scores.select(key).append_column("row", pa.array(np.arange(len(scores))))
+    judged = numbered.join(pairs.select(key), key, join_type="inner")["row"]
+    counts = np.asarray(pc.greater(scores["returned"], 0)).copy()
+    counts[np.asarray(judged)] = True
+    return scores.filter(pa.array(counts))
 
 
 def _date(night: Night) -> "datetime.date":

@@ -1,5 +1,6 @@
 """Copies: the scores of kept lists under other judgments are those of an evaluation of the original results."""
 
+import math
 import zlib
 from pathlib import Path
 from unittest import mock
@@ -12,6 +13,7 @@ from ndcg_spark.config import NightConfig, validate
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.job.explain_query import night_documents_to_judge
 from ndcg_spark.job.rescore import Wanted, make_copies, rescore
+from ndcg_spark.nights.commit import Publication
 from ndcg_spark.nights.copies import OF_HIGHEST_GRADE, copy_path, judgments_path, read_copy, why_not_rescored
 from ndcg_spark.nights.log import committed
 from ndcg_spark.nights.reader import read_rows, read_scores
@@ -24,17 +26,25 @@ CONVENTIONS = {
     "its query": {"exclude_query_as_document": True, "missing_query": "skip"},
     "its query, capped": {"exclude_query_as_document": True, "ideal": "judged_capped"},
     "ranks": {"order": "rank", "discount": [1, 0.5, 0.25]},
-    "ties of ranks": {"ties": "rank", "unjudged": 1.0, "no_relevant": "one"},
-    "negative": {"negative": "keep", "gain": "linear", "no_relevant": "zero"},
-    "as unjudged": {"negative": "as_unjudged", "gain": "binary", "no_relevant": "skip"},
-    "floats": {"score_precision": "float32", "ties": "doc_id_num_asc"},
-    "twice": {"judgment_duplicates": "mean"},
-    "first": {"judgment_duplicates": "max", "relevant_from": 2.0, "max_grade": "highest_of_query"},
-    "nothing missing": {"missing_query": "skip", "no_relevant": "skip", "ties": "doc_id_asc"},
-    "own gain": {"gain": "python:numpy.expm1", "discount": "python:numpy.reciprocal"},
+    "ties of ranks": {"ties": "rank", "unjudged": 1.0, "no_relevant": "one", "max_grade": 4.0},
+    "negative": {"negative": "keep", "gain": "linear", "no_relevant": "zero", "judgment_duplicates": "mean"},
+    "as unjudged": {
+        "negative": "as_unjudged",
+        "gain": "binary",
+        "no_relevant": "skip",
+        "score_precision": "float32",
+        "ties": "doc_id_num_asc",
+    },
+    "own gain": {
+        "gain": "python:numpy.expm1",
+        "discount": "python:numpy.reciprocal",
+        "judgment_duplicates": "max",
+        "relevant_from": 2.0,
+        "max_grade": "highest_of_query",
+    },
 }
 #: Of these, the lists of queries that are not judged are kept, too.
-EVERYTHING = ("trec_eval", "its query", "nothing missing")
+EVERYTHING = ("trec_eval", "its query")
 
 
 def rows_of(table):
@@ -224,6 +234,40 @@ def test_a_failure_of_copies_is_a_warning_and_no_failure_of_the_night(tmp_path, 
     gated(tmp_path, 1, 1, case)
     assert len(committed(output)) == 4
     told = [entry.getMessage() for entry in caplog.records if "no space" in entry.getMessage()]
-    # Two datasets, each with two nights.
-    assert len(told) == 2 * 2
+    # One warning about two datasets, each with two nights.
+    assert len(told) == 1
     assert not list((tmp_path / "out").glob("rescored/*/*"))
+
+
+def test_a_query_that_nobody_had_judged_is_no_missing_one_where_that_is_an_error(configured, engine):
+    convention = {"missing_query": "error", "no_relevant": "error"}
+    run = "q1 Q0 a 1 3.0 r\nq1 Q0 b 2 2.0 r\n"
+    files = {"qrels.txt": "q1 0 a 2\n", "other.txt": "q1 0 b 1\nq2 0 c 1\n", "run.txt": run}
+    evaluated(configured(files, output="out", documents="all", cutoffs=[2], convention=convention))
+    other = validate({"judgments": "other.txt"}, "test", NightConfig)
+    assert rescore(engine, other, "out") == (1, 0, [])
+    (copy,) = Path("out").glob("rescored/*/*.parquet")
+    (night,) = committed("out")
+    rows = read_copy(night, copy.name.split(".")[1]).to_pylist()
+    assert [(row["query_id"], row["ndcg"]) for row in rows] == [("q1", pytest.approx(1 / math.log2(3)))]
+
+
+def test_a_kill_before_the_commit_leaves_what_is_published_as_it_was(tmp_path, engine, monkeypatch):
+    case = random_case(6)
+    output = gated(tmp_path, 0, 0, case, accepted="the first night")
+    before = {night: read_rows([night], "query_scores") for night in committed(output)}
+    with monkeypatch.context() as killed:
+        killed.setattr(Publication, "commit", mock.Mock(side_effect=KeyboardInterrupt))
+        killed.setattr(Publication, "abandon", mock.Mock())
+        with pytest.raises(KeyboardInterrupt):
+            gated(tmp_path, 1, 1, case)
+    assert {night: read_rows([night], "query_scores") for night in committed(output)} == before
+    # Two datasets, with both sides of the change each.
+    orphans = {*(tmp_path / "out").glob("rescored/*/*")}
+    assert len(orphans) == 2 * 2
+    gated(tmp_path, 1, 1, case)
+    nights = committed(output)
+    assert make_copies(engine, wanted_copies(nights)) == []
+    # Those of the first night were there, those of the second are of another evaluation.
+    assert len({*(tmp_path / "out").glob("rescored/*/*")} - orphans) == 2
+    assert {night: read_rows([night], "query_scores") for night in nights if night in before} == before

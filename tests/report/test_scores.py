@@ -22,6 +22,7 @@ def score(run="r", ndcg=0.5, cutoff=10, **more):
 def query_score(query_id="q1", ndcg=0.5, cutoff=10, **more):
     row = {"dataset": "web", "evaluated_on": "2026-11-20", "run": "r", "query_id": query_id, "cutoff": cutoff}
     row |= {"ndcg": ndcg, "dcg": 1.0, "ideal_dcg": 2.0, "cg": 1.0, "returned": 3, "judged": 2, "judgments_hash": 7}
+    row |= {"judged_discount_share": 0.75}
     return {**row, "status": "scored", "evaluation_id": "id", **more}
 
 
