@@ -257,6 +257,8 @@ def _needs_signs(row: Mapping[str, Any], options: ComparisonOptions) -> bool:
 
 def _is_near_alpha(row: Mapping[str, Any], alpha: float) -> bool:
     """Whether p is near alpha, or near what the correction compares it with."""
+    if row["p_decides"] is None:
+        return False
     return any(alpha / 2 < row[name] < 2 * alpha for name in ("p_randomization", "p_decides"))
 
 

@@ -106,7 +106,8 @@ def means_of_sides(rows: Rows) -> list[dict[str, Any]]:
             names = ("dataset", "run", "baseline", "measure", "cutoff", "baseline_night")
             ends = {"old": old["difference"], "new": new["difference"]}
             ends["mean"] = (ends["old"] + ends["new"]) / 2
-            means.append({**{name: old[name] for name in names}, **ends})
+            queries = min(old["queries"], new["queries"])
+            means.append({**{name: old[name] for name in names}, **ends, "queries": queries})
     return means
 
 
@@ -119,7 +120,8 @@ def _sentences_on_sides(means: Rows) -> list[str]:
     changes: dict[str, list[str]] = {}
     for row in means:
         since = f"the judgments have changed since {row['baseline_night']}"
-        what = f"{row['dataset']}: {since}; the mean of both sides of {_measure(row)} is"
+        what = f"{row['dataset']}: {since}; by the {row['queries']:,} queries that both sets judge"
+        what += f", the mean of both sides of {_measure(row)} is"
         pair = row["run"] if row["run"] == row["baseline"] else f"{row['run']} against {row['baseline']}"
         changes.setdefault(what, []).append(f"{numbers.difference(row['mean'])} for {pair}")
     return [f"{what} {', '.join(found)}" for what, found in changes.items()]
