@@ -102,6 +102,11 @@ class Judged(NamedTuple):
     #: What an evaluation of the same rows had acknowledged: reason and until.
     known_loss: Mapping[str, str] | None = None
 
+    def log_entries(self) -> dict[str, Any]:
+        """What the log keeps."""
+        entries = self.verdict.log_entries()
+        return {**entries, "links": self.links or None, "acknowledged": self.known_loss}
+
 
 def judge(
     gate: GateConfig,
