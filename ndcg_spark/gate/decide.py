@@ -266,7 +266,7 @@ def decide(gate: GateConfig, tonight: Night, found: Found, accepted: Acceptance 
     """The last step: the verdict on a night."""
     of_cases = _of_cases(gate, found.cases)
     of_checks = [one for one in of_cases if not _is_note(one)]
-    notes = _sentences([one for one in of_cases if _is_note(one)])
+    notes = _sentences(_notes(of_cases))
     arrival = _of_absent(_not_there(gate, tonight, found, of_checks, list(notes.values())))
     decisions = arrival + of_checks
     word, deciding = _decisive(decisions)
@@ -300,6 +300,15 @@ def _covers(accepted: Acceptance, deciding: Sequence[Decision]) -> bool:
     if accepted.runs is None:
         return True
     return all(one.result.run in accepted.runs for one in deciding)
+
+
+def _notes(decisions: Sequence[Decision]) -> list[Decision]:
+    """What is only said; that no night was accepted is not said where no night is good either."""
+    lacks_good = any(one.result.reason == "no_baseline" and not _is_note(one) for one in decisions)
+    notes = [one for one in decisions if _is_note(one)]
+    if not lacks_good:
+        return notes
+    return [one for one in notes if one.result.reason != "no_baseline"]
 
 
 def _is_note(decision: Decision) -> bool:
@@ -376,8 +385,10 @@ def _order(decision: Decision) -> tuple[bool, bool, bool, float]:
     result = decision.result
     is_repeated = result.reason in _REPEATED
     is_check = result.check != _ARRIVAL
+    # What fell since the last nights has a cause that can be named.
+    is_since_long = result.since is not None
     drop = round(result.difference or 0.0, DECIMALS)
-    return is_check, result.severity != FAIL, is_repeated, drop
+    return is_check, result.severity != FAIL, is_repeated, is_since_long, drop
 
 
 def _verdict_sentence(
