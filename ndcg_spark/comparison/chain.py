@@ -62,6 +62,8 @@ class RunScores:
         self.run = run
         self.metric = metric
         self._scores = scores
+        #: What was computed of changes, which every slice asks for again.
+        self._sides: dict[tuple[Link, int], LinkSides | None] = {}
 
     def apart(self, own: ScoreMatrix, theirs: ScoreMatrix) -> Numbers:
         """By query, the difference of two matrices where both have the same judgments."""
@@ -85,6 +87,12 @@ class RunScores:
 
     def sides(self, link: Link, reading: int) -> LinkSides | None:
         """Both sides of a change of judgments; None if a copy is not there."""
+        key = link, reading
+        if key not in self._sides:
+            self._sides[key] = self._computed_sides(link, reading)
+        return self._sides[key]
+
+    def _computed_sides(self, link: Link, reading: int) -> LinkSides | None:
         before = link.before.row["judgments_fingerprint"]
         after = link.after.row["judgments_fingerprint"]
         try:

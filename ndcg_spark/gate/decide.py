@@ -376,7 +376,7 @@ def _decisive(decisions: Sequence[Decision]) -> tuple[str, list[Decision]]:
     return PASS, []
 
 
-def _order(decision: Decision) -> tuple[bool, bool, bool, float]:
+def _order(decision: Decision) -> tuple[bool, bool, bool, bool, float]:
     """The order in which results decide.
 
     What is missing comes first, then checks that can fail, then what every night repeats until it
