@@ -15,11 +15,11 @@ from ndcg_spark.errors import about
 from ndcg_spark.nights.log import Night
 from ndcg_spark.nights.reader import (
     Where,
+    answering_runs,
     evaluated_metrics,
     read_dataset_scores,
     read_night_batches,
     read_rows,
-    returned_nothing,
 )
 from ndcg_spark.schemas import NO_VALUE
 
@@ -92,7 +92,7 @@ def night_sources(nights: Sequence[Night]) -> list[ScoreSource]:
 
 def score_source(night: Night, rows: MeanRows) -> ScoreSource:
     """The scores of a night, whose DATASET_SCORES are these rows."""
-    runs = {row["run"] for row in rows if not returned_nothing(row)}
+    runs = answering_runs(rows)
     return ScoreSource(
         dataset=night.dataset,
         evaluated_on=datetime.date.fromisoformat(night.evaluated_on),
