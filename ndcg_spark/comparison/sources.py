@@ -79,33 +79,43 @@ class ScoreSource:
         metric: Metric,
         runs: Collection[str] | None = None,
         reading: int = FIRST,
+        judgments: str | None = None,
     ) -> ScoreMatrix:
         """The scores by a measure at a cutoff, by default as the convention has them.
 
-        The second reading needs a night, whose log says which convention it has.
+        The second reading needs a night, whose log says which convention it has; so do the scores
+        under other `judgments`, given by their fingerprint. NoCopyError if these are not kept.
         """
+        chosen = [run for run in self.runs if runs is None or run in runs]
+        name = self.name
+        if judgments is not None and isinstance(self.rows, Night):
+            name = f"a copy of {self.rows}"
+            batches = _copied_batches(self.rows, judgments, metric)
+            if reading == SECOND:
+                batches = _read_again(self.rows, batches, metric)
+        else:
+            batches = self._published_batches(metric, chosen, reading)
+        if metric[0] == JUDGED_RATE:
+            batches = judged_rates(batches)
+        with about(name):
+            return read_matrix(batches, queries, chosen, metric)
+
+    def _published_batches(
+        self,
+        metric: Metric,
+        runs: Sequence[str],
+        reading: int,
+    ) -> Iterable[pa.RecordBatch]:
         columns = ["run", "query_id", "cutoff", "status", "returned", "judgments_hash"]
         needed = COLUMNS[metric[0]] if reading == SECOND else (metric[0],)
         if metric[0] == JUDGED_RATE:
             needed = ("judged",)
         columns = list(dict.fromkeys([*columns, *needed]))
-        chosen = [run for run in self.runs if runs is None or run in runs]
-        if isinstance(self.rows, Night):
-            where: Where = {"cutoff": [metric[1]], "run": chosen}
-            batches: Iterable[pa.RecordBatch] = read_night_batches(
-                [self.rows],
-                "query_scores",
-                columns,
-                where,
-            )
-            if reading == SECOND:
-                batches = _read_again(self.rows, batches, metric)
-        else:
-            batches = self.rows.select(columns).to_batches()
-        if metric[0] == JUDGED_RATE:
-            batches = judged_rates(batches)
-        with about(self.name):
-            return read_matrix(batches, queries, chosen, metric)
+        if not isinstance(self.rows, Night):
+            return list(self.rows.select(columns).to_batches())
+        where: Where = {"cutoff": [metric[1]], "run": runs}
+        batches = read_night_batches([self.rows], "query_scores", columns, where)
+        return _read_again(self.rows, batches, metric) if reading == SECOND else batches
 
     def key(
         self,
@@ -203,17 +213,10 @@ class ScoreCache:
     def _read(self, night: Night, metric: Metric, reading: int, judgments: str | None) -> ScoreMatrix:
         source: ScoreSource = self.source(night)
         queries = self.queries(night.dataset)
-        if judgments is None:
-            return source.read(queries, metric, reading=reading)
-        rows = _copied_rows(night, judgments, metric)
-        batches = rows.to_batches()
-        if reading == SECOND:
-            batches = _read_again(night, batches, metric)
-        with about(f"a copy of {night}"):
-            return read_matrix(batches, queries, source.runs, metric)
+        return source.read(queries, metric, reading=reading, judgments=judgments)
 
 
-def _copied_rows(night: Night, judgments: str, metric: Metric) -> pa.Table:
+def _copied_batches(night: Night, judgments: str, metric: Metric) -> Iterable[pa.RecordBatch]:
     """The query scores of a night under other judgments, at a cutoff; NoCopyError without them."""
     why = why_not_rescored(night, metric, judgments)
     if why:
@@ -224,7 +227,7 @@ def _copied_rows(night: Night, judgments: str, metric: Metric) -> pa.Table:
         raise NoCopyError(f"no copy of {night} under them is kept; to make it: {command}")
     cutoffs = rows["cutoff"]
     at_cutoff = pc.is_null(cutoffs) if metric[1] is None else pc.equal(cutoffs, metric[1])
-    return rows.filter(pc.fill_null(at_cutoff, False))
+    return list(rows.filter(pc.fill_null(at_cutoff, False)).to_batches())
 
 
 def published_rows(night: Night, baseline: Baseline, metric: Metric) -> list[dict[str, Any]]:
