@@ -472,12 +472,21 @@ def _entry(baseline: Baseline) -> dict[str, Any]:
 
 
 def _causes(deciding: Sequence[Decision], compared: Comparisons) -> list[dict[str, Any]]:
-    """The slices that have most of the loss by which a verdict was decided."""
-    case = deciding[0].case if deciding else None
-    if case is None:
+    """The slices that have most of the loss by which a verdict was decided.
+
+    Where an accepted night decides, they are those of the same mean beside the good nights, if this
+    decides too, as a chain has no rows of slices.
+    """
+    first = deciding[0].case if deciding else None
+    if first is None:
         return []
-    beside = compared.get(case.baseline.stands_for)
-    return [] if beside is None else _slices_of_loss(case, beside)
+    for one in deciding:
+        if one.case is None or one.case.mean != first.mean:
+            continue
+        beside = compared.get(one.case.baseline.stands_for)
+        if beside is not None:
+            return _slices_of_loss(one.case, beside)
+    return []
 
 
 def _slices_of_loss(case: Case, beside: ComparedNight) -> list[dict[str, Any]]:
