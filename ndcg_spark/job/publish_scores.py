@@ -27,7 +27,7 @@ from ndcg_spark.job.inputs import (
     scores_by_batch,
     translated_failures,
 )
-from ndcg_spark.job.unknown_ids import runs_with_unknown_ids
+from ndcg_spark.job.other_ids import runs_with_unknown_ids
 from ndcg_spark.job.verify import Verified, verify
 from ndcg_spark.nights.commit import Publication
 from ndcg_spark.nights.copies import JUDGED, WHOLE_LISTS, has_judgments, keep_judgments
