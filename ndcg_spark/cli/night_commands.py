@@ -126,7 +126,7 @@ def gate(
     junit: Path | None,
     style: str | None,
 ) -> None:
-    """Check a published night again with another [gate], or decide about it.
+    """Check a published night again, or decide about it.
 
     The scores and the verdict of the night stay as they are. A night that is accepted is a baseline
     of later nights. A loss that is acknowledged fails no later night, unless it gets worse.

@@ -418,11 +418,10 @@ def _dates_of_gates(nights: Sequence[Night], staying: Sequence[Night]) -> set[st
     most = 1
     dates: set[str] = set()
     for night in staying:
-        gate = night.record["configuration"].get("gate") or {}
-        names = gate.get("baseline", ())
+        names = night.gate.get("baseline", ())
         dates.update(names)
         if GOOD in names:
-            most = max(most, gate.get("nights", 1))
+            most = max(most, night.gate.get("nights", 1))
     good = [night.evaluated_on for night in nights if night.is_good]
     return dates.union(good[-most:])
 

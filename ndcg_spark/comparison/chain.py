@@ -62,6 +62,8 @@ class RunScores:
         self.run = run
         self.metric = metric
         self._scores = scores
+        #: What was computed of changes, which every slice asks for again.
+        self._sides: dict[tuple[Link, int], LinkSides | None] = {}
 
     def apart(self, own: ScoreMatrix, theirs: ScoreMatrix) -> Numbers:
         """By query, the difference of two matrices where both have the same judgments."""
@@ -85,6 +87,12 @@ class RunScores:
 
     def sides(self, link: Link, reading: int) -> LinkSides | None:
         """Both sides of a change of judgments; None if a copy is not there."""
+        key = link, reading
+        if key not in self._sides:
+            self._sides[key] = self._computed_sides(link, reading)
+        return self._sides[key]
+
+    def _computed_sides(self, link: Link, reading: int) -> LinkSides | None:
         before = link.before.row["judgments_fingerprint"]
         after = link.after.row["judgments_fingerprint"]
         try:
@@ -281,3 +289,27 @@ def link_facts(sides: LinkSides, run: str, metric: Metric) -> dict[str, Any]:
         error = float(known.std(ddof=1) / len(known) ** 0.5) if len(known) > 1 else None
         facts[f"{name}_error"] = error
     return facts
+
+
+def change_facts(sides: LinkSides, scores: RunScores, cache: ScoreCache) -> dict[str, Any]:
+    """The same with the means of both nights under their own judgments, and of the queries that are new."""
+    before = scores.matrix(sides.link.before, FIRST).scores(scores.run)
+    after = scores.matrix(sides.link.after, FIRST).scores(scores.run)
+    is_new = np.isnan(sides.new) & ~np.isnan(after)
+    rates = []
+    for night in (sides.link.before, sides.link.after):
+        rates.append(cache.source(night).judged_rates.get((scores.run, scores.metric[1])))
+    return {
+        **link_facts(sides, scores.run, scores.metric),
+        "queries": int(np.count_nonzero(~np.isnan(after))),
+        "mean": _finite(mean_of(after)),
+        "before_mean": _finite(mean_of(before)),
+        "new_queries": int(np.count_nonzero(is_new)),
+        "new_queries_mean": _finite(mean_of(after[is_new])),
+        "judged_rate": rates[1],
+        "before_judged_rate": rates[0],
+    }
+
+
+def _finite(value: float) -> float | None:
+    return value if np.isfinite(value) else None

@@ -25,11 +25,11 @@ from ndcg_spark.nights.copies import night_convention, read_copy, why_not_rescor
 from ndcg_spark.nights.log import Night
 from ndcg_spark.nights.reader import (
     Where,
+    answering_runs,
     evaluated_metrics,
     read_dataset_scores,
     read_night_batches,
     read_rows,
-    returned_nothing,
 )
 from ndcg_spark.schemas import NO_VALUE
 from ndcg_spark.voices import command_line
@@ -150,7 +150,7 @@ def night_sources(nights: Sequence[Night]) -> list[ScoreSource]:
 
 def score_source(night: Night, rows: MeanRows) -> ScoreSource:
     """The scores of a night, whose DATASET_SCORES are these rows."""
-    runs = {row["run"] for row in rows if not returned_nothing(row)}
+    runs = answering_runs(rows)
     known = [row for row in rows if row["judged_rate"] is not None]
     rates = {(row["run"], row["cutoff"]): row["judged_rate"] for row in known}
     return ScoreSource(

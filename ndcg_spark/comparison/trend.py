@@ -2,6 +2,9 @@
 
 A band of a median and a median absolute deviation (MAD), which one bad night does not move, detects single nights. A
 CUSUM (Page 1954) detects a change of the level that no single night shows, and since when.
+
+Where the judgments change, lists of the nights around the change have been scored under both. So the line goes on:
+its earlier part is moved into the units of the newer judgments.
 """
 
 import dataclasses
@@ -9,8 +12,11 @@ import itertools
 import json
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
+from ndcg_spark.comparison.changes import Change, changes_of_run
+from ndcg_spark.comparison.falls import LEVEL, LOWER, fall_of
+from ndcg_spark.comparison.sources import ScoreCache
 from ndcg_spark.convention.convention import Convention, why_no_value
 from ndcg_spark.convention.measures import COLUMNS, Cutoff, by_depth, measure_at, written
 from ndcg_spark.convention.parsing import ALL_CUTOFFS, parse_columns, parse_cutoff
@@ -18,10 +24,14 @@ from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.nights.log import Night, Nights, committed
 from ndcg_spark.nights.reader import nights_of_dataset, read_again, read_dataset_scores, returned_nothing, unpublished
 from ndcg_spark.tables.format import difference, score
-from ndcg_spark.text import unknown_name
+from ndcg_spark.text import day, unknown_name
 
 #: By run and cutoff, nights with a row of DATASET_SCORES and the convention.
 Series = dict[tuple[str, Cutoff], list[tuple[Night, Mapping[str, Any], str]]]
+#: A convention and a fingerprint of judgments.
+_Kind = tuple[str, ...]
+#: The nights of a run at a cutoff, each with its row of DATASET_SCORES and its convention.
+_Scored = Sequence[tuple[Night, Mapping[str, Any], str]]
 #: What every night has.
 _ALWAYS = ("ndcg", "ndcg_pooled", "ndcg_stddev", "ndcg_stderr", "dcg", "judged_rate")
 #: What can be followed from night to night.
@@ -45,7 +55,7 @@ REFERENCE, SLACK, LIMIT = 28, 0.5, 8.0
 class Point:
     date: str
     value: float | None
-    #: Which of `convention` and `judgments` changed since the night before; the line is interrupted here.
+    #: Which of `convention` and `judgments` changed since the night before.
     breaks: tuple[str, ...] = ()
     #: The band of comparable nights before it; none if there are too few.
     median: float | None = None
@@ -60,6 +70,12 @@ class Point:
     #: The verdict of the night, its sentence, and the `runs` that it is about; None if it passed.
     gate: Mapping[str, Any] | None = None
     notes: Sequence[str] = ()
+    #: The value in units of the newest judgments that the line leads to without an interruption.
+    chained: float | None = None
+    #: Whether it cannot be held against the night before, as no change of judgments leads over.
+    interrupted: bool = False
+    #: What the lists around a change of judgments scored on both sides, where the line goes on.
+    change: Change | None = None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -71,6 +87,8 @@ class TrendLine:
     points: Sequence[Point]
     #: The nights since the last break, also those before the `points`.
     stretch: Sequence[Point] = ()
+    #: The nights since the last interruption, over changes of judgments, also those before the `points`.
+    chain: Sequence[Point] = ()
 
     @property
     def key(self) -> dict[str, Any]:
@@ -82,11 +100,49 @@ def last_stretch(points: Sequence[Point]) -> list[Point]:
     return list(points[max((at for at, point in enumerate(points) if point.breaks), default=0) :])
 
 
-def trend_points(nights: Sequence[tuple[str, float | None, str, str]]) -> list[Point]:
+def chained_stretch(points: Sequence[Point]) -> list[Point]:
+    """The nights since the last interruption, whose `chained` values are in one unit."""
+    return list(points[max((at for at, point in enumerate(points) if point.interrupted), default=0) :])
+
+
+def falling_since(points: Sequence[Point]) -> tuple[str, float] | None:
+    """The date since which the newest of nights are lower, and by how much the newest is; None if they are not.
+
+    It looks at the nights since somebody accepted one, or since a change of judgments that cannot be crossed, and
+    decides nothing: a line falls without any loss where judgments age.
+    """
+    known = _level_stretch(points)
+    accepted = [at for at, point in enumerate(known) if point.accepted]
+    known = known[accepted[-1] :] if accepted else known
+    fall = fall_of([point.chained or 0.0 for point in known])
+    return None if fall is None else (known[fall.first].date, fall.difference)
+
+
+def _level_stretch(points: Sequence[Point]) -> list[Point]:
+    """The nights with a value since the newest change that cannot be crossed, or of which nothing is known."""
+    start = 0
+    for at, point in enumerate(points):
+        is_far = point.change is not None and point.change.is_far
+        if point.interrupted or is_far:
+            start = at
+    return [point for point in points[start:] if point.chained is not None]
+
+
+def falling_in_words(points: Sequence[Point]) -> str | None:
+    """The same in words, for verdicts: `falling since 15 October: -0.0204`."""
+    falling = falling_since(points)
+    return None if falling is None else f"falling since {day(falling[0])}: {difference(falling[1])}"
+
+
+def trend_points(
+    nights: Sequence[tuple[str, float | None, str, str]],
+    changes: Mapping[str, Change] | None = None,
+) -> list[Point]:
     """The nights with their breaks, the band that each is compared with, and its flags.
 
     They come by date, each with its date, score, convention and judgments. Those with the same convention and judgments
-    are comparable, even if others lie between them.
+    are comparable, even if others lie between them. `changes` are those of the judgments over which the line goes on,
+    by the date of the night after each.
     """
     points: list[Point] = []
     comparable: dict[tuple[str, ...], list[Point]] = {}
@@ -96,10 +152,67 @@ def trend_points(nights: Sequence[tuple[str, float | None, str, str]]) -> list[P
         if value is not None:
             comparable.setdefault(tuple(kind), []).append(points[-1])
     for own in comparable.values():
-        values = [point.value or 0.0 for point in own]
-        _add_bands(own, values)
-        _add_levels(own, values)
+        _add_bands(own, [point.value or 0.0 for point in own])
+    _add_lines(points, [tuple(kind) for _, _, *kind in nights], changes or {})
     return points
+
+
+class _Place(NamedTuple):
+    """Where the nights of a convention and judgments are: on which line, and how far they are moved there."""
+
+    line: int
+    #: What their scores are above those of the first judgments of the line.
+    offset: float
+    #: Nights of one number are looked at together for a change of the level.
+    level: int
+
+
+def _add_lines(points: Sequence[Point], kinds: Sequence[_Kind], changes: Mapping[str, Change]) -> None:
+    """Add what follows from the changes of judgments: the line that nights are on, and changes of its level."""
+    places = _places(points, kinds, changes)
+    newest: dict[int, float] = {}
+    levels: dict[int, list[tuple[Point, float]]] = {}
+    before: _Place | None = None
+    for point, kind in zip(points, kinds, strict=True):
+        if point.value is None:
+            continue
+        place = places[kind]
+        point.interrupted = before is not None and place.line != before.line
+        newest[place.line] = place.offset
+        levels.setdefault(place.level, []).append((point, place.offset))
+        before = place
+    for point, kind in zip(points, kinds, strict=True):
+        if point.value is not None:
+            place = places[kind]
+            point.chained = point.value - place.offset + newest[place.line]
+    for own in levels.values():
+        _add_levels([point for point, _ in own], [offset for _, offset in own])
+
+
+def _places(
+    points: Sequence[Point],
+    kinds: Sequence[_Kind],
+    changes: Mapping[str, Change],
+) -> dict[_Kind, _Place]:
+    """By convention and judgments, their place. Nights that return to earlier ones return to their place."""
+    places: dict[_Kind, _Place] = {}
+    kind_of_date: dict[str, _Kind] = {}
+    for point, kind in zip(points, kinds, strict=True):
+        if point.value is None:
+            continue
+        change = changes.get(point.date)
+        before = None if change is None else kind_of_date.get(change.before)
+        if kind not in places:
+            number = len(places)
+            places[kind] = _Place(number, 0.0, number)
+            if change is not None and before is not None:
+                known = places[before]
+                level = number if change.is_far else known.level
+                places[kind] = _Place(known.line, known.offset + change.shift, level)
+        if before is not None and places[before].line == places[kind].line:
+            point.change = change
+        kind_of_date[point.date] = kind
+    return places
 
 
 def _add_bands(points: Sequence[Point], values: Sequence[float]) -> None:
@@ -118,12 +231,14 @@ def _add_bands(points: Sequence[Point], values: Sequence[float]) -> None:
             point.flags = ((code, f"{score(value)} is {side} {usual}"),)
 
 
-def _add_levels(points: Sequence[Point], values: Sequence[float]) -> None:
+def _add_levels(points: Sequence[Point], offsets: Sequence[float]) -> None:
+    """Flag changes of the level; the level before is told in the judgments of the night that shows it."""
+    values = [(point.value or 0.0) - offset for point, offset in zip(points, offsets, strict=True)]
     start = 0
     while change := _level_change(values, start):
         at, since, before = change
         moved = statistics.fmean(values[since : at + 1]) - before
-        level = f"{score(before)} in the {REFERENCE} nights from {points[start].date}"
+        level = f"{score(before + offsets[at])} in the {REFERENCE} nights from {points[start].date}"
         words = f"level since {points[since].date}: {difference(moved)}, from {level}"
         points[at].flags += (("level_fell" if values[at] < before else "level_rose", words),)
         start = at + 1
@@ -158,6 +273,9 @@ class History:
         self._scores: dict[Night, list[dict[str, Any]]] = {}
         self._series: dict[str, Series] = {}
         self._points: dict[tuple[str, str, str, Cutoff], list[Point]] = {}
+        self._cache = ScoreCache(self.scores)
+        #: By line, the dates of changes of judgments that nothing leads over.
+        self.not_crossed: dict[tuple[str, str, str, Cutoff], list[str]] = {}
 
     def nights_of(self, dataset: str) -> list[Night]:
         return [night for night in self.nights if night.dataset == dataset]
@@ -182,10 +300,15 @@ class History:
         return self._series[dataset]
 
     def points(self, dataset: str, run: str, measure: str, cutoff: Cutoff) -> list[Point]:
-        """The score of a run, night by night. A point depends only on the nights up to its own."""
+        """The score of a run, night by night. A point depends only on the nights up to its own, but `chained`."""
         key = (dataset, run, measure, cutoff)
         if key not in self._points:
-            self._points[key] = _points(self.series(dataset).get((run, cutoff), ()), measure)
+            series = self.series(dataset).get((run, cutoff), ())
+            values = _values(series, measure)
+            measured = [night for (night, *_), value in zip(series, values, strict=True) if value is not None]
+            changes, others = changes_of_run(run, (measure, cutoff), measured, self._cache)
+            self.not_crossed[key] = others
+            self._points[key] = _points(series, values, changes)
         return self._points[key]
 
     def trends(
@@ -208,7 +331,8 @@ class History:
         for one, (measure, cutoff) in itertools.product(names, metrics_of_lines(measures, own)):
             points = self.points(dataset, one, measure, cutoff)
             if shown := [point for point in points if point.date >= first]:
-                trends.append(TrendLine(dataset, one, measure, cutoff, shown, last_stretch(points)))
+                stretches = last_stretch(points), chained_stretch(points)
+                trends.append(TrendLine(dataset, one, measure, cutoff, shown, *stretches))
         return trends
 
 
@@ -241,6 +365,7 @@ def lines(
     for name in dict.fromkeys(night.dataset for night in nights):
         trends += history.trends(name, run, measures, last)
     notes = [*unpublished(history.nights, dataset), *_no_values(history, trends), *_too_few_comparable(trends)]
+    notes += [*_too_few_for_level(trends), *_not_crossed(history, trends), *_falls(trends)]
     return trends, notes
 
 
@@ -276,15 +401,55 @@ def _too_few_comparable(trends: Sequence[TrendLine]) -> list[str]:
     ]
 
 
-def _points(series: Sequence[tuple[Night, Mapping[str, Any], str]], measure: str) -> list[Point]:
-    judged = ((night, row, convention, night.row["judgments_fingerprint"]) for night, row, convention in series)
-    # What returned nothing was not measured, even where the mean over missing queries is 0.
+def _too_few_for_level(trends: Sequence[TrendLine]) -> list[str]:
+    """What the trend can see until a change of the level can be seen; of the line with the fewest nights."""
+    counts = [len(_level_stretch(line.chain)) for line in trends]
+    least = min(counts, default=REFERENCE)
+    if least >= REFERENCE:
+        return []
+    slow = f"a slow change of the level is seen from {REFERENCE} comparable nights on, and there are {least}"
+    until = f"from {LEVEL + LOWER} nights on a fall that has lasted {LOWER} is seen, and single unusual nights before"
+    return [f"{slow}; {until}"]
+
+
+def _not_crossed(history: History, trends: Sequence[TrendLine]) -> list[str]:
+    """Where lines are interrupted at new judgments, and the command that scores lists on both sides."""
+    dates: dict[str, None] = {}
+    for line in trends:
+        key = (line.dataset, line.run, line.measure, line.cutoff)
+        shown = line.points[0].date
+        dates.update(dict.fromkeys(date for date in history.not_crossed.get(key, ()) if date > shown))
+    if not dates:
+        return []
+    where = f"the line is interrupted at {len(dates)} change(s) of judgments, the last {max(dates)}"
+    why = "too few lists there are scored under both, or too few queries are judged by both"
+    return [f"{where}: {why}; ndcg-spark rescore scores kept lists under both"]
+
+
+def _falls(trends: Sequence[TrendLine]) -> list[str]:
+    sentences = []
+    for line in trends:
+        words = falling_in_words(line.chain)
+        if words is not None:
+            name = f"{line.dataset}: {measure_at(line.measure, line.cutoff)} of {line.run}"
+            sentences.append(f"{name} is {words}")
+    return sentences
+
+
+def _values(series: _Scored, measure: str) -> list[float | None]:
+    """What was measured: what returned nothing has no value, even where the mean over missing queries is 0."""
     values = []
     for night, row, _ in series:
         is_measured = not returned_nothing(row) and night.unverified is None
         values.append(row[measure] if is_measured else None)
-    rows = zip(values, judged, strict=True)
-    points = trend_points([(night.evaluated_on, value, *kind) for value, (night, _, *kind) in rows])
+    return values
+
+
+def _points(series: _Scored, values: Sequence[float | None], changes: Mapping[str, Change]) -> list[Point]:
+    nights = []
+    for (night, _, convention), value in zip(series, values, strict=True):
+        nights.append((night.evaluated_on, value, convention, night.row["judgments_fingerprint"]))
+    points = trend_points(nights, changes)
     for point, (night, row, _) in zip(points, series, strict=True):
         if returned_nothing(row):
             point.flags += ((NOTHING, "it returned nothing for any judged query"),)

@@ -3,9 +3,7 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-import numpy as np
-
-from ndcg_spark.comparison.chain import LinkSides, RunScores, link_facts, mean_of
+from ndcg_spark.comparison.chain import RunScores, change_facts
 from ndcg_spark.comparison.matrix import Metric
 from ndcg_spark.comparison.readings import FIRST
 from ndcg_spark.comparison.references import newest_link
@@ -36,7 +34,7 @@ def links_of(gate: GateConfig, tonight: Night, nights: Nights, scores: ScoreCach
                 of_run = RunScores(run, metric, scores)
                 sides = of_run.sides(link, FIRST)
                 if sides is not None:
-                    facts.append(link_facts(sides, run, metric) | _around(sides, of_run, scores))
+                    facts.append(change_facts(sides, of_run, scores))
         except (InputError, StorageError):
             # What cannot be read has no link; the comparisons say why.
             continue
@@ -53,29 +51,6 @@ def _metrics(gate: GateConfig, tonight: Night) -> list[Metric]:
         if check.measure != JUDGED_RATE:
             metrics[check.metric] = None
     return list(metrics)
-
-
-def _around(sides: LinkSides, scores: RunScores, cache: ScoreCache) -> dict[str, Any]:
-    """The means of both nights under their own judgments, and of the queries that are new."""
-    before = scores.matrix(sides.link.before, FIRST).scores(scores.run)
-    after = scores.matrix(sides.link.after, FIRST).scores(scores.run)
-    is_new = np.isnan(sides.new) & ~np.isnan(after)
-    rates = []
-    for night in (sides.link.before, sides.link.after):
-        rates.append(cache.source(night).judged_rates.get((scores.run, scores.metric[1])))
-    return {
-        "queries": int(np.count_nonzero(~np.isnan(after))),
-        "mean": _finite(mean_of(after)),
-        "before_mean": _finite(mean_of(before)),
-        "new_queries": int(np.count_nonzero(is_new)),
-        "new_queries_mean": _finite(mean_of(after[is_new])),
-        "judged_rate": rates[1],
-        "before_judged_rate": rates[0],
-    }
-
-
-def _finite(value: float) -> float | None:
-    return value if np.isfinite(value) else None
 
 
 def changes_in_words(links: Iterable[Mapping[str, Any]]) -> list[str]:

@@ -440,7 +440,7 @@ def _remedy(row: Row, page: NightPage) -> tuple[str, str | None]:
 
 def _runs_of_gate(page: NightPage) -> set[str]:
     """The runs that the gate names, in a check or as a baseline."""
-    gate = page.record["configuration"].get("gate") or {}
+    gate = page.night.gate
     named = set()
     for check in gate.get("check", ()):
         named |= set(check.get("runs") or ())

@@ -10,7 +10,6 @@ from ndcg_spark.comparison.sources import ScoreCache, both_sides
 from ndcg_spark.comparison.trend import History
 from ndcg_spark.convention.measures import format_cutoff
 from ndcg_spark.gate.verdict import FAIL
-from ndcg_spark.nights.log import Night
 from ndcg_spark.report.outline import Outline, shown_rows
 
 Row = Mapping[str, Any]
@@ -48,11 +47,6 @@ class ComparedRuns:
         return int(self.sides.rejudged.sum())
 
 
-def gate_of(night: Night) -> Row:
-    """The gate of the configuration of a night; empty without one."""
-    return night.record["configuration"].get("gate") or {}
-
-
 def gate_result(shown: Outline, results: Iterable[Row], run: str) -> Row | None:
     """The result of the gate for the mean of a run, by the measure and baseline of the page."""
     name = shown.baseline.name
@@ -72,7 +66,7 @@ def gate_result(shown: Outline, results: Iterable[Row], run: str) -> Row | None:
 
 def compare_shown(history: History, shown: Outline) -> ComparedRuns:
     """The runs of a night compared with its baseline, as the gate decided if it did."""
-    gate = gate_of(shown.night) if shown.baseline.name else {}
+    gate = shown.night.gate if shown.baseline.name else {}
     attributes = shown.request.attributes
     if attributes is None:
         attributes = read_attributes([shown.night])

@@ -20,7 +20,7 @@ from ndcg_spark.comparison.trend import History, TrendLine
 from ndcg_spark.convention.measures import COLUMNS, measure_at
 from ndcg_spark.nights.copies import keeps_whole_lists
 from ndcg_spark.nights.log import Night
-from ndcg_spark.nights.reader import night_rows, read_rows, returned_nothing
+from ndcg_spark.nights.reader import answering_runs, night_rows, read_rows
 from ndcg_spark.report.compared_page import ComparedRuns, compare_shown, gate_result
 from ndcg_spark.report.moved import Moved, QueryLists, read_lists, what_moved
 from ndcg_spark.report.outline import Outline, Request, outline, shown_points
@@ -232,7 +232,8 @@ def load_night(
     shown = outline(history, night, request)
     rows = history.scores(night)
     scores = {(row["run"], row["cutoff"]): row for row in rows}
-    silent = sorted({row["run"] for row in rows if returned_nothing(row)})
+    answering = answering_runs(rows)
+    silent = sorted(run for run in shown.runs if run not in answering)
     runs = [run for run in shown.runs if run not in silent] or list(shown.runs)
     compared = compare_shown(history, shown)
     before = _rows_before(history, shown)
@@ -429,8 +430,7 @@ def _gone_runs(
     results = (shown.night.record["verdict"] or {}).get("results", ())
     missed = {row["run"] for row in results if _has_not_arrived(row)}
     rows = history.scores(shown.previous)
-    before = {row["run"] for row in rows if not returned_nothing(row)}
-    return sorted(before - missed - {*runs, *silent})
+    return sorted(answering_runs(rows) - missed - {*runs, *silent})
 
 
 def _never_returned(night: Night) -> tuple[int, int] | None:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree as ET
 
+from ndcg_spark.comparison.changes import Change
 from ndcg_spark.comparison.trend import Point, TrendLine
 from ndcg_spark.convention.measures import COLUMNS, MEASURES, measure_at, written
 from ndcg_spark.convention.parsing import parse_cutoff
@@ -17,6 +18,7 @@ from ndcg_spark.nights.log import Night, Nights
 from ndcg_spark.nights.reader import unpublished
 from ndcg_spark.report.console import print_view, write_file
 from ndcg_spark.schemas import DATASET_SCORES, measure_first
+from ndcg_spark.tables.format import difference, score
 from ndcg_spark.tables.table import Table, make_table, sorted_runs, verdict_in_words
 from ndcg_spark.tables.writers import View
 from ndcg_spark.text import message
@@ -27,6 +29,7 @@ _NAMED, _EVENTS = 3, 30
 _COLUMNS = (
     *("dataset", "evaluated_on", "run", "measure", "cutoff", "value", "queries", "breaks"),
     *("median", "low", "high", "flags", "why", "verdict", "notes"),
+    *("chained", "interrupted", "old_side", "new_side", "uncertainty"),
 )
 #: The columns of a result in CSV, and those that are shown.
 _RESULTS = ["dataset", "evaluated_on", "verdict"]
@@ -79,7 +82,7 @@ def _night_row(night: Night, rows: Sequence[Row]) -> dict[str, Any]:
     measure, cutoff = measures.headline(row["cutoff"] for row in rows)
     best = (sorted_runs(rows, measure_set=measures) or [[]])[0]
     column = MEASURES[measure].column
-    score = next((row.get(column) for row in best if row["cutoff"] == cutoff), None)
+    value = next((row.get(column) for row in best if row["cutoff"] == cutoff), None)
     return {
         "dataset": night.dataset,
         "date": night.evaluated_on,
@@ -87,9 +90,9 @@ def _night_row(night: Night, rows: Sequence[Row]) -> dict[str, Any]:
         "good": "yes" if night.is_good else None,
         "reason": night.row["reason"],
         "run": night.row["run"],
-        "best_run": None if score is None else best[0]["run"],
+        "best_run": None if value is None else best[0]["run"],
         "measure": written(measure, cutoff),
-        "best": score,
+        "best": value,
         "runs": len({row["run"] for row in rows}),
         "queries": max((row["queries"] for row in rows), default=None),
         "convention": night.row["convention"],
@@ -104,7 +107,7 @@ def trend_view(lines: Sequence[TrendLine], missing: Sequence[str] = ()) -> View:
     unusual = make_table(_unusual_nights(lines), title="Unusual nights")
     return View(
         [trends, unusual] if unusual.rows else [trends],
-        [{**line.key, "points": list(map(vars, line.points))} for line in lines],
+        [{**line.key, "points": list(map(dataclasses.asdict, line.points))} for line in lines],
         _COLUMNS,
         [row for line in lines for row in _night_rows(line)],
     )
@@ -126,6 +129,20 @@ def _row(line: TrendLine) -> dict[str, Any]:
         "lowest": min(values, default=None),
         "highest": max(values, default=None),
         "verdict": verdict_in_words(vars(line.points[-1])) if line.points[-1].verdict else None,
+        **_chained(line),
+    }
+
+
+def _chained(line: TrendLine) -> dict[str, Any]:
+    """What a line is in units of the newest judgments, if it leads over a change of them."""
+    known = [point for point in line.chain if point.chained is not None]
+    if not any(point.change for point in line.chain):
+        return {"chained_since": None, "chained_first": None, "chained_change": None}
+    first, last = known[0].chained, known[-1].chained
+    return {
+        "chained_since": known[0].date,
+        "chained_first": first,
+        "chained_change": (last or 0.0) - (first or 0.0),
     }
 
 
@@ -159,11 +176,20 @@ def _named_cells(runs: Sequence[str]) -> str:
 def _events(point: Point) -> Iterator[tuple[str, ...]]:
     """What happened, why, and the runs that it is about if not only that of the point."""
     yield from (("note", note) for note in point.notes)
-    if point.breaks:
+    if point.breaks and not point.change:
         yield "break", f"other {' and other '.join(point.breaks)} than the night before"
+    if point.change:
+        yield "new judgments", _change_in_words(point.change)
     yield from ((code.replace("_", " "), words) for code, words in point.flags)
     if point.gate:
         yield verdict_in_words(point.gate), point.gate["sentence"], *point.gate["runs"]
+
+
+def _change_in_words(change: Change) -> str:
+    """What became of a run over a change of judgments: `-0.0040 (old judgments) to +0.0020 (new)`."""
+    ends = f"{difference(change.old)} (old judgments) to {difference(change.new)} (new)"
+    moved = f"the nights before are moved by {difference(change.shift)}"
+    return f"changed by {ends} on {change.queries:,} queries; {moved}, within {score(change.uncertainty)}"
 
 
 def _night_rows(line: TrendLine) -> Iterator[dict[str, Any]]:
@@ -173,6 +199,9 @@ def _night_rows(line: TrendLine) -> Iterator[dict[str, Any]]:
             **vars(point),
             "evaluated_on": point.date,
             "breaks": " ".join(point.breaks),
+            "old_side": point.change.old if point.change else None,
+            "new_side": point.change.new if point.change else None,
+            "uncertainty": point.change.uncertainty if point.change else None,
             "flags": " ".join(code for code, _ in point.flags),
             "why": "; ".join(words for _, words in point.flags),
             "notes": "; ".join(point.notes),

@@ -90,8 +90,7 @@ def outline(history: History, night: Night, request: Request) -> Outline:
 def _shown_metric(night: Night, rows: Sequence[Mapping[str, Any]], measure: str | None) -> Metric:
     """What was asked for, that of the first check of the gate for the dataset, or the headline."""
     shown: list[Metric] = []
-    gate = night.record["configuration"].get("gate") or {}
-    for check in gate.get("check", ()):
+    for check in night.gate.get("check", ()):
         column, datasets = check.get("measure", "ndcg"), check.get("datasets")
         # A trend has these measures only.
         if (datasets is None or night.dataset in datasets) and column in ("ndcg", *COLUMNS):

@@ -3,12 +3,26 @@
 import random
 
 import pytest
-from gates import SAME, evaluate
+from gates import SAME, N, copied, evaluate, spread
 from kept_nights import date
 
-from ndcg_spark.comparison.trend import FLOOR, MIN_NIGHTS, NOTHING, WINDOW, last_stretch, lines, trend_points
+from ndcg_spark.comparison.changes import Change
+from ndcg_spark.comparison.trend import (
+    FLOOR,
+    MIN_NIGHTS,
+    NOTHING,
+    WINDOW,
+    chained_stretch,
+    falling_since,
+    last_stretch,
+    lines,
+    trend_points,
+)
+from ndcg_spark.nights.log import committed
 
 YEAR = 365
+#: How many queries both sets of judgments must have, without a gate.
+MIN_QUERIES = 50
 
 
 def year(change=lambda _: 0.0, *, noise=0.003, judgments=lambda _: "j", convention=lambda _: "c", seed=1):
@@ -100,3 +114,108 @@ def test_a_night_in_which_a_run_returned_nothing_has_no_value(tmp_path):
     assert (lost.value, [code for code, _ in lost.flags], lost.median) == (None, [NOTHING], None)
     # It is in no median of later nights either.
     assert (after.value, after.median, after.flags) == (pytest.approx(0.6), pytest.approx(0.6), ())
+
+
+def linked(at, shift=0.1, *, old=0.0, new=0.0, is_far=False):
+    """The change of judgments that leads to a night, by its date."""
+    change = Change(date(at - 1), date(at), old, new, (old + new) / 2, abs(new - old) / 2, 60, shift, is_far)
+    return {date(at): change}
+
+
+def judged_anew(at, level=0.1):
+    """Nights whose judgments change: scores are `level` higher from then on."""
+    return {"judgments": lambda n: "new" if n >= at else "old"}, lambda n: level if n >= at else 0.0
+
+
+def test_a_line_leads_over_new_judgments_and_its_earlier_part_is_moved():
+    judgments, level = judged_anew(180)
+    nights = year(level, **judgments)
+    points = trend_points(nights, linked(180))
+    assert [point.chained for point in points] == pytest.approx(
+        [value + 0.1 - level(n) for n, (_, value, *_) in enumerate(nights)]
+    )
+    assert [point.value for point in points] == [value for _, value, *_ in nights]
+    assert breaks(points) == {180: ("judgments",)}
+    assert [number for number, point in enumerate(points) if point.interrupted] == []
+    assert len(chained_stretch(points)) == YEAR
+    assert points[180].change.shift == 0.1
+    # Without a link there are two lines, each in its own units.
+    points = trend_points(nights)
+    assert [number for number, point in enumerate(points) if point.interrupted] == [180]
+    assert [point.chained for point in points] == [value for _, value, *_ in nights]
+
+
+def test_nights_that_return_to_earlier_judgments_return_to_their_line():
+    nights = year(lambda n: 0.1 if 100 <= n < 120 else 0.0, judgments=lambda n: "new" if 100 <= n < 120 else "old")
+    points = trend_points(nights, linked(100))
+    assert not any(point.interrupted for point in points)
+    assert max(point.chained for point in points) - min(point.chained for point in points) <= 0.006
+
+
+@pytest.mark.parametrize(("is_far", "found"), [(False, True), (True, False)])
+def test_the_cusum_leads_over_a_change_unless_its_sides_are_far_apart(is_far, found):
+    judgments, level = judged_anew(40)
+    points = trend_points(
+        year(lambda n: level(n) - 0.001 * max(0, n - 40), **judgments)[:60], linked(40, is_far=is_far)
+    )
+    assert bool(flagged(points, "level_fell")) == found
+    assert not any(point.interrupted for point in points)
+
+
+@pytest.mark.parametrize("shape", [lambda n: -0.0012 * max(0, n - 19), lambda n: -0.0204 if n >= 20 else 0.0])
+def test_a_fall_says_since_when_and_how_far_over_new_judgments(shape):
+    judgments, level = judged_anew(25)
+    for seed in range(20):
+        points = trend_points(year(lambda n: level(n) + shape(n), seed=seed, **judgments)[:37], linked(25))
+        since, fallen = falling_since(points)
+        assert date(17) <= since <= date(22)
+        assert fallen == pytest.approx(-0.0204, abs=0.004)
+        assert falling_since(points[:20]) is None
+        # Whoever accepts a night knows what was before it.
+        points[-1].accepted = "we know"
+        assert falling_since(points) is None
+
+
+def test_an_unchanged_system_does_not_fall():
+    fell = []
+    for seed in range(5):
+        points = trend_points(year(noise=0.008, seed=seed))
+        fell += [number for number in range(YEAR) if falling_since(points[:number])]
+    assert len(fell) <= 5
+
+
+def test_a_level_that_recovers_does_not_fall():
+    points = trend_points(year(lambda n: -0.03 if 20 <= n < 30 else 0.0))
+    assert falling_since(points[:30]) is not None
+    assert falling_since(points[:45]) is None
+
+
+def test_a_line_takes_its_changes_from_the_log_and_from_copies(tmp_path):
+    old, new = (1,) * N, (2,) * N
+    base = 0.6 + spread(0, 0.05)
+    for day, (hashes, under) in enumerate([(old, new), (new, old)], 1):
+        # Under the new judgments all lists have 0.1 more, and those of the second night lost 0.02.
+        lists = base - 0.02 * (day - 1)
+        scores = {"r": lists + (0.1 if hashes == new else 0.0)}
+        copies = {under: {"r": lists + (0.1 if under == new else 0.0)}}
+        evaluate(tmp_path, None, date(day), scores, hashes=hashes, under=copies)
+    ((line,), notes) = lines(str(tmp_path))
+    first, second = line.points
+    assert (first.value, first.chained) == pytest.approx((0.6, 0.7))
+    assert (second.value, second.chained) == pytest.approx((0.68, 0.68))
+    assert (second.change.old, second.change.new, second.change.queries) == pytest.approx((-0.02, -0.02, N))
+    assert second.change.is_far is False
+    assert not any("interrupted" in note for note in notes)
+
+
+def test_too_few_queries_under_both_sets_interrupt_the_line(tmp_path):
+    old = (1,) * N
+    new = (2,) * (MIN_QUERIES - 1) + (0,) * (N - MIN_QUERIES + 1)
+    evaluate(tmp_path, None, date(1), {"r": SAME}, hashes=old)
+    (night,) = committed(str(tmp_path))
+    copied(night, new, {"r": SAME})
+    scores = {"r": [*SAME[: MIN_QUERIES - 1], *[None] * (N - MIN_QUERIES + 1)]}
+    evaluate(tmp_path, None, date(2), scores, hashes=new, under={old: {"r": SAME}})
+    ((line,), notes) = lines(str(tmp_path))
+    assert [point.interrupted for point in line.points] == [False, True]
+    assert any("interrupted at 1 change" in note and "rescore" in note for note in notes)

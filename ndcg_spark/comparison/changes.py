@@ -1,0 +1,155 @@
+"""The changes of judgments of a run, by what the log or kept copies say of the lists around each.
+
+They join the nights of a run into one line: the earlier nights are moved by what their lists would
+have scored under the later judgments.
+"""
+
+import dataclasses
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from ndcg_spark.comparison.chain import RunScores, change_facts
+from ndcg_spark.comparison.matrix import Metric
+from ndcg_spark.comparison.readings import FIRST
+from ndcg_spark.comparison.references import Link
+from ndcg_spark.comparison.sources import ScoreCache
+from ndcg_spark.convention.measures import format_cutoff
+from ndcg_spark.errors import InputError, StorageError
+from ndcg_spark.nights.log import Night
+
+#: Without a gate, so many queries must be judged by both sets, and its sides may be so far apart.
+_MIN_QUERIES, _MARGIN = 50, 0.01
+#: What a link of the log must have, to join two parts of a line.
+_NEEDED = ("old", "new", "mean", "before_mean")
+
+
+@dataclasses.dataclass(frozen=True)
+class Change:
+    """A change of judgments over which the line of a run goes on."""
+
+    #: The dates of the night before it and of the first one after it.
+    before: str
+    after: str
+    #: What the run changed by, under the old and under the new judgments.
+    old: float
+    new: float
+    #: The mean of both, and half the distance between them.
+    difference: float
+    uncertainty: float
+    #: How many queries both sets of judgments have.
+    queries: int
+    #: How far the earlier nights are moved, into units of the new judgments.
+    shift: float
+    #: Whether both sides are so far apart that what happened here is not known.
+    is_far: bool
+
+
+def changes_of_run(
+    run: str,
+    metric: Metric,
+    nights: Sequence[Night],
+    scores: ScoreCache,
+) -> tuple[dict[str, Change], list[str]]:
+    """The changes of judgments that can be crossed, by the date after each; and the dates of others.
+
+    `nights` are those of a run that have a value, by date. What the log has no link for is computed
+    from the copies that are kept.
+    """
+    changes: dict[str, Change] = {}
+    others: list[str] = []
+    for before, after in _pairs(nights):
+        facts = _logged(run, metric, before, after)
+        if facts is None:
+            facts = _from_copies(run, metric, Link(before, after), scores)
+        least = _gate_of(after).get("min_queries") or _MIN_QUERIES
+        if facts is None or facts["queries_in_both"] < least:
+            others.append(after.evaluated_on)
+        else:
+            changes[after.evaluated_on] = _change(facts, _allowed(run, metric, after, facts))
+    return changes, others
+
+
+def _pairs(nights: Iterable[Night]) -> Iterator[tuple[Night, Night]]:
+    """Each first night under other judgments, after the newest of its convention."""
+    newest: dict[str, Night] = {}
+    for night in nights:
+        options = json.dumps(night.record["options"], sort_keys=True)
+        before = newest.get(options)
+        own = night.row["judgments_fingerprint"]
+        if before is not None and before.row["judgments_fingerprint"] != own:
+            yield before, night
+        newest[options] = night
+
+
+def _logged(run: str, metric: Metric, before: Night, after: Night) -> Mapping[str, Any] | None:
+    """The link of the log between these evaluations, which count."""
+    for link in after.record["links"] or ():
+        is_own = (link["run"], link["measure"], link["cutoff"]) == (run, *metric)
+        if is_own and link["before_id"] == before.evaluation_id and _is_whole(link):
+            return dict(link)
+    return None
+
+
+def _from_copies(run: str, metric: Metric, link: Link, scores: ScoreCache) -> Mapping[str, Any] | None:
+    """The same from copies, if both nights are kept under the judgments of each other."""
+    try:
+        if any(metric not in scores.source(night).metrics for night in (link.before, link.after)):
+            return None
+        of_run = RunScores(run, metric, scores)
+        sides = of_run.sides(link, FIRST)
+        if sides is None:
+            return None
+        facts = change_facts(sides, of_run, scores)
+    except (InputError, StorageError):
+        # The nights are drawn all the same, in two lines.
+        return None
+    return facts if _is_whole(facts) else None
+
+
+def _is_whole(facts: Mapping[str, Any]) -> bool:
+    return all(facts.get(name) is not None for name in _NEEDED)
+
+
+def _change(facts: Mapping[str, Any], allowed: float) -> Change:
+    old, new = facts["old"], facts["new"]
+    moved = (old + new) / 2
+    return Change(
+        before=facts["before"],
+        after=facts["after"],
+        old=old,
+        new=new,
+        difference=moved,
+        uncertainty=abs(new - old) / 2,
+        queries=facts["queries_in_both"],
+        shift=facts["mean"] - moved - facts["before_mean"],
+        is_far=abs(new - old) > allowed,
+    )
+
+
+def _gate_of(night: Night) -> Mapping[str, Any]:
+    return night.record["configuration"].get("gate") or {}
+
+
+def _allowed(run: str, metric: Metric, night: Night, facts: Mapping[str, Any]) -> float:
+    """What the strictest check of a run allows by this measure, that of the night's own gate."""
+    limits: list[float] = []
+    for check in _gate_of(night).get("check", ()):
+        of_check = check["measure"], format_cutoff(check["cutoff"])
+        is_of_metric = of_check == (metric[0], format_cutoff(metric[1]))
+        is_for_all = check.get("slice") is None and not check.get("weighted")
+        if is_of_metric and is_for_all and _includes(check, run, night.dataset):
+            limits.extend(_limits(check, abs(facts["before_mean"])))
+    return min(limits, default=_MARGIN)
+
+
+def _includes(check: Mapping[str, Any], run: str, dataset: str) -> bool:
+    runs, datasets = check.get("runs"), check.get("datasets")
+    return (runs is None or run in runs) and (datasets is None or dataset in datasets)
+
+
+def _limits(check: Mapping[str, Any], mean: float) -> Iterator[float]:
+    if check.get("max_drop") is not None:
+        yield check["max_drop"]
+    if check.get("max_relative_drop") is not None:
+        yield check["max_relative_drop"] * mean
