@@ -206,6 +206,7 @@ def test_home_and_variables_are_replaced_except_in_a_name_that_exists(tmp_path, 
     [
         ({"baseline": "good"}, "baseline: unknown key; it belongs inside gate"),
         ({"max_drop": 0.1}, "max_drop: unknown key; it belongs inside gate.check"),
+        ({"gate": {"unchanged_queries": True, "check": []}}, "gate.unchanged_queries: it is no key any more"),
         ({"gate": {"cutoff": 3, "check": []}}, "gate.cutoff: unknown key; it belongs inside gate.check"),
     ],
 )

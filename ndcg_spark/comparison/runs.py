@@ -20,8 +20,6 @@ from ndcg_spark.comparison.matrix import (
 )
 from ndcg_spark.comparison.sources import (
     BOTH,
-    NEW,
-    OLD,
     NoCopyError,
     ScoreSource,
     night_sources,
@@ -33,7 +31,7 @@ from ndcg_spark.convention.parsing import ALL_CUTOFFS, parse_columns, parse_cuto
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.nights.log import Night, committed
 from ndcg_spark.nights.reader import datasets_left_out, read_again, refuse_unverified, select_nights
-from ndcg_spark.schemas import COMPARISONS
+from ndcg_spark.schemas import COMPARISONS, NEW, OLD
 from ndcg_spark.steps import report_step
 from ndcg_spark.text import unknown_name
 from ndcg_spark.voices import OPTIONS, Either, Give, GiveBaseline, Notice
