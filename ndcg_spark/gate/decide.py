@@ -519,7 +519,15 @@ def rehearse(
         verdict = judge(gate, night, known, scores, options, acceptance_of(night)).verdict
         is_good = verdict.is_baseline or _begins(night, verdict, nights)
         known[number] = dataclasses.replace(night, row={**night.row, "is_baseline": is_good})
-        yield verdict
+        yield _with_later_acceptance(verdict, night)
+
+
+def _with_later_acceptance(verdict: Verdict, night: Night) -> Verdict:
+    """The verdict with a note if the night was accepted after it, which a rehearsal knows already."""
+    if not night.row["accepted"] or not night.row["revision"]:
+        return verdict
+    note = "it was accepted after its verdict, which is used here"
+    return dataclasses.replace(verdict, notes=(*verdict.notes, note))
 
 
 def _begins(night: Night, verdict: Verdict, nights: Nights) -> bool:
