@@ -100,11 +100,12 @@ class RunScores:
             later_then = self.matrix(link.after, reading, before)
         except NoCopyError:
             return None
-        return LinkSides(
-            link,
-            old=self.apart(later_then, self.matrix(link.before, reading)),
-            new=self.apart(self.matrix(link.after, reading), earlier_now),
-        )
+        # All are read before any is compared, so that each knows the same queries.
+        earlier_then = self.matrix(link.before, reading)
+        later_now = self.matrix(link.after, reading)
+        old = self.apart(later_then, earlier_then)
+        new = self.apart(later_now, earlier_now)
+        return LinkSides(link, old, new)
 
 
 @dataclasses.dataclass(frozen=True)
