@@ -206,18 +206,20 @@ def _begun(page: NightPage) -> str:
     if move is not None and move.is_slope:
         return _still_falling(page)
     found = begun(page)
-    if found is None:
-        return _still_falling(page)
+    return _still_falling(page) if found is None else f"; {_begun_in_words(found)}"
+
+
+def _begun_in_words(found: Begun) -> str:
     if found.kind == "since":
-        return f"; since {day(found.dates[0])}"
+        return f"since {day(found.dates[0])}"
     if found.kind == "seen_before":
         last = day(found.dates[-1])
         if len(found.dates) == 1:
-            return f"; also seen on {last}"
-        return f"; also seen in {len(found.dates)} earlier nights, the last on {last}"
+            return f"also seen on {last}"
+        return f"also seen in {len(found.dates)} earlier nights, the last on {last}"
     if found.kind == "first_of_all":
-        return f"; first seen tonight in {NIGHTS} nights"
-    return "; first seen tonight"
+        return f"first seen tonight in {NIGHTS} nights"
+    return "first seen tonight"
 
 
 def _still_falling(page: NightPage) -> str:

@@ -320,7 +320,8 @@ def split(row: Row) -> Split:
         at += many
     texts = [f"{many:,} {word}" for word, many in counts.items()]
     label = f"{row['losses']} queries lost, {row['ties']} unchanged, {row['wins']} won"
-    return Split(at or 1, label, boxes, *texts, tones[0], tones[2])
+    lost, unchanged, won = texts
+    return Split(at or 1, label, boxes, lost, unchanged, won, tones[0], tones[2])
 
 
 class Cause(NamedTuple):

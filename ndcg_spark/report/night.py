@@ -344,7 +344,7 @@ def _chosen_run(
             named += [run for run in runs if _lost_queries(shown, run, scores, before)]
     named += [*first, *runs]
     chosen = [run for run in named if run in compared.rows]
-    return next(iter([*chosen, *first, *runs]))
+    return str(next(iter([*chosen, *first, *runs])))
 
 
 def _runs_of_first_check(night: Night, runs: Sequence[str]) -> list[str]:
