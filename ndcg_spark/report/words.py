@@ -108,6 +108,21 @@ def falling(page: "NightPage") -> Move | None:
     return move if move is not None and move.size < 0 else None
 
 
+def moved_in_words(move: Move) -> str:
+    way = "Falling" if move.size < 0 else "Rising"
+    if not move.is_slope:
+        way = "Lower" if move.size < 0 else "Higher"
+    return f"{way} since {day(move.since)}: {difference(move.size)}."
+
+
+def rising(page: "NightPage") -> Sentence | None:
+    """A level that rises; that it falls is said in the answer."""
+    move = page.usual.move if page.usual else None
+    if move is None or move.size < 0:
+        return None
+    return sentence("rising", "{}", moved_in_words(move))
+
+
 def usual_range(page: "NightPage") -> Sentence | None:
     usual = page.usual
     if usual is None:
@@ -169,6 +184,7 @@ def fewer_compared(page: "NightPage") -> Sentence | None:
 
 TREND: Sequence[Rule] = (
     usual_range,
+    rising,
     interrupted,
     since_the_night_before,
     silent_nights,
