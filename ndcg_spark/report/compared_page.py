@@ -294,12 +294,21 @@ def _chain_changes(
     made = chain(reference, shown.night, RunScores(run, shown.metric, cache), FIRST)
     if made is None:
         raise NoCopyError("a copy has vanished")
-    total: NDArray[np.float64] = np.zeros(len(cache.queries(shown.night.dataset)))
-    for piece in made.pieces:
-        total = total + piece.apart
+    parts = [piece.apart for piece in made.pieces]
     for link in made.links:
-        total = total + (link.old + link.new) / 2
-    return total
+        parts.append((_padded(link.old, cache, shown) + _padded(link.new, cache, shown)) / 2)
+    padded = [_padded(apart, cache, shown) for apart in parts]
+    return np.asarray(np.sum(padded, axis=0))
+
+
+def _padded(
+    apart: NDArray[np.float64],
+    cache: ScoreCache,
+    shown: Outline,
+) -> NDArray[np.float64]:
+    """The differences of all queries, also of those that were seen after they were made."""
+    many = len(cache.queries(shown.night.dataset))
+    return np.pad(apart, (0, many - len(apart)), constant_values=np.nan)
 
 
 def chain_queries(shown: Outline, history: History, compared: ComparedRuns, run: str) -> Changes:
@@ -307,7 +316,7 @@ def chain_queries(shown: Outline, history: History, compared: ComparedRuns, run:
     cache = ScoreCache(history.scores)
     apart = _chain_changes(run, shown, cache, compared.chains[run])
     own = cache.matrix(shown.night, shown.metric).scores(run)
-    apart = np.pad(apart, (0, len(own) - len(apart)), constant_values=np.nan)
+    apart = _padded(apart, cache, shown)
     at = np.flatnonzero(~np.isnan(apart) & ~np.isnan(own))
     ids = cache.queries(shown.night.dataset).ids.take(at).to_pylist()
     before = (own - apart)[at].tolist()
