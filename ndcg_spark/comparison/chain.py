@@ -118,7 +118,7 @@ class Limits:
     mask_of: MaskOf
 
     def has_few(self, apart: Numbers, newer: Night, older: Night) -> bool:
-        counted = ~np.isnan(apart) & self.mask_of(newer, older)
+        counted = ~np.isnan(_masked(apart, self.mask_of(newer, older)))
         return int(np.count_nonzero(counted)) < self.min_queries
 
 
@@ -241,7 +241,9 @@ def _ends_in_link(made: Chain) -> bool:
 
 
 def _masked(apart: Numbers, mask: NDArray[np.bool_]) -> Numbers:
-    return np.where(mask, apart, np.nan)
+    # Queries that were seen after these differences were made are in none of them.
+    all_queries = np.pad(apart, (0, len(mask) - len(apart)), constant_values=np.nan)
+    return np.where(mask, all_queries, np.nan)
 
 
 def _chosen_side(old: Numbers, new: Numbers, weights: Numbers | None, side: str) -> Numbers:

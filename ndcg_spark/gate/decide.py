@@ -11,7 +11,7 @@ from ndcg_spark.comparison.sources import ScoreCache
 from ndcg_spark.errors import DONE
 from ndcg_spark.gate.acknowledged import Acknowledgement, has_fallen, in_force, is_known
 from ndcg_spark.gate.against_reference import ReferenceScores
-from ndcg_spark.gate.checks import Case, cases_of
+from ndcg_spark.gate.checks import Case, cases_of, unknown_ids_of
 from ndcg_spark.gate.compared_night import (
     ComparedNight,
     Comparisons,
@@ -204,7 +204,10 @@ def _losses_of_slices(
     if options.attributes is None:
         return []
     values = values_of(options.attributes, tonight.dataset)
-    losses = slice_losses(gate, tonight.dataset, runs, against, compared, references, values)
+    # Of a run whose document ids no judgment has, nothing was measured.
+    unknown = unknown_ids_of(tonight)
+    known = [run for run in runs if run not in unknown]
+    losses = slice_losses(gate, tonight.dataset, known, against, compared, references, values)
     return [loss.sentence for loss in losses]
 
 
@@ -292,7 +295,14 @@ def decide(gate: GateConfig, tonight: Night, found: Found, accepted: Acceptance 
         accepted_runs=accepted.runs if accepted else None,
         changes=tuple(changes_in_words(found.links)),
         lost_slices=tuple(found.losses),
+        unjudged_runs=_unjudged_runs(of_cases),
     )
+
+
+def _unjudged_runs(decisions: Sequence[Decision]) -> tuple[str, ...]:
+    """The runs of which more documents have to be judged to know whether they have lost."""
+    results = [one.result for one in decisions if one.result.reason == "unjudged_documents"]
+    return tuple(sorted({str(result.run) for result in results}))
 
 
 def _covers(accepted: Acceptance, deciding: Sequence[Decision]) -> bool:
