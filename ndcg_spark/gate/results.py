@@ -294,7 +294,7 @@ def _sentence_of_minimum(case: Case, row: Row | None, numbers: Numbers) -> str:
     return f"{subject}, and the minimum is {least}{_unanswered(row)}"
 
 
-def _against(case: Case) -> str:
+def against_in_words(case: Case) -> str:
     """What a case is compared with: `against 7 good nights to 2026-11-19`, `since 2026-09-26`."""
     if case.reference is not None:
         return f"since {case.reference.first}"
@@ -311,7 +311,7 @@ def _sentence_of_drop(gate: GateConfig, case: Case, row: Row | None, numbers: Nu
     difference = numbers["difference"]
     size, limit = apart(abs(difference), numbers["allowed"])
     means = f"from {score(numbers['baseline_mean'])} to {score(numbers['mean'])}"
-    subject = f"{case.check.subject(case.run)} {_moved(difference, size)} {_against(case)}, {means}"
+    subject = f"{case.check.subject(case.run)} {_moved(difference, size)} {against_in_words(case)}, {means}"
     evidence = _in_words(gate, numbers)
     return f"{subject} ({evidence}); {limit} is allowed{_few_answered(row)}"
 
@@ -326,7 +326,7 @@ def _sentence_of_sides(gate: GateConfig, case: Case, parts: Sequence[Part], numb
     names |= {"chain_low": "with the lower sides", "chain_high": "with the higher ones"}
     ends = [f"{signed(value)} {names[str(side)]}" for side, value in sorted(by_side.items(), key=_side_order)]
     limit = apart(abs(numbers["difference"]), numbers["allowed"])[1]
-    changed = f"{case.check.subject(case.run)} changed by {' and '.join(ends)} {_against(case)}"
+    changed = f"{case.check.subject(case.run)} changed by {' and '.join(ends)} {against_in_words(case)}"
     return f"{changed} ({_in_words(gate, numbers)}); {limit} is allowed"
 
 
