@@ -315,7 +315,7 @@ def expire(output: str, keep_days: int | None, date: str | None, baselines: bool
 
     Prints what was removed, superseded evaluations too, and which baselines were kept.
     """
-    from ndcg_spark.comparison.baselines import needed_dates
+    from ndcg_spark.comparison.needed_nights import needed_dates
     from ndcg_spark.nights.expire import removable, remove
 
     if (keep_days is None) == (date is None):
