@@ -15,7 +15,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ndcg_spark.comparison.changes import Change, changes_of_run
-from ndcg_spark.comparison.falls import LEVEL, LOWER, fall_of
+from ndcg_spark.comparison.falls import LEVEL, LOWER, MOST, fall_of
 from ndcg_spark.comparison.sources import ScoreCache
 from ndcg_spark.convention.convention import Convention, why_no_value
 from ndcg_spark.convention.measures import COLUMNS, Cutoff, by_depth, measure_at, written
@@ -132,6 +132,27 @@ def falling_in_words(points: Sequence[Point]) -> str | None:
     """The same in words, for verdicts: `falling since 15 October: -0.0204`."""
     falling = falling_since(points)
     return None if falling is None else f"falling since {day(falling[0])}: {difference(falling[1])}"
+
+
+def falls_of_night(
+    nights: Sequence[Night],
+    dataset: str,
+    date: str,
+    metrics: Mapping[str, tuple[str, Cutoff]],
+) -> dict[str, str]:
+    """By run, since when its level falls, by the newest nights up to a date; `metrics` are by run.
+
+    StorageError if these nights cannot be read.
+    """
+    own = [night for night in nights if night.dataset == dataset and night.evaluated_on <= date]
+    history = History(Nights(own[-MOST - 1 :]))
+    falls = {}
+    for run, (measure, cutoff) in metrics.items():
+        if measure in MEASURES:
+            words = falling_in_words(history.points(dataset, run, measure, cutoff))
+            if words is not None:
+                falls[run] = words
+    return falls
 
 
 def trend_points(
