@@ -165,9 +165,11 @@ def gate(
 def rescore(output: str, since: str | None, dataset: str | None, **arguments: Any) -> None:
     """Score the kept lists of nights under other judgments.
 
-    These are --judgments or, for each dataset, those of its newest night. What is published stays
-    as it is: compare, trend, report and read_scores use the new scores where judgments change. An
-    evaluation with a gate does the same for the nights that it compares with.
+    These are --judgments or, for each dataset, those of its newest night; then the newest night is
+    also scored under those of earlier nights, and both nights of each change under those of the
+    other. What is published stays as it is: compare, trend, report and read_scores use the new
+    scores where judgments change. An evaluation with a gate does the same for the nights that it
+    compares with.
     """
     from ndcg_spark.job.inputs import engine_for
     from ndcg_spark.job.rescore import rescore as job
@@ -175,7 +177,7 @@ def rescore(output: str, since: str | None, dataset: str | None, **arguments: An
     config = load_arguments(arguments, needs_inputs=False)
     with engine_for(config) as engine:
         done = job(engine, config, output, since, dataset)
-    echo([f"scored {done.made:,} nights; {done.kept:,} others had these scores", *done.refused])
+    echo([f"made {done.made:,} copies of scores; {done.kept:,} others were there", *done.refused])
 
 
 @command(
