@@ -100,7 +100,9 @@ def test_a_known_loss(tmp_path, day, drops, expected):
     assert not verdict.is_baseline
 
 
-@pytest.mark.parametrize(("drops", "expected"), [((0.006, 0.013), ("fail", "dropped")), ((0.002, 0.009), ("pass", None))])
+@pytest.mark.parametrize(
+    ("drops", "expected"), [((0.006, 0.013), ("fail", "dropped")), ((0.002, 0.009), ("pass", None))]
+)
 def test_a_loss_before_and_after_a_change_of_judgments(tmp_path, drops, expected):
     before, after = drops
     night(tmp_path, 1, accepted="first", hashes=OCTOBER)
