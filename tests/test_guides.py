@@ -24,6 +24,7 @@ GUIDES = {
         "README.md",
         "ndcg_spark/README.md",
         "ndcg_spark/guides/REFERENCE.md",
+        "ndcg_spark/guides/INPUT.md",
         "ndcg_spark/guides/COMING_FROM.md",
         "ndcg_spark/guides/MEASURES.md",
         "ndcg_spark/guides/COMPARING.md",
@@ -82,6 +83,11 @@ def test_the_page_for_builders_describes_every_room():
     modules = {path.stem for path in (ROOT / "ndcg_spark").iterdir() if path.suffix == ".py" or path.is_dir()}
     rooms = modules - {"__init__", "__main__", "__pycache__", "guides"}
     assert sorted(re.findall(r"`(\w+)`", first_cells)) == sorted(rooms)
+
+
+@pytest.mark.parametrize("guide", [name for name in GUIDES if "/guides/" in name or name == "conf/README.md"])
+def test_a_guide_is_not_too_long(guide):
+    assert len(GUIDES[guide].splitlines()) <= 400
 
 
 def test_the_readme_is_short_enough_for_a_first_reading():
