@@ -124,7 +124,8 @@ def _missing_runs(
             there = scores.source(night).runs
             for run in there:
                 expected[run] = f"had some on {night.evaluated_on}"
-            # Who accepted a night for a run that it lacks gave that run up, unless the gate names it.
+            # Who accepted a night for a run that it lacks gave that run up, but no run that the
+            # gate names.
             given_up = set(accepted_runs).difference(there, named)
             for run in given_up:
                 expected.pop(run, None)
