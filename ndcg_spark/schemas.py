@@ -60,6 +60,9 @@ OWN = "ndcg_own_"
 #: The folder of a partition whose value is null.
 NULL_FOLDER = "__HIVE_DEFAULT_PARTITION__"
 
+#: The sides of a change of judgments: both nights under the earlier judgments, or under tonight's.
+OLD, NEW = "old", "new"
+
 #: The columns of every published table that stand in the paths of its files only.
 IN_PATHS = ("evaluated_on", "evaluation_id")
 

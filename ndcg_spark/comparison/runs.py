@@ -18,22 +18,14 @@ from ndcg_spark.comparison.matrix import (
     matches,
     read_attributes,
 )
-from ndcg_spark.comparison.sources import (
-    BOTH,
-    NEW,
-    OLD,
-    NoCopyError,
-    ScoreSource,
-    night_sources,
-    read_sides,
-)
+from ndcg_spark.comparison.sources import BOTH, NoCopyError, ScoreSource, night_sources, read_sides
 from ndcg_spark.contract.doubts import about_unmatched
 from ndcg_spark.convention.measures import MEASURES, SCORES, Cutoff, by_depth, measure_at
 from ndcg_spark.convention.parsing import ALL_CUTOFFS, parse_columns, parse_cutoffs
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.nights.log import Night, committed
 from ndcg_spark.nights.reader import datasets_left_out, read_again, refuse_unverified, select_nights
-from ndcg_spark.schemas import COMPARISONS
+from ndcg_spark.schemas import COMPARISONS, NEW, OLD
 from ndcg_spark.steps import report_step
 from ndcg_spark.text import unknown_name
 from ndcg_spark.voices import OPTIONS, Either, Give, GiveBaseline, Notice

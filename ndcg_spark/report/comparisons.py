@@ -6,10 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from ndcg_spark.comparison.sources import NEW, OLD
 from ndcg_spark.convention.measures import measure_at
 from ndcg_spark.report.console import print_view
-from ndcg_spark.schemas import AGREEMENTS, COMPARISONS
+from ndcg_spark.schemas import AGREEMENTS, COMPARISONS, NEW, OLD
 from ndcg_spark.tables import format as numbers
 from ndcg_spark.tables.table import Table, answered_in_words, make_table
 from ndcg_spark.tables.writers import View
