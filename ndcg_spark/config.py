@@ -205,6 +205,8 @@ class EvaluationConfig(Strict):
     #: Prometheus reads; and a command that reads on its stdin how it ended.
     metrics_file: Annotated[_Text, AfterValidator(_metrics_folder)] | None = None
     on_end: _Text | None = None
+    #: Where the page of a night is, for what people are told: an address with {dataset} and {date}.
+    report_url: Annotated[str, Field(pattern="^https?://")] | None = None
     #: How much a night may lose, and against which baseline; None for no comparison and no verdict.
     gate: GateConfig | None = None
 

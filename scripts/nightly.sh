@@ -115,6 +115,11 @@ run() {
     exec ndcg-spark evaluate "${arguments[@]}"
 }
 
+# The evaluation writes the text for people here, as on_end gets it.
+ended=$(mktemp) || ended=
+trap 'rm -f "$ended"' EXIT
+export NDCG_SPARK_ENDED=$ended
+
 tell info "begin $night $config"
 run &
 job=$!
@@ -134,7 +139,7 @@ if is_installed && [[ ($code -gt 128 && $code -ne 141) || (-n ${NDCG_SPARK_EXPOR
     (
         use_installation
         # On stdout there is what the evaluation has printed, and nothing else.
-        ndcg-spark finish --exit-code "$code" "${arguments[@]}" >/dev/null
+        NDCG_SPARK_ENDED="" ndcg-spark finish --exit-code "$code" "${arguments[@]}" >/dev/null
     ) || tell error "$night $config: what follows an evaluation failed, as said above; the exit code stays $code"
 fi
 level=error
@@ -146,5 +151,10 @@ case $code in
     129 | 13? | 140 | 14[2-9]) meaning=", ended by a signal; earlier nights are intact; run it again" ;;
     *) meaning="" ;;
 esac
-tell "$level" "end $night $config after $SECONDS s: exit code $code$meaning"
+said=
+if [[ -n $ended && -s $ended ]]; then
+    # In one line.
+    said=": $(sed -z 's/\n$//; s/\n/ | /g' "$ended")"
+fi
+tell "$level" "end $night $config after $SECONDS s: exit code $code$meaning$said"
 exit "$code"

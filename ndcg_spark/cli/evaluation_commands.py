@@ -130,8 +130,8 @@ def _evaluate_night(
     from ndcg_spark.report.night_tables import write_junit
     from ndcg_spark.report.printed_scores import print_outcome
 
-    config = load_arguments(arguments)
     is_silent, outcome = is_merged(style), None
+    config = _loaded(arguments, is_silent)
     try:
         with engine_imports():
             is_printable = style is None or style in _QUERY_FORMATS
@@ -178,10 +178,10 @@ def _evaluate_range(
 
     with engine_imports():
         from ndcg_spark.job import evaluate_range as job
-    configs = [load_arguments({**arguments, "date": one}) for one in job.dates_between(*dates)]
+    is_silent, done = is_merged(style), list[job.Evaluated]()
+    configs = [_loaded({**arguments, "date": one}, is_silent) for one in job.dates_between(*dates)]
     _refuse_if(junit and configs[0].gate is None, "--junit needs a [gate] in the configuration")
     refuse_unwritable("junit", junit, remove=True)
-    is_silent, done = is_merged(style), list[job.Evaluated]()
     try:
         with engine_imports():
             for one in job.evaluate_range(configs, accept_first):
@@ -201,6 +201,17 @@ def _evaluate_range(
         write_junit(junit, itertools.chain.from_iterable(one.verdicts for one in done))
     print_range(done, style)
     raise SystemExit(job.worst_of(done))
+
+
+def _loaded(arguments: Mapping[str, Any], is_silent: bool) -> "EvaluationConfig":
+    """The configuration of an evaluation; people are told of one that cannot be read, too."""
+    from ndcg_spark.monitoring.hook import notify_unreadable
+
+    try:
+        return load_arguments(dict(arguments))
+    except ConfigurationError as error:
+        notify_unreadable(arguments, error, is_silent)
+        raise
 
 
 def _refuse_if(is_wrong: object, reason: str) -> None:

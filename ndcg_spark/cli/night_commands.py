@@ -187,15 +187,21 @@ def rescore(output: str, since: str | None, dataset: str | None, **arguments: An
 @command(
     shared_options.output,
     option("--all every", None, "List every evaluation with its means.", is_flag=True),
+    option("--acknowledged", None, "List the losses that are acknowledged as known.", is_flag=True),
     output_format(*FORMATS),
 )
-def nights(output: str, every: bool, style: str | None) -> None:
+def nights(output: str, every: bool, acknowledged: bool, style: str | None) -> None:
     """List the published nights with their scores.
 
     CSV and JSON contain all scores of all runs, without those of slices.
     """
+    if every and acknowledged:
+        raise ConfigurationError("arguments: --all and --acknowledged list different things; give one")
     if every:
         _print_evaluations(output, style)
+        return
+    if acknowledged:
+        _print_acknowledged(output, style)
         return
     from ndcg_spark.nights.log import committed
     from ndcg_spark.nights.reader import nights_of_dataset, read_again, read_dataset_scores
@@ -205,6 +211,16 @@ def nights(output: str, every: bool, style: str | None) -> None:
     if not published.attempts:
         nights_of_dataset(published, output, None)
     print_nights(published, scores, style)
+
+
+def _print_acknowledged(output: str, style: str | None) -> None:
+    from ndcg_spark.nights.log import committed
+    from ndcg_spark.nights.reader import nights_of_dataset
+    from ndcg_spark.report.night_tables import print_acknowledged
+
+    published = committed(output)
+    nights_of_dataset(published, output, None)
+    print_acknowledged(published, style)
 
 
 def _print_evaluations(output: str, style: str | None) -> None:
@@ -228,7 +244,8 @@ def _print_evaluations(output: str, style: str | None) -> None:
 def trend(output: str, style: str | None, **request: Any) -> None:
     """Show the scores of the nights, and point out unusual ones.
 
-    A line is interrupted where the convention or the judgments changed.
+    At new judgments it goes on if lists around them are kept: the values before are moved into units of the new ones
+    (the column chained). It is interrupted where the convention changed, or too little is kept.
     """
     from ndcg_spark.comparison.trend import lines
     from ndcg_spark.report.night_tables import trend_view
@@ -321,7 +338,7 @@ def expire(output: str, keep_days: int | None, date: str | None, baselines: bool
 
     Prints what was removed, superseded evaluations too, and which baselines were kept.
     """
-    from ndcg_spark.comparison.baselines import needed_dates
+    from ndcg_spark.comparison.needed_nights import needed_dates
     from ndcg_spark.nights.expire import removable, remove
 
     if (keep_days is None) == (date is None):

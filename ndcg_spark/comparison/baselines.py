@@ -83,6 +83,10 @@ class Baseline:
         """Whether each run has nights of its own here, from which a chain leads to tonight."""
         return self.kind is Kind.ACCEPTED or (self.kind is Kind.NIGHTS and self.name is not None)
 
+    def is_for(self, run: str) -> bool:
+        """Whether this run of tonight is compared with it."""
+        return self.runs is None or run in self.runs
+
     def has_other_judgments(self, night: Night) -> bool:
         """Whether its nights have other judgments than this one, so that there are two sides."""
         return bool(self.nights) and not has_judgments_of(self.nights[-1], night)
@@ -386,44 +390,7 @@ def newest_comparable(night: Night, nights: Iterable[Night], runs: Sequence[str]
     return Baseline(Kind.FIRST, run=runs[0] if len(runs) > 1 else None)
 
 
-# For `expire`, which must not remove what the next night is compared with.
-
-
-def needed_dates(nights: Sequence[Night], old: set[str]) -> set[str]:
-    """The dates that gates compare with: those of nights that are not `old`, or stay for others.
-
-    The newest night of a dataset tells what the next one is compared with, however old it is.
-    """
-    by_dataset: dict[str, list[Night]] = {}
-    for night in nights:
-        by_dataset.setdefault(night.dataset, []).append(night)
-    needed: set[str] = set()
-    while True:
-        more = set(needed)
-        for own in by_dataset.values():
-            staying = [night for night in own[:-1] if night.evaluated_on not in old - needed]
-            staying.append(own[-1])
-            more |= _dates_of_gates(own, staying)
-        if more == needed:
-            return needed
-        needed = more
-
-
-def _dates_of_gates(nights: Sequence[Night], staying: Sequence[Night]) -> set[str]:
-    """What the gates of the nights that stay compare with.
-
-    As many of the newest good nights as any of them takes, and the dates that they name. Which runs
-    are expected follows from the newest good night, whatever the baseline is.
-    """
-    most = 1
-    dates: set[str] = set()
-    for night in staying:
-        names = night.gate.get("baseline", ())
-        dates.update(names)
-        if GOOD in names:
-            most = max(most, night.gate.get("nights", 1))
-    good = [night.evaluated_on for night in nights if night.is_good]
-    return dates.union(good[-most:])
+# For the page.
 
 
 def failed_since_good(nights: Sequence[Night]) -> Night | None:

@@ -100,11 +100,12 @@ class RunScores:
             later_then = self.matrix(link.after, reading, before)
         except NoCopyError:
             return None
-        return LinkSides(
-            link,
-            old=self.apart(later_then, self.matrix(link.before, reading)),
-            new=self.apart(self.matrix(link.after, reading), earlier_now),
-        )
+        # All are read before any is compared, so that each knows the same queries.
+        earlier_then = self.matrix(link.before, reading)
+        later_now = self.matrix(link.after, reading)
+        old = self.apart(later_then, earlier_then)
+        new = self.apart(later_now, earlier_now)
+        return LinkSides(link, old, new)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -117,7 +118,7 @@ class Limits:
     mask_of: MaskOf
 
     def has_few(self, apart: Numbers, newer: Night, older: Night) -> bool:
-        counted = ~np.isnan(apart) & self.mask_of(newer, older)
+        counted = ~np.isnan(_masked(apart, self.mask_of(newer, older)))
         return int(np.count_nonzero(counted)) < self.min_queries
 
 
@@ -240,7 +241,9 @@ def _ends_in_link(made: Chain) -> bool:
 
 
 def _masked(apart: Numbers, mask: NDArray[np.bool_]) -> Numbers:
-    return np.where(mask, apart, np.nan)
+    # Queries that were seen after these differences were made are in none of them.
+    all_queries = np.pad(apart, (0, len(mask) - len(apart)), constant_values=np.nan)
+    return np.where(mask, all_queries, np.nan)
 
 
 def _chosen_side(old: Numbers, new: Numbers, weights: Numbers | None, side: str) -> Numbers:

@@ -18,13 +18,7 @@ from ndcg_spark.comparison.matrix import (
     matches,
     read_attributes,
 )
-from ndcg_spark.comparison.sources import (
-    BOTH,
-    NoCopyError,
-    ScoreSource,
-    night_sources,
-    read_sides,
-)
+from ndcg_spark.comparison.sources import BOTH, NoCopyError, ScoreSource, night_sources, read_sides
 from ndcg_spark.contract.doubts import about_unmatched
 from ndcg_spark.convention.measures import MEASURES, SCORES, Cutoff, by_depth, measure_at
 from ndcg_spark.convention.parsing import ALL_CUTOFFS, parse_columns, parse_cutoffs

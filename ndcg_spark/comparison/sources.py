@@ -34,7 +34,7 @@ from ndcg_spark.nights.reader import (
 from ndcg_spark.schemas import NEW, NO_VALUE, OLD
 from ndcg_spark.voices import command_line
 
-#: The sides of a change of judgments, and that of two nights that have the same.
+#: The sides of a comparison, where judgments have changed and where they have not.
 BOTH, ONE = (OLD, NEW), (None,)
 
 
@@ -229,10 +229,16 @@ def _copied_batches(night: Night, judgments: str, metric: Metric) -> Iterable[pa
     return list(rows.filter(pc.fill_null(at_cutoff, False)).to_batches())
 
 
-def published_rows(night: Night, baseline: Baseline, metric: Metric) -> list[dict[str, Any]]:
+def published_rows(
+    night: Night,
+    baseline: Baseline,
+    metric: Metric,
+    side: str | None = None,
+) -> list[dict[str, Any]]:
     """The unweighted rows of COMPARISONS that the gate of a night has published of a baseline.
 
-    They are by run, all queries before the slices. There are none if no gate has compared with it.
+    They are of one side of a change of judgments, in the first reading; by run, all queries before
+    the slices. There are none if no gate has compared with it.
     """
     if baseline.name is None or not night.kept_rows("comparisons"):
         return []
@@ -244,7 +250,8 @@ def published_rows(night: Night, baseline: Baseline, metric: Metric) -> list[dic
         where |= {"baseline_night": [newest], "baseline_nights": [len(baseline.nights)]}
     rows = read_rows([night], "comparisons", where=where).to_pylist()
     plain = [row for row in rows if row["weight_effective_n"] is None]
-    return sorted(plain, key=row_order)
+    own = [row for row in plain if (row["side"], row["reading"]) == (side, FIRST)]
+    return sorted(own, key=row_order)
 
 
 def row_order(row: Mapping[str, Any]) -> tuple[Any, ...]:

@@ -12,11 +12,10 @@ import itertools
 import json
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ndcg_spark.comparison.changes import Change, changes_of_run
-from ndcg_spark.comparison.falls import LEVEL, LOWER, fall_of
-from ndcg_spark.comparison.sources import ScoreCache
+from ndcg_spark.comparison.falls import LEVEL, LOWER, MOST, fall_of
+from ndcg_spark.comparison.judgment_changes import Change, Metric, changes_of_run
 from ndcg_spark.convention.convention import Convention, why_no_value
 from ndcg_spark.convention.measures import COLUMNS, Cutoff, by_depth, measure_at, written
 from ndcg_spark.convention.parsing import ALL_CUTOFFS, parse_columns, parse_cutoff
@@ -25,6 +24,9 @@ from ndcg_spark.nights.log import Night, Nights, committed
 from ndcg_spark.nights.reader import nights_of_dataset, read_again, read_dataset_scores, returned_nothing, unpublished
 from ndcg_spark.tables.format import difference, score
 from ndcg_spark.text import day, unknown_name
+
+if TYPE_CHECKING:
+    from ndcg_spark.comparison.sources import ScoreCache
 
 #: By run and cutoff, nights with a row of DATASET_SCORES and the convention.
 Series = dict[tuple[str, Cutoff], list[tuple[Night, Mapping[str, Any], str]]]
@@ -132,6 +134,27 @@ def falling_in_words(points: Sequence[Point]) -> str | None:
     """The same in words, for verdicts: `falling since 15 October: -0.0204`."""
     falling = falling_since(points)
     return None if falling is None else f"falling since {day(falling[0])}: {difference(falling[1])}"
+
+
+def falls_of_night(
+    nights: Sequence[Night],
+    dataset: str,
+    date: str,
+    metrics: Mapping[str, tuple[str, Cutoff]],
+) -> dict[str, str]:
+    """By run, since when its level falls, by the newest nights up to a date; `metrics` are by run.
+
+    StorageError if these nights cannot be read.
+    """
+    own = [night for night in nights if night.dataset == dataset and night.evaluated_on <= date]
+    history = History(Nights(own[-MOST - 1 :]))
+    falls = {}
+    for run, (measure, cutoff) in metrics.items():
+        if measure in MEASURES:
+            words = falling_in_words(history.points(dataset, run, measure, cutoff))
+            if words is not None:
+                falls[run] = words
+    return falls
 
 
 def trend_points(
@@ -273,7 +296,8 @@ class History:
         self._scores: dict[Night, list[dict[str, Any]]] = {}
         self._series: dict[str, Series] = {}
         self._points: dict[tuple[str, str, str, Cutoff], list[Point]] = {}
-        self._cache = ScoreCache(self.scores)
+        #: The scores of queries, which only changes need that the log says nothing of.
+        self._cache: ScoreCache | None = None
         #: By line, the dates of changes of judgments that nothing leads over.
         self.not_crossed: dict[tuple[str, str, str, Cutoff], list[str]] = {}
 
@@ -306,10 +330,25 @@ class History:
             series = self.series(dataset).get((run, cutoff), ())
             values = _values(series, measure)
             measured = [night for (night, *_), value in zip(series, values, strict=True) if value is not None]
-            changes, others = changes_of_run(run, (measure, cutoff), measured, self._cache)
+            changes, others = changes_of_run(run, (measure, cutoff), measured, self._facts_of_copies)
             self.not_crossed[key] = others
             self._points[key] = _points(series, values, changes)
         return self._points[key]
+
+    def _facts_of_copies(
+        self,
+        run: str,
+        metric: Metric,
+        before: Night,
+        after: Night,
+    ) -> Mapping[str, Any] | None:
+        # Imported here, because lists of nights need not wait for statistics.
+        from ndcg_spark.comparison.kept_changes import facts_of_copies
+        from ndcg_spark.comparison.sources import ScoreCache
+
+        if self._cache is None:
+            self._cache = ScoreCache(self.scores)
+        return facts_of_copies(run, metric, before, after, self._cache)
 
     def trends(
         self,

@@ -31,6 +31,18 @@ def acknowledged_in_words(known: Mapping[str, str]) -> str:
     return f"still failing, acknowledged until {until}: {known['reason']}; not worse since"
 
 
+def acknowledgement_of(night: Night) -> Mapping[str, str] | None:
+    """What a failed night is known by, acknowledged on it or, as its verdict says, before: on, reason, until."""
+    if night.row["verdict"] != FAIL:
+        return None
+    own = night.record.get("acknowledged")
+    if own:
+        return {"on": night.evaluated_on, **own}
+    known: Mapping[str, str] | None = (night.record["verdict"] or {}).get("acknowledged")
+    # What was withdrawn on the night itself is no longer known.
+    return None if known is None or known["on"] == night.evaluated_on else known
+
+
 def until_date(evaluated_on: str, until: str | None) -> str:
     """The last date of an acknowledgement; ConfigurationError if it is before the night."""
     date = datetime.date.fromisoformat(evaluated_on)

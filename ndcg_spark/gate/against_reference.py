@@ -147,8 +147,9 @@ class ReferenceScores:
         if unmeasured:
             return BesideReference(refused=unmeasured)
         usable = self._usable(reference, question)
-        if usable is None:
-            return BesideReference(refused=_broken_chain(reference, question.run))
+        unreached = _unreached(baseline, reference, usable, question.run)
+        if usable is None or unreached:
+            return BesideReference(refused=unreached)
         rows: list[Row] = []
         for reading in (FIRST, SECOND):
             if reading == SECOND and not has_second_reading(question.metric[0]):
@@ -255,10 +256,25 @@ def _no_reference(baseline: Baseline, run: str) -> NotComparable:
     return NotComparable("new_run", f"{run} is new: it has no results in {baseline.in_words}")
 
 
-def _broken_chain(reference: Reference, run: str) -> NotComparable:
-    date = reference.links[-1].after.evaluated_on
-    sentence = f"the judgments changed on {date}, and no night since then is good for {run}"
-    return NotComparable("other_judgments", sentence)
+def _unreached(
+    baseline: Baseline,
+    reference: Reference,
+    usable: Reference | None,
+    run: str,
+) -> NotComparable | None:
+    """Why a run cannot be compared over the changes of judgments since its reference."""
+    if baseline.kind is Kind.ACCEPTED:
+        if usable is not None:
+            return None
+        date = reference.links[-1].after.evaluated_on
+        sentence = f"the judgments changed on {date}, and no night since then is good for {run}"
+        return NotComparable("other_judgments", sentence)
+    # A date stands for its night, and for no good ones after it.
+    if usable is not None and not usable.begins_later:
+        return None
+    changed = f"the judgments have changed since {baseline.newest}"
+    sentence = f"{changed}, and what {run} changed by at that change is not known"
+    return NotComparable("other_judgments", sentence, (baseline.newest, run))
 
 
 class _SliceMasks:

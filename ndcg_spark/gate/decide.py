@@ -11,7 +11,7 @@ from ndcg_spark.comparison.sources import ScoreCache
 from ndcg_spark.errors import DONE
 from ndcg_spark.gate.acknowledged import Acknowledgement, has_fallen, in_force, is_known
 from ndcg_spark.gate.against_reference import ReferenceScores
-from ndcg_spark.gate.checks import Case, cases_of
+from ndcg_spark.gate.checks import Case, cases_of, unknown_ids_of
 from ndcg_spark.gate.compared_night import (
     ComparedNight,
     Comparisons,
@@ -23,7 +23,7 @@ from ndcg_spark.gate.compared_night import (
 from ndcg_spark.gate.links import changes_in_words, links_of
 from ndcg_spark.gate.missing import Missing, find_missing
 from ndcg_spark.gate.past_changes import unknown_changes
-from ndcg_spark.gate.results import Finding, decide_cases, finding_of, is_note
+from ndcg_spark.gate.results import Finding, against_in_words, decide_cases, finding_of, is_note
 from ndcg_spark.gate.settings import GateConfig
 from ndcg_spark.gate.slices import MOST_VALUES, slice_losses
 from ndcg_spark.gate.verdict import (
@@ -39,10 +39,13 @@ from ndcg_spark.gate.verdict import (
 )
 from ndcg_spark.nights.log import Night, Nights
 from ndcg_spark.nights.reader import earlier
-from ndcg_spark.tables.format import part
+from ndcg_spark.tables.format import difference as signed
+from ndcg_spark.tables.format import part, score
 from ndcg_spark.tolerance import DECIMALS
 
 _MAX_CAUSES = 20
+#: How many runs are named where all is well.
+_MAX_NAMED = 3
 #: The `check` of a result about what must arrive.
 _ARRIVAL = "gate"
 #: Reasons that every night has until something is mended or accepted.
@@ -204,7 +207,10 @@ def _losses_of_slices(
     if options.attributes is None:
         return []
     values = values_of(options.attributes, tonight.dataset)
-    losses = slice_losses(gate, tonight.dataset, runs, against, compared, references, values)
+    # Of a run whose document ids no judgment has, nothing was measured.
+    unknown = unknown_ids_of(tonight)
+    known = [run for run in runs if run not in unknown]
+    losses = slice_losses(gate, tonight.dataset, known, against, compared, references, values)
     return [loss.sentence for loss in losses]
 
 
@@ -292,7 +298,14 @@ def decide(gate: GateConfig, tonight: Night, found: Found, accepted: Acceptance 
         accepted_runs=accepted.runs if accepted else None,
         changes=tuple(changes_in_words(found.links)),
         lost_slices=tuple(found.losses),
+        unjudged_runs=_unjudged_runs(of_cases),
     )
+
+
+def _unjudged_runs(decisions: Sequence[Decision]) -> tuple[str, ...]:
+    """The runs of which more documents have to be judged to know whether they have lost."""
+    results = [one.result for one in decisions if one.result.reason == "unjudged_documents"]
+    return tuple(sorted({str(result.run) for result in results}))
 
 
 def _covers(accepted: Acceptance, deciding: Sequence[Decision]) -> bool:
@@ -411,9 +424,43 @@ def _verdict_sentence(
 
 
 def _all_pass(decisions: Sequence[Decision]) -> str:
-    passed = sum(one.result.result == PASS for one in decisions)
-    others = "; others only warn" if passed < len(decisions) else ""
-    return f"{passed} of {len(decisions)} results pass{others}"
+    """The scores of the runs of the first check, and what they changed by."""
+    measured = [one for one in decisions if one.result.mean is not None]
+    passed = [one for one in measured if one.result.result == PASS]
+    if not measured:
+        return "checks that only warn"
+    shown = passed or measured
+    first = shown[0]
+    against = _compared_with(first)
+    own: dict[str | None, Result] = {}
+    for one in shown:
+        if one.result.check == first.result.check and _compared_with(one) == against:
+            own.setdefault(one.result.run, one.result)
+    named = ", ".join(map(_in_short, list(own.values())[:_MAX_NAMED]))
+    more = len({one.result.run for one in shown}) - min(len(own), _MAX_NAMED)
+    others = f" and {more} more" if more else ""
+    warns = "" if len(passed) == len(decisions) else "; others only warn"
+    return f"{_measured(first)}: {named}{others}{against}{warns}"
+
+
+def _compared_with(decision: Decision) -> str:
+    """What a passed result is compared with, after its scores."""
+    if decision.case is None or decision.result.baseline is None:
+        return ""
+    return f" {against_in_words(decision.case)}"
+
+
+def _measured(decision: Decision) -> str:
+    """The measure of a check: `weighted ndcg@10 for language=de`."""
+    result = decision.result
+    weighted = "weighted " if result.weighted else ""
+    slice_ = f" for {result.slice}" if result.slice else ""
+    return f"{weighted}{result.measure}@{result.cutoff}{slice_}"
+
+
+def _in_short(result: Result) -> str:
+    change = "" if result.baseline is None else f" ({signed(result.difference)})"
+    return f"{result.run} {score(result.mean)}{change}"
 
 
 def _sentences(decisions: Iterable[Decision]) -> dict[Finding, str]:
@@ -519,7 +566,15 @@ def rehearse(
         verdict = judge(gate, night, known, scores, options, acceptance_of(night)).verdict
         is_good = verdict.is_baseline or _begins(night, verdict, nights)
         known[number] = dataclasses.replace(night, row={**night.row, "is_baseline": is_good})
-        yield verdict
+        yield _with_later_acceptance(verdict, night)
+
+
+def _with_later_acceptance(verdict: Verdict, night: Night) -> Verdict:
+    """The verdict with a note if the night was accepted after it, which a rehearsal knows already."""
+    if not night.row["accepted"] or not night.row["revision"]:
+        return verdict
+    note = "it was accepted after its verdict, which is used here"
+    return dataclasses.replace(verdict, notes=(*verdict.notes, note))
 
 
 def _begins(night: Night, verdict: Verdict, nights: Nights) -> bool:

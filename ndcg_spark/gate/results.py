@@ -294,7 +294,7 @@ def _sentence_of_minimum(case: Case, row: Row | None, numbers: Numbers) -> str:
     return f"{subject}, and the minimum is {least}{_unanswered(row)}"
 
 
-def _against(case: Case) -> str:
+def against_in_words(case: Case) -> str:
     """What a case is compared with: `against 7 good nights to 2026-11-19`, `since 2026-09-26`."""
     if case.reference is not None:
         return f"since {case.reference.first}"
@@ -311,7 +311,7 @@ def _sentence_of_drop(gate: GateConfig, case: Case, row: Row | None, numbers: Nu
     difference = numbers["difference"]
     size, limit = apart(abs(difference), numbers["allowed"])
     means = f"from {score(numbers['baseline_mean'])} to {score(numbers['mean'])}"
-    subject = f"{case.check.subject(case.run)} {_moved(difference, size)} {_against(case)}, {means}"
+    subject = f"{case.check.subject(case.run)} {_moved(difference, size)} {against_in_words(case)}, {means}"
     evidence = _in_words(gate, numbers)
     return f"{subject} ({evidence}); {limit} is allowed{_few_answered(row)}"
 
@@ -328,11 +328,11 @@ def _sentence_of_sides(gate: GateConfig, case: Case, parts: Sequence[Part], numb
     if case.reference is None:
         old, new = _both_moves(by_side["old"], by_side["new"])
         moved = f"{old} under the old judgments and {new} under the new ones"
-        return f"{subject} {moved} {_against(case)} ({evidence}); {limit} is allowed"
+        return f"{subject} {moved} {against_in_words(case)} ({evidence}); {limit} is allowed"
     moved = _moved(numbers["difference"], score(abs(numbers["difference"])))
     ends = " to ".join(signed(value) for value in sorted(by_side.values()))
     bracket = f"{ends} over the changes of judgments"
-    return f"{subject} {moved} {_against(case)} ({bracket}, {evidence}); {limit} is allowed"
+    return f"{subject} {moved} {against_in_words(case)} ({bracket}, {evidence}); {limit} is allowed"
 
 
 def _both_moves(old: float, new: float) -> tuple[str, str]:

@@ -7,29 +7,31 @@ import contextlib
 import functools
 import json
 import os
+import re
 import shlex
 import subprocess
-from collections.abc import Sequence
+import tomllib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ndcg_spark.config import EvaluationConfig
 from ndcg_spark.errors import BUG, ConfigurationError, NdcgSparkError, StorageError
-from ndcg_spark.gate.verdict import how_to_begin
 from ndcg_spark.monitoring.metrics import failures_shown, measured_outcome, write_metrics
+from ndcg_spark.monitoring.told import SIGNAL, told_lines
 from ndcg_spark.nights.export import export
 from ndcg_spark.nights.log import Night, committed
 from ndcg_spark.steps import report_step
-from ndcg_spark.tables.table import verdict_in_words
-from ndcg_spark.text import masked, masked_within, printable, program_of
-from ndcg_spark.voices import command_line, voice_of
+from ndcg_spark.text import masked_within, printable, program_of
+from ndcg_spark.voices import voice_of
 
 if TYPE_CHECKING:
     from ndcg_spark.job.evaluate_inputs import EvaluationOutcome
 
 #: A command that takes longer is ended, because the scheduler is waiting for the evaluation.
 _SECONDS = 300
-#: The exit code of a process that a signal has ended is the signal's number and this.
-_SIGNAL = 128
+#: The variable that names a file to which the text is written, for the last line of nightly.sh.
+_TEXT_FILE = "NDCG_SPARK_ENDED"
 
 
 def notify_failure(
@@ -68,17 +70,70 @@ def notify(
     What the command prints is not shown if `is_silent`.
     """
     nights: Sequence[Night] = ()
-    if config.output and (config.on_end or config.metrics_file):
+    is_told = bool(config.on_end or os.environ.get(_TEXT_FILE))
+    if config.output and (is_told or config.metrics_file):
         with contextlib.suppress(StorageError):
             nights = committed(config.dated(config.output))
     if config.metrics_file and outcome:
         for dataset in outcome.datasets:
             with failures_shown("metrics-file"):
                 write_metrics(config, measured_outcome(outcome, dataset), nights)
-    if config.on_end:
-        content = masked_within(_content(config, exit_code, failure, outcome, nights))
+    if is_told:
         with failures_shown("on-end"):
-            _run(config.on_end, json.dumps(content, ensure_ascii=False).encode(), is_silent)
+            _tell(config.on_end, _content(config, exit_code, failure, outcome, nights), is_silent)
+
+
+def notify_unreadable(
+    arguments: Mapping[str, Any],
+    error: ConfigurationError,
+    is_silent: bool = False,
+) -> None:
+    """Tell that a configuration cannot be read, if its command can be read from it, or is an argument."""
+    file = arguments.get("config")
+    command = arguments.get("on_end") or (command_of_file(file) if file else None)
+    date = arguments.get("date")
+    sentence = error.worded(voice_of(str(file) if file else None))
+    named = f"evaluation of {date}" if date else "evaluation"
+    content: dict[str, Any] = {
+        "evaluation_id": None,
+        "datasets": [],
+        "evaluated_on": date,
+        "output": arguments.get("output"),
+        "exit_code": error.exit_code,
+        "reason": sentence,
+        "verdicts": [],
+        "verified": None,
+        "previous": {},
+        "text": printable(f"{named}: exit code {error.exit_code}. {sentence}"),
+    }
+    with failures_shown("on-end"):
+        _tell(command, content, is_silent)
+
+
+def command_of_file(file: Path) -> str | None:
+    """The command `on_end` of a file that is no configuration, perhaps not even TOML."""
+    try:
+        text = file.expanduser().read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return None
+    # Keys of tables follow the first of them.
+    above = re.split(r"(?m)^\s*\[", text, maxsplit=1)[0]
+    for line in (above, *above.splitlines()):
+        with contextlib.suppress(tomllib.TOMLDecodeError):
+            command = tomllib.loads(line).get("on_end")
+            if isinstance(command, str) and command:
+                return command
+    return None
+
+
+def _tell(command: str | None, content: Mapping[str, Any], is_silent: bool) -> None:
+    """Write the text for nightly.sh, and run the command of the user, each if there is one."""
+    shown = masked_within(content)
+    file = os.environ.get(_TEXT_FILE)
+    if file:
+        Path(file).write_text(shown["text"], encoding="utf-8")
+    if command:
+        _run(command, json.dumps(shown, ensure_ascii=False, default=str).encode(), is_silent)
 
 
 def _run(command: str, content: bytes, is_silent: bool) -> None:
@@ -114,8 +169,8 @@ def after_evaluation(config: EvaluationConfig, exit_code: int) -> None:
     They are copied to the tables that NDCG_SPARK_EXPORT names.
     """
     tables = os.environ.get("NDCG_SPARK_EXPORT")
-    if exit_code > _SIGNAL:
-        notify(config, exit_code, f"ended by signal {exit_code - _SIGNAL}")
+    if exit_code > SIGNAL:
+        notify(config, exit_code, f"ended by signal {exit_code - SIGNAL}")
     elif config.output and tables:
         report = functools.partial(report_step, "export")
         export(config.dated(config.output), tables, config.date.isoformat(), report=report)
@@ -139,7 +194,7 @@ def _content(
         datasets = list(outcome.datasets)
         verdicts = [verdict.as_json() for verdict in outcome.verdicts]
     sentences = "; ".join(verdict["sentence"] for verdict in verdicts)
-    lines = _text_lines(config, exit_code, failure, datasets, verdicts)
+    lines = told_lines(config, exit_code, failure, outcome, nights)
     return {
         "evaluation_id": evaluation_id,
         "datasets": datasets,
@@ -153,42 +208,6 @@ def _content(
         # A name with the end of a line in it makes no line of its own.
         "text": "\n".join(map(printable, lines)),
     }
-
-
-def _text_lines(
-    config: EvaluationConfig,
-    exit_code: int,
-    failure: str | None,
-    datasets: Sequence[str],
-    verdicts: Sequence[dict[str, Any]],
-) -> list[str]:
-    """What the text says: each verdict or what failed, and the commands for what to do next."""
-    date = config.date.isoformat()
-    lines = []
-    for verdict in verdicts:
-        what = f"{verdict['dataset']} of {date}: {verdict_in_words(verdict)}"
-        lines.append(f"{what}. {verdict['sentence']}")
-    if failure or not lines:
-        named = ", ".join(datasets) or _named_dataset(config)
-        lines.append(f"{named} of {date}: exit code {exit_code}. {failure or ''}")
-    if not config.output:
-        return lines
-    output = config.dated(config.output)
-    for verdict in verdicts:
-        advice = how_to_begin(verdict, output, config.source["file"])
-        if advice:
-            lines.append(f"{advice[:1].upper()}{advice[1:]}")
-    if datasets:
-        options = {"date": date, "html": f"{date}.html"}
-        lines.append(command_line("report", [masked(output)], options))
-    elif exit_code != ConfigurationError.exit_code and exit_code <= _SIGNAL:
-        # What a signal or the configuration has ended is not in the log.
-        lines.append(command_line("nights", [masked(output)], {}))
-    return lines
-
-
-def _named_dataset(config: EvaluationConfig) -> str:
-    return "evaluation" if config.dataset == "default" else config.dataset
 
 
 def _previous(

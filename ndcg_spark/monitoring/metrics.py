@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from ndcg_spark.config import EvaluationConfig
 from ndcg_spark.convention.measures import format_cutoff
 from ndcg_spark.errors import first_line
+from ndcg_spark.gate.acknowledged import acknowledgement_of
 from ndcg_spark.gate.verdict import FAIL, NONE, PASS, Verdict
 from ndcg_spark.nights.log import Night, committed
 from ndcg_spark.nights.reader import read_dataset_scores
@@ -33,6 +34,7 @@ _HELP = {
     "judged_rate": "The share of the returned documents within the cutoff that are judged.",
     "queries": "How many queries the mean of NDCG is over.",
     "verdict": "What the gate said: 0 pass, or accepted without a verdict, 1 fail, 2 no verdict.",
+    "acknowledged": "1 if somebody acknowledged the failure as known, and nothing is worse since; else 0.",
     "duration_seconds": "How long the evaluation took.",
     "evaluated_on_timestamp_seconds": "When the day of the night began, in UTC.",
     "last_success_timestamp_seconds": "When the last evaluation ended that has scores.",
@@ -72,14 +74,17 @@ class Measured:
     ended_at: float
     #: One of `_VERDICTS`; None without a gate.
     verdict: int | None
+    #: Whether its failure is acknowledged; None without a gate.
+    is_acknowledged: bool | None = None
 
 
 def measured_outcome(outcome: "EvaluationOutcome", dataset: str) -> Measured:
     rows = [row for row in outcome.dataset_scores if row["dataset"] == dataset]
     verdicts = [verdict for verdict in outcome.verdicts if verdict.dataset == dataset]
-    number = None
+    number = is_acknowledged = None
     if verdicts:
         number = _verdict_number(verdicts[0].verdict, verdicts[0].accepted)
+        is_acknowledged = verdicts[0].acknowledged is not None
     return Measured(
         dataset=dataset,
         evaluated_on=str(rows[0]["evaluated_on"]),
@@ -88,6 +93,7 @@ def measured_outcome(outcome: "EvaluationOutcome", dataset: str) -> Measured:
         seconds=outcome.seconds["total"],
         ended_at=time.time(),
         verdict=number,
+        is_acknowledged=is_acknowledged,
     )
 
 
@@ -95,9 +101,10 @@ def measured_night(night: Night) -> Measured:
     """The same of a published night, which may have been accepted since."""
     (rows,) = read_dataset_scores([night])
     row = night.row
-    number = None
+    number = is_acknowledged = None
     if row["verdict"] is not None:
         number = _verdict_number(row["verdict"], row["accepted"])
+        is_acknowledged = acknowledgement_of(night) is not None
     return Measured(
         dataset=night.dataset,
         evaluated_on=night.evaluated_on,
@@ -106,6 +113,7 @@ def measured_night(night: Night) -> Measured:
         seconds=row["seconds"],
         ended_at=datetime.datetime.fromisoformat(row["committed_at"]).timestamp(),
         verdict=number,
+        is_acknowledged=is_acknowledged,
     )
 
 
@@ -180,6 +188,8 @@ def prometheus_text(measured: Measured) -> str:
     add("evaluated_on_timestamp_seconds", begin)
     add("duration_seconds", measured.seconds)
     add("verdict", measured.verdict)
+    if measured.is_acknowledged is not None:
+        add("acknowledged", int(measured.is_acknowledged))
     for row in measured.rows:
         labels = {"run": row["run"], "cutoff": format_cutoff(row["cutoff"])}
         add("queries", row["queries"], **labels)

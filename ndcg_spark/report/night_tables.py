@@ -8,11 +8,12 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree as ET
 
-from ndcg_spark.comparison.changes import Change
+from ndcg_spark.comparison.judgment_changes import Change
 from ndcg_spark.comparison.trend import Point, TrendLine
 from ndcg_spark.convention.measures import COLUMNS, MEASURES, measure_at, written
 from ndcg_spark.convention.parsing import parse_cutoff
 from ndcg_spark.errors import DONE
+from ndcg_spark.gate.acknowledged import acknowledged_in_words, acknowledgement_of
 from ndcg_spark.gate.verdict import FAIL, PASS, Result, Verdict
 from ndcg_spark.nights.log import Night, Nights
 from ndcg_spark.nights.reader import unpublished
@@ -31,6 +32,7 @@ _COLUMNS = (
     *("median", "low", "high", "flags", "why", "verdict", "notes"),
     *("chained", "interrupted", "old_side", "new_side", "uncertainty"),
 )
+_ACKNOWLEDGED = ("dataset", "on", "until", "reason", "run", "sentence")
 #: The columns of a result in CSV, and those that are shown.
 _RESULTS = ["dataset", "evaluated_on", "verdict"]
 _RESULTS += [field.name for field in dataclasses.fields(Result)]
@@ -48,7 +50,12 @@ _SHOWN = (
     "result",
 )
 #: What JUnit counts, and where it stands in a suite.
-_COUNTED = {"tests": "testcase", "failures": "testcase/failure", "errors": "testcase/error"}
+_COUNTED = {
+    "tests": "testcase",
+    "failures": "testcase/failure",
+    "errors": "testcase/error",
+    "skipped": "testcase/skipped",
+}
 _ORDER = ("fail", "undecided", "not_comparable", "pass")
 _SHORT = ("dataset", "date", "verdict", "reason")
 _REHEARSED = ("dataset", "evaluated_on", "verdict", "reason", "run", "sentence")
@@ -86,7 +93,7 @@ def _night_row(night: Night, rows: Sequence[Row]) -> dict[str, Any]:
     return {
         "dataset": night.dataset,
         "date": night.evaluated_on,
-        "verdict": verdict_in_words(night.row) if night.row["verdict"] else None,
+        "verdict": _verdict_of(night),
         "good": "yes" if night.is_good else None,
         "reason": night.row["reason"],
         "run": night.row["run"],
@@ -97,6 +104,35 @@ def _night_row(night: Night, rows: Sequence[Row]) -> dict[str, Any]:
         "queries": max((row["queries"] for row in rows), default=None),
         "convention": night.row["convention"],
     }
+
+
+def _verdict_of(night: Night) -> str | None:
+    if not night.row["verdict"]:
+        return None
+    return verdict_in_words({**night.row, "acknowledged": acknowledgement_of(night)})
+
+
+def print_acknowledged(nights: Nights, style: str | None) -> None:
+    """Print the acknowledgements that hold on the newest night of their dataset."""
+    rows = []
+    newest = {night.dataset: night.evaluated_on for night in nights}
+    for night in nights:
+        said = night.record["acknowledged"]
+        if said and said["until"] >= newest[night.dataset]:
+            verdict = night.record["verdict"] or {}
+            rows.append(
+                {
+                    "dataset": night.dataset,
+                    "on": night.evaluated_on,
+                    "until": said["until"],
+                    "reason": said["reason"],
+                    "run": verdict.get("run"),
+                    "sentence": verdict.get("sentence"),
+                }
+            )
+    notes = [] if rows else ["no loss is acknowledged"]
+    table = make_table(rows, (), notes)
+    print_view(View([table], rows, _ACKNOWLEDGED, rows), style)
 
 
 def trend_view(lines: Sequence[TrendLine], missing: Sequence[str] = ()) -> View:
@@ -223,6 +259,8 @@ def verdict_table(verdict: Row, several: bool = False) -> Table:
     results: list[Row] = sorted(verdict["results"], key=_by_weight)
     night = f"{verdict['dataset']} of {verdict['evaluated_on']}: " if several else ""
     notes = [f"{night}{verdict_in_words(verdict)}: {verdict['sentence']}"]
+    if verdict.get("acknowledged"):
+        notes.append(acknowledged_in_words(verdict["acknowledged"]))
     notes += [f"warning: {warning}" for warning in verdict["warnings"]]
     return make_table(list(map(_cells, results)), _SHOWN, notes)
 
@@ -259,7 +297,8 @@ def print_rehearsal(verdicts: Sequence[Verdict], style: str | None) -> None:
 def write_junit(file: Path, verdicts: Iterable[Verdict]) -> None:
     """Write the verdicts.
 
-    A check that fails is a failure, and one without a result that can decide is an error.
+    A check that fails is a failure, and one without a result that can decide is an error. A failure that is
+    acknowledged as known is skipped.
     """
     suites = ET.Element("testsuites", name="ndcg-spark gate")
     for verdict in verdicts:
@@ -276,7 +315,8 @@ def _add_suite(suites: ET.Element, verdict: Verdict) -> None:
     for result in verdict.results:
         _add_case(suite, result, verdict)
     decided = suite.findall("testcase/failure") + suite.findall("testcase/error")
-    if verdict.exit_code != DONE and not decided:
+    is_decided = bool(decided) or verdict.acknowledged is not None
+    if verdict.exit_code != DONE and not is_decided:
         # All checks only warn, and none has measured anything.
         case = ET.SubElement(suite, "testcase", classname="gate", name="verdict")
         text = message(verdict.sentence)
@@ -289,6 +329,10 @@ def _add_case(suite: ET.Element, result: Result, verdict: Verdict) -> None:
     name = message(_name_of_case(result))
     case = ET.SubElement(suite, "testcase", classname=message(result.check), name=name)
     is_accepted = result.result != FAIL and verdict.accepted is not None
+    if result.result == FAIL and result.severity == FAIL and verdict.acknowledged is not None:
+        known = f"{acknowledged_in_words(verdict.acknowledged)}: {result.sentence}"
+        ET.SubElement(case, "skipped", message=message(known))
+        return
     if result.result != PASS and result.severity == FAIL and not is_accepted:
         tag = "failure" if result.result == FAIL else "error"
         text = message(result.sentence)

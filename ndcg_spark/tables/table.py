@@ -26,7 +26,9 @@ def answered_in_words(row: Mapping[str, Any]) -> str:
 
 def verdict_in_words(verdict: Mapping[str, Any]) -> str:
     word = "no verdict" if verdict["verdict"] == "none" else str(verdict["verdict"])
-    return f"{word} (accepted)" if verdict.get("accepted") else word
+    if verdict.get("accepted"):
+        return f"{word} (accepted)"
+    return f"{word} (acknowledged)" if verdict.get("acknowledged") else word
 
 
 _DIFFERENCES = ("difference", "change", "loss", "allowed", "interval low", "interval high")

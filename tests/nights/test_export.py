@@ -10,7 +10,7 @@ import pytest
 from kept_nights import publish, record, seen, with_rows, written
 from programs import PROCESSES
 
-from ndcg_spark.comparison.baselines import needed_dates
+from ndcg_spark.comparison.needed_nights import needed_dates
 from ndcg_spark.errors import ConfigurationError, StorageError
 from ndcg_spark.nights import export as module
 from ndcg_spark.nights.expire import removable, remove

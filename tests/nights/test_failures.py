@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from kept_nights import DATE, SHOP, WEB, damage, publish, record, seen, whole, written
 
-from ndcg_spark.comparison.baselines import needed_dates
+from ndcg_spark.comparison.needed_nights import needed_dates
 from ndcg_spark.errors import ConfigurationError, InputError, StorageError
 from ndcg_spark.nights.commit import log_attempt
 from ndcg_spark.nights.expire import leftovers, removable, remove

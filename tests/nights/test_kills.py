@@ -16,7 +16,7 @@ from kept_nights import DATE, SHOP, WEB, date, publish, record, seen, whole, wri
 from pages import RECIPES
 from programs import PROCESSES
 
-from ndcg_spark.comparison.baselines import needed_dates
+from ndcg_spark.comparison.needed_nights import needed_dates
 from ndcg_spark.errors import StorageError
 from ndcg_spark.nights import expire
 from ndcg_spark.nights.log import committed, revise

@@ -8,11 +8,16 @@ import pytest
 from kept_nights import date, record
 from pages import RECIPES
 
-from ndcg_spark.nights.log import append, committed, log_row
+from ndcg_spark.nights.log import ACCEPTANCE, ACKNOWLEDGEMENT, append, committed, log_row
 from ndcg_spark.nights.store import Store
 
 OF_DUCKDB, OF_SPARK = re.findall(r"```sql\n(.*?)\n```", RECIPES.read_text(encoding="utf-8"), re.DOTALL)[:2]
-SHOWN = ("dataset", "evaluated_on", "number", "evaluation_id", "revision", "accepted", "is_baseline", "notes")
+SHOWN = (
+    *("dataset", "evaluated_on", "number", "evaluation_id", "revision"),
+    *("accepted", "accepted_runs", "acknowledged", "is_baseline", "notes"),
+)
+#: What a row withdraws.
+WITHDRAWN = ([ACCEPTANCE], [ACKNOWLEDGEMENT], [ACCEPTANCE, ACKNOWLEDGEMENT])
 SHOW = f"SELECT {', '.join(SHOWN)} FROM evaluations"  # noqa: S608
 
 
@@ -23,7 +28,7 @@ def statements(text, output):
 
 
 def write_odd_log(output, rng):
-    """Rows of the log in any order: notes and acceptances at once, of superseded and of expired evaluations."""
+    """Rows of the log in any order: what people say at once, and withdraw, of superseded and of expired evaluations."""
     store = Store(str(output))
     times = [f"2026-11-20T10:0{minute}:00+00:00" for minute in range(3)]
     for _ in range(40):
@@ -39,6 +44,9 @@ def write_odd_log(output, rng):
             revised_at=rng.choice(times) if revision else None,
             note=rng.choice([None, None, "new", "old", "Äpfel"]) if revision else None,
             accepted=rng.choice([None, None, "why", "because"]),
+            accepted_runs=rng.choice([None, ["bm25"], ["dense"]]),
+            acknowledged=rng.choice([None, None, {"reason": "known", "until": "2026-12-01"}]),
+            withdrawn=rng.choice([None, None, None, *WITHDRAWN]) if revision else None,
             is_baseline=rng.random() < 0.3,
         )
         append(store, date(rng.randrange(4)), [row])

@@ -16,7 +16,7 @@ from pages import Page
 from programs import forked
 
 from ndcg_spark import __version__
-from ndcg_spark.comparison.baselines import needed_dates
+from ndcg_spark.comparison.needed_nights import needed_dates
 from ndcg_spark.errors import StorageError
 from ndcg_spark.nights.commit import log_attempt
 from ndcg_spark.nights.expire import removable, remove

@@ -58,13 +58,15 @@ def evaluate(
     answered: Mapping[str, int] | None = None,
     judged: Mapping[str, float] | float = 1.0,
     under: Mapping[tuple[int, ...], Mapping[str, Any]] | None = None,
+    configuration: Mapping[str, Any] | None = None,
     **options: Any,
 ) -> dict[str, Verdict]:
     """Evaluate a date and publish it: the verdict on each dataset.
 
     `scores` are by run, or by dataset and run; `hashes` of the judgments, `attributes` and `weights` are by query.
     A run returned nothing for the queries after the first `answered`; the share `judged` of its documents, as discounts
-    weigh them, is judged. Its scores `under` other hashes are kept as copies. `options` are those of the convention.
+    weigh them, is judged. Its scores `under` other hashes are kept as copies. The log has more of a
+    `configuration`, such as the gate. `options` are those of the convention.
     """
     of_datasets = scores if isinstance(next(iter(scores.values())), Mapping) else {"web": scores}
     publication = Publication(str(output), date, uuid.uuid4().hex)
@@ -103,7 +105,7 @@ def evaluate(
         ]
     with_rows(publication, {**tables, "ranked_documents": [{"dataset": name} for name in of_datasets]})
     kept = record(
-        configuration={"documents": "all", "cutoffs": list(cutoffs)},
+        configuration={"documents": "all", "cutoffs": list(cutoffs), **(configuration or {})},
         options=Convention(**options).options(),
         datasets=sorted(of_datasets),
         datasets_without_results=list(without),

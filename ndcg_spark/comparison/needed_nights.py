@@ -1,0 +1,133 @@
+"""Which nights `expire` keeps, as a gate compares with them however old they are."""
+
+import dataclasses
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import Any
+
+from ndcg_spark.comparison.references import Reference, accepted_reference, dated_reference
+from ndcg_spark.comparison.sources import ScoreCache
+from ndcg_spark.errors import StorageError
+from ndcg_spark.nights.log import Night
+from ndcg_spark.text import ACCEPTED, GOOD
+
+#: A date after all nights.
+_NEXT = "9999-12-31"
+#: A run that is missing tonight, and was there on one of so many nights, may be back on the next.
+_RECENT = 7
+
+
+def needed_dates(nights: Sequence[Night], old: set[str]) -> set[str]:
+    """The dates that gates compare with: those of nights that are not `old`, or stay for others.
+
+    The newest night of a dataset tells what the next one is compared with, however old it is. That
+    is also the reference of each run, the nights around the changes of judgments since then, and the
+    nights on which a loss was acknowledged, as long as that holds.
+    """
+    by_dataset: dict[str, list[Night]] = {}
+    for night in nights:
+        by_dataset.setdefault(night.dataset, []).append(night)
+    needed: set[str] = set()
+    scores = ScoreCache()
+    for own in by_dataset.values():
+        needed |= _dates_of_references(own, scores)
+    while True:
+        more = set(needed)
+        for own in by_dataset.values():
+            staying = [night for night in own[:-1] if night.evaluated_on not in old - needed]
+            staying.append(own[-1])
+            more |= _dates_of_gates(own, staying)
+        if more == needed:
+            return needed
+        needed = more
+
+
+def _gate_of(night: Night) -> Mapping[str, Any]:
+    return night.gate
+
+
+def _names_of(gate: Mapping[str, Any]) -> set[str]:
+    """What a gate or one of its checks compares with."""
+    names = set(gate.get("baseline", ()))
+    for check in gate.get("check", ()):
+        names.update(check.get("baselines") or ())
+    return names
+
+
+def _dates_of_gates(nights: Sequence[Night], staying: Sequence[Night]) -> set[str]:
+    """What the gates of the nights that stay compare with.
+
+    As many of the newest good nights as any of them takes, and the dates that they name. Which runs
+    are expected follows from the newest good night, whatever the baseline is.
+    """
+    most = 1
+    dates: set[str] = set()
+    for night in staying:
+        gate = _gate_of(night)
+        names = _names_of(gate)
+        dates.update(names - {ACCEPTED})
+        if GOOD in names:
+            most = max(most, gate.get("nights", 1))
+    good = [night.evaluated_on for night in nights if night.is_good]
+    return dates.union(good[-most:])
+
+
+def _dates_of_references(nights: Sequence[Night], scores: ScoreCache) -> set[str]:
+    """What the newest night of a dataset and the next one lead back to, run by run."""
+    newest = nights[-1]
+    following = dataclasses.replace(newest, evaluated_on=_NEXT)
+    dates = {night.evaluated_on for night in _acknowledged(nights, newest)}
+    named = sorted(_names_of(_gate_of(newest)) | dates)
+    runs: set[str] = set()
+    for night in nights[-_RECENT:]:
+        runs.update(_runs_of(night, scores))
+    for tonight in (newest, following):
+        for run in runs:
+            for reference in _references(run, tonight, nights, named, scores):
+                dates.update(_dates_of(reference))
+    return dates - {_NEXT}
+
+
+def _dates_of(reference: Reference) -> Iterator[str]:
+    """Its own nights, and those around each change of judgments that is known."""
+    yield from (night.evaluated_on for night in reference.nights)
+    for link in reference.links:
+        ends = (link.before, link.after)
+        if all(night.row["judgments_fingerprint"] for night in ends):
+            yield from (night.evaluated_on for night in ends)
+
+
+def _acknowledged(nights: Sequence[Night], newest: Night) -> Iterator[Night]:
+    for night in nights:
+        said = night.record["acknowledged"]
+        if said and said["until"] >= newest.evaluated_on:
+            yield night
+
+
+def _references(
+    run: str,
+    tonight: Night,
+    nights: Sequence[Night],
+    named: Sequence[str],
+    scores: ScoreCache,
+) -> Iterator[Reference]:
+    def runs_of(night: Night) -> Collection[str]:
+        return _runs_of(night, scores)
+
+    found: list[Reference | None] = []
+    gate = _gate_of(tonight)
+    # Slices are looked at beside the accepted night, whatever the baselines are.
+    has_slices = tonight.record["configuration"].get("query_attributes") is not None
+    if ACCEPTED in named or (gate and has_slices):
+        found.append(accepted_reference(run, tonight, nights, runs_of, gate.get("nights", 1)))
+    for name in named:
+        if name not in (GOOD, ACCEPTED):
+            found.append(dated_reference(run, name, tonight, nights, runs_of))
+    yield from (reference for reference in found if reference is not None)
+
+
+def _runs_of(night: Night, scores: ScoreCache) -> Collection[str]:
+    """The runs that returned anything or, if its scores cannot be read, all that the log names."""
+    try:
+        return scores.source(night).runs
+    except StorageError:
+        return {row["run"] for row in night.record["means"] or ()}

@@ -1,0 +1,175 @@
+"""What an evaluation that has ended tells people: the lines of a text for a chat, or a log."""
+
+import contextlib
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+
+from ndcg_spark.comparison.trend import falls_of_night
+from ndcg_spark.config import EvaluationConfig, dated
+from ndcg_spark.convention.measures import Cutoff, measure_at
+from ndcg_spark.convention.parsing import parse_cutoff
+from ndcg_spark.errors import ConfigurationError, NdcgSparkError
+from ndcg_spark.gate.acknowledged import acknowledged_in_words
+from ndcg_spark.gate.verdict import Result, Verdict, how_to_begin
+from ndcg_spark.nights.log import Night
+from ndcg_spark.tables.format import difference, score
+from ndcg_spark.tables.table import verdict_in_words
+from ndcg_spark.text import GOOD, baseline_run, masked
+from ndcg_spark.voices import command_line
+
+if TYPE_CHECKING:
+    from ndcg_spark.job.evaluate_inputs import EvaluationOutcome
+
+#: So many runs of a dataset have a line.
+_MOST_RUNS = 12
+#: The exit code of a process that a signal has ended is the signal's number and this.
+SIGNAL = 128
+
+
+def told_lines(
+    config: EvaluationConfig,
+    exit_code: int,
+    failure: str | None,
+    outcome: "EvaluationOutcome | None",
+    nights: Sequence[Night],
+) -> list[str]:
+    """What the text says: each dataset with its runs, or what failed, and where to look or what to do next."""
+    lines: list[str] = []
+    datasets: Sequence[str] = ()
+    if outcome is not None:
+        datasets = outcome.datasets
+        for dataset in datasets:
+            lines.extend(_of_dataset(config, exit_code, dataset, outcome, nights))
+    if failure or not lines:
+        named = ", ".join(datasets) or _named_dataset(config)
+        lines.append(f"{named} of {config.date}: exit code {exit_code}. {failure or ''}")
+    # What a signal or the configuration has ended is not in the log.
+    is_in_log = exit_code != ConfigurationError.exit_code and exit_code <= SIGNAL
+    if outcome is None and config.output and is_in_log:
+        output = absolute(config.dated(config.output))
+        lines.append(command_line("nights", [masked(output)], {}))
+    return lines
+
+
+def absolute(path: str) -> str:
+    """A path as a command names it wherever it is run; addresses and tables stay."""
+    is_elsewhere = "://" in path or path.startswith(("table:", "iceberg:"))
+    return path if is_elsewhere else str(Path(path).expanduser().absolute())
+
+
+def _named_dataset(config: EvaluationConfig) -> str:
+    return "evaluation" if config.dataset == "default" else config.dataset
+
+
+def _of_dataset(
+    config: EvaluationConfig,
+    exit_code: int,
+    dataset: str,
+    outcome: "EvaluationOutcome",
+    nights: Sequence[Night],
+) -> Iterator[str]:
+    """The verdict, a line per run, all that the gate says beside it, and a link to the night."""
+    verdict = next((one for one in outcome.verdicts if one.dataset == dataset), None)
+    if verdict is None:
+        yield f"{dataset} of {config.date}: exit code {exit_code}."
+    else:
+        yield f"{dataset} of {config.date}: {verdict_in_words(vars(verdict))}. {verdict.sentence}"
+    yield from _of_runs(config, dataset, outcome, verdict, nights)
+    if verdict is not None:
+        yield from _beside(verdict)
+    yield from _where_next(config, dataset, verdict)
+
+
+def _beside(verdict: Verdict) -> Iterator[str]:
+    yield from (f"warning: {sentence}" for sentence in verdict.warnings)
+    yield from verdict.changes
+    yield from (f"note: {sentence}" for sentence in verdict.notes)
+    if verdict.acknowledged is not None:
+        yield acknowledged_in_words(verdict.acknowledged)
+    if verdict.accepted is not None:
+        runs = f" for {', '.join(verdict.accepted_runs)}" if verdict.accepted_runs else ""
+        yield f"accepted{runs}: {verdict.accepted}"
+
+
+def _where_next(config: EvaluationConfig, dataset: str, verdict: Verdict | None) -> Iterator[str]:
+    """How to begin, and where the night is shown: the address, or the command that writes the page."""
+    output = None if config.output is None else absolute(config.dated(config.output))
+    if verdict is not None and output is not None:
+        advice = how_to_begin(verdict.as_json(), output, config.source["file"])
+        if advice:
+            yield f"{advice[:1].upper()}{advice[1:]}"
+    date = config.date.isoformat()
+    if config.report_url is not None:
+        address = dated(config.report_url, config.date)
+        yield address.replace("{dataset}", quote(dataset, safe=""))
+    elif output is not None:
+        options = {"date": date, "dataset": dataset, "html": f"{date}.html"}
+        yield command_line("report", [masked(output)], options)
+
+
+def _of_runs(
+    config: EvaluationConfig,
+    dataset: str,
+    outcome: "EvaluationOutcome",
+    verdict: Verdict | None,
+    nights: Sequence[Night],
+) -> Iterator[str]:
+    """A line per run: its score, the difference and against what, and since when it falls."""
+    measure, cutoff = config.measure_set.headline(config.cutoffs)
+    means: dict[str, Mapping[str, Any]] = {}
+    for row in outcome.dataset_scores:
+        if row["dataset"] == dataset and row["cutoff"] == cutoff:
+            means[row["run"]] = row
+    results = {run: _result_of(run, verdict) for run in means}
+    shown = sorted(means, key=lambda run: _weight(results[run], verdict, run))[:_MOST_RUNS]
+    metrics = {run: _metric_of(results[run], (measure, cutoff)) for run in shown}
+    falls: dict[str, str] = {}
+    with contextlib.suppress(NdcgSparkError):
+        # Without earlier nights, all else is told.
+        falls = falls_of_night(nights, dataset, config.date.isoformat(), metrics)
+    for run in shown:
+        result, name = results[run], measure_at(*metrics[run])
+        falling = f" ({falls[run]})" if run in falls else ""
+        if result is None:
+            yield f"{run}: {name} {score(means[run][measure])}{falling}"
+        else:
+            change = f"{difference(result.difference)} {_against(result)}"
+            yield f"{run}: {name} {score(result.mean)}, {change}{falling}"
+    if len(means) > len(shown):
+        yield f"and {len(means) - len(shown):,} more runs"
+
+
+def _metric_of(result: Result | None, headline: tuple[str, Cutoff]) -> tuple[str, Cutoff]:
+    if result is None or result.measure is None:
+        return headline
+    return result.measure, parse_cutoff(result.cutoff)
+
+
+def _weight(result: Result | None, verdict: Verdict | None, run: str) -> tuple[bool, bool, float]:
+    """The run that the verdict is about comes first, then those that fell most."""
+    is_about = verdict is not None and verdict.run == run
+    fell = 0.0 if result is None else result.difference or 0.0
+    return not is_about, result is None, fell
+
+
+def _result_of(run: str, verdict: Verdict | None) -> Result | None:
+    """What a run is said to have changed by: what failed, else its first check of all queries."""
+    own = []
+    for result in verdict.results if verdict else ():
+        is_of_all = result.slice is None and not result.weighted
+        if result.run == run and result.baseline and result.difference is not None and is_of_all:
+            own.append(result)
+    own.sort(key=lambda result: result.result != "fail")
+    return own[0] if own else None
+
+
+def _against(result: Result) -> str:
+    """What a result is compared with, in a few words."""
+    if result.since is not None:
+        return f"since {result.since}"
+    if result.baseline == GOOD:
+        return f"against the good nights to {result.baseline_night}"
+    other = baseline_run(str(result.baseline))
+    return f"against {other or result.baseline_night or result.baseline}"
