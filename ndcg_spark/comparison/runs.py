@@ -104,8 +104,12 @@ def _add(comparison: Comparison, compared: _Compared, options: ComparisonOptions
             comparison.warnings.append(sentence)
     if options.queries:
         for sides in compared.sides:
-            for run, baseline in sides.pairs:
-                comparison.queries.extend(extremes(sides, run, baseline, options.queries))
+            _add_extremes(comparison, sides, options.queries)
+
+
+def _add_extremes(comparison: Comparison, sides: Sides, limit: int) -> None:
+    for run, baseline in sides.pairs:
+        comparison.queries.extend(extremes(sides, run, baseline, limit))
 
 
 def _absent_runs(own: Sequence[ScoreSource], options: ComparisonOptions) -> Iterator[str]:
@@ -204,8 +208,8 @@ def _has_other_judgments(source: ScoreSource, other: ScoreSource) -> bool:
     """Whether two nights are known to have different judgments; tables say so by query."""
     if not isinstance(source.rows, Night) or not isinstance(other.rows, Night):
         return False
-    prints = [night.row["judgments_fingerprint"] for night in (source.rows, other.rows)]
-    return all(prints) and not has_judgments_of(other.rows, source.rows)
+    are_known = _fingerprint(source) is not None and _fingerprint(other) is not None
+    return are_known and not has_judgments_of(other.rows, source.rows)
 
 
 def _side(
@@ -226,8 +230,10 @@ def _side(
 
 
 def _fingerprint(source: ScoreSource) -> str | None:
-    """That of the judgments of a night."""
-    return source.rows.row["judgments_fingerprint"] if isinstance(source.rows, Night) else None
+    """That of the judgments of a night, if it is known."""
+    if not isinstance(source.rows, Night):
+        return None
+    return source.rows.row["judgments_fingerprint"] or None
 
 
 def _metrics(source: ScoreSource, options: ComparisonOptions) -> list[Metric]:
@@ -334,8 +340,8 @@ def compare_nights(
 
     `baseline_date` is a date, or GOOD. Nights with different judgments are compared on both sides,
     if copies of their scores under the judgments of each other are kept; else only by the queries
-    that are judged alike, and ConfigurationError if there is none. Without measures, the headline is compared; without
-    attributes, in the slices that the nights keep.
+    that are judged alike, and ConfigurationError if there is none. Without measures, the headline
+    is compared; without attributes, in the slices that the nights keep.
     """
     _refuse_no_baseline(options, baseline_date)
     nights = committed(output)
