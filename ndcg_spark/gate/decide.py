@@ -11,7 +11,7 @@ from ndcg_spark.comparison.sources import ScoreCache
 from ndcg_spark.errors import DONE
 from ndcg_spark.gate.acknowledged import Acknowledgement, has_fallen, in_force, is_known
 from ndcg_spark.gate.against_reference import ReferenceScores
-from ndcg_spark.gate.checks import Case, cases_of
+from ndcg_spark.gate.checks import Case, cases_of, unknown_ids_of
 from ndcg_spark.gate.compared_night import (
     ComparedNight,
     Comparisons,
@@ -199,7 +199,10 @@ def _losses_of_slices(
     if options.attributes is None:
         return []
     values = values_of(options.attributes, tonight.dataset)
-    losses = slice_losses(gate, tonight.dataset, runs, against, compared, references, values)
+    # Scores of 0 say nothing where ids are written in another way.
+    unknown_ids = unknown_ids_of(tonight)
+    known = [run for run in runs if run not in unknown_ids]
+    losses = slice_losses(gate, tonight.dataset, known, against, compared, references, values)
     return [loss.sentence for loss in losses]
 
 
