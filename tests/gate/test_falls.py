@@ -26,7 +26,7 @@ def nights(tmp_path_factory):
 
 
 def test_a_pass_says_which_run_falls_and_since_when(nights):
-    output, said = nights
+    _, said = nights
     last = said[-1]
     assert (last.verdict, last.exit_code) == ("pass", 0)
     (fall,) = last.falls
