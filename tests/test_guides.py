@@ -1,6 +1,7 @@
 """The guides: links lead somewhere, and what the README shows in Python runs as it stands there."""
 
 import datetime
+import json
 import re
 import subprocess
 import sys
@@ -11,6 +12,7 @@ import pytest
 from gated_nights import evaluated, settings
 
 from ndcg_spark.convention.options import OPTIONS
+from ndcg_spark.nights.log import committed, revise
 from ndcg_spark.report.comparisons import FLAGS
 from ndcg_spark.rules import RULES
 from ndcg_spark.schemas import EVALUATIONS, KEPT
@@ -22,9 +24,12 @@ GUIDES = {
         "README.md",
         "ndcg_spark/README.md",
         "ndcg_spark/guides/REFERENCE.md",
+        "ndcg_spark/guides/INPUT.md",
         "ndcg_spark/guides/COMING_FROM.md",
         "ndcg_spark/guides/MEASURES.md",
         "ndcg_spark/guides/COMPARING.md",
+        "ndcg_spark/guides/GATE.md",
+        "ndcg_spark/guides/CHANGED_JUDGMENTS.md",
         "ndcg_spark/guides/CHANGELOG.md",
         "ndcg_spark/guides/RECIPES.md",
         "ndcg_spark/guides/TROUBLESHOOTING.md",
@@ -80,6 +85,11 @@ def test_the_page_for_builders_describes_every_room():
     assert sorted(re.findall(r"`(\w+)`", first_cells)) == sorted(rooms)
 
 
+@pytest.mark.parametrize("guide", [name for name in GUIDES if "/guides/" in name or name == "conf/README.md"])
+def test_a_guide_is_not_too_long(guide):
+    assert len(GUIDES[guide].splitlines()) <= 400
+
+
 def test_the_readme_is_short_enough_for_a_first_reading():
     assert len(GUIDES["README.md"].splitlines()) <= 150
 
@@ -133,6 +143,10 @@ def test_the_views_of_the_nights_show_what_counts_in_duckdb_and_in_spark(tmp_pat
         for day, files in nights
     ]
     _, again, worse = evaluated(tmp_path, *({**night, "accepted": "good"} for night in made[:2]), made[2])
+    known_loss = {"reason": "repaired", "until": "2026-12-01"}
+    for said in ({"accepted": "by mistake"}, {"withdrawn": ["acceptance"], "accepted": None, "is_baseline": False}):
+        revise(committed(str(tmp_path / "out"))[-1], **said)
+    revise(committed(str(tmp_path / "out"))[-1], acknowledged=known_loss)
     half = tmp_path / f"out/query_scores/evaluated_on={days[0]}/evaluation_id=killed"
     (half / "_temporary/0").mkdir(parents=True)
     for name in ("a.parquet#1", "_temporary/0/b.parquet"):
@@ -145,14 +159,20 @@ def test_the_views_of_the_nights_show_what_counts_in_duckdb_and_in_spark(tmp_pat
         for view in of_duckdb:
             connection.execute(view)
         verdicts, trend, lost = (connection.execute(query).fetchall() for query in queries)
+        good = connection.execute("SELECT is_baseline FROM evaluations ORDER BY evaluated_on").fetchall()
+    assert good == [(True,), (False,)]
     assert [row[1:3] for row in verdicts] == [(days[1], worse["verdict"]), (days[0], again["verdict"])]
     assert [row[4] for row in verdicts] == [None, "good"]
+    assert [row[5] and json.loads(row[5]) for row in verdicts] == [known_loss, None]
     points = [(row[1], row[2], row[4]) for row in trend]
     assert points == [(run, day, 60) for run in ("bm25", "hybrid") for day in days]
     assert ("hybrid", "q4", days[1]) in [row[1:4] for row in lost]
     assert all(difference < 0 for *_, difference in lost)
     for view in of_spark:
         session.sql(view)
+    kept = "accepted, acknowledged, is_baseline FROM evaluations ORDER BY evaluated_on"
+    of_each = session.sql(f"SELECT {kept}").collect()
+    assert [(row[0], row[1] is None, row[2]) for row in of_each] == [("good", True, True), (None, False, False)]
     rows = session.sql(queries[1].replace("GROUP BY ALL", "GROUP BY dataset, run, evaluated_on")).collect()
     assert [(row[1], str(row[2]), row[4]) for row in rows] == [(run, str(day), 60) for run, day, _ in points]
     assert [row[3] for row in rows] == pytest.approx([row[3] for row in trend])

@@ -25,13 +25,30 @@ from ndcg_spark.voices import (
     ARGUMENTS,
     KEYS,
     OPTIONS,
+    Advice,
+    AllowRejected,
     ChooseColumn,
+    ColumnIs,
     Convert,
+    Do,
     Either,
     Give,
+    GiveBaseline,
+    GiveFormat,
+    GiveTable,
+    NameColumn,
     NameColumns,
+    NameGrades,
+    NameRunColumn,
+    NameRuns,
     Notice,
+    NumberColumns,
+    RankAndScore,
+    RunsFromFiles,
+    SeparateRuns,
     SetOption,
+    SetOptions,
+    WriteIds,
 )
 from ndcg_spark.voices import (
     command_line as shell_line,
@@ -159,6 +176,50 @@ def test_advice_gets_the_table_of_its_error(advice):
     for table, expected in (("results", "results"), ("exclude", "exclude"), ("query_scores", "")):
         error = raised(InputError("no column", advice), about(table))
         assert error.advice == dataclasses.replace(advice, table=expected)
+
+
+#: One of every kind, and more of those whose words depend on what they know.
+ADVICE = [
+    Do(words="correct them"),
+    Either((Give("run", "x", "results"), SetOption("order", "score"))),
+    Give("run_from", "file", "results"),
+    Give("output"),
+    GiveTable("results"),
+    GiveBaseline(),
+    SetOption("duplicates", "best"),
+    SetOption("order", "rank"),
+    SetOptions((("order", "rank"), ("ties", "rank"))),
+    AllowRejected(),
+    NameColumn("results", "doc_id"),
+    NameColumns(("doc_id", "score or rank"), may_be_numbers=True, table="results"),
+    NameGrades(),
+    ColumnIs("results", "run", "tag"),
+    ChooseColumn("doc_id", "docno", table="results"),
+    NumberColumns("results", (("rank", 3), ("score", 4))),
+    GiveFormat("results", "tsv or csv"),
+    RankAndScore(),
+    NameRuns("tag"),
+    NameRunColumn(True),
+    NameRunColumn(False),
+    RunsFromFiles(3),
+    SeparateRuns(True, False),
+    SeparateRuns(False, True),
+    SeparateRuns(False, False),
+    WriteIds(),
+    Convert("judgments"),
+]
+
+
+def test_every_kind_of_advice_is_tried():
+    assert {type(advice) for advice in ADVICE} == set(Advice.__subclasses__())
+
+
+@pytest.mark.parametrize("advice", ADVICE, ids=repr)
+def test_advice_for_python_names_no_option_and_no_key(advice):
+    """Sentences have none (test_layout), so no message has one, whoever raises it."""
+    said = advice.text(ARGUMENTS)
+    assert not OPTION.search(said)
+    assert not KEY.search(said)
 
 
 def test_an_option_has_three_names():

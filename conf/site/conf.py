@@ -18,8 +18,20 @@ ROOT = Path(__file__).parents[2]
 GUIDES = "ndcg_spark/guides"
 CONTENTS = {
     "First steps": ["conf/site/researcher", "conf/site/recommender", f"{GUIDES}/COMING_FROM"],
-    "Guides": ["conf/README", f"{GUIDES}/RECIPES", f"{GUIDES}/COMPARING"],
-    "Reference": [f"{GUIDES}/REFERENCE", f"{GUIDES}/MEASURES", "conf/site/commands", "conf/site/api"],
+    "Guides": [
+        "conf/README",
+        f"{GUIDES}/GATE",
+        f"{GUIDES}/CHANGED_JUDGMENTS",
+        f"{GUIDES}/RECIPES",
+        f"{GUIDES}/COMPARING",
+    ],
+    "Reference": [
+        f"{GUIDES}/REFERENCE",
+        f"{GUIDES}/INPUT",
+        f"{GUIDES}/MEASURES",
+        "conf/site/commands",
+        "conf/site/api",
+    ],
     "The project": ["scripts/benchmark/README", f"{GUIDES}/CHANGELOG"],
     "For builders": ["ndcg_spark/README", "tests/README", ".github/CONTRIBUTING", ".github/RELEASING"],
 }

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from ndcg_spark.api.scores import Scores, SparkScores
 from ndcg_spark.comparison.differences import ComparisonOptions
-from ndcg_spark.comparison.runs import compare_sources, parse_metrics
+from ndcg_spark.comparison.runs import NO_UNCHANGED_QUERIES, compare_sources, parse_metrics
 from ndcg_spark.comparison.score_tables import ANSWERS, KEY, number_columns, sources
 from ndcg_spark.comparison.sources import ScoreSource
 from ndcg_spark.convention.convention import Convention
@@ -49,7 +49,7 @@ def compare(
     attributes: Any = None,
     weights: Any = None,
     margin: float = 0.01,
-    unchanged_queries: bool = False,
+    unchanged_queries: object = None,
     full: bool = False,
 ) -> "pd.DataFrame":
     """Compare runs with a baseline, query by query: differences of their means, confidence intervals, p values.
@@ -79,8 +79,9 @@ def compare(
         `evaluate` was given. For a second row of every comparison: query_id and weight. In both, dataset is optional.
     margin : float
         The largest difference that does not matter: runs that certainly differ by less are concluded to be the same.
-    unchanged_queries : bool
-        Whether to leave out queries whose judgments differ from those of another night (columns judgments_hash).
+    unchanged_queries
+        Refused with an error, as it is no option any more: queries whose judgments differ from those of another night
+        (columns judgments_hash) are always left out, and a warning says how many.
     full : bool
         Whether to return all columns and the order of the table COMPARISONS (REFERENCE.md).
 
@@ -106,6 +107,8 @@ def compare(
     >>> print(f"{row['difference']:+.4f}, p {row['p_value']:.4f}: {row['wins']} won, {row['losses']} lost")
     +0.1500, p 0.1027: 3 won, 0 lost
     """
+    if unchanged_queries is not None:
+        raise ConfigurationError(NO_UNCHANGED_QUERIES, option="unchanged-queries")
     slices = sizes = None
     if attributes is not None:
         slices = attribute_rows(_table(attributes, None, "query_attributes"))
@@ -116,7 +119,6 @@ def compare(
         alpha=alpha,
         correction=correction,
         margin=margin,
-        unchanged_queries=unchanged_queries,
         attributes=slices,
         weights=sizes,
     )

@@ -94,7 +94,8 @@ def gate_night(
     nights, by default for all `runs`; the log keeps the reason. `acknowledge` is the reason why its failure is a known
     loss: later nights that fail in the same way and not more end as if they had passed, for 14 days or `until` a date.
     `withdraw` takes back what was accepted or acknowledged. `json()` of what is returned has the verdicts, each with
-    `verdict` (pass, fail, none), `reason`, `sentence` and `exit_code`; `to_pandas` and `to_arrow` have a row per result.
+    `verdict` (pass, fail, none), `reason`, `sentence` and `exit_code`; `to_pandas` and `to_arrow` have a row for each
+    result.
     Raises as the command does, but a night that fails its gate gets a verdict and raises no error.
     """
     source = config if isinstance(config, Mapping) else Path(config)

@@ -27,6 +27,13 @@ _MEASURES = "MEASURE[@CUTOFF],..."
 _COUNT = click.IntRange(min=0)
 
 
+def _refuse_unchanged_queries(_context: click.Context, _option: click.Parameter, is_given: bool) -> None:
+    if is_given:
+        from ndcg_spark.comparison.runs import NO_UNCHANGED_QUERIES
+
+        raise ConfigurationError(NO_UNCHANGED_QUERIES, option="unchanged-queries")
+
+
 @command(
     shared_options.output,
     shared_options.night,
@@ -40,7 +47,15 @@ _COUNT = click.IntRange(min=0)
     choice("--correction", "How p values are adjusted.", "holm", "bonferroni", "bh", "none", default="holm"),
     option("--alpha", "LEVEL", "Significance level; intervals cover 1 - alpha.", type=float, default=0.05),
     option("--margin", "DIFFERENCE", "Largest difference that does not matter.", type=float, default=0.01),
-    option("--unchanged-queries", None, "Only queries with the judgments of --baseline-date.", is_flag=True),
+    option(
+        "--unchanged-queries",
+        None,
+        "No option any more.",
+        is_flag=True,
+        hidden=True,
+        expose_value=False,
+        callback=_refuse_unchanged_queries,
+    ),
     option(
         "--queries",
         "N",
@@ -62,7 +77,9 @@ def compare(
     """Compare published runs with a baseline.
 
     Prints differences, confidence intervals, p values and conclusions. A baseline is a run of the same night, another
-    night, or a run of another night. Runs that certainly differ by less than --margin are the same.
+    night, or a run of another night. Runs that certainly differ by less than --margin are the same. Nights with
+    different judgments are compared twice, under the old and under the new ones, if ndcg-spark rescore has scored
+    them; a run is better or worse only if both say it.
     """
     from ndcg_spark.comparison.differences import ComparisonOptions
     from ndcg_spark.comparison.matrix import read_query_tables
@@ -109,7 +126,7 @@ def gate(
     junit: Path | None,
     style: str | None,
 ) -> None:
-    """Check a published night again with another [gate], or decide about it.
+    """Check a published night again, or decide about it.
 
     The scores and the verdict of the night stay as they are. A night that is accepted is a baseline
     of later nights. A loss that is acknowledged fails no later night, unless it gets worse.
@@ -148,9 +165,11 @@ def gate(
 def rescore(output: str, since: str | None, dataset: str | None, **arguments: Any) -> None:
     """Score the kept lists of nights under other judgments.
 
-    These are --judgments or, for each dataset, those of its newest night. What is published stays
-    as it is: compare, trend, report and read_scores use the new scores where judgments change. An
-    evaluation with a gate does the same for the nights that it compares with.
+    These are --judgments or, for each dataset, those of its newest night; then the newest night is
+    also scored under those of earlier nights, and both nights of each change under those of the
+    other. What is published stays as it is: compare, trend, report and read_scores use the new
+    scores where judgments change. An evaluation with a gate does the same for the nights that it
+    compares with.
     """
     from ndcg_spark.job.inputs import engine_for
     from ndcg_spark.job.rescore import rescore as job
@@ -158,7 +177,7 @@ def rescore(output: str, since: str | None, dataset: str | None, **arguments: An
     config = load_arguments(arguments, needs_inputs=False)
     with engine_for(config) as engine:
         done = job(engine, config, output, since, dataset)
-    echo([f"scored {done.made:,} nights; {done.kept:,} others had these scores", *done.refused])
+    echo([f"made {done.made:,} copies of scores; {done.kept:,} others were there", *done.refused])
 
 
 @command(

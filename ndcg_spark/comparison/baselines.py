@@ -83,6 +83,10 @@ class Baseline:
         """Whether each run has nights of its own here, from which a chain leads to tonight."""
         return self.kind is Kind.ACCEPTED or (self.kind is Kind.NIGHTS and self.name is not None)
 
+    def is_for(self, run: str) -> bool:
+        """Whether this run of tonight is compared with it."""
+        return self.runs is None or run in self.runs
+
     def has_other_judgments(self, night: Night) -> bool:
         """Whether its nights have other judgments than this one, so that there are two sides."""
         return bool(self.nights) and not has_judgments_of(self.nights[-1], night)

@@ -62,6 +62,8 @@ class RunScores:
         self.run = run
         self.metric = metric
         self._scores = scores
+        #: What was computed of changes, which every slice asks for again.
+        self._sides: dict[tuple[Link, int], LinkSides | None] = {}
 
     def apart(self, own: ScoreMatrix, theirs: ScoreMatrix) -> Numbers:
         """By query, the difference of two matrices where both have the same judgments."""
@@ -85,6 +87,12 @@ class RunScores:
 
     def sides(self, link: Link, reading: int) -> LinkSides | None:
         """Both sides of a change of judgments; None if a copy is not there."""
+        key = link, reading
+        if key not in self._sides:
+            self._sides[key] = self._computed_sides(link, reading)
+        return self._sides[key]
+
+    def _computed_sides(self, link: Link, reading: int) -> LinkSides | None:
         before = link.before.row["judgments_fingerprint"]
         after = link.after.row["judgments_fingerprint"]
         try:
@@ -92,11 +100,12 @@ class RunScores:
             later_then = self.matrix(link.after, reading, before)
         except NoCopyError:
             return None
-        return LinkSides(
-            link,
-            old=self.apart(later_then, self.matrix(link.before, reading)),
-            new=self.apart(self.matrix(link.after, reading), earlier_now),
-        )
+        # All are read before any is compared, so that each knows the same queries.
+        earlier_then = self.matrix(link.before, reading)
+        later_now = self.matrix(link.after, reading)
+        old = self.apart(later_then, earlier_then)
+        new = self.apart(later_now, earlier_now)
+        return LinkSides(link, old, new)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -109,7 +118,7 @@ class Limits:
     mask_of: MaskOf
 
     def has_few(self, apart: Numbers, newer: Night, older: Night) -> bool:
-        counted = ~np.isnan(apart) & self.mask_of(newer, older)
+        counted = ~np.isnan(_masked(apart, self.mask_of(newer, older)))
         return int(np.count_nonzero(counted)) < self.min_queries
 
 
@@ -232,7 +241,9 @@ def _ends_in_link(made: Chain) -> bool:
 
 
 def _masked(apart: Numbers, mask: NDArray[np.bool_]) -> Numbers:
-    return np.where(mask, apart, np.nan)
+    # Queries that were seen after these differences were made are in none of them.
+    all_queries = np.pad(apart, (0, len(mask) - len(apart)), constant_values=np.nan)
+    return np.where(mask, all_queries, np.nan)
 
 
 def _chosen_side(old: Numbers, new: Numbers, weights: Numbers | None, side: str) -> Numbers:

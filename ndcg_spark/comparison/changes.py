@@ -128,7 +128,7 @@ def _change(facts: Mapping[str, Any], allowed: float) -> Change:
 
 
 def _gate_of(night: Night) -> Mapping[str, Any]:
-    return night.record["configuration"].get("gate") or {}
+    return night.gate
 
 
 def _allowed(run: str, metric: Metric, night: Night, facts: Mapping[str, Any]) -> float:

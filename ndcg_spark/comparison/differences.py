@@ -39,6 +39,18 @@ _TESTS = (
     "effect_size",
     "minimum_detectable",
 )
+#: What a row compares.
+_HYPOTHESIS = (
+    "dataset",
+    "evaluated_on",
+    "run",
+    "baseline",
+    "baseline_night",
+    "measure",
+    "cutoff",
+    "attribute",
+    "value",
+)
 #: Flags of rows whose run, or baseline, returned nothing, so that nothing was measured.
 _MISSING = frozenset({"run_missing", "baseline_missing"})
 #: A side answered few queries if it lacks results for this share more of them than the other side.
@@ -63,7 +75,6 @@ class ComparisonOptions:
     #: A slice of fewer paired queries is not tested.
     min_queries: int = 10
     margin: float = 0.01
-    unchanged_queries: bool = False
     #: Draw random signs only for losses that the t test finds significant.
     only_losses: bool = False
     attributes: pa.Table | None = None
@@ -92,7 +103,8 @@ class Sides:
     #: Of another night, or `own`.
     baseline: ScoreMatrix
     metric: Metric
-    #: dataset, evaluated_on, evaluation_id, baseline_night and baseline_nights of the rows.
+    #: dataset, evaluated_on, evaluation_id, baseline_night, baseline_nights, side and reading of
+    #: the rows.
     key: Mapping[str, Any]
     pairs: Sequence[tuple[str, str]]
     #: By query, whether it takes part; all by default.
@@ -114,6 +126,10 @@ class Sides:
         """By query, whether both sides judge it, or neither says so, and it takes part."""
         is_alike = (self.own.hashes() != 0) == (self.baseline.hashes() != 0)
         return np.asarray(is_alike if self.only is None else is_alike & self.only)
+
+    def without_rejudged(self) -> "Sides":
+        """Without the queries that both sides judge, and not alike."""
+        return dataclasses.replace(self, only=~self.rejudged)
 
     def with_judgments_alike(self) -> "Sides":
         """Only the queries whose judgments are the same on both sides."""
@@ -140,7 +156,21 @@ def comparison_rows(sides: Sides, options: ComparisonOptions) -> list[dict[str, 
     its queries cancel; and `change`, the sum of the differences of `change_queries` queries, with
     those that a run did not answer at all.
     """
-    samples = list(_samples(sides, options))
+    return rows_of_sides([sides], options)
+
+
+def rows_of_sides(
+    both: Sequence[Sides],
+    options: ComparisonOptions,
+) -> list[dict[str, Any]]:
+    """The same of both sides of a change of judgments, one after the other.
+
+    The two rows of a comparison are one hypothesis: they share the adjusted p values, which are of
+    the larger p, and a conclusion, which is drawn only where both sides draw it.
+    """
+    samples: list[tuple[dict[str, Any], Numbers]] = []
+    for sides in both:
+        samples.extend(_samples(sides, options))
     rows = [row for row, _ in samples]
     tested = [sample for sample in samples if _needs_signs(sample[0], options)]
     for row, units in tested:
@@ -166,7 +196,7 @@ def in_one_family(
     """
     together = []
     for row in rows:
-        flags = [flag for flag in row["flags"] if flag != "doubt"]
+        flags = [flag for flag in row["flags"] if flag not in ("doubt", "sides_disagree")]
         own = {**row, "flags": flags, "largest": _largest_of(row, options.alpha)}
         is_small = row["attribute"] is not None and row["queries"] < options.min_queries
         if is_small and not (_MISSING | {"below_min_queries"}) & {*flags}:
@@ -187,10 +217,33 @@ def _largest_of(row: Mapping[str, Any], alpha: float) -> float | None:
 
 
 def _conclude(rows: Iterable[dict[str, Any]], options: ComparisonOptions) -> None:
+    for hypothesis in _hypotheses(rows):
+        for row in hypothesis:
+            if _is_doubtful(row, options.alpha):
+                row["flags"].append("doubt")
+            row["conclusion"] = _conclusion(row, options)
+        _conclude_together(hypothesis)
+
+
+def _conclude_together(sides: Sequence[dict[str, Any]]) -> None:
+    """Of both sides of a change of judgments, say only what both say."""
+    said = {row["conclusion"] for row in sides}
+    if len(said) == 1:
+        return
+    for row in sides:
+        row["conclusion"] = None if None in said else "cannot_tell"
+        if not said & {None, "cannot_tell"}:
+            row["flags"].append("sides_disagree")
+
+
+def _hypotheses(rows: Iterable[dict[str, Any]]) -> list[list[dict[str, Any]]]:
+    """The rows by what they compare: those that differ only in side and reading are together."""
+    together: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
     for row in rows:
-        if _is_doubtful(row, options.alpha):
-            row["flags"].append("doubt")
-        row["conclusion"] = _conclusion(row, options)
+        is_weighted = row["weight_effective_n"] is not None
+        key = (is_weighted, *(row[name] for name in _HYPOTHESIS))
+        together.setdefault(key, []).append(row)
+    return list(together.values())
 
 
 def _needs_signs(row: Mapping[str, Any], options: ComparisonOptions) -> bool:
@@ -204,6 +257,8 @@ def _needs_signs(row: Mapping[str, Any], options: ComparisonOptions) -> bool:
 
 def _is_near_alpha(row: Mapping[str, Any], alpha: float) -> bool:
     """Whether p is near alpha, or near what the correction compares it with."""
+    if row["p_decides"] is None:
+        return False
     return any(alpha / 2 < row[name] < 2 * alpha for name in ("p_randomization", "p_decides"))
 
 
@@ -446,12 +501,21 @@ def _adjust_families(rows: Sequence[dict[str, Any]], correction: str) -> None:
 def _adjust(rows: Sequence[dict[str, Any]], correction: str) -> None:
     for row in rows:
         row.update(family_size=None, p_adjusted=row["p_value"], p_decides=deciding(row))
-    family = [row for row in rows if row["p_value"] is not None and "unchanged" not in row["flags"]]
+    family = []
+    for hypothesis in _hypotheses(rows):
+        if any(row["p_value"] is None for row in hypothesis):
+            # What is not tested on one side is tested on none.
+            for row in hypothesis:
+                row.update(p_adjusted=None, p_decides=None)
+        elif any("unchanged" not in row["flags"] for row in hypothesis):
+            family.append(hypothesis)
     for name in ("p_adjusted", "p_decides"):
-        adjusted = statistics.adjusted([row[name] for row in family], correction).tolist()
-        for row, p in zip(family, adjusted, strict=True):
-            row[name] = p
-            row["family_size"] = len(family)
+        largest = [max(row[name] for row in hypothesis) for hypothesis in family]
+        adjusted = statistics.adjusted(largest, correction).tolist()
+        for hypothesis, p in zip(family, adjusted, strict=True):
+            for row in hypothesis:
+                row[name] = p
+                row["family_size"] = len(family)
 
 
 def deciding(row: Mapping[str, Any]) -> float | None:
@@ -525,7 +589,7 @@ def extremes(sides: Sides, run: str, baseline: str, limit: int) -> list[dict[str
     scores, theirs = sides.scores(run, baseline)
     nights = sides.baseline.night_counts(baseline)
     is_one = sides.own is sides.baseline
-    key = {name: sides.key[name] for name in ("dataset", "evaluated_on")}
+    key = {name: sides.key[name] for name in ("dataset", "evaluated_on", "side")}
     key |= {"run": run, "baseline": baseline, "measure": sides.metric[0], "cutoff": sides.metric[1]}
     rows = []
     for sign in (-1, 1):

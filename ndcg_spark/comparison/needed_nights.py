@@ -42,7 +42,7 @@ def needed_dates(nights: Sequence[Night], old: set[str]) -> set[str]:
 
 
 def _gate_of(night: Night) -> Mapping[str, Any]:
-    return night.record["configuration"].get("gate") or {}
+    return night.gate
 
 
 def _names_of(gate: Mapping[str, Any]) -> set[str]:

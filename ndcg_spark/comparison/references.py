@@ -6,8 +6,7 @@ chain: from the reference to the night before the change, over the change, and o
 """
 
 import dataclasses
-import itertools
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 from ndcg_spark.comparison.baselines import (
     RunsOf,
@@ -48,12 +47,20 @@ class Reference:
         return self.nights[0].evaluated_on
 
 
-def nights_of_run(run: str, tonight: Night, nights: Iterable[Night], runs_of: RunsOf) -> list[Night]:
+def nights_of_run(
+    run: str,
+    tonight: Night,
+    nights: Iterable[Night],
+    runs_of: RunsOf,
+) -> list[Night]:
     """The verified nights before this one that have the run, with its options, by date."""
-    before = earlier(nights, tonight.dataset, tonight.evaluated_on)
-    comparable = [night for night in before if night.unverified is None]
-    comparable = [night for night in comparable if has_options_of(night, tonight)]
-    return [night for night in comparable if run in runs_of(night)]
+    of_run = []
+    for night in earlier(nights, tonight.dataset, tonight.evaluated_on):
+        if night.unverified is not None or not has_options_of(night, tonight):
+            continue
+        if run in runs_of(night):
+            of_run.append(night)
+    return of_run
 
 
 def accepted_reference(
@@ -68,42 +75,77 @@ def accepted_reference(
     Without one it is the first good night; None if there is none.
     """
     before = nights_of_run(run, tonight, nights, runs_of)
-    accepted = [night for night in before if is_accepted_for(night, run)]
-    good = [night for night in before if is_good_for(night, run)]
-    chosen = accepted[-1:] or good[:1]
-    if not chosen:
+    chosen = None
+    for night in before:
+        if is_accepted_for(night, run) or (chosen is None and is_good_for(night, run)):
+            chosen = night
+    if chosen is None:
         return None
-    return _with_links(_with_good_nights(run, chosen[0], before, most), before, tonight)
+    reference = (chosen, *_good_nights_after(run, chosen, before, _most_of(most) - 1))
+    return _with_links(reference, before, tonight)
 
 
-def dated_reference(run: str, date: str, tonight: Night, nights: Iterable[Night], runs_of: RunsOf) -> Reference | None:
+def dated_reference(
+    run: str,
+    date: str,
+    tonight: Night,
+    nights: Iterable[Night],
+    runs_of: RunsOf,
+) -> Reference | None:
     """The night of a date alone; None if it does not have the run."""
     before = nights_of_run(run, tonight, nights, runs_of)
-    chosen = tuple(night for night in before if night.evaluated_on == date)
-    return _with_links(chosen, before, tonight) if chosen else None
+    for night in before:
+        if night.evaluated_on == date:
+            return _with_links((night,), before, tonight)
+    return None
 
 
-def _with_good_nights(run: str, first: Night, nights: Sequence[Night], most: int) -> tuple[Night, ...]:
-    """A night and the good ones that follow it; a change of judgments ends them."""
-    after = [night for night in nights if night.evaluated_on > first.evaluated_on]
-    same = itertools.takewhile(lambda night: has_judgments_of(night, first), after)
-    good = [night for night in same if is_good_for(night, run)]
-    return (first, *good[: min(most, MOST_NIGHTS) - 1])
+def _most_of(most: int) -> int:
+    return min(most, MOST_NIGHTS)
 
 
-def _with_links(reference: tuple[Night, ...], nights: Sequence[Night], tonight: Night) -> Reference:
+def _good_nights_after(
+    run: str,
+    first: Night,
+    nights: Iterable[Night],
+    most: int,
+) -> list[Night]:
+    """The good nights that follow a night; a change of judgments ends them."""
+    good: list[Night] = []
+    for night in nights:
+        if night.evaluated_on <= first.evaluated_on:
+            continue
+        if not has_judgments_of(night, first) or len(good) >= most:
+            break
+        if is_good_for(night, run):
+            good.append(night)
+    return good
+
+
+def _with_links(
+    reference: tuple[Night, ...],
+    nights: Iterable[Night],
+    tonight: Night,
+) -> Reference:
     if has_judgments_of(reference[0], tonight):
         return Reference(reference)
-    since = [night for night in nights if night.evaluated_on >= reference[0].evaluated_on]
-    path = [*since, tonight]
     links = []
-    for before, after in itertools.pairwise(path):
-        if not has_judgments_of(before, after):
-            links.append(Link(before, after))
+    before = reference[0]
+    for night in (*nights, tonight):
+        if night.evaluated_on <= before.evaluated_on:
+            continue
+        if not has_judgments_of(before, night):
+            links.append(Link(before, night))
+        before = night
     return Reference(reference, tuple(links))
 
 
-def newest_link(run: str, tonight: Night, nights: Iterable[Night], runs_of: RunsOf) -> Link | None:
+def newest_link(
+    run: str,
+    tonight: Night,
+    nights: Iterable[Night],
+    runs_of: RunsOf,
+) -> Link | None:
     """The change of judgments that leads to tonight; None if the run was judged like this before."""
     before = nights_of_run(run, tonight, nights, runs_of)
     if not before or has_judgments_of(before[-1], tonight):
@@ -111,13 +153,20 @@ def newest_link(run: str, tonight: Night, nights: Iterable[Night], runs_of: Runs
     return Link(before[-1], tonight)
 
 
-def after_link(run: str, link: Link, tonight: Night, nights: Sequence[Night], most: int) -> tuple[Night, ...]:
+def after_link(
+    run: str,
+    link: Link,
+    tonight: Night,
+    nights: Iterable[Night],
+    most: int,
+) -> tuple[Night, ...]:
     """The first good nights under the judgments that a link leads to, before tonight.
 
     `nights` are those of the run before tonight.
     """
-    after = [night for night in nights if night.evaluated_on >= link.after.evaluated_on]
-    same = itertools.takewhile(lambda night: has_judgments_of(night, link.after), after)
-    good = [night for night in same if is_good_for(night, run)]
-    before = [night for night in good if night.evaluated_on < tonight.evaluated_on]
-    return tuple(before[: min(most, MOST_NIGHTS)])
+    first = link.after
+    if first.evaluated_on >= tonight.evaluated_on:
+        return ()
+    good = [first] if is_good_for(first, run) else []
+    good += _good_nights_after(run, first, nights, _most_of(most))
+    return tuple(good[: _most_of(most)])

@@ -7,15 +7,26 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from ndcg_spark.comparison.baselines import named_baseline
-from ndcg_spark.comparison.differences import ComparisonOptions, Sides, comparison_rows, extremes
+import numpy as np
+from numpy.typing import NDArray
+
+from ndcg_spark.comparison.baselines import has_judgments_of, named_baseline
+from ndcg_spark.comparison.differences import ComparisonOptions, Sides, extremes, rows_of_sides
 from ndcg_spark.comparison.matrix import (
     Metric,
     Queries,
     matches,
     read_attributes,
 )
-from ndcg_spark.comparison.sources import ScoreSource, night_sources, read_sides
+from ndcg_spark.comparison.sources import (
+    BOTH,
+    NEW,
+    OLD,
+    NoCopyError,
+    ScoreSource,
+    night_sources,
+    read_sides,
+)
 from ndcg_spark.contract.doubts import about_unmatched
 from ndcg_spark.convention.measures import MEASURES, SCORES, Cutoff, by_depth, measure_at
 from ndcg_spark.convention.parsing import ALL_CUTOFFS, parse_columns, parse_cutoffs
@@ -25,20 +36,31 @@ from ndcg_spark.nights.reader import datasets_left_out, read_again, refuse_unver
 from ndcg_spark.schemas import COMPARISONS
 from ndcg_spark.steps import report_step
 from ndcg_spark.text import unknown_name
-from ndcg_spark.voices import Either, Give, GiveBaseline, Notice
+from ndcg_spark.voices import OPTIONS, Either, Give, GiveBaseline, Notice
+
+#: What is said to whoever still gives the option that left out queries with other judgments.
+NO_UNCHANGED_QUERIES = (
+    "queries with other judgments are always left out, so that this is no option any more; "
+    "give the command or the function without it"
+)
 
 
 @dataclasses.dataclass(frozen=True)
 class Comparison:
+    """What a comparison found: rows, the queries that changed most, and what to know of both."""
+
     #: Dictionaries with the columns of COMPARISONS: by dataset, measure, cutoff, run and baseline;
     #: all queries come before the slices. A weighted row follows the unweighted one and has a
-    #: `weight_effective_n`.
+    #: `weight_effective_n`. Where the judgments of two nights differ, a comparison has a row of
+    #: each side: all of the side `old` come before those of the side `new`.
     rows: list[dict[str, Any]]
     queries: list[dict[str, Any]]
     warnings: list[Notice]
     #: How p values were adjusted, and the significance level.
     correction: str = "holm"
     alpha: float = 0.05
+    #: Those of the warnings that say how many queries were left out because of their judgments.
+    left_out: list[Notice] = dataclasses.field(default_factory=list)
 
 
 def compare_sources(
@@ -50,15 +72,15 @@ def compare_sources(
     _refuse_unknown_runs("run", options.runs, [*own, *theirs])
     _refuse_absent_datasets(own, theirs)
     _refuse_unknown_measures(own, options.measures)
-    comparison = Comparison([], [], [], options.correction, options.alpha)
+    comparison = Comparison([], [], [], correction=options.correction, alpha=options.alpha)
     tables = {"query_attributes": options.attributes, "query_weights": options.weights}
     strange = {name: table for name, table in tables.items() if table is not None}
     for source in sorted(own, key=lambda source: source.dataset):
         other = None if others is None else others[source.dataset]
-        for sides in _sides(source, other, options):
-            _add(comparison, sides, options)
+        for compared in _compared(source, other, options):
+            _add(comparison, compared, options)
             for name in list(strange):
-                if matches(strange[name], source.dataset, sides.own.queries):
+                if matches(strange[name], source.dataset, compared.sides[0].own.queries):
                     del strange[name]
     comparison.warnings.extend(map(Notice, _absent_runs(own, options)))
     if comparison.rows:
@@ -67,16 +89,31 @@ def compare_sources(
     return comparison
 
 
-def _add(comparison: Comparison, sides: Sides, options: ComparisonOptions) -> None:
-    rows = comparison_rows(sides, options)
+@dataclasses.dataclass(frozen=True)
+class _Compared:
+    """The scores of one dataset and metric that are compared."""
+
+    #: One, or both sides of a change of judgments.
+    sides: Sequence[Sides]
+    #: By query of a single side, whether both nights judge it, and not alike: it is left out.
+    left_out: NDArray[np.bool_] | None = None
+    #: Why such queries have no two sides, in nights.
+    reason: str = ""
+
+
+def _add(comparison: Comparison, compared: _Compared, options: ComparisonOptions) -> None:
+    rows = rows_of_sides(compared.sides, options)
     for row in rows:
         comparison.rows.append({name: row[name] for name in COMPARISONS.names})
-    for sentence in [*_other_judgments(sides), *map(Notice, _without_weight(rows))]:
+    left_out = list(_other_judgments(compared))
+    comparison.left_out.extend(left_out)
+    for sentence in [*left_out, *map(Notice, _without_weight(rows))]:
         if sentence not in comparison.warnings:
             comparison.warnings.append(sentence)
     if options.queries:
-        for run, baseline in sides.pairs:
-            comparison.queries.extend(extremes(sides, run, baseline, options.queries))
+        for sides in compared.sides:
+            for run, baseline in sides.pairs:
+                comparison.queries.extend(extremes(sides, run, baseline, options.queries))
 
 
 def _absent_runs(own: Sequence[ScoreSource], options: ComparisonOptions) -> Iterator[str]:
@@ -131,25 +168,74 @@ def _not_evaluated(what: str, metrics: Iterable[Metric]) -> ConfigurationError:
     return ConfigurationError(f"measures: {what} was not evaluated; available: {has}")
 
 
-def _sides(
+def _compared(
     source: ScoreSource,
     other: ScoreSource | None,
     options: ComparisonOptions,
-) -> Iterator[Sides]:
+) -> Iterator[_Compared]:
     """A night beside another, or its own runs beside each other, at each metric."""
-    if other is None:
-        pairs = _pairs_within(source, options)
-        key = source.key()
-    else:
-        pairs = _pairs_between(source, other, options)
-        key = source.key(other.evaluated_on, 1)
     queries = Queries()
     # One after the other, as the scores of a single measure may fill the memory.
     for metric in _metrics(source, options):
-        own = functools.partial(source.read, queries, metric)
-        theirs = None if other is None else functools.partial(other.read, queries, metric)
-        sides = read_sides(own, theirs, metric, key, pairs)
-        yield sides.with_judgments_alike() if options.unchanged_queries else sides
+        if other is None:
+            pairs = _pairs_within(source, options)
+            own = functools.partial(source.read, queries, metric)
+            yield _Compared([read_sides(own, None, metric, source.key(), pairs)])
+        else:
+            pairs = _pairs_between(source, other, options)
+            yield _between(source, other, queries, metric, pairs)
+
+
+def _between(
+    source: ScoreSource,
+    other: ScoreSource,
+    queries: Queries,
+    metric: Metric,
+    pairs: Sequence[tuple[str, str]],
+) -> _Compared:
+    """Two nights on both sides if their judgments differ and copies are kept; else on one."""
+    reason = ""
+    if _has_other_judgments(source, other):
+        try:
+            both = [_side(source, other, queries, metric, pairs, side) for side in BOTH]
+            return _Compared([sides.without_rejudged() for sides in both])
+        except NoCopyError as error:
+            reason = error.worded(OPTIONS)
+    own = functools.partial(source.read, queries, metric)
+    theirs = functools.partial(other.read, queries, metric)
+    key = source.key(other.evaluated_on, 1)
+    sides = read_sides(own, theirs, metric, key, pairs)
+    return _Compared([sides.without_rejudged()], sides.rejudged, reason)
+
+
+def _has_other_judgments(source: ScoreSource, other: ScoreSource) -> bool:
+    """Whether two nights are known to have different judgments; tables say so by query."""
+    if not isinstance(source.rows, Night) or not isinstance(other.rows, Night):
+        return False
+    prints = [night.row["judgments_fingerprint"] for night in (source.rows, other.rows)]
+    return all(prints) and not has_judgments_of(other.rows, source.rows)
+
+
+def _side(
+    source: ScoreSource,
+    other: ScoreSource,
+    queries: Queries,
+    metric: Metric,
+    pairs: Sequence[tuple[str, str]],
+    side: str,
+) -> Sides:
+    """Both nights under the judgments of one of them; NoCopyError if a copy is not kept."""
+    own_judgments = _fingerprint(other) if side == OLD else None
+    other_judgments = _fingerprint(source) if side == NEW else None
+    own = functools.partial(source.read, queries, metric, judgments=own_judgments)
+    theirs = functools.partial(other.read, queries, metric, judgments=other_judgments)
+    key = source.key(other.evaluated_on, 1) | {"side": side}
+    return read_sides(own, theirs, metric, key, pairs)
+
+
+def _fingerprint(source: ScoreSource) -> str | None:
+    """That of the judgments of a night."""
+    return source.rows.row["judgments_fingerprint"] if isinstance(source.rows, Night) else None
 
 
 def _metrics(source: ScoreSource, options: ComparisonOptions) -> list[Metric]:
@@ -213,19 +299,18 @@ def _without_weight(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
         yield f"{of - min(counts):,} of {of:,} queries have no weight; weighted rows leave them out"
 
 
-def _other_judgments(sides: Sides) -> Iterator[Notice]:
-    """A sentence that says how many queries are judged differently than in the baseline's night."""
-    changed = int(sides.rejudged.sum())
-    if not changed:
+def _other_judgments(compared: _Compared) -> Iterator[Notice]:
+    """A sentence that says how many queries are left out, as they are judged differently."""
+    if compared.left_out is None or not compared.left_out.any():
         return
+    (sides,) = compared.sides
+    many = int(compared.left_out.sum())
     total = int(((sides.own.hashes() != 0) | (sides.baseline.hashes() != 0)).sum())
-    queries = f"{sides.key['dataset']}: {changed:,} of {total:,} queries have other judgments"
-    sentence = f"{queries} than on {sides.key['baseline_night']}"
-    if sides.only is None:
-        leave_out = Give("unchanged_queries", then="leaves them out")
-        yield Notice(f"{sentence}, which changes scores", leave_out)
-    else:
-        yield Notice(f"{sentence}, and were left out")
+    night = sides.key["baseline_night"]
+    than = f"than on {night}" if night else "than in the baseline"
+    queries = f"{sides.key['dataset']}: {many:,} of {total:,} queries have other judgments {than}"
+    reason = f"; {compared.reason}" if compared.reason else ""
+    yield Notice(f"{queries}, and were left out{reason}")
 
 
 def parse_metrics(
@@ -255,7 +340,9 @@ def compare_nights(
 ) -> Comparison:
     """Compare the runs of the nights of a date, by default the newest.
 
-    `baseline_date` is a date, or GOOD. Without measures, the headline is compared; without
+    `baseline_date` is a date, or GOOD. Nights with different judgments are compared on both sides,
+    if copies of their scores under the judgments of each other are kept; else only by the queries
+    that are judged alike, and ConfigurationError if there is none. Without measures, the headline is compared; without
     attributes, in the slices that the nights keep.
     """
     _refuse_no_baseline(options, baseline_date)
@@ -275,6 +362,7 @@ def compare_nights(
     if options.attributes is None:
         options = dataclasses.replace(options, attributes=read_attributes(tonight))
     comparison = compare_sources(own, others, options)
+    _refuse_nothing_in_common(comparison)
     for night in tonight:
         report_step("compared", str(night))
     absent = datasets_left_out(nights, tonight[0].evaluated_on, dataset)
@@ -283,6 +371,12 @@ def compare_nights(
     for sentence in warnings:
         report_step("note", sentence)
     return dataclasses.replace(comparison, warnings=warnings)
+
+
+def _refuse_nothing_in_common(comparison: Comparison) -> None:
+    """ConfigurationError if all queries were left out because of their judgments."""
+    if comparison.left_out and not any(row["queries"] for row in comparison.rows):
+        raise ConfigurationError(comparison.left_out[0].sentence, option="baseline-date")
 
 
 def _refuse_no_baseline(options: ComparisonOptions, baseline_date: str | None) -> None:

@@ -25,11 +25,11 @@ from ndcg_spark.nights.copies import night_convention, read_copy, why_not_rescor
 from ndcg_spark.nights.log import Night
 from ndcg_spark.nights.reader import (
     Where,
+    answering_runs,
     evaluated_metrics,
     read_dataset_scores,
     read_night_batches,
     read_rows,
-    returned_nothing,
 )
 from ndcg_spark.schemas import NO_VALUE
 from ndcg_spark.voices import command_line
@@ -79,33 +79,43 @@ class ScoreSource:
         metric: Metric,
         runs: Collection[str] | None = None,
         reading: int = FIRST,
+        judgments: str | None = None,
     ) -> ScoreMatrix:
         """The scores by a measure at a cutoff, by default as the convention has them.
 
-        The second reading needs a night, whose log says which convention it has.
+        The second reading needs a night, whose log says which convention it has; so do the scores
+        under other `judgments`, given by their fingerprint. NoCopyError if these are not kept.
         """
+        chosen = [run for run in self.runs if runs is None or run in runs]
+        name = self.name
+        if judgments is not None and isinstance(self.rows, Night):
+            name = f"a copy of {self.rows}"
+            batches = _copied_batches(self.rows, judgments, metric)
+            if reading == SECOND:
+                batches = _read_again(self.rows, batches, metric)
+        else:
+            batches = self._published_batches(metric, chosen, reading)
+        if metric[0] == JUDGED_RATE:
+            batches = judged_rates(batches)
+        with about(name):
+            return read_matrix(batches, queries, chosen, metric)
+
+    def _published_batches(
+        self,
+        metric: Metric,
+        runs: Sequence[str],
+        reading: int,
+    ) -> Iterable[pa.RecordBatch]:
         columns = ["run", "query_id", "cutoff", "status", "returned", "judgments_hash"]
         needed = COLUMNS[metric[0]] if reading == SECOND else (metric[0],)
         if metric[0] == JUDGED_RATE:
             needed = ("judged",)
         columns = list(dict.fromkeys([*columns, *needed]))
-        chosen = [run for run in self.runs if runs is None or run in runs]
-        if isinstance(self.rows, Night):
-            where: Where = {"cutoff": [metric[1]], "run": chosen}
-            batches: Iterable[pa.RecordBatch] = read_night_batches(
-                [self.rows],
-                "query_scores",
-                columns,
-                where,
-            )
-            if reading == SECOND:
-                batches = _read_again(self.rows, batches, metric)
-        else:
-            batches = self.rows.select(columns).to_batches()
-        if metric[0] == JUDGED_RATE:
-            batches = judged_rates(batches)
-        with about(self.name):
-            return read_matrix(batches, queries, chosen, metric)
+        if not isinstance(self.rows, Night):
+            return list(self.rows.select(columns).to_batches())
+        where: Where = {"cutoff": [metric[1]], "run": runs}
+        batches = read_night_batches([self.rows], "query_scores", columns, where)
+        return _read_again(self.rows, batches, metric) if reading == SECOND else batches
 
     def key(
         self,
@@ -140,7 +150,7 @@ def night_sources(nights: Sequence[Night]) -> list[ScoreSource]:
 
 def score_source(night: Night, rows: MeanRows) -> ScoreSource:
     """The scores of a night, whose DATASET_SCORES are these rows."""
-    runs = {row["run"] for row in rows if not returned_nothing(row)}
+    runs = answering_runs(rows)
     known = [row for row in rows if row["judged_rate"] is not None]
     rates = {(row["run"], row["cutoff"]): row["judged_rate"] for row in known}
     return ScoreSource(
@@ -203,17 +213,10 @@ class ScoreCache:
     def _read(self, night: Night, metric: Metric, reading: int, judgments: str | None) -> ScoreMatrix:
         source: ScoreSource = self.source(night)
         queries = self.queries(night.dataset)
-        if judgments is None:
-            return source.read(queries, metric, reading=reading)
-        rows = _copied_rows(night, judgments, metric)
-        batches = rows.to_batches()
-        if reading == SECOND:
-            batches = _read_again(night, batches, metric)
-        with about(f"a copy of {night}"):
-            return read_matrix(batches, queries, source.runs, metric)
+        return source.read(queries, metric, reading=reading, judgments=judgments)
 
 
-def _copied_rows(night: Night, judgments: str, metric: Metric) -> pa.Table:
+def _copied_batches(night: Night, judgments: str, metric: Metric) -> Iterable[pa.RecordBatch]:
     """The query scores of a night under other judgments, at a cutoff; NoCopyError without them."""
     why = why_not_rescored(night, metric, judgments)
     if why:
@@ -224,13 +227,19 @@ def _copied_rows(night: Night, judgments: str, metric: Metric) -> pa.Table:
         raise NoCopyError(f"no copy of {night} under them is kept; to make it: {command}")
     cutoffs = rows["cutoff"]
     at_cutoff = pc.is_null(cutoffs) if metric[1] is None else pc.equal(cutoffs, metric[1])
-    return rows.filter(pc.fill_null(at_cutoff, False))
+    return list(rows.filter(pc.fill_null(at_cutoff, False)).to_batches())
 
 
-def published_rows(night: Night, baseline: Baseline, metric: Metric) -> list[dict[str, Any]]:
+def published_rows(
+    night: Night,
+    baseline: Baseline,
+    metric: Metric,
+    side: str | None = None,
+) -> list[dict[str, Any]]:
     """The unweighted rows of COMPARISONS that the gate of a night has published of a baseline.
 
-    They are by run, all queries before the slices. There are none if no gate has compared with it.
+    They are of one side of a change of judgments, in the first reading; by run, all queries before
+    the slices. There are none if no gate has compared with it.
     """
     if baseline.name is None or not night.kept_rows("comparisons"):
         return []
@@ -242,7 +251,8 @@ def published_rows(night: Night, baseline: Baseline, metric: Metric) -> list[dic
         where |= {"baseline_night": [newest], "baseline_nights": [len(baseline.nights)]}
     rows = read_rows([night], "comparisons", where=where).to_pylist()
     plain = [row for row in rows if row["weight_effective_n"] is None]
-    return sorted(plain, key=row_order)
+    own = [row for row in plain if (row["side"], row["reading"]) == (side, FIRST)]
+    return sorted(own, key=row_order)
 
 
 def row_order(row: Mapping[str, Any]) -> tuple[Any, ...]:

@@ -17,6 +17,7 @@ from ndcg_spark.config import EvaluationConfig
 from ndcg_spark.contract import limits, scan
 from ndcg_spark.contract.changes import Seen, see
 from ndcg_spark.contract.scan import EXCLUDED, Counts, JudgmentCounts, Rejection, ResultCounts, RunCounts
+from ndcg_spark.convention.convention import Convention
 from ndcg_spark.engine.sessions import is_classic
 from ndcg_spark.errors import about
 from ndcg_spark.inputs.batches import WHOLE, Batch
@@ -179,6 +180,17 @@ def check_tables(
         results.batches,
         seen,
     )
+
+
+def refuse_duplicates(
+    checked: CheckedTables,
+    judgments: Source,
+    results: Source,
+    convention: Convention,
+) -> None:
+    """DuplicatesError, with counts, for what is judged or returned twice and may not be."""
+    limits.refuse_in_judgments(judgments, checked.judgments, convention)
+    limits.refuse_in_lists(results, [batch.results for batch in checked.by_batch], convention)
 
 
 def check_judgments(

@@ -7,7 +7,7 @@ import operator
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -43,9 +43,6 @@ from ndcg_spark.voices import (
     SetOption,
     SetOptions,
 )
-
-if TYPE_CHECKING:
-    from ndcg_spark.contract.counting import CheckedTables
 
 #: A field of text, or the value of a column, that is a number with a decimal comma.
 _DECIMAL_COMMA = re.compile(r"(?<![^;\t \"=])[+-]?\d+,\d+(?![^;\t \"])")
@@ -228,11 +225,10 @@ def refuse_low_rates(rates: Mapping[str, float | None], cutoff: Cutoff, least: f
         )
 
 
-def refuse_duplicates(checked: "CheckedTables", judgments: Source, results: Source, convention: Convention) -> None:
+def refuse_in_judgments(judgments: Source, table: DataFrame, convention: Convention) -> None:
     if convention.judgment_duplicates == "error":
         advice = SetOption("judgment_duplicates", "max", words="keep one row each, or")
-        _refuse(judgments, [checked.judgments], "doc_id", "document(s) judged twice for one query", advice)
-    refuse_in_lists(results, [batch.results for batch in checked.by_batch], convention)
+        _refuse(judgments, [table], "doc_id", "document(s) judged twice for one query", advice)
 
 
 def refuse_in_lists(results: Source, tables: Iterable[DataFrame], convention: Convention) -> None:

@@ -88,7 +88,11 @@ class ReferenceScores:
         self._scores = scores
         self._options = options
         self._most = most
+        #: What was computed, as every check and slice asks for it again.
         self._paired: dict[Any, list[Row]] = {}
+        self._references: dict[tuple[Baseline, str], Reference | None] = {}
+        self._nights_of_run: dict[str, list[Night]] = {}
+        self._of_runs: dict[tuple[str, Metric], RunScores] = {}
         self._masks = _SliceMasks(scores, options.attributes)
 
     def runs_of(self, night: Night) -> Sequence[str]:
@@ -96,6 +100,12 @@ class ReferenceScores:
 
     def reference(self, baseline: Baseline, run: str) -> Reference | None:
         """What a run is compared with, whether or not the judgments can be crossed."""
+        key = baseline, run
+        if key not in self._references:
+            self._references[key] = self._found_reference(baseline, run)
+        return self._references[key]
+
+    def _found_reference(self, baseline: Baseline, run: str) -> Reference | None:
         if baseline.kind is Kind.ACCEPTED:
             most = self._most
             return accepted_reference(run, self.tonight, self._nights, self.runs_of, most)
@@ -137,8 +147,9 @@ class ReferenceScores:
         if unmeasured:
             return BesideReference(refused=unmeasured)
         usable = self._usable(reference, question)
-        if usable is None:
-            return BesideReference(refused=_broken_chain(reference, question.run))
+        unreached = _unreached(baseline, reference, usable, question.run)
+        if usable is None or unreached:
+            return BesideReference(refused=unreached)
         rows: list[Row] = []
         for reading in (FIRST, SECOND):
             if reading == SECOND and not has_second_reading(question.metric[0]):
@@ -163,11 +174,20 @@ class ReferenceScores:
         scores = self._run_scores(question)
         mask_of = self._masks.of_slice(question)
         limits = Limits(question.allowed, question.min_queries, mask_of)
-        nights = nights_of_run(question.run, self.tonight, self._nights, self.runs_of)
+        nights = self._nights_with(question.run)
         return usable_reference(reference, self.tonight, nights, self._most, scores, limits)
 
+    def _nights_with(self, run: str) -> list[Night]:
+        if run not in self._nights_of_run:
+            nights = nights_of_run(run, self.tonight, self._nights, self.runs_of)
+            self._nights_of_run[run] = nights
+        return self._nights_of_run[run]
+
     def _run_scores(self, question: Question) -> RunScores:
-        return RunScores(question.run, question.metric, self._scores)
+        key = question.run, question.metric
+        if key not in self._of_runs:
+            self._of_runs[key] = RunScores(*key, self._scores)
+        return self._of_runs[key]
 
     def _rows(self, reference: Reference, question: Question, reading: int) -> list[Row]:
         if not reference.links:
@@ -236,10 +256,25 @@ def _no_reference(baseline: Baseline, run: str) -> NotComparable:
     return NotComparable("new_run", f"{run} is new: it has no results in {baseline.in_words}")
 
 
-def _broken_chain(reference: Reference, run: str) -> NotComparable:
-    date = reference.links[-1].after.evaluated_on
-    sentence = f"the judgments changed on {date}, and no night since then is good for {run}"
-    return NotComparable("other_judgments", sentence)
+def _unreached(
+    baseline: Baseline,
+    reference: Reference,
+    usable: Reference | None,
+    run: str,
+) -> NotComparable | None:
+    """Why a run cannot be compared over the changes of judgments since its reference."""
+    if baseline.kind is Kind.ACCEPTED:
+        if usable is not None:
+            return None
+        date = reference.links[-1].after.evaluated_on
+        sentence = f"the judgments changed on {date}, and no night since then is good for {run}"
+        return NotComparable("other_judgments", sentence)
+    # A date stands for its night, and for no good ones after it.
+    if usable is not None and not usable.begins_later:
+        return None
+    changed = f"the judgments have changed since {baseline.newest}"
+    sentence = f"{changed}, and what {run} changed by at that change is not known"
+    return NotComparable("other_judgments", sentence, (baseline.newest, run))
 
 
 class _SliceMasks:

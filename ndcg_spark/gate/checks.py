@@ -150,8 +150,7 @@ def _baselines_of(
     baselines: list[Baseline] = []
     names = gate.baselines_of(check)
     for baseline in against if check.limits_drop else ():
-        is_for_run = baseline.runs is None or run in baseline.runs
-        if baseline.name in names and baseline.run != run and is_for_run:
+        if baseline.name in names and baseline.run != run and baseline.is_for(run):
             baselines.append(baseline)
     if check.measure == JUDGED_RATE:
         # How many documents are judged says nothing beside other judgments, or a night long ago.

@@ -13,7 +13,7 @@ from ndcg_spark.convention.measures import format_cutoff
 from ndcg_spark.errors import DONE, InputError, StorageError
 from ndcg_spark.gate.acknowledged import Acknowledgement, has_fallen, in_force, is_known
 from ndcg_spark.gate.against_reference import ReferenceScores
-from ndcg_spark.gate.checks import Case, cases_of
+from ndcg_spark.gate.checks import Case, cases_of, unknown_ids_of
 from ndcg_spark.gate.compared_night import (
     ComparedNight,
     Comparisons,
@@ -108,6 +108,11 @@ class Judged(NamedTuple):
     links: Sequence[Row] = ()
     #: What an evaluation of the same rows had acknowledged: reason and until.
     known_loss: Mapping[str, str] | None = None
+
+    def log_entries(self) -> dict[str, Any]:
+        """What the log keeps."""
+        entries = self.verdict.log_entries()
+        return {**entries, "links": self.links or None, "acknowledged": self.known_loss}
 
 
 def judge(
@@ -207,7 +212,10 @@ def _losses_of_slices(
     if options.attributes is None:
         return []
     values = values_of(options.attributes, tonight.dataset)
-    losses = slice_losses(gate, tonight.dataset, runs, against, compared, references, values)
+    # Of a run whose document ids no judgment has, nothing was measured.
+    unknown = unknown_ids_of(tonight)
+    known = [run for run in runs if run not in unknown]
+    losses = slice_losses(gate, tonight.dataset, known, against, compared, references, values)
     return [loss.sentence for loss in losses]
 
 
@@ -296,7 +304,7 @@ def decide(gate: GateConfig, tonight: Night, found: Found, accepted: Acceptance 
     """The last step: the verdict on a night."""
     of_cases = _of_cases(gate, found.cases)
     of_checks = [one for one in of_cases if not _is_note(one)]
-    notes = _sentences([one for one in of_cases if _is_note(one)])
+    notes = _sentences(_notes(of_cases))
     arrival = _of_absent(_not_there(gate, tonight, found, of_checks, list(notes.values())))
     decisions = arrival + of_checks
     word, deciding = _decisive(decisions)
@@ -323,7 +331,14 @@ def decide(gate: GateConfig, tonight: Night, found: Found, accepted: Acceptance 
         falls=tuple(found.falls),
         changes=tuple(changes_in_words(found.links)),
         lost_slices=tuple(found.losses),
+        unjudged_runs=_unjudged_runs(of_cases),
     )
+
+
+def _unjudged_runs(decisions: Sequence[Decision]) -> tuple[str, ...]:
+    """The runs of which more documents have to be judged to know whether they have lost."""
+    results = [one.result for one in decisions if one.result.reason == "unjudged_documents"]
+    return tuple(sorted({str(result.run) for result in results}))
 
 
 def _covers(accepted: Acceptance, deciding: Sequence[Decision]) -> bool:
@@ -331,6 +346,15 @@ def _covers(accepted: Acceptance, deciding: Sequence[Decision]) -> bool:
     if accepted.runs is None:
         return True
     return all(one.result.run in accepted.runs for one in deciding)
+
+
+def _notes(decisions: Sequence[Decision]) -> list[Decision]:
+    """What is only said; that no night was accepted is not said where no night is good either."""
+    lacks_good = any(one.result.reason == "no_baseline" and not _is_note(one) for one in decisions)
+    notes = [one for one in decisions if _is_note(one)]
+    if not lacks_good:
+        return notes
+    return [one for one in notes if one.result.reason != "no_baseline"]
 
 
 def _is_note(decision: Decision) -> bool:
@@ -398,7 +422,7 @@ def _decisive(decisions: Sequence[Decision]) -> tuple[str, list[Decision]]:
     return PASS, []
 
 
-def _order(decision: Decision) -> tuple[bool, bool, bool, float]:
+def _order(decision: Decision) -> tuple[bool, bool, bool, bool, float]:
     """The order in which results decide.
 
     What is missing comes first, then checks that can fail, then what every night repeats until it
@@ -407,8 +431,10 @@ def _order(decision: Decision) -> tuple[bool, bool, bool, float]:
     result = decision.result
     is_repeated = result.reason in _REPEATED
     is_check = result.check != _ARRIVAL
+    # What fell since the last nights has a cause that can be named.
+    is_since_long = result.since is not None
     drop = round(result.difference or 0.0, DECIMALS)
-    return is_check, result.severity != FAIL, is_repeated, drop
+    return is_check, result.severity != FAIL, is_repeated, is_since_long, drop
 
 
 def _verdict_sentence(
@@ -526,12 +552,21 @@ def _entry(baseline: Baseline) -> dict[str, Any]:
 
 
 def _causes(deciding: Sequence[Decision], compared: Comparisons) -> list[dict[str, Any]]:
-    """The slices that have most of the loss by which a verdict was decided."""
-    case = deciding[0].case if deciding else None
-    if case is None:
+    """The slices that have most of the loss by which a verdict was decided.
+
+    Where an accepted night decides, they are those of the same mean beside the good nights, if this
+    decides too, as a chain has no rows of slices.
+    """
+    first = deciding[0].case if deciding else None
+    if first is None:
         return []
-    beside = compared.get(case.baseline.stands_for)
-    return [] if beside is None else _slices_of_loss(case, beside)
+    for one in deciding:
+        if one.case is None or one.case.mean != first.mean:
+            continue
+        beside = compared.get(one.case.baseline.stands_for)
+        if beside is not None:
+            return _slices_of_loss(one.case, beside)
+    return []
 
 
 def _slices_of_loss(case: Case, beside: ComparedNight) -> list[dict[str, Any]]:
@@ -564,7 +599,15 @@ def rehearse(
         verdict = judge(gate, night, known, scores, options, acceptance_of(night)).verdict
         is_good = verdict.is_baseline or _begins(night, verdict, nights)
         known[number] = dataclasses.replace(night, row={**night.row, "is_baseline": is_good})
-        yield verdict
+        yield _with_later_acceptance(verdict, night)
+
+
+def _with_later_acceptance(verdict: Verdict, night: Night) -> Verdict:
+    """The verdict with a note if the night was accepted after it, which a rehearsal knows already."""
+    if not night.row["accepted"] or not night.row["revision"]:
+        return verdict
+    note = "it was accepted after its verdict, which is used here"
+    return dataclasses.replace(verdict, notes=(*verdict.notes, note))
 
 
 def _begins(night: Night, verdict: Verdict, nights: Nights) -> bool:

@@ -111,7 +111,8 @@ def _missing_runs(
     since = newest.evaluated_on if newest else ""
     damaged = [day for day in sorted(nights.damaged) if since <= day < tonight.evaluated_on]
     unknown = [nights.damaged[day] for day in damaged]
-    expected = _named_runs(gate, tonight)
+    named = _named_runs(gate, tonight)
+    expected = dict(named)
     # Who gave up a run accepted a night in which it returned nothing.
     empty = set(own.silent)
     before = [newest] if newest else earlier(nights, tonight.dataset, tonight.evaluated_on)
@@ -123,8 +124,9 @@ def _missing_runs(
             there = scores.source(night).runs
             for run in there:
                 expected[run] = f"had some on {night.evaluated_on}"
-            # Who accepted a night for a run that it lacks gave that run up.
-            given_up = set(accepted_runs).difference(there)
+            # Who accepted a night for a run that it lacks gave that run up, but no run that the
+            # gate names.
+            given_up = set(accepted_runs).difference(there, named)
             for run in given_up:
                 expected.pop(run, None)
         if newest:

@@ -321,17 +321,27 @@ def _sentence_of_sides(gate: GateConfig, case: Case, parts: Sequence[Part], numb
     if len(parts) == 1:
         own = _numbers(case, parts[0]) | {"p": numbers["p"]}
         return _sentence_of_drop(gate, case, parts[0].row, own)
-    by_side = {part.side: _numbers(case, part)["difference"] for part in parts}
-    names = {"old": "under the old judgments", "new": "under the new ones"}
-    names |= {"chain_low": "with the lower sides", "chain_high": "with the higher ones"}
-    ends = [f"{signed(value)} {names[str(side)]}" for side, value in sorted(by_side.items(), key=_side_order)]
     limit = apart(abs(numbers["difference"]), numbers["allowed"])[1]
-    changed = f"{case.check.subject(case.run)} changed by {' and '.join(ends)} {against_in_words(case)}"
-    return f"{changed} ({_in_words(gate, numbers)}); {limit} is allowed"
+    by_side = {part.side: _numbers(case, part)["difference"] for part in parts}
+    evidence = _in_words(gate, numbers)
+    subject = case.check.subject(case.run)
+    if case.reference is None:
+        old, new = _both_moves(by_side["old"], by_side["new"])
+        moved = f"{old} under the old judgments and {new} under the new ones"
+        return f"{subject} {moved} {against_in_words(case)} ({evidence}); {limit} is allowed"
+    moved = _moved(numbers["difference"], score(abs(numbers["difference"])))
+    ends = " to ".join(signed(value) for value in sorted(by_side.values()))
+    bracket = f"{ends} over the changes of judgments"
+    return f"{subject} {moved} {against_in_words(case)} ({bracket}, {evidence}); {limit} is allowed"
 
 
-def _side_order(item: tuple[str | None, float]) -> bool:
-    return item[0] in ("new", "chain_high")
+def _both_moves(old: float, new: float) -> tuple[str, str]:
+    """How far a run moved on each side: `fell by 0.0131` and `by 0.0142`, or `+0.0272`."""
+    if old < -ROUNDING and new < -ROUNDING:
+        return f"fell by {score(-old)}", f"by {score(-new)}"
+    if old > ROUNDING and new > ROUNDING:
+        return f"rose by {score(old)}", f"by {score(new)}"
+    return f"changed by {signed(old)}", f"by {signed(new)}"
 
 
 def _in_words(gate: GateConfig, numbers: Numbers) -> str:

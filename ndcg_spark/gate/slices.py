@@ -62,25 +62,43 @@ def slice_losses(
     `values` are those of each attribute. Each run is looked at by the measure of its strictest check
     that can fail.
     """
-    looked_at = [(name, of) for name, of in values.items() if len(of) <= MOST_VALUES]
-    pairs = [(name, value) for name, of in looked_at for value in of if value != NO_VALUE]
     candidates = []
+    slices = _slices_to_look_at(values)
     for run in runs:
         check = _strictest(gate, dataset, run)
         if check is None:
             continue
-        for attribute, value in pairs:
-            question = question_of(gate, check, run).in_slice(attribute, value)
+        of_run = question_of(gate, check, run)
+        for attribute, value in slices:
+            question = of_run.in_slice(attribute, value)
             candidate = _candidate(check, question, against, compared, references)
             if candidate is not None:
                 candidates.append(candidate)
-    p_values = adjusted([candidate.p for candidate in candidates], "holm").tolist()
+    losses = _significant(candidates)
+    losses.sort(key=lambda loss: (round(loss.difference, DECIMALS), loss.run, loss.value))
+    return losses[:_MOST_NAMED]
+
+
+def _slices_to_look_at(values: Mapping[str, Sequence[str]]) -> list[tuple[str, str]]:
+    """The attributes that have few values, with each value."""
+    slices = []
+    for attribute, known in values.items():
+        if len(known) > MOST_VALUES:
+            continue
+        for value in known:
+            if value != NO_VALUE:
+                slices.append((attribute, value))
+    return slices
+
+
+def _significant(candidates: Sequence[_Candidate]) -> list[SliceLoss]:
+    """The losses of all slices of a night that are no chance together."""
+    p_values = adjusted([candidate.p for candidate in candidates], "holm")
     losses = []
     for candidate, p in zip(candidates, p_values, strict=True):
         if candidate.is_beyond and p < _ALPHA:
             losses.append(candidate.loss)
-    losses.sort(key=lambda loss: (round(loss.difference, DECIMALS), loss.run, loss.value))
-    return losses[:_MOST_NAMED]
+    return losses
 
 
 def _strictest(gate: GateConfig, dataset: str, run: str) -> CheckConfig | None:
@@ -88,8 +106,11 @@ def _strictest(gate: GateConfig, dataset: str, run: str) -> CheckConfig | None:
     checks = []
     for _, check in gate.checks(dataset):
         is_for_run = check.runs is None or run in check.runs
-        is_plain = check.slice is None and not check.weighted and check.measure != JUDGED_RATE
-        if is_for_run and is_plain and check.severity == "fail" and check.limits_drop:
+        is_of_part = check.slice is not None or check.weighted
+        can_fail = check.severity == "fail" and check.limits_drop
+        if is_of_part or check.measure == JUDGED_RATE:
+            continue
+        if is_for_run and can_fail:
             checks.append(check)
     # Limits that are relative are compared at a mean of 1.
     return min(checks, key=lambda check: check.allowed(1.0), default=None)
@@ -109,10 +130,11 @@ def _candidate(
         since = f"since {day(beside.reference.first)}"
         return _of_rows(check, question, rows, since)
     for baseline in against:
-        if baseline.kind is Kind.GOOD and (baseline.runs is None or question.run in baseline.runs):
-            rows = _beside_good(baseline, question, compared)
-            if rows:
-                return _of_rows(check, question, rows, f"against {baseline.in_words}")
+        if baseline.kind is not Kind.GOOD or not baseline.is_for(question.run):
+            continue
+        rows = _beside_good(baseline, question, compared)
+        if rows:
+            return _of_rows(check, question, rows, f"against {baseline.in_words}")
     return None
 
 
@@ -147,9 +169,12 @@ def _beside_good(baseline: Baseline, question: Question, compared: Comparisons) 
 
 
 def _large_enough(rows: list[Row], question: Question) -> list[Row]:
-    is_small = any(row["queries"] < question.min_queries for row in rows)
-    is_untested = any(row["difference"] is None or row["p_value"] is None for row in rows)
-    return [] if is_small or is_untested else rows
+    for row in rows:
+        if row["queries"] < question.min_queries:
+            return []
+        if row["difference"] is None or row["p_value"] is None:
+            return []
+    return rows
 
 
 def _of_rows(check: CheckConfig, question: Question, rows: Sequence[Mapping[str, Any]], against: str) -> _Candidate:

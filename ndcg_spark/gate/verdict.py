@@ -88,6 +88,9 @@ class Verdict:
     falls: tuple[Mapping[str, Any], ...] = ()
     #: What each run changed by over the change of judgments that this night begins.
     changes: tuple[str, ...] = ()
+    #: The runs that are lower than the accepted night only where unjudged documents count as they
+    #: are; among the notes.
+    unjudged_runs: tuple[str, ...] = ()
 
     @property
     def is_baseline(self) -> bool:
@@ -102,12 +105,7 @@ class Verdict:
     @property
     def runs_to_accept(self) -> list[str]:
         """The runs that all is about that is no pass; none if something else is wrong too."""
-        others = [result for result in self.results if result.result != PASS]
-        runs = {result.run for result in self.results}
-        about = {result.run for result in others}
-        if None in about or about == runs:
-            return []
-        return sorted(run for run in about if run is not None)
+        return runs_to_accept(list(map(vars, self.results)))
 
     def as_json(self) -> dict[str, Any]:
         return dict(json.loads(json.dumps(dataclasses.asdict(self))))
@@ -120,6 +118,15 @@ class Verdict:
             "accepted_runs": runs,
             "is_baseline": self.is_baseline,
         }
+
+
+def runs_to_accept(results: Sequence[Mapping[str, Any]]) -> list[str]:
+    """The runs that all results are about that are no pass; none if they are about all runs."""
+    runs = {result["run"] for result in results}
+    about = {result["run"] for result in results if result["result"] != PASS}
+    if None in about or about == runs:
+        return []
+    return sorted(about)
 
 
 def unverified_verdict(dataset: str, evaluated_on: str, reason: str) -> Verdict:

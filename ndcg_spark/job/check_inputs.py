@@ -8,7 +8,8 @@ from typing import Any
 from pyspark.sql import functions as F
 
 from ndcg_spark.config import EvaluationConfig
-from ndcg_spark.contract.limits import refuse_category, refuse_duplicates
+from ndcg_spark.contract.counting import refuse_duplicates
+from ndcg_spark.contract.limits import refuse_category
 from ndcg_spark.convention.measures import NDCG_ONLY
 from ndcg_spark.engine import open_engine
 from ndcg_spark.errors import StorageError

@@ -27,7 +27,9 @@ from ndcg_spark.job.inputs import (
     engine_for,
     read_inputs,
     scores_by_batch,
+    translated_failures,
 )
+from ndcg_spark.job.other_ids import about_renamed_queries
 from ndcg_spark.job.publish_scores import publish, write_scores
 from ndcg_spark.job.verify import verify
 from ndcg_spark.nights.commit import Publication, log_attempt
@@ -115,6 +117,7 @@ def evaluate(
     opening = kept_open(engine) if engine else engine_for(config, clock)
     with _failures_logged(config), opening as opened:
         context, tables = _with_query_tables(read_inputs(opened, config, clock))
+        _warn_of_renamed_queries(context)
         checked, convention = context.checked, context.evaluation.convention
         runs = {run.run for run in checked.result_counts.runs}
         if baseline is not None and baseline not in runs:
@@ -152,6 +155,12 @@ def evaluate(
             datasets_without_results=checked.datasets_without_results,
             comparison=comparison,
         )
+
+
+def _warn_of_renamed_queries(context: Context) -> None:
+    with translated_failures(context.sources):
+        for sentence in about_renamed_queries(context):
+            report_step("warning", sentence)
 
 
 class Scored(NamedTuple):

@@ -201,7 +201,8 @@ def gate_published(
         report_step("note", absent)
     options = _comparison_options(config, chosen)
     if decision.withdrawn:
-        return [withdraw(gate, night, nights, scores, options) for night in chosen]
+        withdrawn = [withdraw(gate, night, nights, scores, options) for night in chosen]
+        return [_as_command(verdict) for verdict in withdrawn]
     verdicts = []
     for night in chosen:
         acceptance = acceptance_of(night)
@@ -211,7 +212,8 @@ def gate_published(
         verdicts.append(judge(gate, night, nights, scores, options, acceptance).verdict)
     if decision.acknowledged is not None:
         refuse_nothing_to_acknowledge(verdicts)
-        verdicts = [dataclasses.replace(one, exit_code=GATE_FAILED) for one in verdicts]
+    # No deployment passes a known loss.
+    verdicts = [_as_command(one) for one in verdicts]
     for night, verdict in zip(chosen, verdicts, strict=True):
         if decision.accepted is not None:
             report_accepted_means(gate, night, nights, scores, decision.runs)
@@ -224,6 +226,13 @@ def gate_published(
             report_step("acknowledged", f"{night}, until {until}: {decision.acknowledged}")
     report_verdicts(verdicts, output, config.source["file"])
     return verdicts
+
+
+def _as_command(verdict: Verdict) -> Verdict:
+    """A verdict of the command `gate`, which a known loss fails, too."""
+    if verdict.verdict != FAIL:
+        return verdict
+    return dataclasses.replace(verdict, exit_code=GATE_FAILED)
 
 
 @read_again

@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame, Row
 
 from ndcg_spark.config import EvaluationConfig
 from ndcg_spark.contract import limits
-from ndcg_spark.contract.counting import CheckedTables, check_tables
+from ndcg_spark.contract.counting import CheckedTables, check_tables, refuse_duplicates
 from ndcg_spark.contract.doubtful_scores import about_judged_rates, about_no_values
 from ndcg_spark.contract.scan import JudgmentCounts, ResultCounts
 from ndcg_spark.convention.refused_queries import (
@@ -184,7 +184,7 @@ def count_refusals(context: Context) -> Iterator[None]:
     except PlanRefusedError as refusal:
         if refusal.code in _TWICE:
             with translated_failures(context.sources):
-                limits.refuse_duplicates(checked, *context.sources, convention)
+                refuse_duplicates(checked, *context.sources, convention)
         if refusal.code == MISSING_QUERY.code:
             example = MISSING_QUERY.example_in(refusal.sentence)
             sentence = MISSING_QUERY.sentence(example, checked.counts(0)["missing_queries"])

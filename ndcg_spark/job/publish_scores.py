@@ -27,7 +27,7 @@ from ndcg_spark.job.inputs import (
     scores_by_batch,
     translated_failures,
 )
-from ndcg_spark.job.unknown_ids import runs_with_unknown_ids
+from ndcg_spark.job.other_ids import runs_with_unknown_ids
 from ndcg_spark.job.verify import Verified, verify
 from ndcg_spark.nights.commit import Publication
 from ndcg_spark.nights.copies import JUDGED, WHOLE_LISTS, has_judgments, keep_judgments
@@ -93,14 +93,15 @@ def publish(
         if verified.unverified is not None:
             date, reason = config.date.isoformat(), verified.unverified
             verdicts = [unverified_verdict(name, date, reason) for name in sorted(datasets)]
+            for verdict in verdicts:
+                datasets[verdict.dataset] |= verdict.log_entries()
         elif config.gate is not None:
             judgements = _judged(context, config.gate, publication, record, tables, accepted)
             verdicts = [judged.verdict for judged in judgements.values()]
-            _add_findings(datasets, judgements)
+            for name, judged in judgements.items():
+                datasets[name] |= judged.log_entries()
         else:
             _warn_of_ended_acceptances(publication, record, datasets)
-        for verdict in verdicts:
-            datasets[verdict.dataset] |= verdict.log_entries()
         with context.clock.step("publish", "publishing"):
             record["seconds"] = context.clock.with_total()
             superseded = publication.commit(record, datasets)
@@ -122,13 +123,6 @@ def _whole_record(context: Context, rows: Sequence[Mapping[str, Any]], verified:
     if unknown:
         record["inputs"]["results"]["unknown_ids"] = unknown
     return record
-
-
-def _add_findings(datasets: Mapping[str, dict[str, Any]], judgements: "Mapping[str, Judged]") -> None:
-    """Add to the rows of the log what the gate found besides verdicts."""
-    for name, judged in judgements.items():
-        datasets[name]["links"] = judged.links or None
-        datasets[name]["acknowledged"] = judged.known_loss
 
 
 def _warn_of_ended_acceptances(publication: Publication, record: dict[str, Any], datasets: Iterable[str]) -> None:

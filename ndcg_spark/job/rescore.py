@@ -7,7 +7,7 @@ is computed here. Which queries were answered is what the night says.
 import functools
 import itertools
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -43,7 +43,7 @@ from ndcg_spark.nights.copies import (
 )
 from ndcg_spark.nights.log import Night, Nights, committed
 from ndcg_spark.nights.reader import nights_of_dataset, read_nights, read_rows
-from ndcg_spark.nights.store import FAILURES
+from ndcg_spark.nights.store import FAILURES, Store
 from ndcg_spark.schemas import QUERY_SCORES
 from ndcg_spark.scoring.evaluation import query_scores
 from ndcg_spark.scoring.prepare import Tables, prepare, prepare_judgments
@@ -287,7 +287,9 @@ def rescore(
     """Score the nights of an output since a date under other judgments.
 
     These are the judgments of the configuration, or by default for each dataset those of its newest
-    night whose judgments were kept. ConfigurationError if no night has a dataset, or none kept its
+    night whose judgments were kept. By default both sides of each change of judgments are made too,
+    and the newest night under all that were kept, so that it can be compared with any night.
+    ConfigurationError if no night has a dataset, or none kept its
     judgments; InputError if the judgments are refused.
     """
     nights = committed(output)
@@ -296,12 +298,10 @@ def rescore(
         fingerprints = _newest_kept(nights)
     else:
         fingerprints = _keep_given(engine, config, chosen)
-    wanted = []
-    for night in chosen:
-        fingerprint = fingerprints.get(night.dataset)
-        is_other = fingerprint is not None and fingerprint != night.row["judgments_fingerprint"]
-        if is_other and night.evaluated_on >= (since or ""):
-            wanted.append(Wanted(night, str(fingerprint)))
+    new = [night for night in chosen if night.evaluated_on >= (since or "")]
+    wanted = _under_one(new, fingerprints)
+    if config.judgments is None:
+        wanted = list(dict.fromkeys([*wanted, *_under_earlier(new)]))
     if not fingerprints:
         what = "judgments: no night keeps its judgments"
         raise ConfigurationError(what, Give("judgments", words="give"))
@@ -310,14 +310,43 @@ def rescore(
     return Rescored(len(wanted) - there - len(refused), there, refused)
 
 
+def _under_one(nights: Iterable[Night], fingerprints: Mapping[str, str]) -> list[Wanted]:
+    """Each night under the judgments of its dataset, if it has others."""
+    wanted = []
+    for night in nights:
+        fingerprint = fingerprints.get(night.dataset)
+        if fingerprint is not None and fingerprint != night.row["judgments_fingerprint"]:
+            wanted.append(Wanted(night, fingerprint))
+    return wanted
+
+
+def _under_earlier(nights: Iterable[Night]) -> Iterator[Wanted]:
+    """Both sides of each change of judgments, and the newest night under all kept judgments."""
+    for dataset, group in itertools.groupby(nights, key=lambda night: night.dataset):
+        own = [night for night in group if night.row["judgments_fingerprint"]]
+        pairs = [*itertools.pairwise(own), *((night, own[-1]) for night in own)]
+        for before, after in pairs:
+            old, new = (str(night.row["judgments_fingerprint"]) for night in (before, after))
+            if old == new:
+                continue
+            if _is_kept(before.store, dataset, old):
+                yield Wanted(after, old)
+            if _is_kept(before.store, dataset, new):
+                yield Wanted(before, new)
+
+
+def _is_kept(store: Store, dataset: str, fingerprint: str) -> bool:
+    with store.failures("cannot be read"):
+        return has_judgments(store, dataset, fingerprint)
+
+
 def _newest_kept(nights: Nights) -> dict[str, str]:
     """By dataset, the newest judgments that were kept."""
     newest: dict[str, str] = {}
     for night in nights:
         fingerprint = night.row["judgments_fingerprint"]
-        with night.store.failures("cannot be read"):
-            if fingerprint and has_judgments(night.store, night.dataset, fingerprint):
-                newest[night.dataset] = fingerprint
+        if fingerprint and _is_kept(night.store, night.dataset, fingerprint):
+            newest[night.dataset] = fingerprint
     return newest
 
 

@@ -71,6 +71,12 @@ class Night:
             raise StorageError(sentence) from error
 
     @property
+    def gate(self) -> Row:
+        """The gate of its configuration; empty without one."""
+        gate: Row = self.record["configuration"].get("gate") or {}
+        return gate
+
+    @property
     def unverified(self) -> str | None:
         """Why scores were published that an engine and plain Python do not agree about; else None."""
         if self.row["reason"] != NOT_VERIFIED:

@@ -325,6 +325,11 @@ def returned_nothing(row: Mapping[str, Any]) -> bool:
     return row["judged_rate"] is None and unanswered > 0 and (row["queries"] or 0) <= unanswered
 
 
+def answering_runs(rows: Iterable[Mapping[str, Any]]) -> set[str]:
+    """The runs that returned something for a judged query, by their DATASET_SCORES of all queries."""
+    return {row["run"] for row in rows if not returned_nothing(row)}
+
+
 def read_dataset_scores(nights: Sequence[Night]) -> list[list[Row]]:
     """The rows of DATASET_SCORES of each night without slices, by run and cutoff; ndcg and measures follow the key."""
     empty = dict.fromkeys(measure_first(DATASET_SCORES, COLUMNS))

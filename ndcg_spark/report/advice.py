@@ -6,7 +6,7 @@ from typing import Any
 from markupsafe import Markup
 
 from ndcg_spark.comparison.baselines import has_judgments_of
-from ndcg_spark.gate.verdict import FAIL, NOT_COMPARABLE, UNDECIDED
+from ndcg_spark.gate.verdict import FAIL, NOT_COMPARABLE, UNDECIDED, runs_to_accept
 from ndcg_spark.nights.log import Night
 from ndcg_spark.report.night import NightPage
 from ndcg_spark.report.sentences import (
@@ -21,6 +21,7 @@ from ndcg_spark.report.sentences import (
 )
 from ndcg_spark.report.words import (
     explains,
+    falling,
     is_lost,
     is_unchanged,
     standing_out,
@@ -29,15 +30,15 @@ from ndcg_spark.report.words import (
 )
 from ndcg_spark.tables.format import count
 from ndcg_spark.tables.html import joined, marked, name
-from ndcg_spark.text import GOOD, baseline_run, day
-from ndcg_spark.voices import KEYS, OPTIONS, Give
+from ndcg_spark.text import ACCEPTED, GOOD, baseline_run, day
+from ndcg_spark.voices import KEYS, OPTIONS
 
 Row = Mapping[str, Any]
 #: The share of a loss at ranks without judgments that is worth having documents judged.
 _UNJUDGED = 0.1
 #: How many of the queries that lost most are to be opened.
 _OPENED = 2
-#: Codes that may come of judgments that have changed, where queries with other ones are left out.
+#: Codes that may come of judgments that have changed, where only queries that both judge count.
 _OF_REJUDGED = ("few_queries", "missing_slice")
 #: A result that accepting the night mends.
 _ACCEPT = "accept"
@@ -116,7 +117,36 @@ def find_out_why_silent(page: NightPage) -> Sentence | None:
     return sentence("find_out_why_silent", text, name(page.run), queries)
 
 
+def correct_ids(page: NightPage) -> Sentence | None:
+    if not page.unknown_ids:
+        return None
+    runs = joined(map(name, page.unknown_ids))
+    text = "Write the document ids of {} as the judgments have them, and evaluate the night again{}"
+    return sentence("correct_ids", text, runs, _evaluate(page) or ".")
+
+
+def make_copies(page: NightPage) -> Sentence | None:
+    """Score kept lists under other judgments, if that is all that a comparison lacks."""
+    refused = page.compared_with.refused
+    if refused is None or refused.reason is not None or not page.output:
+        return None
+    text = "Score the kept lists of both nights under the judgments of the other one: {}"
+    command = command_text("rescore", [page.output], {"dataset": page.night.dataset})
+    return sentence("make_copies", text, command)
+
+
 # Where to look.
+
+
+def look_at_fall(page: NightPage) -> Sentence | None:
+    """A line that falls although nothing fails."""
+    move = falling(page)
+    is_failed = page.verdict.get("verdict") == FAIL
+    if move is None or is_failed or (page.row and page.row["conclusion"] == "worse"):
+        return None
+    how = "falls night by night" if move.is_slope else "is lower"
+    text = "Find out what changed on {}: since then {} {}."
+    return sentence("look_at_fall", text, day(move.since), name(page.run), how)
 
 
 def open_queries(page: NightPage) -> Sentence | None:
@@ -165,27 +195,25 @@ def judge_documents(page: NightPage) -> Sentence | None:
     if before:
         options["baseline_date"] = before.evaluated_on
     what = "difference" if baseline.run or before else "score"
-    text = "Have the unjudged documents judged that matter to the {}: {}, then evaluate {}."
+    text = "Have the unjudged documents judged that matter to the {}: {}, then evaluate the "
+    text += "night again."
     judge_next = night_command(page, "judge-next", options)
-    return sentence("judge_documents", text, what, judge_next, _again_with_judgments(page))
+    return sentence("judge_documents", text, what, judge_next)
+
+
+def judge_aged(page: NightPage) -> Sentence | None:
+    """What is lower than when it was accepted only because fewer of its documents are judged."""
+    runs = page.verdict.get("unjudged_runs", ())
+    if not runs or not page.output:
+        return None
+    commands = [night_command(page, "judge-next", {"run": run}) for run in runs]
+    text = "Have the documents of {} judged that are new on its lists: {}"
+    return sentence("judge_aged", text, joined(map(name, runs)), joined(commands, ", "))
 
 
 def _newest_with_same_judgments(page: NightPage) -> Night | None:
     nights = page.baseline.nights
     return nights[-1] if nights and has_judgments_of(nights[-1], page.night) else None
-
-
-def _again_with_judgments(page: NightPage) -> str:
-    nights = page.baseline.nights
-    if not nights:
-        return "the night again"
-    first = day(nights[0].evaluated_on)
-    again = f"the nights from {first} to this one again, in the order of their dates"
-    if page.verdict:
-        reason = "because no earlier night has the new judgments"
-        accept = Give("accept_baseline", "REASON").text(OPTIONS)
-        again += f", the first with {accept}, {reason}"
-    return again
 
 
 def look_at_others(page: NightPage) -> Sentence | None:
@@ -243,54 +271,14 @@ def keep_documents(page: NightPage) -> Sentence | None:
 # Other judgments.
 
 
-def _judgments_just_changed(page: NightPage) -> bool:
-    return "judgments" in page.trend.points[-1].breaks
-
-
 def find_out_why_judgments_changed(page: NightPage) -> Sentence | None:
-    if not page.verdict:
-        return _before_comparing(page)
-    if _reason(page) != "other_judgments" or _is_accepted(page):
+    if page.verdict and (_reason(page) != "other_judgments" or _is_accepted(page)):
         return None
-    text = "Find out why the judgments changed before you accept the night.{}"
-    more = ""
-    if accepting_helps(page) and not _judgments_just_changed(page) and len(page.trend.points) > 1:
-        more = (
-            " Nights before it have the same ones: to compare these, accept the first of them "
-            "and evaluate the others again, in the order of their dates."
-        )
-    return sentence("find_out_why_judgments_changed", text, more)
-
-
-def _before_comparing(page: NightPage) -> Sentence | None:
-    if not _judgments_just_changed(page):
+    if not page.verdict and "judgments" not in page.trend.points[-1].breaks:
         return None
-    text = (
-        "Find out why the judgments changed. "
-        "If the new ones are right, evaluate earlier nights again with them to compare."
-    )
-    return sentence("evaluate_earlier_again", text)
-
-
-def compare_unchanged(page: NightPage) -> Sentence | None:
-    against = _rejudged_since(page)
-    if _reason(page) != "other_judgments" or not page.output or not against:
-        return None
-    options = {
-        "baseline_date": against,
-        "unchanged_queries": True,
-        "measures": page.measure.lower(),
-    }
-    text = "See what the queries with unchanged judgments show against the night of "
-    text += "{}, if there are any: {}"
-    compare = night_command(page, "compare", options)
-    return sentence("compare_unchanged", text, day(against), compare)
-
-
-def _rejudged_since(page: NightPage) -> str | None:
-    """The night that the gate could not compare with because of other judgments."""
-    nights = [row["baseline_night"] for row in page.results if row["reason"] == "other_judgments"]
-    return next(iter(nights), None)
+    before = " before you accept the night" if page.verdict else ""
+    text = "Find out why the judgments changed{}."
+    return sentence("find_out_why_judgments_changed", text, before)
 
 
 # Accepting the night.
@@ -319,9 +307,26 @@ def accept_night(page: NightPage) -> Sentence | None:
     if not file or not page.output or not accepting_helps(page):
         return None
     stays = " (its exit code stays 5)" if page.verdict["verdict"] == FAIL else ""
-    gate = night_command(page, "gate", {"config": file, "accept_baseline": "say why"})
-    text = "If this is intended, accept the night as the new baseline{}: {}"
-    return sentence("accept_night", text, stays, gate)
+    options: dict[str, Any] = {"config": file, "accept_baseline": "say why"}
+    runs = runs_to_accept(page.results)
+    if runs:
+        options["run"] = runs
+    gate = night_command(page, "gate", options)
+    whose = marked(" of {}", joined(map(name, runs))) if runs else ""
+    text = "If this is intended, accept the night as the new baseline{}{}: {}"
+    return sentence("accept_night", text, whose, stays, gate)
+
+
+def acknowledge(page: NightPage) -> Sentence | None:
+    """A loss that lasts: known, it fails no night that is not worse."""
+    file, verdict = _file(page), page.verdict
+    if not file or not page.output or verdict.get("verdict") != FAIL or _is_accepted(page):
+        return None
+    if verdict.get("acknowledged") or page.record.get("acknowledged"):
+        return None
+    gate = night_command(page, "gate", {"config": file, "acknowledge": "say why"})
+    text = "If the loss is known and has to wait, acknowledge it: {}"
+    return sentence("acknowledge", text, gate)
 
 
 # What else has to change in the configuration for later nights.
@@ -430,7 +435,7 @@ def _remedy(row: Row, page: NightPage) -> tuple[str, str | None]:
         return "silent_slice", row["run"]
     if reason == "missing_run" and row["check"] == "gate" and row["run"] in _runs_of_gate(page):
         return "named_run", row["run"]
-    if baseline in (None, GOOD, page.night.evaluated_on):
+    if baseline in (None, GOOD, ACCEPTED, page.night.evaluated_on):
         return _ACCEPT, None
     other = baseline_run(baseline)
     if other is not None:
@@ -440,7 +445,7 @@ def _remedy(row: Row, page: NightPage) -> tuple[str, str | None]:
 
 def _runs_of_gate(page: NightPage) -> set[str]:
     """The runs that the gate names, in a check or as a baseline."""
-    gate = page.record["configuration"].get("gate") or {}
+    gate = page.night.gate
     named = set()
     for check in gate.get("check", ()):
         named |= set(check.get("runs") or ())
@@ -454,17 +459,21 @@ RULES: Sequence[Rule] = (
     send_to_authors,
     wait_for_missing,
     find_out_why_silent,
+    correct_ids,
+    make_copies,
+    look_at_fall,
     open_queries,
     look_at_slices,
     repair,
     judge_documents,
+    judge_aged,
     look_at_others,
     judge_more_queries,
     keep_documents,
     find_out_why_judgments_changed,
-    compare_unchanged,
     accepts_loss,
     accept_night,
+    acknowledge,
     lower_min_queries,
     lower_min_value,
     correct_slice,

@@ -8,16 +8,20 @@ from typing import Any, NamedTuple
 from markupsafe import Markup
 
 from ndcg_spark.comparison.trend import Point, last_stretch
+from ndcg_spark.gate.acknowledged import acknowledged_in_words
+from ndcg_spark.gate.links import changes_in_words
+from ndcg_spark.gate.past_changes import SIDES_DISAGREE
 from ndcg_spark.report.comparisons import CONCLUSIONS, conclusion_in_words
 from ndcg_spark.report.night import NightPage
 from ndcg_spark.report.outline import NIGHTS
 from ndcg_spark.report.sentences import Rule, Sentence, said, sentence, together
 from ndcg_spark.report.words import (
-    NAMED,
+    DRAWN,
     TONES,
     answered,
     capital,
     cause,
+    falling,
     is_unchanged,
     unanswered,
     verdict_label,
@@ -46,6 +50,14 @@ _CHANCE = {
     "too_few": "{queries} queries are too few to test it",
 }
 
+#: The sides of a change in words.
+SIDES = {
+    "old": "under the old judgments",
+    "new": "under the new ones",
+    "chain_low": "with the lower sides of each change",
+    "chain_high": "with the higher ones",
+}
+
 
 class Answer(NamedTuple):
     word: str
@@ -59,7 +71,7 @@ class Answer(NamedTuple):
 
 
 def answer(page: NightPage) -> Answer:
-    word, tone = verdict_label(page.night.row)
+    word, tone = verdict_label(page.record)
     headline = headline_of(page)
     sentences = said(EVIDENCE, page)
     verdict = page.verdict
@@ -68,6 +80,8 @@ def answer(page: NightPage) -> Answer:
         headline = first_night(page)
     elif not verdict:
         tone = _tone(page)
+    elif verdict.get("reason") == SIDES_DISAGREE and _has_sides(page):
+        headline = _not_known(page)
     elif _is_about_something_else(page):
         # It may begin with the name of a run.
         is_of_run = page.row is None and page.run == verdict["run"]
@@ -98,6 +112,17 @@ def first_night(page: NightPage) -> Sentence:
     return sentence("first_night", text, name(best), score(page.value(best)))
 
 
+def _has_sides(page: NightPage) -> bool:
+    """Whether the verdict is about the run of the page, over a change of judgments."""
+    return bool(page.row and page.row["sides"]) and page.verdict["run"] in (None, page.run)
+
+
+def _not_known(page: NightPage) -> Sentence:
+    """What the sides of a change of judgments disagree about."""
+    text = "What happened to {} at the change of judgments is not known: {}."
+    return sentence(SIDES_DISAGREE, text, name(page.run), _ends(page))
+
+
 def headline_of(page: NightPage) -> Sentence:
     """What happened to the run."""
     row = page.row
@@ -105,7 +130,8 @@ def headline_of(page: NightPage) -> Sentence:
     if row is None or row["difference"] is None:
         return _not_compared(page)
     if is_unchanged(page):
-        return sentence("unchanged", "{} is unchanged: {}.", run, score(row["mean"]))
+        text = "{} is unchanged: {}{}."
+        return sentence("unchanged", text, run, score(row["mean"]), _still_falling(page))
     kind, what = _conclusion_said(page, row)
     size = score(abs(row["difference"]))
     if abs(row["difference"]) < _SMALLEST / 2:
@@ -119,7 +145,14 @@ def _not_compared(page: NightPage) -> Sentence:
     run = name(page.run)
     if page.run in page.silent:
         return sentence("silent", "{} returned nothing.", run)
+    if page.run in page.unknown_ids:
+        return sentence("unknown_ids", "{}.", capital(page.unknown_ids[page.run]))
     why = "it cannot be compared"
+    refused = page.compared_with.refused
+    if refused is not None:
+        missing = refused.reason or "both sides of the change are not scored yet"
+        text = "{} scores {}; the judgments changed, and {}."
+        return sentence("no_copies", text, run, score(page.value(page.run)), missing)
     breaks = page.trend.points[-1].breaks
     if breaks and not page.baseline.label:
         changed = " and the ".join(breaks)
@@ -166,19 +199,40 @@ def begun(page: NightPage) -> Begun | None:
 
 
 def _begun(page: NightPage) -> str:
+    if page.baseline.is_reference:
+        first = page.baseline.nights[0].evaluated_on
+        return f" since {day(first)}{_still_falling(page)}"
+    move = falling(page)
+    if move is not None and move.is_slope:
+        return _still_falling(page)
     found = begun(page)
-    if found is None:
-        return ""
+    return _still_falling(page) if found is None else f"; {_begun_in_words(found)}"
+
+
+def _begun_in_words(found: Begun) -> str:
     if found.kind == "since":
-        return f"; since {day(found.dates[0])}"
+        return f"since {day(found.dates[0])}"
     if found.kind == "seen_before":
         last = day(found.dates[-1])
         if len(found.dates) == 1:
-            return f"; also seen on {last}"
-        return f"; also seen in {len(found.dates)} earlier nights, the last on {last}"
+            return f"also seen on {last}"
+        return f"also seen in {len(found.dates)} earlier nights, the last on {last}"
     if found.kind == "first_of_all":
-        return f"; first seen tonight in {NIGHTS} nights"
-    return "; first seen tonight"
+        return f"first seen tonight in {NIGHTS} nights"
+    return "first seen tonight"
+
+
+def _still_falling(page: NightPage) -> str:
+    """That the line falls, whatever the baseline says, which may have followed it down."""
+    move = falling(page)
+    if move is None:
+        return ""
+    is_worse = page.row is not None and page.row["conclusion"] == "worse"
+    how = "falling night by night" if move.is_slope else "lower"
+    if is_worse:
+        return f"; {how} since {day(move.since)}"
+    been = "has been falling night by night" if move.is_slope else "has been lower"
+    return f"; but it {been} since {day(move.since)}: {difference(move.size)}"
 
 
 def since(page: NightPage) -> str | None:
@@ -209,13 +263,34 @@ def _is_as_tonight(page: NightPage, point: Point) -> bool:
 
 def notes(page: NightPage) -> list[Sentence]:
     """Why somebody accepted the night; notes on it and on the first night that is as it is."""
-    reason = page.record["accepted"]
-    found = [sentence("accepted", "Accepted: {}", reason)] if reason else []
+    found = accepted_or_known(page.record)
     dates = (page.night.evaluated_on, since(page))
     for point in page.trend.points:
         if point.date in dates:
             found += [sentence("note", "Note of {}: {}", day(point.date), n) for n in point.notes]
     return found
+
+
+def accepted_or_known(record: Row) -> list[Sentence]:
+    """Why somebody accepted a night, or acknowledged its loss, by its record in the log."""
+    found = []
+    if record["accepted"]:
+        runs = record.get("accepted_runs")
+        whose = marked(" for {}", joined(map(name, runs))) if runs else ""
+        found.append(sentence("accepted", "Accepted{}: {}", whose, record["accepted"]))
+    known = (record["verdict"] or {}).get("acknowledged")
+    own = record.get("acknowledged")
+    if known:
+        text = capital_first(acknowledged_in_words(known))
+        found.append(sentence("acknowledged", "{}", text))
+    elif own:
+        values = (day(own["until"]), own["reason"])
+        found.append(sentence("acknowledged", "Acknowledged until {}: {}", *values))
+    return found
+
+
+def capital_first(text: str) -> str:
+    return f"{text[:1].upper()}{text[1:]}"
 
 
 # How sure it is.
@@ -309,11 +384,40 @@ def _adjusted(page: NightPage, row: Row) -> str:
     return f", adjusted for {family}"
 
 
-EVIDENCE: Sequence[Rule] = (all_same, lost_answers, new_answers, main_cause, evidence)
+def change_of_judgments(page: NightPage) -> Sentence | None:
+    """What the run changed by over a change of judgments, under the old ones and the new ones."""
+    measure, cutoff = page.metric
+    wanted = {"run": page.run, "measure": measure, "cutoff": cutoff}
+    links = [link for link in page.links if wanted.items() <= link.items()]
+    if links:
+        (text, *_) = changes_in_words(links)
+        return sentence("change_of_judgments", "{}", text)
+    row = page.row
+    if row is None or not row["sides"] or page.verdict.get("reason") == SIDES_DISAGREE:
+        return None
+    text = "Over the change of judgments it changed by {}, on {:,} queries."
+    return sentence("both_sides", text, _ends(page), row["queries"])
+
+
+def _ends(page: NightPage) -> str:
+    sides = page.row["sides"] if page.row else ()
+    return " and ".join(f"{difference(one['difference'])} {SIDES[one['side']]}" for one in sides)
+
+
+EVIDENCE: Sequence[Rule] = (
+    change_of_judgments,
+    all_same,
+    lost_answers,
+    new_answers,
+    main_cause,
+    evidence,
+)
 
 
 def others(page: NightPage) -> Sentence | None:
-    """The other runs by what is concluded about them."""
+    """How many other runs there are by what is concluded, if the chart does not show all of them."""
+    if len(page.compared) <= DRAWN:
+        return None
     runs: dict[str, list[Markup]] = {}
     compared = page.compared.items()
     for run, row in sorted(compared, key=lambda pair: round(pair[1]["difference"] or 0.0, DECIMALS)):
@@ -326,8 +430,5 @@ def others(page: NightPage) -> Sentence | None:
         return None
     words = [word for word in (*CONCLUSIONS, NEW) if word in runs]
     total = sum(map(len, runs.values()))
-    if total > NAMED:
-        counts = ", ".join(f"{len(runs[word]):,} {word}" for word in words)
-        return sentence("others_counted", "Of {:,} other runs: {}.", total, counts)
-    named = [marked("{}: {}.", joined(runs[word], ", "), word) for word in words]
-    return sentence("others", "{}", joined(named, " "))
+    counts = ", ".join(f"{len(runs[word]):,} {word}" for word in words)
+    return sentence("others_counted", "Of {:,} other runs: {}.", total, counts)

@@ -119,7 +119,7 @@ def _section(
         answer=answer,
         notes=notes(page),
         warnings=words.warnings(page),
-        cards=_cards(page, answer.tone),
+        cards=_cards(page, answer),
         parts=details(page),
     )
 
@@ -136,14 +136,10 @@ def _about_night(page: NightPage) -> Markup:
     return joined(parts, " · ")
 
 
-def _cards(page: NightPage, tone: str) -> list[Card]:
-    cards = [_runs(page), _trend(page, tone), _queries_card(page), _why(page)]
+def _cards(page: NightPage, answer: Answer) -> list[Card]:
+    cards = [_runs(page), _trend(page, answer.tone), _queries_card(page), _why(page, answer)]
     steps = Block("steps", advice.next_steps(page))
     cards.append(Card(Markup("What to do"), [steps], "card wide12"))
-    if page.compares and not words.is_unchanged(page):
-        title = "{}, query by query: largest loss to largest gain"
-        bars = charts.bars([query.change for query in page.queries])
-        cards.append(Card(marked(title, name(page.run)), [Block("bars", bars)], "card wide12"))
     return cards
 
 
@@ -153,7 +149,29 @@ def _runs(page: NightPage) -> Card:
         return Card(Markup("Runs"), [Block("plain", _means(page))])
     which = "Runs" if charts.has_more_runs(page) else "Every run"
     title = marked("{} against {}", which, name(page.baseline.label))
-    return Card(title, [Block("forest", chart)])
+    blocks = [Block("forest", chart)]
+    sides = _sides(page)
+    if sides is not None:
+        blocks.append(Block("plain", sides))
+    return Card(title, blocks)
+
+
+def _sides(page: NightPage) -> HtmlTable | None:
+    """What each run changed by on both sides of a change of judgments, and the mean of both."""
+    drawn = [row for row in page.compared.values() if row["sides"] and row["difference"] is not None]
+    if not drawn:
+        return None
+    number = Markup(' class="n"')
+    rows = []
+    for row in drawn[: words.DRAWN]:
+        values = [side["difference"] for side in row["sides"]] + [row["difference"]]
+        cells = [Cell(number, difference(value)) for value in values]
+        rows.append([Cell(Markup(""), name(row["run"])), *cells])
+    first = str(drawn[0]["sides"][0]["side"])
+    headings = ("old judgments", "new ones")
+    if first.startswith("chain"):
+        headings = ("lower sides", "higher ones")
+    return plain_table(("change of judgments", *headings, "mean of both"), rows, "both sides")
 
 
 def _means(page: NightPage) -> HtmlTable:
@@ -175,7 +193,7 @@ def _trend(page: NightPage, tone: str) -> Card:
         title = marked("{}, its first night", name(page.run))
         return Card(title, [Block("paragraph", "The trend begins with the second night.")])
     title = marked("{}, the last {} nights", name(page.run), nights)
-    chart = charts.place_trend(page.trend, tone)
+    chart = charts.place_trend(page.trend, tone, page.usual)
     note = together(said(words.TREND, page))
     return Card(title, [Block("trend", chart), Block("note", note)])
 
@@ -223,7 +241,8 @@ def _first_queries_table(page: NightPage, queries: Sequence[QueryScore]) -> Html
         link = marked('<a href="#{}">{}</a>', page.anchors[query.query_id], label)
         cells = [Cell(Markup(""), link)]
         if page.compares:
-            tone = marked(' class="n {}"', charts.tone_of(query.change))
+            colour = charts.tone_of(query.change) if page.is_concluded else "mid"
+            tone = marked(' class="n {}"', colour)
             cells.append(Cell(number, score(query.before)))
             cells.append(Cell(number, score(query.score)))
             cells.append(Cell(tone, difference(query.change)))
@@ -233,8 +252,11 @@ def _first_queries_table(page: NightPage, queries: Sequence[QueryScore]) -> Html
     return plain_table(headings, rows)
 
 
-def _why(page: NightPage) -> Card:
-    blocks = [Block("paragraph", one.text) for one in said(words.WHY, page)]
+def _why(page: NightPage, answer: Answer) -> Card:
+    # What the answer says is not said again.
+    there = {one.text for one in (answer.headline, *answer.sentences)}
+    causes = [one for one in said(words.WHY, page) if one.text not in there]
+    blocks = [Block("paragraph", one.text) for one in causes]
     moved = page.moved
     if moved and moved.sums and words.explains(page):
         blocks.append(Block("causes", charts.place_moved(moved, page.metric[1])))

@@ -12,7 +12,8 @@ from ndcg_spark.report.answer import NEW
 from ndcg_spark.report.comparisons import conclusion_in_words
 from ndcg_spark.report.moved import Moved
 from ndcg_spark.report.night import NightPage
-from ndcg_spark.report.words import TONES
+from ndcg_spark.report.usual_range import UsualRange
+from ndcg_spark.report.words import DRAWN, TONES
 from ndcg_spark.tables.format import difference, level, score
 from ndcg_spark.tables.html import marked, name
 from ndcg_spark.tables.writers import fill_template
@@ -20,8 +21,8 @@ from ndcg_spark.text import day
 from ndcg_spark.tolerance import EQUAL
 
 Row = Mapping[str, Any]
-#: At most so many runs and bars are drawn.
-_RUNS, _BARS = 6, 240
+#: At most so many bars are drawn.
+_BARS = 240
 #: The longest name of a run in a label for screen readers, and beside a chart of a notebook.
 _LABEL, _BESIDE = 80, 26
 #: What happened to documents, in words.
@@ -143,7 +144,7 @@ def forest(page: NightPage) -> Forest | None:
 
 
 def has_more_runs(page: NightPage) -> bool:
-    return len(_with_difference(page)) > _RUNS
+    return len(_with_difference(page)) > DRAWN
 
 
 def _with_difference(page: NightPage) -> list[Row]:
@@ -158,7 +159,7 @@ def _drawn_rows(page: NightPage) -> list[Row]:
         return is_other, row["conclusion"] not in TONES, -abs(row["difference"])
 
     rows = sorted(_with_difference(page), key=importance)
-    return sorted(rows[:_RUNS], key=lambda row: (row["difference"], row["run"]))
+    return sorted(rows[:DRAWN], key=lambda row: (row["difference"], row["run"]))
 
 
 def _forest_row(mark: Mark, zero: float, limit: float | None, interval: str) -> ForestRow:
@@ -206,6 +207,8 @@ def _forest_note(
 def uncompared(page: NightPage) -> list[Uncompared]:
     """The runs without a difference, and why they have none."""
     found = [Uncompared(name(run), score(page.value(run)), "mid", NEW) for run in page.new]
+    for run in page.unknown_ids:
+        found.append(Uncompared(name(run), "", "bad", "ids that nobody judges"))
     for row in page.missing:
         if row["run"]:
             found.append(Uncompared(name(row["run"]), "", "bad", "no results"))
@@ -227,25 +230,17 @@ class TrendChart(NamedTuple):
     last: str
 
 
-def place_trend(line: TrendLine, tone: str = "mid") -> TrendChart:
+def place_trend(line: TrendLine, tone: str = "mid", usual: UsualRange | None = None) -> TrendChart:
     """The scores of a run night by night, interrupted where they cannot be compared."""
     points = line.points
-    known = []
-    for point in points:
-        if point.value is not None:
-            ends = (point.value, point.low, point.high)
-            known += [value for value in ends if value is not None]
-    known = known or [0.0]
-    # The same numbers added in another order make no slope.
-    margin = max(0.1 * (max(known) - min(known)), 0.001)
-    low, high = min(known) - margin, max(known) + margin
+    low, high = _axis(points, usual)
 
     def place(at: float, value: float | None) -> str:
         x = 2 + 96 * at / max(1, len(points) - 1)
         y = 100 * (high - (value or 0.0)) / (high - low)
         return f"{x:.1f},{y:.1f}"
 
-    areas, lines, dots = [], [], []
+    lines, dots = [], []
     last = "98,50"
     for stretch in _line_stretches(points):
         corners = [place(at, point.value) for at, point in stretch]
@@ -254,9 +249,7 @@ def place_trend(line: TrendLine, tone: str = "mid") -> TrendChart:
             lines.append(" ".join(corners))
         else:
             dots.append(_dot(last, "mid"))
-        area = [place(at, value) for at, value in _range(stretch)]
-        if area:
-            areas.append(" ".join(area))
+    areas = [" ".join(place(at, value) for at, value in _band(points, usual))] if usual else []
     dots.append(_dot(last, tone))
     begin, end = points[0], points[-1]
     newest = f"{score(end.value)} on {day(end.date)}"
@@ -266,24 +259,33 @@ def place_trend(line: TrendLine, tone: str = "mid") -> TrendChart:
     return TrendChart(*texts, areas, lines, dots, day(begin.date), newest)
 
 
+def _axis(points: Sequence[Point], usual: UsualRange | None) -> tuple[float, float]:
+    """The lower and the upper end of the axis, by what is drawn."""
+    known = [point.value for point in points if point.value is not None]
+    if usual is not None:
+        known += [usual.low, usual.high]
+    known = known or [0.0]
+    least, most = min(known), max(known)
+    # The same numbers added in another order make no slope.
+    margin = max(0.1 * (most - least), 0.001)
+    # Where no score is below 0, nor is the axis.
+    low = least - margin if least < 0 else max(0.0, least - margin)
+    return low, most + margin
+
+
+def _band(points: Sequence[Point], usual: UsualRange) -> list[tuple[float, float]]:
+    """The corners of the usual range, over the nights that can be compared with the last one."""
+    first = max((at for at, point in enumerate(points) if point.breaks), default=0)
+    last = len(points) - 1
+    return [(first, usual.low), (last, usual.low), (last, usual.high), (first, usual.high)]
+
+
 def _line_stretches(points: Sequence[Point]) -> list[list[tuple[int, Point]]]:
     """The points that have a value, in stretches that can be compared, each with its place."""
     breaks = list(itertools.accumulate(bool(point.breaks) for point in points))
     known = [(at, point) for at, point in enumerate(points) if point.value is not None]
     groups = itertools.groupby(known, lambda pair: breaks[pair[0]])
     return [list(group) for _, group in groups]
-
-
-def _range(stretch: Sequence[tuple[int, Point]]) -> list[tuple[float, float | None]]:
-    """The corners of the usual range: its lower ends, and back along the upper ones."""
-    ends: list[tuple[float, Point]] = [(at, p) for at, p in stretch if p.low is not None]
-    if len(ends) == 1:
-        # The range of a single night would have no width.
-        at, point = ends[0]
-        ends.insert(0, (at - 0.5, point))
-    lower = [(at, point.low) for at, point in ends]
-    upper = [(at, point.high) for at, point in reversed(ends)]
-    return lower + upper
 
 
 def _dot(place: str, tone: str) -> Line:
@@ -301,20 +303,25 @@ class Split(NamedTuple):
     lost: str
     unchanged: str
     won: str
+    #: The colours of those that lost and that won.
+    lost_tone: str
+    won_tone: str
 
 
 def split(row: Row) -> Split:
-    """How many queries lost, stayed and won."""
-    counts = {"bad": row["losses"], "mid": row["ties"], "ok": row["wins"]}
+    """How many queries lost, stayed and won; grey where nothing may be concluded."""
+    counts = {"lost": row["losses"] or 0, "unchanged": row["ties"] or 0, "won": row["wins"] or 0}
+    is_concluded = row["conclusion"] in TONES
+    tones = ("bad", "mid", "ok") if is_concluded else ("mid", "faint", "mid")
     boxes = []
     at = 0
-    for tone, many in counts.items():
+    for tone, many in zip(tones, counts.values(), strict=True):
         boxes.append(Box(str(at), "0", str(many), "1", tone))
         at += many
-    words = ("lost", "unchanged", "won")
-    texts = [f"{many:,} {word}" for many, word in zip(counts.values(), words, strict=True)]
+    texts = [f"{many:,} {word}" for word, many in counts.items()]
     label = f"{row['losses']} queries lost, {row['ties']} unchanged, {row['wins']} won"
-    return Split(row["queries"] or 1, label, boxes, *texts)
+    lost, unchanged, won = texts
+    return Split(at or 1, label, boxes, lost, unchanged, won, tones[0], tones[2])
 
 
 class Cause(NamedTuple):
@@ -341,7 +348,7 @@ class Bars(NamedTuple):
     boxes: Sequence[Box]
 
 
-def bars(changes: Sequence[float]) -> Bars:
+def bars(changes: Sequence[float], is_concluded: bool = True) -> Bars:
     """The change of every query, from the largest loss to the largest gain."""
     most = max(abs(changes[0]), abs(changes[-1])) or 1
     drawn = spread_out(changes)
@@ -352,7 +359,8 @@ def bars(changes: Sequence[float]) -> Bars:
             continue
         size = 48 * abs(value) / most
         y = 50 if value < 0 else 50 - size
-        boxes.append(Box(f"{x:.2f}", f"{y:.1f}", width, f"{size:.1f}", tone_of(value)))
+        tone = tone_of(value) if is_concluded else "mid"
+        boxes.append(Box(f"{x:.2f}", f"{y:.1f}", width, f"{size:.1f}", tone))
     ends = f"from {difference(changes[0])} to {difference(changes[-1])}"
     return Bars(f"The change of each of {len(changes):,} queries, {ends}", boxes)
 

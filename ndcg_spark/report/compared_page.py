@@ -1,19 +1,61 @@
-"""The runs of a night compared with the baseline of its page."""
+"""The runs of a night compared with the baseline of its page.
+
+These are the rows by which the gate decided, if it did. Over a change of judgments there are two of
+each: both nights under the old judgments and under the new ones, or the higher and the lower sides
+of a chain. The page shows their mean, and both.
+"""
 
 import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
+
+from ndcg_spark.comparison.chain import RunScores, chain
 from ndcg_spark.comparison.differences import ComparisonOptions, Sides, slice_causes
 from ndcg_spark.comparison.matrix import read_attributes
-from ndcg_spark.comparison.sources import ScoreCache, both_sides
+from ndcg_spark.comparison.readings import FIRST
+from ndcg_spark.comparison.references import Reference
+from ndcg_spark.comparison.sources import NEW, OLD, NoCopyError, ScoreCache, both_sides
 from ndcg_spark.comparison.trend import History
 from ndcg_spark.convention.measures import format_cutoff
+from ndcg_spark.gate.against_reference import Question, ReferenceScores
+from ndcg_spark.gate.checks import unknown_ids_of
 from ndcg_spark.gate.verdict import FAIL
-from ndcg_spark.nights.log import Night
-from ndcg_spark.report.outline import Outline, shown_rows
+from ndcg_spark.nights.copies import why_not_rescored
+from ndcg_spark.report.outline import (
+    Outline,
+    chain_rows,
+    is_chain,
+    needed_copies,
+    shown_rows,
+)
+from ndcg_spark.tolerance import EQUAL
 
 Row = Mapping[str, Any]
+#: What is the worst of two sides, and what is the best.
+_LARGEST = ("p_value", "p_randomization", "p_adjusted", "p_decides", "interval_high")
+_SMALLEST = ("interval_low", "queries")
+#: A gate without a number has compared so many nights, and needs so many queries.
+_NIGHTS, _MIN_QUERIES = 7, 50
+
+
+class NotCompared(NamedTuple):
+    """Why a night is not compared with one of other judgments."""
+
+    #: None if it only lacks copies, which `rescore` makes.
+    reason: str | None
+
+
+class Changes(NamedTuple):
+    """The queries of a run that have a difference: their ids, and both scores."""
+
+    ids: Sequence[str]
+    own: Sequence[float]
+    before: Sequence[float]
+    #: Of how many nights each score before is the mean.
+    nights: Sequence[int | None]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -24,8 +66,11 @@ class ComparedRuns:
     #: The runs whose p and conclusion are those of the gate, which adjusts for its own checks.
     decided_by_gate: Sequence[str]
     options: ComparisonOptions
-    #: The scores of queries; None without a baseline.
+    #: The scores of queries, over a change of judgments under the new ones; None without a baseline.
     sides: Sides | None = None
+    #: What each run is compared with, if it is a chain over changes of judgments.
+    chains: Mapping[str, Reference] = dataclasses.field(default_factory=dict)
+    refused: NotCompared | None = None
 
     def difference(self, run: str) -> float:
         """The difference of a run, 0 if there is none."""
@@ -48,11 +93,6 @@ class ComparedRuns:
         return int(self.sides.rejudged.sum())
 
 
-def gate_of(night: Night) -> Row:
-    """The gate of the configuration of a night; empty without one."""
-    return night.record["configuration"].get("gate") or {}
-
-
 def gate_result(shown: Outline, results: Iterable[Row], run: str) -> Row | None:
     """The result of the gate for the mean of a run, by the measure and baseline of the page."""
     name = shown.baseline.name
@@ -72,34 +112,104 @@ def gate_result(shown: Outline, results: Iterable[Row], run: str) -> Row | None:
 
 def compare_shown(history: History, shown: Outline) -> ComparedRuns:
     """The runs of a night compared with its baseline, as the gate decided if it did."""
-    gate = gate_of(shown.night) if shown.baseline.name else {}
+    gate = shown.night.gate if shown.baseline.name else {}
     attributes = shown.request.attributes
     if attributes is None:
         attributes = read_attributes([shown.night])
     options = ComparisonOptions(alpha=gate.get("alpha", 0.05), attributes=attributes)
-    sides = _read_sides(history, shown, gate)
+    if not shown.baseline.nights and not shown.baseline.run:
+        return ComparedRuns({}, {}, [], options)
+    cache = ScoreCache(history.scores)
+    try:
+        if is_chain(shown):
+            return _compare_chains(history, shown, cache, options)
+        return _compare_sides(shown, cache, options)
+    except NoCopyError:
+        return ComparedRuns({}, {}, [], options, refused=NotCompared(_why_no_copy(shown)))
+
+
+def _why_no_copy(shown: Outline) -> str | None:
+    """Why the other sides cannot be made; None if they only were not."""
+    for night, judgments in needed_copies(shown):
+        reason = why_not_rescored(night, shown.metric, judgments)
+        if reason is not None:
+            return reason
+    return None
+
+
+def _compare_sides(shown: Outline, cache: ScoreCache, options: ComparisonOptions) -> ComparedRuns:
+    """The runs beside the nights of the baseline, on both sides if these have other judgments."""
+    names: Sequence[str | None] = [None]
+    if shown.baseline.has_other_judgments(shown.night):
+        names = [OLD, NEW]
+    given = shown.request.attributes
+    known = [both_sides(shown.baseline, shown.night, shown.metric, cache, side) for side in names]
+    by_side = [shown_rows(shown, sides, options, given) for sides in known]
+    return _together(shown, by_side, options, sides=known[-1])
+
+
+def _together(
+    shown: Outline,
+    by_side: Sequence[Sequence[Row]],
+    options: ComparisonOptions,
+    **more: Any,
+) -> ComparedRuns:
+    """Each run and slice once, from the rows of each side."""
     rows: dict[str, Row] = {}
     slices: dict[str, list[Row]] = {}
     decided = []
     results = (shown.night.record["verdict"] or {}).get("results", ())
-    given = shown.request.attributes
-    for row in shown_rows(shown, sides, options, given) if sides else []:
+    unknown = unknown_ids_of(shown.night)
+    for parts in _by_subject(by_side):
+        row = one_row(parts)
         run = row["run"]
+        # Nothing was measured of a run whose document ids no judgment has.
+        if run in unknown:
+            continue
         if row["attribute"] is not None:
             slices.setdefault(run, []).append(row)
             continue
         rows[run] = _as_decided(row, gate_result(shown, results, run), options.alpha)
         if rows[run] is not row:
             decided.append(run)
-    return ComparedRuns(rows, slices, decided, options, sides)
+    return ComparedRuns(rows, slices, decided, options, **more)
 
 
-def _read_sides(history: History, shown: Outline, gate: Row) -> Sides | None:
-    baseline = shown.baseline
-    if not baseline.nights and not baseline.run:
-        return None
-    sides = both_sides(baseline, shown.night, shown.metric, ScoreCache(history.scores))
-    return sides.with_judgments_alike() if gate.get("unchanged_queries") else sides
+def _by_subject(by_side: Sequence[Sequence[Row]]) -> list[list[Row]]:
+    """The rows about the same run and slice, of those that every side has."""
+    found: dict[tuple[Any, ...], list[Row]] = {}
+    for rows in by_side:
+        for row in rows:
+            key = (row["run"], row["attribute"], row["value"])
+            found.setdefault(key, []).append(row)
+    return [parts for parts in found.values() if len(parts) == len(by_side)]
+
+
+def one_row(parts: Sequence[Row]) -> dict[str, Any]:
+    """One row for both sides, which come with the older or the lower one first.
+
+    It has the mean of the differences, the union of the intervals, the larger p and the smaller n,
+    and `sides`. Only what both conclude is concluded.
+    """
+    last = dict(parts[-1])
+    if len(parts) == 1:
+        return {**last, "sides": []}
+    for names, choose in ((_LARGEST, max), (_SMALLEST, min)):
+        for name in names:
+            known = [part[name] for part in parts if part[name] is not None]
+            last[name] = choose(known, default=None)
+    differences = [part["difference"] for part in parts]
+    last["sides"] = [{name: part[name] for name in ("side", "difference")} for part in parts]
+    if None in differences:
+        return {**last, "difference": None, "conclusion": None}
+    last["difference"] = sum(differences) / len(differences)
+    last["baseline_mean"] = last["mean"] - last["difference"]
+    conclusions = {part["conclusion"] for part in parts}
+    if len(conclusions) > 1:
+        last["conclusion"] = "cannot_tell"
+    if "unchanged" in last["flags"] and any(abs(value) > 0 for value in differences):
+        last["flags"] = [flag for flag in last["flags"] if flag != "unchanged"]
+    return last
 
 
 def _as_decided(row: dict[str, Any], result: Row | None, alpha: float) -> dict[str, Any]:
@@ -108,7 +218,8 @@ def _as_decided(row: dict[str, Any], result: Row | None, alpha: float) -> dict[s
     The gate adjusts p for its own checks. Of a gain it may know the t test alone.
     """
     p = result.get("p") if result else None
-    is_loss = row["difference"] is not None and row["difference"] < 0
+    differences = [side["difference"] for side in row["sides"]] or [row["difference"]]
+    is_loss = all(value is not None and value < 0 for value in differences)
     if result is None or p is None or not is_loss:
         return row
     conclusion = "worse" if p < alpha else "cannot_tell"
@@ -116,3 +227,91 @@ def _as_decided(row: dict[str, Any], result: Row | None, alpha: float) -> dict[s
         conclusion = "same"
     flags = [flag for flag in row["flags"] if flag != "doubt"]
     return {**row, "p_decides": p, "conclusion": conclusion, "flags": flags}
+
+
+# A chain over changes of judgments.
+
+
+def _compare_chains(
+    history: History,
+    shown: Outline,
+    cache: ScoreCache,
+    options: ComparisonOptions,
+) -> ComparedRuns:
+    """The runs beside the accepted night, or a dated one, over the changes of judgments since."""
+    night, baseline, gate = shown.night, shown.baseline, shown.night.gate
+    most = gate.get("nights", _NIGHTS)
+    beside = ReferenceScores(night, history.nights, cache, options, most)
+    rows: list[Row] = []
+    chains: dict[str, Reference] = {}
+    for run in cache.source(night).runs:
+        found = beside.compare(baseline, _question(shown, gate, run))
+        if found.reference is None or not found.reference.links:
+            continue
+        made = [row for row in found.of_reading(FIRST) if row["difference"] is not None]
+        if made:
+            chains[run] = found.reference
+            rows += [_with_counts(row, shown, cache, found.reference) for row in made]
+    if not rows:
+        raise NoCopyError(f"no chain leads from {baseline.in_words} to {night}")
+    return _together(shown, chain_rows(rows, options), options, chains=chains)
+
+
+def _question(shown: Outline, gate: Row, run: str) -> Question:
+    """The check of the run that allows the least, which also limits how far sides may be apart."""
+    result = gate_result(shown, (shown.night.record["verdict"] or {}).get("results", ()), run) or {}
+    allowed = result.get("allowed")
+
+    def may_fall(_mean: float) -> float:
+        return ComparisonOptions().margin if allowed is None else float(allowed)
+
+    return Question(run, shown.metric, may_fall, gate.get("min_queries", _MIN_QUERIES))
+
+
+def _with_counts(row: Row, shown: Outline, cache: ScoreCache, reference: Reference) -> Row:
+    """A row of a chain with how many queries won and lost."""
+    apart = _chain_changes(row["run"], shown, cache, reference)
+    known = apart[~np.isnan(apart)]
+    wins = int((known > EQUAL).sum())
+    losses = int((known < -EQUAL).sum())
+    counts = {"wins": wins, "losses": losses, "ties": len(known) - wins - losses}
+    return {**row, **counts, "unpaired_queries": 0}
+
+
+def _chain_changes(
+    run: str,
+    shown: Outline,
+    cache: ScoreCache,
+    reference: Reference,
+) -> NDArray[np.float64]:
+    """By query, what a run changed by over a chain, a change of judgments by the mean of its sides."""
+    made = chain(reference, shown.night, RunScores(run, shown.metric, cache), FIRST)
+    if made is None:
+        raise NoCopyError("a copy has vanished")
+    parts = [piece.apart for piece in made.pieces]
+    for link in made.links:
+        parts.append((_padded(link.old, cache, shown) + _padded(link.new, cache, shown)) / 2)
+    padded = [_padded(apart, cache, shown) for apart in parts]
+    return np.asarray(np.sum(padded, axis=0))
+
+
+def _padded(
+    apart: NDArray[np.float64],
+    cache: ScoreCache,
+    shown: Outline,
+) -> NDArray[np.float64]:
+    """The differences of all queries, also of those that were seen after they were made."""
+    many = len(cache.queries(shown.night.dataset))
+    return np.pad(apart, (0, many - len(apart)), constant_values=np.nan)
+
+
+def chain_queries(shown: Outline, history: History, compared: ComparedRuns, run: str) -> Changes:
+    """The queries that are in every piece of the chain of a run."""
+    cache = ScoreCache(history.scores)
+    apart = _chain_changes(run, shown, cache, compared.chains[run])
+    own = cache.matrix(shown.night, shown.metric).scores(run)
+    apart = _padded(apart, cache, shown)
+    at = np.flatnonzero(~np.isnan(apart) & ~np.isnan(own))
+    ids = cache.queries(shown.night.dataset).ids.take(at).to_pylist()
+    before = (own - apart)[at].tolist()
+    return Changes(ids, own[at].tolist(), before, [None] * len(ids))

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from ndcg_spark.comparison.sources import NEW, OLD
 from ndcg_spark.convention.measures import measure_at
 from ndcg_spark.report.console import print_view
 from ndcg_spark.schemas import AGREEMENTS, COMPARISONS
@@ -48,14 +49,22 @@ FLAGS = {
     "few_changed": "few changed: fewer than 10 queries have changed",
     "doubt": "doubt: the t test and the randomization test disagree, before or after adjustment; nothing is concluded",
     "other_judgments": "other judgments: those of some queries differ, which changes scores, too; nothing is concluded",
+    "sides_disagree": "sides disagree: the old and the new judgments say different things; nothing is concluded",
 }
-_DOUBTED = {"doubt", "other_judgments"}
+_DOUBTED = {"doubt", "other_judgments", "sides_disagree"}
+#: What the rows of both sides of a comparison have in common.
+_COMPARED = ("dataset", "run", "baseline", "measure", "cutoff", "attribute", "value")
+_ON_SIDES = (
+    "side: both nights under the old judgments and under the new ones, by the queries that both judge; "
+    "better or worse only if both sides say it; p: the larger one of both sides, adjusted"
+)
 _MOVED = "moved: the share of the total discount that moved, which limits how far any judgments could change DCG"
 _QUERIES = ("run", "cutoff", "query_id", "entered", "left", "rbo", "moved_discount")
 
 
 def print_compared(compared: "Comparison", style: str | None) -> None:
     tables, value = comparison_tables(compared), comparison_value(compared)
+    value["means_of_sides"] = means_of_sides(compared.rows)
     print_view(View(tables, value, COMPARISONS.names, flat(compared.rows)), style)
 
 
@@ -83,43 +92,93 @@ def comparison_value(compared: "Comparison") -> dict[str, Any]:
     return {"comparisons": compared.rows, "queries": compared.queries, "warnings": warnings}
 
 
+def means_of_sides(rows: Rows) -> list[dict[str, Any]]:
+    """Of each comparison with two sides, on all queries without weights, both differences and their mean."""
+    by_side: dict[str | None, dict[tuple[Any, ...], Row]] = {OLD: {}, NEW: {}}
+    for row in rows:
+        is_whole = row["attribute"] is None and row["weight_effective_n"] is None
+        if row["side"] in (OLD, NEW) and is_whole and row["difference"] is not None:
+            by_side[row["side"]][_comparison_of(row)] = row
+    means = []
+    for key, old in by_side[OLD].items():
+        new = by_side[NEW].get(key)
+        if new is not None:
+            names = ("dataset", "run", "baseline", "measure", "cutoff", "baseline_night")
+            ends = {"old": old["difference"], "new": new["difference"]}
+            ends["mean"] = (ends["old"] + ends["new"]) / 2
+            queries = min(old["queries"], new["queries"])
+            means.append({**{name: old[name] for name in names}, **ends, "queries": queries})
+    return means
+
+
+def _comparison_of(row: Row) -> tuple[Any, ...]:
+    return tuple(row[name] for name in _COMPARED)
+
+
+def _sentences_on_sides(means: Rows) -> list[str]:
+    """By dataset and measure, how much each run changed as the mean of both sides."""
+    changes: dict[str, list[str]] = {}
+    for row in means:
+        since = f"the judgments have changed since {row['baseline_night']}"
+        what = f"{row['dataset']}: {since}; by the {row['queries']:,} queries that both sets judge"
+        what += f", the mean of both sides of {_measure(row)} is"
+        pair = row["run"] if row["run"] == row["baseline"] else f"{row['run']} against {row['baseline']}"
+        changes.setdefault(what, []).append(f"{numbers.difference(row['mean'])} for {pair}")
+    return [f"{what} {', '.join(found)}" for what, found in changes.items()]
+
+
 def comparison_tables(compared: "Comparison") -> list[Table]:
     """One row per comparison, by dataset, measure and attribute, the worst first; and the queries that changed most."""
-    measures = list(dict.fromkeys(map(_measure, compared.rows)))
-
-    def key(row: Row) -> tuple[Any, ...]:
-        what = row["dataset"], measures.index(_measure(row)), row["attribute"] or ""
-        difference = row["difference"] is None, round(row["difference"] or 0.0, DECIMALS)
-        return *what, difference, row["run"], row["baseline"], row["value"] or ""
-
-    rows = sorted(compared.rows, key=key)
+    rows = _worst_first(compared.rows)
     lines = [
         {"dataset": row["dataset"], "run": row["run"], "against": row["baseline"], "measure": _measure(row)}
         | {"slice": "" if row["attribute"] is None else f"{row['attribute']}={row['value']}"}
+        | {"side": row["side"]}
         | compared_cells(row)
         for row in rows
     ]
-    hidden = {name for name in ("measure", "slice") if len({line[name] for line in lines}) < 2}
+    hidden = {name for name in ("measure", "slice", "side") if len({line[name] for line in lines}) < 2}
     if len({(row["run"], row["baseline"]) for row in rows}) == len({row["run"] for row in rows}):
         hidden.add("against")
     # A line has about a hundred columns at most.
     hidden |= {"baseline"} if len({"measure", "slice"} & hidden) < 2 else set()
     names = [name for name in (lines[0] if lines else ()) if name not in hidden]
     sentences = [notice.worded(OPTIONS) for notice in compared.warnings]
+    sentences += _sentences_on_sides(means_of_sides(rows))
     more = {"title": counts(compared.rows), "sentences": sentences}
     notes = comparison_notes(rows, compared.correction, compared.alpha)
     compared_table = make_table(lines, names, notes, ["mean", "baseline", "difference"], **more)
     queries = [
         {"dataset": row["dataset"], "run": row["run"], "against": row["baseline"], "measure": _measure(row)}
-        | {"query": row["query_id"], "before": row["baseline_score"], "nights": row["baseline_nights"]}
-        | {"now": row["score"], "change": row["difference"]}
+        | {"side": row["side"], "query": row["query_id"], "before": row["baseline_score"]}
+        | {"nights": row["baseline_nights"], "now": row["score"], "change": row["difference"]}
         for row in compared.queries
     ]
     # That each score is of one night is no news.
     hidden &= {"against"}
     hidden |= {"nights"} if all(row["nights"] in (None, 1) for row in queries) else set()
+    hidden |= {"side"} if all(row["side"] is None for row in queries) else set()
     names = [name for name in (queries[0] if queries else ()) if name not in hidden]
     return [compared_table, make_table(queries, names)] if queries else [compared_table]
+
+
+def _worst_first(rows: Rows) -> list[Row]:
+    """By dataset, measure and attribute; both sides of a comparison stand together, by their mean."""
+    measures = list(dict.fromkeys(map(_measure, rows)))
+    differences: dict[tuple[Any, ...], list[float]] = {}
+    for row in rows:
+        known = differences.setdefault((_measure(row), *_comparison_of(row)), [])
+        if row["difference"] is not None:
+            known.append(row["difference"])
+
+    def key(row: Row) -> tuple[Any, ...]:
+        what = row["dataset"], measures.index(_measure(row)), row["attribute"] or ""
+        known = differences[_measure(row), *_comparison_of(row)]
+        difference = not known, round(sum(known) / max(len(known), 1), DECIMALS)
+        which = row["run"], row["baseline"], row["value"] or ""
+        return *what, difference, *which, row["side"] == NEW
+
+    return sorted(rows, key=key)
 
 
 def compared_cells(row: Row, mean: str = "mean", p: str = "p_adjusted") -> dict[str, Any]:
@@ -160,6 +219,8 @@ def _measure(row: Row) -> str:
 def counts(rows: Rows) -> str:
     """By measure, how many comparisons like the first one, on all queries if there are any, have which conclusion."""
     like = [row for row in rows if all(row[name] == rows[0][name] for name in ("attribute", "weight_effective_n"))]
+    # Both sides of a comparison have one conclusion.
+    like = [row for row in like if row["side"] != OLD]
     own = Counter((_measure(row), conclusion_in_words(row)) for row in like)
 
     def listed(measure: str) -> str:
@@ -202,6 +263,8 @@ def comparison_notes(rows: Rows, correction: str, alpha: float) -> list[str]:
         ranges = {measure: dict.fromkeys(map(numbers.score, (min(own), max(own)))) for measure, own in sizes.items()}
         found = ", ".join(f"{' to '.join(ends)} in {measure}" for measure, ends in ranges.items())
         notes.append(f"cannot tell: a difference of {found} would be found with a power of 80 %, without adjustment")
+    if any(row["side"] is not None for row in rows):
+        notes.append(_ON_SIDES)
     return notes + [FLAGS[flag] for flag in dict.fromkeys(flag for row in rows for flag in _shown_flags(row))]
 
 

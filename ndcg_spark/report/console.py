@@ -124,7 +124,7 @@ class Messages(logging.Handler):
         if step is None and not is_warning:
             self._show_activity(line)
             return
-        is_loud = is_warning or step == "gate"
+        is_loud = is_warning or step in ("gate", "acknowledged")
         # A log that is read several times is warned of once.
         is_said = step is None and line in self._warned
         if is_said or (self._is_quiet and not is_loud):

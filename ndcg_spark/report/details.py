@@ -1,10 +1,12 @@
 """The folded parts of a page: queries with their documents, runs, slices, the gate, inputs."""
 
+import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from markupsafe import Markup
 
+from ndcg_spark.report import charts
 from ndcg_spark.report.comparisons import DECIDES, compared_cells
 from ndcg_spark.report.moved import QueryLists
 from ndcg_spark.report.night import NightPage, QueryScore
@@ -39,7 +41,7 @@ _JUDGMENTS = {
     "unjudged_queries": "queries without judgments",
     "judged_rate": "judged rate",
 }
-_ORIGINS = ("evaluation_id", "committed_at", "engine", "verified", "accepted")
+_ORIGINS = ("evaluation_id", "committed_at", "engine", "verified")
 
 
 class More(NamedTuple):
@@ -70,7 +72,9 @@ def details(page: NightPage) -> list[PagePart]:
     if page.slices:
         parts.append(_part(page, "slices", "Slices", _slice_table(page)))
     if page.results:
-        parts.append(_part(page, "gate", "Checks of the gate", verdict_table(page.verdict)))
+        # The answer and the warnings above say what its notes say.
+        checks = dataclasses.replace(verdict_table(page.verdict), notes=[])
+        parts.append(_part(page, "gate", "Checks of the gate", checks))
     parts.append(_facts(page, "judgments", "Judgments", _about_judgments(page)))
     parts.append(_facts(page, "origins", "Where the numbers come from", _about_origins(page)))
     return parts
@@ -84,7 +88,14 @@ def _part(page: NightPage, key: str, title: str, table: Table) -> PagePart:
 
 def _queries_part(page: NightPage) -> PagePart:
     part = _part(page, "queries", "Queries", _all_queries_table(page))
-    part = part._replace(blocks=[Block("filter", "Filter"), *part.blocks])
+    drawn = []
+    if page.compares and any(query.change for query in page.queries):
+        changes = [query.change for query in page.queries]
+        drawn = [
+            Block("bars", charts.bars(changes, page.is_concluded)),
+            Block("note", "Each query: from the largest loss to the largest gain."),
+        ]
+    part = part._replace(blocks=[*drawn, Block("filter", "Filter"), *part.blocks])
     if not page.queries:
         return part
     title = "Documents of the lowest and highest scores"
@@ -277,8 +288,6 @@ def _about_origins(page: NightPage) -> Iterator[tuple[str, Any]]:
     yield from (record["versions"] or {}).items()
     for table, source in (record["inputs"] or {}).items():
         yield table, _source_row(source)
-    for note in page.night.notes:
-        yield "note", note
 
 
 def _source_row(source: Row) -> str:

@@ -18,12 +18,20 @@ from ndcg_spark.comparison.differences import explains_change
 from ndcg_spark.comparison.matrix import ScoreMatrix
 from ndcg_spark.comparison.trend import History, TrendLine
 from ndcg_spark.convention.measures import COLUMNS, measure_at
+from ndcg_spark.gate.checks import unknown_ids_of
 from ndcg_spark.nights.copies import keeps_whole_lists
 from ndcg_spark.nights.log import Night
-from ndcg_spark.nights.reader import night_rows, read_rows, returned_nothing
-from ndcg_spark.report.compared_page import ComparedRuns, compare_shown, gate_result
+from ndcg_spark.nights.reader import answering_runs, night_rows, read_rows
+from ndcg_spark.report.compared_page import (
+    Changes,
+    ComparedRuns,
+    chain_queries,
+    compare_shown,
+    gate_result,
+)
 from ndcg_spark.report.moved import Moved, QueryLists, read_lists, what_moved
-from ndcg_spark.report.outline import Outline, Request, outline, shown_points
+from ndcg_spark.report.outline import Outline, Request, level_points, outline, shown_points
+from ndcg_spark.report.usual_range import UsualRange, usual_range
 from ndcg_spark.tolerance import DECIMALS, EQUAL
 
 Row = Mapping[str, Any]
@@ -84,6 +92,7 @@ class NightPage:
     moved: Moved | None
     #: The last nights up to this one, and the mean judged rate in those of the baseline.
     trend: TrendLine
+    usual: UsualRange | None
     judged_before: float | None
     #: How many judged documents with a gain no run returned within the kept depth, and of how many.
     never_returned: tuple[int, int] | None
@@ -155,9 +164,31 @@ class NightPage:
     @property
     def new(self) -> Sequence[str]:
         """The runs that the baseline does not have."""
-        if not self.baseline.nights:
+        compared = self.compared_with
+        if not self.baseline.nights or compared.refused or compared.chains:
             return []
-        return [run for run in self.runs if run not in self.compared]
+        known = {*self.compared, *self.unknown_ids}
+        return [run for run in self.runs if run not in known]
+
+    @functools.cached_property
+    def unknown_ids(self) -> Mapping[str, str]:
+        """By run, a sentence about its document ids, which no judgment has."""
+        return unknown_ids_of(self.night)
+
+    @property
+    def over_change(self) -> bool:
+        """Whether the night and its baseline have other judgments, so that there are two sides."""
+        return self.baseline.has_other_judgments(self.night)
+
+    @property
+    def links(self) -> Sequence[Row]:
+        """What the runs changed by over the change of judgments that the night begins."""
+        return list(self.record.get("links") or ())
+
+    @property
+    def is_concluded(self) -> bool:
+        """Whether the run is known to be better or worse."""
+        return self.row is not None and self.row["conclusion"] in ("better", "worse")
 
     @property
     def missing(self) -> Sequence[Row]:
@@ -232,18 +263,21 @@ def load_night(
     shown = outline(history, night, request)
     rows = history.scores(night)
     scores = {(row["run"], row["cutoff"]): row for row in rows}
-    silent = sorted({row["run"] for row in rows if returned_nothing(row)})
+    answering = answering_runs(rows)
+    silent = sorted(run for run in shown.runs if run not in answering)
     runs = [run for run in shown.runs if run not in silent] or list(shown.runs)
     compared = compare_shown(history, shown)
     before = _rows_before(history, shown)
     run = request.run or _chosen_run(shown, runs, compared, scores, before)
-    queries = _query_scores(shown, compared, run)
+    queries = _query_scores(history, shown, compared, run)
     changed = queries if queries and queries[0].before is not None else []
     ends = [query.query_id for query in _both_ends(queries)]
     cutoff = shown.metric[1] or _deepest(scores)
     changes = {query.query_id: query.change for query in changed}
-    documents = read_lists(shown, run, cutoff, ends, changes)
+    over_change = shown.baseline.has_other_judgments(night)
+    documents = read_lists(shown, run, cutoff, ends, {} if over_change else changes)
     points = shown_points(history, shown, run)
+    is_drawn = shown.metric[0] == "ndcg" and not over_change
     return NightPage(
         outline=shown,
         output=output,
@@ -255,8 +289,9 @@ def load_night(
         causes=compared.causes(run),
         queries=queries,
         documents=documents,
-        moved=what_moved(documents, changes) if shown.metric[0] == "ndcg" else None,
+        moved=what_moved(documents, changes) if is_drawn else None,
         trend=TrendLine(night.dataset, run, *shown.metric, points),
+        usual=usual_range(level_points(history, shown, run)),
         judged_before=_judged_before(history, shown, run),
         never_returned=_never_returned(night),
         unanswered=_no_longer_answered(shown, compared, run, scores, before, changes),
@@ -290,27 +325,56 @@ def _chosen_run(
     scores: Mapping[tuple[str, int | None], Row],
     before: Sequence[Row],
 ) -> str:
-    """The run of the verdict, else one that is worse or lost queries, else the best."""
+    """The run of the verdict, else one that is worse, that of the first check, or the best.
+
+    Without a verdict nothing may be concluded, so that the run of the first check comes first.
+    """
     verdict = shown.night.record["verdict"] or {}
     results = verdict.get("results", ())
     named: list[Any] = [verdict.get("run")]
     for word in ("fail", "undecided"):
         named += [row["run"] for row in results if row["result"] == word]
-    if shown.baseline.nights:
+    first = _runs_of_first_check(shown.night, runs)
+    is_decided = verdict.get("verdict") != "none"
+    if shown.baseline.nights and is_decided:
         rows = compared.rows.values()
         worse = [(round(row["difference"], DECIMALS), row["run"]) for row in rows if row["conclusion"] == "worse"]
         named += [run for _, run in sorted(worse)]
-        named += [run for run in runs if _lost_queries(shown, run, scores, before)]
-    named += runs
-    return next((run for run in named if run in compared.rows), runs[0])
+        if not first:
+            named += [run for run in runs if _lost_queries(shown, run, scores, before)]
+    named += [*first, *runs]
+    chosen = [run for run in named if run in compared.rows]
+    return str(next(iter([*chosen, *first, *runs])))
 
 
-def _query_scores(shown: Outline, compared: ComparedRuns, run: str) -> list[QueryScore]:
-    if compared.sides is None or run not in compared.rows:
+def _runs_of_first_check(night: Night, runs: Sequence[str]) -> list[str]:
+    """The runs that the first check of the gate names, of those that are there."""
+    for check in night.gate.get("check", ()):
+        datasets = check.get("datasets")
+        if datasets is None or night.dataset in datasets:
+            named = check.get("runs") or ()
+            return [run for run in named if run in runs]
+    return []
+
+
+def _query_scores(
+    history: History,
+    shown: Outline,
+    compared: ComparedRuns,
+    run: str,
+) -> list[QueryScore]:
+    if run in compared.chains:
+        queries = _scores_of_changes(chain_queries(shown, history, compared, run))
+    elif compared.sides is None or run not in compared.rows:
         queries = _scores_of_night(shown, run)
     else:
         queries = _scores_of_sides(shown, compared, run)
     return sorted(queries, key=lambda query: (round(query.change, DECIMALS), query.query_id))
+
+
+def _scores_of_changes(changes: Changes) -> list[QueryScore]:
+    rows = zip(changes.ids, changes.own, changes.before, changes.nights, strict=True)
+    return [QueryScore(query, own, before, own - before, many) for query, own, before, many in rows]
 
 
 def _scores_of_night(shown: Outline, run: str) -> list[QueryScore]:
@@ -429,8 +493,7 @@ def _gone_runs(
     results = (shown.night.record["verdict"] or {}).get("results", ())
     missed = {row["run"] for row in results if _has_not_arrived(row)}
     rows = history.scores(shown.previous)
-    before = {row["run"] for row in rows if not returned_nothing(row)}
-    return sorted(before - missed - {*runs, *silent})
+    return sorted(answering_runs(rows) - missed - {*runs, *silent})
 
 
 def _never_returned(night: Night) -> tuple[int, int] | None:

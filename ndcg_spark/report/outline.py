@@ -10,10 +10,14 @@ from ndcg_spark.comparison.baselines import (
     Baseline,
     Kind,
     baseline_of_verdict,
+    comparable_nights,
     failed_since_good,
+    has_judgments_of,
+    is_good_for,
     named_baseline,
     newest_comparable,
 )
+from ndcg_spark.comparison.chain import HIGH, LOW
 from ndcg_spark.comparison.differences import (
     ComparisonOptions,
     Sides,
@@ -22,17 +26,18 @@ from ndcg_spark.comparison.differences import (
 )
 from ndcg_spark.comparison.matrix import Metric
 from ndcg_spark.comparison.sources import published_rows, row_order
-from ndcg_spark.comparison.trend import History, Point, metrics_of_lines
+from ndcg_spark.comparison.trend import History, Point, last_stretch, metrics_of_lines
 from ndcg_spark.convention.measures import COLUMNS, SCORES
 from ndcg_spark.errors import ConfigurationError, StorageError
+from ndcg_spark.gate.verdict import FAIL
 from ndcg_spark.nights.log import Night
 from ndcg_spark.nights.reader import earlier
 from ndcg_spark.report.labels import Labels
 from ndcg_spark.tables.table import best_first
-from ndcg_spark.text import unknown_name
+from ndcg_spark.text import ACCEPTED, unknown_name
 
-#: The nights of a trend.
-NIGHTS = 28
+#: The nights of a trend, and those that say what is usual.
+NIGHTS, LEVEL_NIGHTS = 28, 60
 
 
 @dataclasses.dataclass(frozen=True)
@@ -90,8 +95,7 @@ def outline(history: History, night: Night, request: Request) -> Outline:
 def _shown_metric(night: Night, rows: Sequence[Mapping[str, Any]], measure: str | None) -> Metric:
     """What was asked for, that of the first check of the gate for the dataset, or the headline."""
     shown: list[Metric] = []
-    gate = night.record["configuration"].get("gate") or {}
-    for check in gate.get("check", ()):
+    for check in night.gate.get("check", ()):
         column, datasets = check.get("measure", "ndcg"), check.get("datasets")
         # A trend has these measures only.
         if (datasets is None or night.dataset in datasets) and column in ("ndcg", *COLUMNS):
@@ -107,6 +111,13 @@ def shown_points(history: History, shown: Outline, run: str) -> list[Point]:
     """The trend of a page: the last nights of a run up to its own."""
     points = history.points(shown.night.dataset, run, *shown.metric)
     return [point for point in points if point.date <= shown.night.evaluated_on][-NIGHTS:]
+
+
+def level_points(history: History, shown: Outline, run: str) -> list[Point]:
+    """The nights of a run that can be compared with that of a page, also those before its trend."""
+    points = history.points(shown.night.dataset, run, *shown.metric)
+    up_to = [point for point in points if point.date <= shown.night.evaluated_on]
+    return last_stretch(up_to)[-LEVEL_NIGHTS:] if up_to else []
 
 
 def choose_baseline(
@@ -129,8 +140,80 @@ def choose_baseline(
     if request.baseline is not None:
         _refuse_unknown_baseline(request.baseline, runs)
         return Baseline(Kind.RUN, run=request.baseline)
+    return _chosen_baseline(history, night, runs)
+
+
+def _chosen_baseline(history: History, night: Night, runs: Sequence[str]) -> Baseline:
+    """What the verdict is about, else what the gate compared with, else an earlier night."""
+    decided = _deciding_result(night)
+    if decided is not None and decided["baseline"] == ACCEPTED:
+        accepted = _accepted_nights(history, night, decided)
+        if accepted is not None:
+            return accepted
     of_verdict = baseline_of_verdict(night, history.nights)
-    return of_verdict or newest_comparable(night, history.nights, runs)
+    if of_verdict is not None:
+        return of_verdict
+    for result in _results(night):
+        if result["baseline"] == ACCEPTED:
+            accepted = _accepted_nights(history, night, result)
+            if accepted is not None:
+                return accepted
+    newest = newest_comparable(night, history.nights, runs)
+    return newest if newest.kind is not Kind.NOTHING else _of_other_judgments(history, night)
+
+
+def _results(night: Night) -> Sequence[Mapping[str, Any]]:
+    return list((night.record["verdict"] or {}).get("results", ()))
+
+
+def _deciding_result(night: Night) -> Mapping[str, Any] | None:
+    """The failure that a verdict is about; of several the one that its sentence says."""
+    verdict = night.record["verdict"] or {}
+    failed = [row for row in _results(night) if row["result"] == FAIL and row["severity"] == FAIL]
+    said = [row for row in failed if str(verdict["sentence"]).startswith(row["sentence"])]
+    return next(iter([*said, *failed]), None)
+
+
+def _accepted_nights(
+    history: History,
+    night: Night,
+    result: Mapping[str, Any],
+) -> Baseline | None:
+    """The nights of the accepted state that a result of the gate compares a run with."""
+    since, last = result.get("since"), result["baseline_night"]
+    known = comparable_nights(night, history.nights)
+    between = [one for one in known if since and last and since <= one.evaluated_on <= last]
+    chosen = [one for one in between if one.evaluated_on == since or is_good_for(one, result["run"])]
+    if not chosen or (chosen[0].evaluated_on, chosen[-1].evaluated_on) != (since, last):
+        return None
+    alike = tuple(one for one in chosen if has_judgments_of(one, chosen[0]))
+    return Baseline(Kind.ACCEPTED, ACCEPTED, nights=alike)
+
+
+def _of_other_judgments(history: History, night: Night) -> Baseline:
+    """The night before, if only the judgments are others: both are then compared on two sides."""
+    before = earlier(history.nights, night.dataset, night.evaluated_on)
+    same = comparable_nights(night, before)
+    return Baseline(Kind.NIGHTS, nights=(same[-1],)) if same else Baseline(Kind.NOTHING)
+
+
+def is_chain(shown: Outline) -> bool:
+    """Whether changes of judgments lie between a night that a gate names, or that was accepted."""
+    baseline = shown.baseline
+    return baseline.is_reference and baseline.has_other_judgments(shown.night)
+
+
+def needed_copies(shown: Outline) -> list[tuple[Night, str]]:
+    """The nights, and the judgments under which both sides of a change need their scores."""
+    baseline = shown.baseline
+    if not baseline.has_other_judgments(shown.night):
+        return []
+    new = shown.night.row["judgments_fingerprint"]
+    old = baseline.nights[-1].row["judgments_fingerprint"]
+    pairs = [(shown.night, old)]
+    for night in baseline.nights:
+        pairs += [(night, new), (night, old)]
+    return [(night, judged) for night, judged in pairs if judged != night.row["judgments_fingerprint"]]
 
 
 def _refuse_unknown_baseline(run: str, known: Collection[str]) -> None:
@@ -147,8 +230,23 @@ def shown_rows(
     compared here, or all of them if the page is asked for other `slices` than the night keeps. p
     values are adjusted for all rows of the page, which may be more than the gate had.
     """
-    published = published_rows(shown.night, shown.baseline, shown.metric) if slices is None else []
-    there = {row["run"] for row in published}
+    published: list[dict[str, Any]] = []
+    if slices is None:
+        side = sides.key["side"]
+        published = published_rows(shown.night, shown.baseline, shown.metric, side)
+    there = {row["run"] for row in published if row["attribute"] is None}
+    if options.attributes is not None:
+        # The gate compares with the accepted night without slices.
+        there = {row["run"] for row in published if row["attribute"] is not None}
     others = [pair for pair in sides.pairs if pair[0] not in there]
+    own = [row for row in published if row["run"] in there]
     computed = comparison_rows(dataclasses.replace(sides, pairs=others), options)
-    return in_one_family(sorted(published + computed, key=row_order), options)
+    return in_one_family(sorted(own + computed, key=row_order), options)
+
+
+def chain_rows(
+    rows: Sequence[Mapping[str, Any]],
+    options: ComparisonOptions,
+) -> list[list[dict[str, Any]]]:
+    """The rows of a chain with the lower sides, then those with the higher ones."""
+    return [in_one_family([row for row in rows if row["side"] == side], options) for side in (LOW, HIGH)]

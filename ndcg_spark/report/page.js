@@ -40,6 +40,18 @@ for (const input of document.querySelectorAll("input[type=search]")) {
     part.querySelector("[role=status]").textContent = text ? `${shown} of ${rows.length} queries` : "";
   });
 }
+// A night is shown if it has the verdict that is chosen.
+for (const select of document.querySelectorAll("select[data-filter=verdict]")) {
+  const part = select.closest(".part");
+  const rows = Array.from(part.querySelectorAll("tbody tr"));
+  select.addEventListener("change", () => {
+    for (const row of rows) {
+      row.hidden = select.value !== "" && row.querySelector("[data-verdict]").dataset.verdict !== select.value;
+    }
+    const shown = rows.filter((row) => !row.hidden).length;
+    part.querySelector("[role=status]").textContent = select.value ? `${shown} of ${rows.length} nights` : "";
+  });
+}
 // A link opens what it leads to.
 const reveal = () => {
   for (let at = document.getElementById(location.hash.slice(1)); at; at = at.parentElement) if (at.matches("details")) at.open = true;

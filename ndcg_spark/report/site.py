@@ -7,7 +7,6 @@ changed, or if the page is no longer as it was written.
 import dataclasses
 import functools
 import hashlib
-import itertools
 import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -20,19 +19,33 @@ import pyarrow as pa
 from markupsafe import Markup
 
 import ndcg_spark
+from ndcg_spark.comparison.matrix import Metric
 from ndcg_spark.comparison.trend import History, Point, TrendLine, last_stretch
-from ndcg_spark.convention.measures import measure_at
+from ndcg_spark.convention.measures import format_cutoff, measure_at
 from ndcg_spark.errors import ConfigurationError
+from ndcg_spark.gate.verdict import PASS
+from ndcg_spark.nights.copies import has_copy
 from ndcg_spark.nights.log import Night, Nights, committed
 from ndcg_spark.nights.reader import datasets_left_out, failed_attempts, read_again, select_nights
 from ndcg_spark.report import words
-from ndcg_spark.report.answer import since
+from ndcg_spark.report.answer import accepted_or_known, since
 from ndcg_spark.report.charts import TrendChart, place_trend
 from ndcg_spark.report.console import write_file
 from ndcg_spark.report.night import NightPage, load_night
-from ndcg_spark.report.outline import NIGHTS, Outline, Request, outline, shown_points
+from ndcg_spark.report.outline import (
+    LEVEL_NIGHTS,
+    NIGHTS,
+    Outline,
+    Request,
+    level_points,
+    needed_copies,
+    outline,
+    shown_points,
+)
 from ndcg_spark.report.page import make_page, place, render, warn_of_unmatched
+from ndcg_spark.report.usual_range import usual_range
 from ndcg_spark.steps import report_step
+from ndcg_spark.tables.format import difference, score
 from ndcg_spark.tables.html import Cell, joined, marked, name, plain_table
 from ndcg_spark.text import GOOD, day, unknown_name
 from ndcg_spark.voices import Notice
@@ -125,7 +138,8 @@ class _Site:
             if run not in own.runs:
                 return None
             points = shown_points(self._history, own, run)
-            chosen[dataset] = _choices(own, points)
+            level = level_points(self._history, own, run)
+            chosen[dataset] = _choices(own, points, level)
             dates = [point.date for point in points]
             for night in _shown_nights(self._history, own, dates):
                 is_quoted = night.evaluated_on in (own.night.evaluated_on, since)
@@ -138,11 +152,16 @@ class _Site:
         return {**self._shared, **made_of, "nights": rows, "unread": unread}
 
 
-def _choices(shown: Outline, points: Sequence[Point]) -> dict[str, Any]:
+def _choices(
+    shown: Outline,
+    points: Sequence[Point],
+    level: Sequence[Point],
+) -> dict[str, Any]:
     """What a page chose of the nights, which may change though they stay."""
     baseline = shown.baseline
-    # The range of the trend comes of nights before those that are shown.
-    drawn = [(point.date, point.value, point.low, point.high, point.breaks) for point in points]
+    # The usual range comes of nights before those that are shown, too.
+    drawn = [(point.date, point.value, point.breaks) for point in [*points, *level]]
+    copies = [has_copy(night, judgments) for night, judgments in needed_copies(shown)]
     return {
         "metric": list(shown.metric),
         "baseline_run": baseline.run,
@@ -151,6 +170,7 @@ def _choices(shown: Outline, points: Sequence[Point]) -> dict[str, Any]:
         "previous": shown.previous and shown.previous.evaluated_on,
         "failed_before": shown.failed_before and shown.failed_before.evaluated_on,
         "trend": _digest(drawn),
+        "copies": copies,
     }
 
 
@@ -170,7 +190,8 @@ def _log_entry(night: Night, is_quoted: bool) -> tuple[str, ...]:
     if not is_quoted:
         return entry
     row = night.row
-    return (*entry, str(row["revision"] or 0), row["accepted"] or "", *night.notes)
+    stood_for = (row["accepted"] or "", row["acknowledged"] or "")
+    return (*entry, str(row["revision"] or 0), *stood_for, *night.notes)
 
 
 def _as_asked(
@@ -263,44 +284,92 @@ def _index(
     parts: "Sequence[_Index]",
     dataset: str | None,
 ) -> str:
-    rows = [*map(_index_row, nights), *failed_attempts(known, dataset)]
-    rows.sort(key=lambda row: row["evaluated_on"], reverse=True)
-    found: dict[tuple[str, str], tuple[str, Markup]] = {}
+    by_dataset = {part.page.night.dataset: part for part in parts}
+    rows = []
+    for night in nights:
+        part = by_dataset.get(night.dataset)
+        said = _NO_NUMBERS if part is None else part.said_of(night)
+        rows.append((night.evaluated_on, _night_cells(night, said)))
+    rows += [(row["evaluated_on"], _failed_cells(row)) for row in failed_attempts(known, dataset)]
+    rows.sort(key=lambda row: row[0], reverse=True)
     cards: list[_Card] = []
     for part in parts:
         cards += part.cards()
-        for date, run, text in part.nights():
-            found[part.page.night.dataset, date] = (run, text)
-    cells = [_index_cells(row, found) for row in rows]
-    headings = ("night", "dataset", "verdict", "run", "result")
-    table = plain_table(headings, cells, "nights", "sorted nights")
-    return render("site", title="Nights", cards=cards, nights=table)
+    headings = ("night", "dataset", "verdict", "run", "score", "difference", "what happened")
+    table = plain_table(headings, [cells for _, cells in rows], "nights", "sorted nights")
+    # The first row may be one of an evaluation that failed.
+    words_of = dict.fromkeys(str(cells[2].content.striptags()) for _, cells in rows)
+    values = {"cards": cards, "nights": table, "verdicts": list(words_of)}
+    return render("site", title="Nights", known=_in_force(nights), **values)
 
 
-def _index_row(night: Night) -> Mapping[str, Any]:
-    return {**night.row, "notes": night.notes, **night.record["findings"]}
+def _in_force(nights: Sequence[Night]) -> list[Markup]:
+    """What somebody acknowledged that the next night may fall under."""
+    newest = {night.dataset: night.evaluated_on for night in sorted(nights, key=_by_date)}
+    found = []
+    for night in nights:
+        known = night.record["acknowledged"]
+        if known and known["until"] >= newest[night.dataset]:
+            text = "{}: the loss of {} is acknowledged until {}: {}"
+            dates = (day(night.evaluated_on), day(known["until"]))
+            found.append(marked(text, name(night.dataset), *dates, known["reason"]))
+    return found
 
 
-def _index_cells(row: Mapping[str, Any], found: Mapping[Any, tuple[str, Markup]]) -> list[Cell]:
-    """A night in the index; or an evaluation that failed, which has no page."""
-    date = row["evaluated_on"]
-    word, tone = words.verdict_label(row)
-    shown: Any = date
-    run, text = "", Markup("")
-    if row["number"]:
-        shown = marked('<a href="{}.html">{}</a>', date, date)
-        # A night without a gate has the score of a run, and the other runs that stand out.
-        if not row["verdict"]:
-            run, text = found.get((row["dataset"], date), (run, text))
+def _by_date(night: Night) -> str:
+    return night.evaluated_on
+
+
+class _Said(NamedTuple):
+    """What the index says of a night: a run, its score, its difference, and the runs that stand out."""
+
+    run: str
+    score: str
+    difference: str
+    text: Markup
+
+
+_NO_NUMBERS = _Said("", "-", "-", Markup(""))
+
+
+def _night_cells(night: Night, said: _Said) -> list[Cell]:
+    date, record = night.evaluated_on, night.record
+    verdict = record["verdict"] or {}
+    link = marked('<a href="{}.html">{}</a>', date, date)
+    text = said.text
+    if verdict and verdict["verdict"] != "pass":
+        text = marked("{}", verdict["sentence"])
+    elif verdict:
+        text = marked("")
+    for one in accepted_or_known(record):
+        text += marked('<p class="note">{}</p>', one.text)
+    for warning in verdict.get("warnings", ()):
+        text += marked('<p class="note">Warning: {}</p>', warning)
+    for note in night.notes:
+        text += marked('<p class="note">Note: {}</p>', note)
+    label = words.verdict_label(record)
+    return _cells(link, night.dataset, label, said._replace(text=text))
+
+
+def _failed_cells(row: Mapping[str, Any]) -> list[Cell]:
+    """An evaluation that failed, which has no page."""
+    said = _NO_NUMBERS._replace(text=marked("{}", row["reason"] or ""))
+    return _cells(row["evaluated_on"], row["dataset"] or "", words.verdict_label(row), said)
+
+
+def _cells(shown: Any, dataset: str, label: tuple[str, str], said: _Said) -> list[Cell]:
+    word, tone = label
+    plain, number = Markup(""), Markup(' class="n"')
     verdict = marked('<b class="{}">{}</b>', tone, word)
-    result = marked("{}{}", row.get("sentence") or row["reason"] or "", text)
-    if row["accepted"]:
-        result += marked('<p class="note">Accepted: {}</p>', row["accepted"])
-    for note in row.get("notes", ()):
-        result += marked('<p class="note">Note: {}</p>', note)
-    run = row["run"] or run
-    values = (shown, name(row["dataset"] or ""), verdict, name(run), result)
-    return [Cell(Markup(""), value) for value in values]
+    return [
+        Cell(plain, shown),
+        Cell(plain, name(dataset)),
+        Cell(marked(' data-verdict="{}"', word), verdict),
+        Cell(plain, name(said.run)),
+        Cell(number, said.score),
+        Cell(number, said.difference),
+        Cell(plain, said.text),
+    ]
 
 
 class _Card(NamedTuple):
@@ -319,6 +388,7 @@ class _Index:
         self._dates = [night.evaluated_on for night in history.nights_of(dataset)]
         metric = measure_at(*page.metric)
         self._lines = history.trends(dataset, run, metric, last=len(self._dates))
+        self._known = {line.run: {one.date: one for one in line.points} for line in self._lines}
 
     def cards(self) -> Iterator[_Card]:
         """The last nights of the run of the page, and of those that fell most or are best."""
@@ -331,13 +401,16 @@ class _Index:
             title = "{}: {} of {}"
             names = (name(line.dataset), self.page.measure, name(line.run))
             is_shown = line.run == self.page.run
-            tone = words.verdict_label(self.page.night.row)[1] if is_shown else "mid"
+            tone = words.verdict_label(self.page.record)[1] if is_shown else "mid"
             notes = []
             for point in line.points[1:]:
                 if point.breaks:
                     changed = " and the ".join(point.breaks)
                     notes.append(f"The {changed} changed on {day(point.date)}.")
-            yield _Card(marked(title, *names), place_trend(line, tone), notes)
+            usual = usual_range(line.stretch[-LEVEL_NIGHTS:])
+            if usual is not None and usual.move is not None:
+                notes.append(words.moved_in_words(usual.move))
+            yield _Card(marked(title, *names), place_trend(line, tone, usual), notes)
 
     def _importance(self, line: TrendLine) -> tuple[bool, float, float]:
         last = line.points[-1]
@@ -347,19 +420,31 @@ class _Index:
         fall = max(point.value or 0.0 for point in last_stretch(line.points)) - now
         return line.run != self.page.run, -fall if fall > self._margin else 0.0, -now
 
-    def nights(self) -> Iterator[tuple[str, str, Markup]]:
-        """For each night a run with its score, and the others that stand out.
+    def said_of(self, night: Night) -> _Said:
+        """A run of a night with its numbers, and the others that stand out.
 
-        The run is that of the page or, if it is of other nights, the best.
+        The run is that of the verdict, that of the page or, if it is of other nights, the best.
         """
-        known = {line.run: {point.date: point for point in line.points} for line in self._lines}
-        for before, date in itertools.pairwise(["", *self._dates]):
-            pairs = {}
-            for run, points in known.items():
-                if points.keys() & {before, date}:
-                    pairs[run] = (points.get(before), points.get(date))
+        at = self._dates.index(night.evaluated_on)
+        dates = (self._dates[at - 1] if at else "", night.evaluated_on)
+        pairs = {}
+        for run, points in self._known.items():
+            if points.keys() & {*dates}:
+                pairs[run] = (points.get(dates[0]), points.get(dates[1]))
+        verdict = night.record["verdict"] or {}
+        first = verdict.get("run")
+        if first not in pairs:
             first = self._first_run(pairs)
-            yield date, first, self._said(pairs, first)
+        before, now = pairs.get(first, (None, None))
+        change, shown, _ = words.night_score(before, now, self._margin)
+        is_compared = now is not None and now.value is not None and not now.breaks
+        has_before = before is not None and before.value is not None
+        moved = difference(change) if is_compared and has_before else "-"
+        decided = _decided_by(verdict.get("results", ()), first, self.page.metric)
+        if decided is not None:
+            shown = score(decided["mean"])
+            moved = difference(decided["difference"])
+        return _Said(first, shown, moved, self._standing_out(pairs, first))
 
     def _first_run(self, pairs: Mapping[str, _Pair]) -> str:
         here = [(now.value or 0.0, run) for run, (_, now) in pairs.items() if now is not None]
@@ -367,19 +452,36 @@ class _Index:
             return self.page.run
         return max(here)[1]
 
-    def _said(self, pairs: Mapping[str, _Pair], first: str) -> Markup:
-        """The score of the first run, and the other runs whose score stands out."""
+    def _standing_out(self, pairs: Mapping[str, _Pair], first: str) -> Markup:
+        """Why the score of the first run stands out, and the other runs whose score does."""
         found = []
         for run, (before, now) in pairs.items():
-            change, score, why = words.night_score(before, now, self._margin)
+            change, shown, why = words.night_score(before, now, self._margin)
             if run == first and now is not None and now.breaks:
                 why = [f"other {' and other '.join(now.breaks)}", *why]
-            text = f"{score} ({'; '.join(why)})" if why else score
-            if run == first:
-                found.append((-math.inf, run, Markup.escape(text)))
+            reasons = "; ".join(why)
+            if run == first and why:
+                found.append((-math.inf, run, Markup.escape(reasons)))
             elif why:
-                found.append((change, run, marked("{}: {}", name(run), text)))
+                found.append((change, run, marked("{}: {} ({})", name(run), shown, reasons)))
         texts = [text for _, _, text in sorted(found)]
         if len(texts) > _NAMED:
             texts = [*texts[:_NAMED], marked("{:,} more", len(texts) - _NAMED)]
         return joined(texts, "; ")
+
+
+def _decided_by(
+    results: Sequence[Mapping[str, Any]],
+    run: str,
+    metric: Metric,
+) -> Mapping[str, Any] | None:
+    """The result of a run by which a night was decided, else the first that has a difference."""
+    found = []
+    for row in results:
+        is_own = (row["run"], row["measure"]) == (run, metric[0])
+        is_whole = row["slice"] is None and not row["weighted"] and row["baseline"] is not None
+        is_same = row["cutoff"] == format_cutoff(metric[1])
+        if is_own and is_whole and is_same and row["difference"] is not None:
+            found.append(row)
+    decided = [row for row in found if row["result"] != PASS]
+    return next(iter([*decided, *found]), None)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 from ndcg_spark.comparison.trend import NOTHING, Point, last_stretch
 from ndcg_spark.report.moved import EXPLAINED
 from ndcg_spark.report.sentences import ALL_KEPT, Rule, Sentence, sentence, slice_name
+from ndcg_spark.report.usual_range import Move
 from ndcg_spark.tables.format import count, difference, part, score, share
 from ndcg_spark.tables.html import joined, marked, name
 from ndcg_spark.tables.table import verdict_in_words
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 Row = Mapping[str, Any]
 #: How many runs or slices are named one by one.
 NAMED = 3
+#: How many runs are drawn.
+DRAWN = 6
 #: The colour of a conclusion, and of a verdict.
 TONES = {"better": "ok", "worse": "bad", "pass": "ok", "fail": "bad"}
 #: What moved is shown if it is of queries with at least this share of all change.
@@ -31,8 +34,14 @@ _NOTICED = 0.005
 
 def verdict_label(row: Row) -> tuple[str, str]:
     """The verdict of a row of the log in words, and its colour."""
-    if row["verdict"]:
-        return verdict_in_words(row), TONES.get(row["verdict"], "mid")
+    verdict = row["verdict"]
+    if isinstance(verdict, Mapping):
+        known = " (acknowledged)" if verdict.get("acknowledged") else ""
+        word = verdict["verdict"]
+        said = verdict_in_words({"verdict": word, "accepted": row["accepted"]})
+        return said + known, TONES.get(word, "mid")
+    if verdict:
+        return verdict_in_words(row), TONES.get(verdict, "mid")
     return ("no gate", "mid") if row["number"] else (row["status"], "bad")
 
 
@@ -93,10 +102,37 @@ def is_unchanged(page: "NightPage") -> bool:
 # Below the chart of the last nights.
 
 
-def usual_range(page: "NightPage") -> Sentence | None:
-    if page.trend.points[-1].low is None:
+def falling(page: "NightPage") -> Move | None:
+    """Since when the level of the run falls, or is lower, night by night; None if it does not."""
+    move = page.usual.move if page.usual else None
+    return move if move is not None and move.size < 0 else None
+
+
+def moved_in_words(move: Move) -> str:
+    way = "Falling" if move.size < 0 else "Rising"
+    if not move.is_slope:
+        way = "Lower" if move.size < 0 else "Higher"
+    return f"{way} since {day(move.since)}: {difference(move.size)}."
+
+
+def rising(page: "NightPage") -> Sentence | None:
+    """A level that rises; that it falls is said in the answer."""
+    move = page.usual.move if page.usual else None
+    if move is None or move.size < 0:
         return None
-    return sentence("usual_range", "Shaded: the usual range of comparable nights.")
+    return sentence("rising", "{}", moved_in_words(move))
+
+
+def usual_range(page: "NightPage") -> Sentence | None:
+    usual = page.usual
+    if usual is None:
+        return None
+    nights = count(usual.nights, "comparable night")
+    if usual.move is None:
+        text = "Shaded: the usual range of {} before."
+        return sentence("usual_range", text, nights)
+    text = "Shaded: the usual range of {}, before the level began to move on {}."
+    return sentence("usual_range", text, nights, day(usual.move.since))
 
 
 def interrupted(page: "NightPage") -> Sentence | None:
@@ -129,7 +165,7 @@ def below_best(page: "NightPage") -> Sentence | None:
     """How far the night is below the best comparable one, which no gate compares it with."""
     stretch = last_stretch(page.trend.points)
     now = stretch[-1].value
-    if page.verdict or now is None:
+    if page.verdict or now is None or falling(page):
         return None
     best, date = max((point.value or 0.0, point.date) for point in stretch)
     if best - now <= page.compared_with.options.margin:
@@ -148,6 +184,7 @@ def fewer_compared(page: "NightPage") -> Sentence | None:
 
 TREND: Sequence[Rule] = (
     usual_range,
+    rising,
     interrupted,
     since_the_night_before,
     silent_nights,
@@ -298,6 +335,9 @@ def unexplained(page: "NightPage") -> Sentence | None:
     """Why a page cannot show what moved, though the night has documents and a baseline."""
     if not page.compares or is_unchanged(page) or page.missing or not page.has_documents:
         return None
+    if page.over_change:
+        text = "Over a change of judgments, what moved is not shown."
+        return sentence("over_change", text)
     measure, cutoff = page.metric
     if measure != "ndcg" or cutoff is None:
         text = "What moved is shown only for NDCG, and only down to a rank."
@@ -389,7 +429,10 @@ def rejudged(page: "NightPage") -> Sentence | None:
 def warnings(page: "NightPage") -> list[Sentence]:
     """What is doubtful about the night, or was not read."""
     found = [one for one in (unverified(page), rejudged(page)) if one is not None]
-    found += [_warning("gate", "{}", text) for text in page.verdict.get("warnings", ())]
+    verdict = page.verdict
+    found += [_warning("gate", "{}", text) for text in verdict.get("warnings", ())]
+    said = [text for text in verdict.get("notes", ()) if text not in str(verdict["sentence"])]
+    found += [sentence("verdict_note", "Note: {}.", text.rstrip(".")) for text in said]
     previous = page.outline.previous
     last = day(previous.evaluated_on) if previous else ""
     for run in page.gone:

@@ -3,6 +3,7 @@
 import json
 import shutil
 
+import gates
 import pytest
 from commands import command_line
 from gated_nights import evaluated, settings
@@ -91,17 +92,67 @@ def test_a_night_is_compared_with_another_run_by_run(folder):
     assert [row["baseline_mean"], row["mean"]] == pytest.approx([(10 / 3 + 2) / 12, (9 + 1 / 3 + 0 + 0) / 12])
 
 
-def test_a_night_with_other_judgments_has_a_warning_above_the_table(tmp_path):
-    # In the second night q0 has other grades, and half of the queries are lost.
-    evaluated(tmp_path, settings(tmp_path, "2026-11-19"), settings(tmp_path, "2026-11-20", regraded=1, worse=30))
-    other, sentence = ("--run", "hybrid", "--baseline-date", "2026-11-19"), "default: 1 of 60 queries have other"
-    first, second, *_ = compare(tmp_path, *other).stdout.splitlines()
-    assert (first, second.startswith(sentence)) == ("ndcg@3: 1 cannot tell", True)
-    done = compare(tmp_path, *other, "--unchanged-queries", "--format", "json")
+@pytest.fixture(scope="module")
+def rejudged(tmp_path_factory):
+    """Two nights of a gate: in the second q0 has other grades, and half of the queries are lost."""
+    folder = tmp_path_factory.mktemp("rejudged")
+    evaluated(folder, settings(folder, "2026-11-19"), settings(folder, "2026-11-20", regraded=1, worse=30))
+    return folder
+
+
+OTHER = ("--run", "hybrid", "--baseline-date", "2026-11-19")
+
+
+def test_nights_with_other_judgments_are_compared_on_both_sides(rejudged):
+    done = compare(rejudged, *OTHER, "--format", "json")
+    rows = comparison_rows(done)
+    assert [(row["side"], row["queries"], row["conclusion"]) for row in rows] == [
+        ("old", 60, "worse"),
+        ("new", 60, "worse"),
+    ]
+    # The lists of both nights are the same for q0, so that its grades change its two scores alike.
+    value = json.loads(done.stdout)
+    (mean,) = value["means_of_sides"]
+    assert (mean["old"], mean["new"]) == (rows[0]["difference"], rows[1]["difference"])
+    assert mean["mean"] == pytest.approx((mean["old"] + mean["new"]) / 2)
+    assert (mean["queries"], value["warnings"]) == (60, [])
+    # It is one comparison, in one table.
+    table = compare(rejudged, *OTHER).stdout
+    assert table.startswith("ndcg@3: 1 worse\n")
+    assert [line.split()[:2] for line in table.splitlines() if line.startswith("hybrid")] == [
+        ["hybrid", "old"],
+        ["hybrid", "new"],
+    ]
+
+
+def test_without_copies_only_what_is_judged_alike_is_compared_and_a_command_makes_them(rejudged, tmp_path):
+    shutil.copytree(rejudged / "out", tmp_path / "out")
+    shutil.rmtree(tmp_path / "out" / "rescored")
+    done = compare(tmp_path, *OTHER, "--format", "json")
     (row,) = comparison_rows(done)
-    assert (row["queries"], row["conclusion"], "other_judgments" in row["flags"]) == (59, "worse", False)
+    assert (row["queries"], row["conclusion"], row["side"], row["flags"]) == (59, "worse", None, [])
     (warning,) = json.loads(done.stdout)["warnings"]
-    assert warning.startswith(sentence)
+    command = f"ndcg-spark rescore {tmp_path / 'out'}"
+    assert "1 of 60 queries" in warning
+    assert warning.endswith(command)
+    done = ndcg_spark(tmp_path, *command.split()[1:], "--engine", "embedded")
+    assert done.returncode == 0, done.stderr
+    assert len(comparison_rows(compare(tmp_path, *OTHER, "--format", "json"))) == 2
+
+
+def test_nights_without_a_query_in_common_are_refused_with_the_command(tmp_path):
+    for date, judged in (("2026-11-19", 1), ("2026-11-20", 2)):
+        gates.evaluate(tmp_path / "out", None, date, {"r": gates.SAME}, hashes=[judged] * gates.N)
+    done = compare(tmp_path, "--baseline-date", "2026-11-19", "--measures", "ndcg@10")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.rstrip().endswith(f"ndcg-spark rescore {tmp_path / 'out'}")
+
+
+def test_the_option_that_left_out_queries_says_that_it_is_gone(folder):
+    done = compare(folder, "--baseline-date", "2026-11-19", "--unchanged-queries")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("ndcg-spark: unchanged-queries: ")
+    assert "unchanged" not in ndcg_spark(folder, "compare", "--help").stdout
 
 
 def test_slices_and_weights_of_files_are_rows_of_their_own(folder):

@@ -11,7 +11,14 @@ from paired import NIGHT, attributes, compare_rows, compared, matrix, pairs_of, 
 from scipy import stats
 
 from ndcg_spark import compare
-from ndcg_spark.comparison.differences import ComparisonOptions, Sides, causes, comparison_rows, explains_change
+from ndcg_spark.comparison.differences import (
+    ComparisonOptions,
+    Sides,
+    causes,
+    comparison_rows,
+    explains_change,
+    rows_of_sides,
+)
 from ndcg_spark.errors import ConfigurationError, InputError
 from ndcg_spark.schemas import COMPARISONS
 
@@ -281,20 +288,81 @@ def rejudged(hashes, **more):
     return table.append_column("judgments_hash", pa.array(hashes, pa.int64()))
 
 
-@pytest.mark.parametrize("left_out", [False, True])
-def test_a_comparison_of_queries_with_other_judgments_says_so_and_concludes_nothing(left_out):
+def test_queries_with_other_judgments_are_left_out_and_counted():
     tonight = rejudged([1, 2, 3, 4], evaluated_on=NIGHT)
     before = rejudged([1, 2, 3, 5], evaluated_on=BEFORE).set_column(3, "ndcg", pa.array([0.1] * 4))
-    comparison = compared(tonight, before, unchanged_queries=left_out)
+    comparison = compared(tonight, before)
     (row,) = comparison.rows
-    assert (row["queries"], row["unpaired_queries"]) == (4 - left_out, 0)
-    assert left_out or ("other_judgments" in row["flags"], row["conclusion"]) == (True, "cannot_tell")
-    assert row["difference"] == pytest.approx(np.mean([0.5, 0.6, 0.7, 0.8][: 4 - left_out]) - 0.1)
+    assert (row["queries"], row["unpaired_queries"], row["side"]) == (3, 0, None)
+    assert row["difference"] == pytest.approx(np.mean([0.5, 0.6, 0.7]) - 0.1)
+    assert comparison.warnings == comparison.left_out
     (warning,) = comparison.warnings
-    assert warning.sentence.startswith("default: 1 of 4 queries have other judgments than on 2026-11-19")
-    # A query that only one night has is no reason for doubt.
-    comparison = compared(rejudged([1, 2, 3]), rejudged([1, 2]), unchanged_queries=left_out)
-    assert (comparison.warnings, [row["flags"] for row in comparison.rows]) == ([], [["unchanged"]])
+    assert "1 of 4 queries" in warning.sentence
+
+
+@pytest.mark.parametrize("theirs", [[1, 2], [1, 2, 0], [0, 0, 0]])
+def test_queries_that_one_night_does_not_judge_or_say_nothing_of_are_not_judged_otherwise(theirs):
+    comparison = compared(rejudged([1, 2, 3]), rejudged(theirs))
+    assert (comparison.warnings, comparison.rows[0]["queries"]) == ([], len(theirs))
+    assert comparison.rows[0]["unpaired_queries"] == 3 - len(theirs)
+
+
+def sides_of(old, new, value=None, **options):
+    """By run and side, the rows of a slice of a change of judgments: what each run scores more than a baseline."""
+    both = []
+    for side, apart in (("old", old), ("new", new)):
+        own = {run: 0.5 + np.asarray(values) for run, values in apart.items()}
+        of_side = matrix({**own, "base": np.full(len(next(iter(own.values()))), 0.5)})
+        names = ("dataset", "evaluated_on", "evaluation_id", "baseline_night", "baseline_nights")
+        key = {**dict.fromkeys(names), "side": side, "reading": 1}
+        both.append(Sides(of_side, of_side, ("ndcg", 10), key, [(run, "base") for run in own]))
+    rows = rows_of_sides(both, ComparisonOptions(**options))
+    return {(row["run"], row["side"]): row for row in rows if row["value"] == value}
+
+
+NOISE = np.tile([0.03, -0.03, 0.01, -0.01], 15)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "conclusion", "is_disagreement"),
+    [
+        (-0.05, -0.06, "worse", False),
+        (0.05, 0.06, "better", False),
+        (-0.05, 0.06, "cannot_tell", True),
+        (-0.05, 0.003, "cannot_tell", False),
+        (0.001, -0.001, "same", False),
+    ],
+)
+def test_of_two_sides_only_what_both_say_is_concluded(old, new, conclusion, is_disagreement):
+    rows = sides_of({"r": old + NOISE}, {"r": new + NOISE})
+    assert {row["conclusion"] for row in rows.values()} == {conclusion}
+    assert {"sides_disagree" in row["flags"] for row in rows.values()} == {is_disagreement}
+    assert rows["r", "old"]["difference"] == pytest.approx(old)
+    assert rows["r", "new"]["difference"] == pytest.approx(new)
+
+
+def test_both_sides_are_one_hypothesis_whose_p_is_the_larger():
+    old = {"r": -0.006 + NOISE, "s": -0.05 + NOISE}
+    new = {"r": -0.05 + NOISE, "s": -0.007 + NOISE}
+    rows = sides_of(old, new)
+    larger = {run: max(rows[run, side]["p_value"] for side in ("old", "new")) for run in "rs"}
+    # Two hypotheses, of which the smaller p is of s.
+    expected = {"s": 2 * larger["s"], "r": max(2 * larger["s"], larger["r"])}
+    for (run, _), row in rows.items():
+        assert row["family_size"] == 2
+        assert row["p_adjusted"] == pytest.approx(expected[run])
+    assert larger["s"] < larger["r"]
+
+
+def test_what_is_not_tested_on_one_side_is_tested_on_none():
+    kinds = attributes({f"q{at}": {"kind": "x" if at < 12 else "y"} for at in range(60)})
+    few = np.where(np.arange(60) < 5, np.nan, -0.05 + NOISE)
+    rows = sides_of({"r": -0.05 + NOISE}, {"r": few}, "x", attributes=kinds)
+    old, new = rows["r", "old"], rows["r", "new"]
+    assert (old["queries"], new["queries"]) == (12, 12 - 5)
+    assert (old["p_value"] is None, new["p_value"] is None) == (False, True)
+    for row in (old, new):
+        assert [row[name] for name in ("p_adjusted", "p_decides", "conclusion")] == [None] * 3
 
 
 # Slices and weights
@@ -312,7 +380,8 @@ def test_a_comparison_of_queries_with_other_judgments_says_so_and_concludes_noth
 def test_slices_have_no_share_where_gains_and_losses_cancel_or_it_may_be_chance(lost, won, shares):
     apart = np.repeat([-0.1, 0.1, 0.0], [lost, won, lost])
     both = matrix({"new": 0.5 + apart, "old": np.full(len(apart), 0.5)})
-    key = dict.fromkeys(("dataset", "evaluated_on", "evaluation_id", "baseline_night", "baseline_nights"))
+    names = ("dataset", "evaluated_on", "evaluation_id", "baseline_night", "baseline_nights", "side")
+    key = {**dict.fromkeys(names), "reading": 1}
     sides = Sides(both, both, ("ndcg", 10), key, [("new", "old")])
     kinds = attributes({f"q{at}": {"kind": "x" if change else "y"} for at, change in enumerate(apart)})
     whole, *parts = comparison_rows(sides, ComparisonOptions(attributes=kinds))
@@ -333,7 +402,7 @@ def test_attributes_of_which_no_query_has_scores_are_told(dataset):
 def test_attributes_of_queries_that_are_all_left_out_are_not_said_to_be_of_none():
     before, now = (scores({"new": [0.5, 0.6]}, judgments_hash=text) for text in "12")
     given = {"attributes": attributes({"q0": {"kind": "x"}}), "weights": weights([1.0])}
-    comparison = compared(now, before, unchanged_queries=True, **given)
+    comparison = compared(now, before, **given)
     assert [row["queries"] for row in comparison.rows if row["attribute"] is None] == [0] * 2
     assert len(comparison.warnings) == 1
     # Where there is no other run, nothing is said of them either.
@@ -351,6 +420,8 @@ def test_the_smallest_and_the_largest_weight_change_nothing(weight):
 REFUSED = [
     ({"baseline": "odl"}, ConfigurationError, "no run is called 'odl'"),
     ({"measures": "query_id"}, ConfigurationError, "no numbers 'query_id' in the table; it has ndcg"),
+    ({"unchanged_queries": True}, ConfigurationError, "unchanged_queries: queries with other judgments are always"),
+    ({"unchanged_queries": False}, ConfigurationError, "always left out"),
     ({"correction": "tukey"}, ConfigurationError, "choose holm, bonferroni, bh, none"),
     ({"alpha": 5}, ConfigurationError, "alpha: 5 is not between 0 and 1"),
     ({"query_scores": {"old": {"a": 0.1}}}, InputError, "it has old; give the columns run, query_id and a measure"),

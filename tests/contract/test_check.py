@@ -12,7 +12,7 @@ from tables import assert_rows, judgment, result, results, table
 
 from ndcg_spark import Convention
 from ndcg_spark.contract import limits
-from ndcg_spark.contract.limits import refuse_duplicates
+from ndcg_spark.contract.counting import refuse_duplicates
 from ndcg_spark.contract.scan import JudgmentCounts, ResultCounts, RunCounts
 from ndcg_spark.errors import DuplicatesError, InputError
 from ndcg_spark.inputs.files import File

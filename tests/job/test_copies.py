@@ -166,17 +166,21 @@ def test_nights_are_scored_by_hand_under_the_newest_judgments_that_are_kept(two_
     settings = validate({}, "test", NightConfig)
     first = [night for night in committed(output) if night.evaluated_on == DATES[0]]
     assert rescore(engine, settings, output, since=DATES[1]) == (0, 0, [])
-    assert rescore(engine, settings, output, dataset="web") == (1, 0, [])
-    assert rescore(engine, settings, output) == (1, 1, [])
+    # Both nights under the judgments of the other.
+    assert rescore(engine, settings, output, dataset="web") == (2, 0, [])
+    assert rescore(engine, settings, output) == (2, 2, [])
     newest = {night.dataset: night.row["judgments_fingerprint"] for night in committed(output)}
     assert all(read_copy(night, newest[night.dataset]) is not None for night in first)
+    oldest = {night.dataset: night.row["judgments_fingerprint"] for night in first}
+    last = [night for night in committed(output) if night.evaluated_on == DATES[1]]
+    assert all(read_copy(night, oldest[night.dataset]) is not None for night in last)
     # A damaged copy is made again; one that cannot be made is refused in a sentence.
     (night, other) = first
     Path(output, copy_path(night, newest[night.dataset])).write_bytes(b"damaged")
     Path(output, copy_path(other, newest[other.dataset])).unlink()
     Path(output, judgments_path(other.dataset, newest[other.dataset])).write_bytes(b"damaged")
     made, kept, refused = rescore(engine, settings, output)
-    assert (made, kept, len(refused)) == (1, 0, 1)
+    assert (made, kept, len(refused)) == (1, 2, 1)
 
 
 def test_scores_are_read_under_the_newest_judgments(two_nights, engine, caplog):

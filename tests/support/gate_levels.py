@@ -1,6 +1,7 @@
 """How often a gate fails or has no verdict although the system does not change: simulated nights, decided by the code.
 
-python tests/support/gate_levels.py [NIGHTS] [SEED] prints the table of conf/README.md, in some minutes.
+python tests/support/gate_levels.py [NIGHTS] [SEED] prints shares of nights, in some minutes;
+guides/GATE.md has those of a chain, as nights a year.
 """
 
 import datetime

@@ -117,11 +117,13 @@ def evaluate(
     for other, runs in (under or {}).items():
         copied(publication.night(next(iter(of_datasets)), kept), other, runs, judged, of=hashes)
     verdicts: dict[str, Verdict] = {}
+    entries: dict[str, dict[str, Any]] = {name: {} for name in of_datasets}
     if gate is not None:
         options = ComparisonOptions(weights=None if weights is None else weight_rows(weights_table(weights)))
         judged = judge_written(gate, publication, kept, list(of_datasets), options, accepted)
         verdicts = {name: judgement.verdict for name, judgement in judged.items()}
-    publication.commit(kept, {name: verdicts[name].log_entries() if verdicts else {} for name in of_datasets})
+        entries = {name: judgement.log_entries() for name, judgement in judged.items()}
+    publication.commit(kept, entries)
     return verdicts
 
 

@@ -41,14 +41,16 @@ def changed(
         compared = fields.get("compared_with", page.compared_with)
         rows = {**compared.rows, page.run: {**compared.rows[page.run], **row}}
         fields["compared_with"] = dataclasses.replace(compared, rows=rows)
-    own = {**page.record, **(record or {})}
+    outline = fields.get("outline", page.outline)
+    own = {**outline.night.record, **(record or {})}
     if result is not None:
         (known,) = own["verdict"]["results"]
         own["verdict"] = {**own["verdict"], "results": [{**known, **result}]}
-    other = dataclasses.replace(page, **fields)
+    night = dataclasses.replace(outline.night)
     # What is cached is not computed.
-    vars(other)["record"] = own
-    return other
+    vars(night)["record"] = own
+    fields["outline"] = dataclasses.replace(outline, night=night)
+    return dataclasses.replace(page, **fields)
 
 
 def judged(page: NightPage, word: str, **more: Any) -> dict[str, Any]:

@@ -1,0 +1,168 @@
+"""What people decide about a published night, and what it changes for later ones."""
+
+import json
+
+import numpy as np
+import pytest
+from gates import N, evaluate, gate, spread
+
+from ndcg_spark.comparison.differences import ComparisonOptions
+from ndcg_spark.config import NightConfig, validate
+from ndcg_spark.errors import ConfigurationError
+from ndcg_spark.gate.decide import rehearse
+from ndcg_spark.job.decisions import Decision
+from ndcg_spark.job.gate import gate_published
+from ndcg_spark.nights.log import committed
+
+BASE = 0.6 + spread(0, 0.1)
+LOST = BASE - 0.05
+HELD = {"check": [{"cutoff": 10, "max_drop": 0.01}], "min_queries": 30}
+GATE = gate()
+
+
+def night(output, day, held=GATE, **runs):
+    """The verdict on a night of runs, whose lists are never the same."""
+    noise = spread(0, 0.001) * day
+    scores = {run: level + noise for run, level in (runs or {"ltr": BASE}).items()}
+    return evaluate(output, held, f"2026-11-{day:02}", scores)["web"]
+
+
+def decide(output, day, **decision):
+    settings = validate({"gate": HELD, "output": str(output), "date": f"2026-11-{day:02}"}, "gate", NightConfig)
+    (verdict,) = gate_published(settings, str(output), None, Decision(**decision))
+    return verdict
+
+
+def row(output, day):
+    (found,) = [one for one in committed(str(output)) if one.evaluated_on == f"2026-11-{day:02}"]
+    return found.record
+
+
+@pytest.fixture
+def output(tmp_path):
+    """The first night has two runs and is accepted."""
+    night(tmp_path, 1, ltr=BASE, bm25=BASE - 0.1)
+    decide(tmp_path, 1, accepted="first")
+    return tmp_path
+
+
+def test_a_known_loss_fails_no_later_night_until_it_gets_worse(output):
+    assert night(output, 2, ltr=LOST, bm25=BASE - 0.1).exit_code == 5
+    verdict = decide(output, 2, acknowledged="a smaller index")
+    # The night itself stays a failure, so that no deployment passes.
+    assert (verdict.verdict, verdict.exit_code) == ("fail", 5)
+    assert row(output, 2)["acknowledged"] == {"reason": "a smaller index", "until": "2026-11-16"}
+    later = night(output, 3, ltr=LOST, bm25=BASE - 0.1)
+    known = {"on": "2026-11-02", "reason": "a smaller index", "until": "2026-11-16"}
+    assert (later.verdict, later.exit_code, later.acknowledged) == ("fail", 0, known)
+    assert not later.is_baseline
+    json.dumps(later.as_json(), allow_nan=False)
+    for day, runs in enumerate(
+        ({"ltr": LOST - 0.03}, {"ltr": LOST, "bm25": BASE - 0.15}, {"ltr": BASE, "bm25": BASE - 0.15}), 4
+    ):
+        worse = night(output, day, **{"bm25": BASE - 0.1, **runs})
+        assert (worse.exit_code, worse.acknowledged) == (5, None), runs
+    # A missing run beside the known loss is not silent.
+    assert night(output, 7, ltr=LOST).acknowledged is None
+    assert night(output, 16, ltr=LOST, bm25=BASE - 0.1).exit_code == 0
+    assert night(output, 17, ltr=LOST, bm25=BASE - 0.1).exit_code == 5
+
+
+def test_an_acknowledgement_is_withdrawn(output):
+    night(output, 2, ltr=LOST, bm25=BASE - 0.1)
+    decide(output, 2, acknowledged="a smaller index", until="2026-11-20")
+    assert row(output, 2)["acknowledged"]["until"] == "2026-11-20"
+    decide(output, 2, withdrawn=True)
+    assert not row(output, 2)["acknowledged"]
+    assert night(output, 3, ltr=LOST, bm25=BASE - 0.1).exit_code == 5
+
+
+def test_an_acceptance_is_withdrawn(output):
+    night(output, 2, ltr=LOST, bm25=BASE - 0.1)
+    decide(output, 2, accepted="a smaller index")
+    assert night(output, 3, ltr=LOST, bm25=BASE - 0.1).verdict == "pass"
+    verdict = decide(output, 2, withdrawn=True)
+    assert verdict.verdict == "fail"
+    record = row(output, 2)
+    assert (record["accepted"], record["is_baseline"], record["withdrawn"]) == (None, False, ["acceptance"])
+    # The night after it was judged beside it, and is good itself.
+    decide(output, 1, withdrawn=True)
+    assert not row(output, 1)["is_baseline"]
+    decide(output, 1, accepted="once more")
+    assert row(output, 1)["accepted"] == "once more"
+
+
+def test_a_night_is_accepted_for_one_run_alone(output):
+    fell = night(output, 2, ltr=LOST, bm25=BASE - 0.2)
+    assert fell.runs_to_accept == []
+    decide(output, 2, accepted="a smaller index", runs=("ltr",))
+    assert row(output, 2)["accepted_runs"] == ["ltr"]
+    both = night(output, 3, ltr=LOST, bm25=BASE - 0.2)
+    assert {result.run for result in both.results if result.result == "fail"} == {"bm25"}
+    assert both.runs_to_accept == ["bm25"]
+    # What must arrive is given up for the runs that are named, and for no others.
+    assert night(output, 4, ltr=LOST).reason == "missing_run"
+    decide(output, 4, accepted="bm25 is gone", runs=("bm25",))
+    assert night(output, 5, ltr=LOST).verdict == "pass"
+
+
+def test_the_same_evaluation_again_takes_over_what_was_decided(output):
+    night(output, 2, ltr=LOST, bm25=BASE - 0.1)
+    decide(output, 2, acknowledged="a smaller index")
+    assert night(output, 2, ltr=LOST, bm25=BASE - 0.1).exit_code == 0
+    assert night(output, 3, ltr=LOST, bm25=BASE - 0.1).exit_code == 0
+    # Other results end it.
+    assert night(output, 2, ltr=LOST - 0.001, bm25=BASE - 0.1).exit_code == 5
+    assert night(output, 3, ltr=LOST, bm25=BASE - 0.1).exit_code == 5
+    decide(output, 2, accepted="a smaller index", runs=("ltr",))
+    again = night(output, 2, ltr=LOST - 0.001, bm25=BASE - 0.1)
+    assert (again.accepted, again.accepted_runs) == ("a smaller index", ("ltr",))
+    assert row(output, 2)["accepted_runs"] == ["ltr"]
+
+
+WRONG = [
+    ({"accepted": "a", "acknowledged": "b"}, "acknowledge"),
+    ({"accepted": "a", "withdrawn": True}, "withdraw"),
+    ({"runs": ("ltr",)}, "run"),
+    ({"until": "2026-12-01"}, "until"),
+    ({"acknowledged": " "}, "acknowledge"),
+    ({"acknowledged": "b", "until": "2026-10-01"}, "until"),
+    ({"accepted": "a", "runs": ("lrt",)}, None),
+]
+
+
+@pytest.mark.parametrize(("decision", "option"), WRONG)
+def test_what_cannot_be_decided(output, decision, option):
+    night(output, 2, ltr=LOST, bm25=BASE - 0.1)
+    before = len(committed(str(output)).rows)
+    with pytest.raises(ConfigurationError) as caught:
+        decide(output, 2, **decision)
+    assert option in (None, caught.value.option)
+    assert len(committed(str(output)).rows) == before
+
+
+def test_only_a_failure_is_acknowledged_and_only_what_was_decided_withdrawn(output):
+    night(output, 2, ltr=BASE, bm25=BASE - 0.1)
+    for decision in ({"acknowledged": "b"}, {"withdrawn": True}):
+        with pytest.raises(ConfigurationError):
+            decide(output, 2, **decision)
+
+
+def test_a_rehearsal_says_what_is_acknowledged(output):
+    night(output, 2, ltr=LOST, bm25=BASE - 0.1)
+    decide(output, 2, acknowledged="a smaller index")
+    night(output, 3, ltr=LOST, bm25=BASE - 0.1)
+    said = list(rehearse(GATE, committed(str(output)), ComparisonOptions(only_losses=True)))
+    assert [verdict.acknowledged is None for verdict in said] == [True, False, False]
+
+
+def test_a_check_of_judged_rates(tmp_path):
+    rate = gate({"measure": "judged_rate", "max_drop": 0.05, "min_value": 0.5})
+    assert len(np.asarray(BASE)) == N
+    night(tmp_path, 1, rate)
+    decide(tmp_path, 1, accepted="first")
+    verdict = night(tmp_path, 2, rate)
+    assert verdict.verdict == "pass"
+    assert [result.mean for result in verdict.results] == [1.0, 1.0]
+    # It is compared with the good nights and with its minimum, not with the accepted night.
+    assert [result.baseline for result in verdict.results] == ["good", None]

@@ -1,0 +1,191 @@
+"""What the pages of the gate and of changed judgments tell: nights have the verdicts that a reader predicts."""
+
+import numpy as np
+import pytest
+from gates import N, copied, evaluate, gate, spread
+
+from ndcg_spark.comparison.differences import ComparisonOptions
+from ndcg_spark.comparison.sources import ScoreCache
+from ndcg_spark.job.decisions import withdraw
+from ndcg_spark.nights.log import committed, revise
+
+BASE = 0.6 + spread(0, 0.1)
+OCTOBER, NOVEMBER = (1,) * N, (2,) * N
+LANGUAGE = {"language": ["en"] * 40 + ["de"] * 20}
+DEFAULT = gate()
+#: The codes of evaluations.
+PASSED, FAILED, UNKNOWN = 0, 5, 6
+
+
+def level(drop=0.0, day=1):
+    """Scores of a night that lost `drop`; lists move a little from night to night."""
+    return BASE - drop + np.roll(spread(0, 0.002), day)
+
+
+def night(output, day, drop=0.0, held=DEFAULT, **more):
+    """The verdict on a night of the run `r`, or of several runs whose drops are given by name."""
+    drops = drop if isinstance(drop, dict) else {"r": drop}
+    scores = {run: level(of_run, day) for run, of_run in drops.items()}
+    verdicts = evaluate(output, held, f"2026-11-{day:02}", scores, **more)
+    return verdicts.get("web")
+
+
+def published(output, day):
+    (found,) = [one for one in committed(str(output)) if one.evaluated_on == f"2026-11-{day:02}"]
+    return found
+
+
+def accept(output, day, *runs):
+    revise(published(output, day), accepted="a reason", accepted_runs=list(runs) or None)
+
+
+def acknowledge(output, day, until="2026-11-15"):
+    revise(published(output, day), acknowledged={"reason": "repaired soon", "until": until})
+
+
+def code(verdict):
+    return verdict.verdict, verdict.exit_code
+
+
+def test_drift_is_found_on_the_fifteenth_night(tmp_path):
+    codes = [code(night(tmp_path, 1, accepted="first"))]
+    codes += [code(night(tmp_path, day, 0.001 * (day - 1))) for day in range(2, 16)]
+    assert codes == [("none", PASSED)] + [("pass", PASSED)] * 13 + [("fail", FAILED)]
+
+
+@pytest.mark.parametrize(("is_accepted", "expected"), [(True, "pass"), (False, "fail")])
+def test_an_intended_loss_fails_one_night(tmp_path, is_accepted, expected):
+    night(tmp_path, 1, accepted="first")
+    assert code(night(tmp_path, 2, 0.03)) == ("fail", FAILED)
+    if is_accepted:
+        accept(tmp_path, 2)
+    assert night(tmp_path, 3, 0.03).verdict == expected
+    if is_accepted:
+        nights = committed(str(tmp_path))
+        options = ComparisonOptions(only_losses=True)
+        withdraw(DEFAULT, published(tmp_path, 2), nights, ScoreCache(), options)
+        # The night between them passed beside the accepted one, and is good.
+        assert night(tmp_path, 4, 0.03).verdict == "fail"
+
+
+def test_a_night_that_is_accepted_for_one_run(tmp_path):
+    night(tmp_path, 1, {"r": 0, "bm25": 0}, accepted="first")
+    night(tmp_path, 2, {"r": 0.03, "bm25": 0.03})
+    accept(tmp_path, 2, "r")
+    third = night(tmp_path, 3, {"r": 0.03, "bm25": 0.03})
+    assert code(third) == ("fail", FAILED)
+    assert {one.run for one in third.results if one.result == "fail"} == {"bm25"}
+    night(tmp_path, 4, {"r": 0.03})
+    accept(tmp_path, 4, "bm25")
+    assert code(night(tmp_path, 5, {"r": 0.03})) == ("pass", PASSED)
+
+
+@pytest.mark.parametrize(
+    ("day", "drops", "expected"),
+    [
+        (3, {"r": 0.035, "bm25": 0}, PASSED),
+        (3, {"r": 0.05, "bm25": 0}, FAILED),
+        (3, {"r": 0.03, "bm25": 0.03}, FAILED),
+        (3, {"r": 0.03}, FAILED),
+        (15, {"r": 0.03, "bm25": 0}, PASSED),
+        (16, {"r": 0.03, "bm25": 0}, FAILED),
+    ],
+)
+def test_a_known_loss(tmp_path, day, drops, expected):
+    night(tmp_path, 1, {"r": 0, "bm25": 0}, accepted="first")
+    night(tmp_path, 2, {"r": 0.03, "bm25": 0})
+    acknowledge(tmp_path, 2)
+    verdict = night(tmp_path, day, drops)
+    assert code(verdict) == ("fail", expected)
+    assert not verdict.is_baseline
+
+
+@pytest.mark.parametrize(
+    ("drops", "expected"), [((0.006, 0.013), ("fail", "dropped")), ((0.002, 0.009), ("pass", None))]
+)
+def test_a_loss_before_and_after_a_change_of_judgments(tmp_path, drops, expected):
+    before, after = drops
+    night(tmp_path, 1, accepted="first", hashes=OCTOBER)
+    for day in range(2, 8):
+        night(tmp_path, day, 0, hashes=OCTOBER)
+    night(tmp_path, 8, before, hashes=OCTOBER)
+    for day in range(1, 9):
+        copied(published(tmp_path, day), NOVEMBER, {"r": level(before if day == 8 else 0, day) + 0.001})
+    under = {OCTOBER: {"r": level(before, 9) + 0.001}}
+    assert night(tmp_path, 9, before, hashes=NOVEMBER, under=under).verdict == "pass"
+    for day in range(10, 13):
+        night(tmp_path, day, (before + after) / 2, hashes=NOVEMBER)
+    verdict = night(tmp_path, 13, after, hashes=NOVEMBER)
+    assert (verdict.verdict, verdict.reason) == expected
+    assert {one.result for one in verdict.results if one.baseline == "good"} == {"pass"}
+
+
+def test_judgments_that_age_are_no_loss(tmp_path):
+    dated = gate(baseline=["2026-11-01"])
+    scores = {"r": BASE}
+    evaluate(tmp_path, DEFAULT, "2026-11-01", scores, accepted="first")
+    verdicts = []
+    for day in range(2, 10):
+        judged = 1 - 0.004 * day
+        aged = {"r": (BASE + np.roll(spread(0, 0.002), day)) * judged}
+        verdicts.append(evaluate(tmp_path, DEFAULT, f"2026-11-{day:02}", aged, judged=judged)["web"])
+    assert {one.verdict for one in verdicts} == {"pass"}
+    assert any("have these judged" in note for note in verdicts[-1].notes)
+    last = {"r": BASE * 0.96}
+    by_date = evaluate(tmp_path, dated, "2026-11-10", last, judged=0.96)["web"]
+    assert (by_date.verdict, by_date.reason) == ("none", "unjudged_documents")
+
+
+def test_a_slice_that_broke_is_a_warning_alone(tmp_path):
+    held = gate({"max_drop": 0.05}, min_queries=20)
+    night(tmp_path, 1, held=held, accepted="first", attributes=LANGUAGE)
+    broken = BASE - np.where(np.arange(N) < 40, 0, 0.11 + spread(0, 0.01))
+    verdict = evaluate(tmp_path, held, "2026-11-02", {"r": broken}, attributes=LANGUAGE)["web"]
+    assert code(verdict) == ("pass", PASSED)
+    assert "language=de" in verdict.warnings[0]
+
+
+@pytest.mark.parametrize(
+    ("check", "judged", "expected"),
+    [
+        ({"min_value": 0.65, "max_drop": None}, 1.0, ("fail", "below_min_value")),
+        ({"min_value": 0.55, "max_drop": None}, 1.0, ("pass", None)),
+        ({"weighted": True}, 1.0, ("none", "not_measured")),
+        ({"min_queries": 61}, 1.0, ("none", "few_queries")),
+        ({"slice": "language=fr"}, 1.0, ("none", "missing_slice")),
+    ],
+)
+def test_other_checks(tmp_path, check, judged, expected):
+    night(tmp_path, 1, accepted="first", attributes=LANGUAGE)
+    held = gate({**check})
+    verdict = night(tmp_path, 2, held=held, attributes=LANGUAGE, judged=judged)
+    assert (verdict.verdict, verdict.reason) == expected
+
+
+def test_evaluating_an_accepted_night_again(tmp_path):
+    scores = {"r": BASE}
+    evaluate(tmp_path, DEFAULT, "2026-11-01", scores, accepted="first")
+    assert evaluate(tmp_path, DEFAULT, "2026-11-01", scores)["web"].exit_code == PASSED
+    ended = evaluate(tmp_path, DEFAULT, "2026-11-01", {"r": BASE - 0.001})["web"]
+    assert (ended.accepted, ended.exit_code) == (None, UNKNOWN)
+
+
+def test_a_date_is_not_replaced_by_good_nights_where_it_cannot_be_reached(tmp_path):
+    held = gate(baseline=["2026-11-01"])
+    night(tmp_path, 1, held=None, hashes=OCTOBER)
+    copied(published(tmp_path, 1), NOVEMBER, {"r": level()})
+    # The sides are 0.1 apart, so that what happened at the change is not known.
+    under = {OCTOBER: {"r": level(0.1, 2)}}
+    change = night(tmp_path, 2, held=held, hashes=NOVEMBER, under=under, accepted="new judgments")
+    after = night(tmp_path, 3, held=held, hashes=NOVEMBER)
+    assert [one.reason for one in (change, after)] == ["other_judgments"] * 2
+
+
+@pytest.mark.parametrize("runs", [(), ("bm25",)])
+def test_a_run_that_the_gate_names_is_never_given_up(tmp_path, runs):
+    held = gate({"runs": ["r"]}, {"runs": ["bm25"]})
+    night(tmp_path, 1, {"r": 0, "bm25": 0}, held, accepted="first")
+    night(tmp_path, 2, held=held)
+    accept(tmp_path, 2, *runs)
+    after = night(tmp_path, 3, held=held)
+    assert (after.reason, after.run) == ("missing_run", "bm25")
