@@ -286,9 +286,9 @@ def find_out_why_judgments_changed(page: NightPage) -> Sentence | None:
 
 def accepts_loss(page: NightPage) -> Sentence | None:
     failed = page.outline.failed_before
-    if failed is None or not accepting_helps(page) or _has_recovered(page, failed):
+    if failed is None or accept_night(page) is None or _has_recovered(page, failed):
         return None
-    text = "The night of {} failed and was not accepted; accepting this one accepts that loss, too."
+    text = "Accepting this night accepts the loss of {}, too, which failed and was not accepted."
     return sentence("accepts_loss", text, day(failed.evaluated_on))
 
 
@@ -471,8 +471,8 @@ RULES: Sequence[Rule] = (
     judge_more_queries,
     keep_documents,
     find_out_why_judgments_changed,
-    accepts_loss,
     accept_night,
+    accepts_loss,
     acknowledge,
     lower_min_queries,
     lower_min_value,

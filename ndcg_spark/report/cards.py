@@ -15,7 +15,7 @@ from ndcg_spark.report.words import TONES
 from ndcg_spark.tables.format import difference, score
 from ndcg_spark.tables.html import Block, Cell, HtmlTable, joined, marked, name, plain_table
 from ndcg_spark.text import day
-from ndcg_spark.tolerance import EQUAL
+from ndcg_spark.tolerance import DECIMALS, EQUAL
 
 Row = Mapping[str, Any]
 #: How many runs without a difference are listed, and how many queries in the card of queries.
@@ -162,6 +162,7 @@ def _sides(page: NightPage) -> HtmlTable | None:
     if not drawn:
         return None
     number = Markup(' class="n"')
+    drawn.sort(key=lambda row: (round(row["difference"], DECIMALS), row["run"]))
     rows = []
     for row in drawn[: words.DRAWN]:
         values = [side["difference"] for side in row["sides"]] + [row["difference"]]
