@@ -172,7 +172,7 @@ def _sides(page: NightPage) -> HtmlTable | None:
     headings = ("old judgments", "new ones")
     if first.startswith("chain"):
         headings = ("lower sides", "higher ones")
-    return plain_table(("change of judgments", *headings, "mean of both"), rows, "both sides")
+    return plain_table(("run", *headings, "mean of both"), rows, "both sides")
 
 
 def _means(page: NightPage) -> HtmlTable:
@@ -260,7 +260,7 @@ def _why(page: NightPage, answer: Answer) -> Card:
     blocks = [Block("paragraph", one.text) for one in causes]
     moved = page.moved
     if moved and moved.sums and words.explains(page):
-        blocks.append(Block("causes", charts.place_moved(moved, page.metric[1])))
+        blocks.append(Block("causes", charts.place_moved(moved, page.metric[1], page.is_concluded)))
         blocks += [Block("note", one.text) for one in said([words.partly], page)]
     else:
         blocks += [Block("paragraph", one.text) for one in said(words.UNMOVED, page)]
