@@ -147,7 +147,7 @@ def falls_of_night(
     dataset: str,
     date: str,
     metrics: Mapping[str, tuple[str, Cutoff]],
-    scores: ScoreCache | None = None,
+    scores: "ScoreCache | None" = None,
 ) -> dict[str, Falling]:
     """The runs whose level falls, by the newest nights up to a date; `metrics` are by run.
 

@@ -1,12 +1,9 @@
 """Simulated shops: what the gate says of their nights, and whether that is right."""
 
-import json
-
-import numpy as np
 import pytest
 from shop_nights import GATE, acknowledged, write_night, year
-from shops import BOTH, INDEPENDENT, MONTHLY, NEVER, NEWEST, WEEKLY, WORLDS, Event, Shop, calendar
-from year_levels import brackets, counts, measured
+from shops import INDEPENDENT, MONTHLY, NEVER, NEWEST, WORLDS, Event, Shop
+from year_levels import counts, measured
 
 from ndcg_spark.comparison.differences import ComparisonOptions
 from ndcg_spark.errors import DONE
@@ -45,9 +42,7 @@ def test_what_is_judged_in_memory_is_what_is_written(tmp_path):
     written = {at: write_night(tmp_path, shop, at, SMALL) for at in range(11)}
     in_memory = said(shop, 11, held=SMALL)
     assert written.pop(6) is None
-    assert {at: numbers(one) for at, one in written.items()} == {
-        at: numbers(one) for at, one in in_memory.items()
-    }
+    assert {at: numbers(one) for at, one in written.items()} == {at: numbers(one) for at, one in in_memory.items()}
     words = [in_memory[at].verdict for at in (3, 5, 7, 9)]
     assert words == ["none", "none", "pass", "fail"]
     rehearsed = list(rehearse(SMALL, committed(str(tmp_path)), ComparisonOptions()))

@@ -148,9 +148,7 @@ def languages(shop: Shop) -> pa.Table:
     """The attribute of every query."""
     ids = [f"q{at}" for at in range(shop.pool)]
     values = [LANGUAGES[one] for one in shop.language]
-    return attribute_rows(
-        pa.table({"query_id": ids, "attribute": ["language"] * shop.pool, "value": values})
-    )
+    return attribute_rows(pa.table({"query_id": ids, "attribute": ["language"] * shop.pool, "value": values}))
 
 
 def year(
