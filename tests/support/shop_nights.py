@@ -86,6 +86,7 @@ class ShopScores(ScoreCache):
         self.copies: set[tuple[str, str]] = set()
         self._sources: dict[str, ScoreSource] = {}
         self.source = self._source_of  # type: ignore[assignment]
+        self.mean_rows = functools.cache(self._rows_of)  # type: ignore[assignment]
         self._made = functools.lru_cache(500)(self._made_matrix)
 
     def queries(self, dataset: str) -> Queries:
@@ -113,6 +114,19 @@ class ShopScores(ScoreCache):
             name=str(night),
             judged_rates=rates,
         )
+
+    def _rows_of(self, night: Night) -> list[dict[str, Any]]:
+        """The rows of DATASET_SCORES, as far as the trend looks at them."""
+        source = self._source_of(night)
+        at = at_of(night)
+        judged = self._shop.scores(at, self._shop.number(at))
+        counts = {"queries": self._shop.pool, "missing_queries": 0, "no_relevant_queries": 0}
+        rows = []
+        for run in source.runs:
+            key = {"dataset": "shop", "run": run, "cutoff": DEPTH, "convention": "standard"}
+            mean = float(np.nanmean(judged.ndcg[RUNS.index(run)]))
+            rows.append({**key, **counts, "ndcg": mean, "judged_rate": 1.0})
+        return rows
 
     def matrix(
         self,
