@@ -26,6 +26,7 @@ DATE = datetime.date(2026, 11, 20)
 #: A sample in Prometheus' text format: the name, the labels and the value.
 SAMPLE = re.compile(r'([a-z_]+)\{((?:[a-z]+="(?:[^"\\\n]|\\["\\n])*",?)+)\} (\S+)')
 FAILED = [gates.verdict(gates.result("fail", "dropped"))]
+KNOWN = {"on": "2026-11-18", "reason": "new index", "until": "2026-12-02"}
 ACCEPTED = replace(FAILED[0], dataset="shop", verdict="none", accepted="why", exit_code=0)
 
 
@@ -66,6 +67,11 @@ def test_metrics(monkeypatch):
     assert web["evaluated_on_timestamp_seconds", 'dataset="web"'] == (DATE - datetime.date(1970, 1, 1)).days * 86400
     assert web["duration_seconds", 'dataset="web"'] == 2.5
     assert (web["verdict", 'dataset="web"'], shop["verdict", 'dataset="shop"']) == (1, 0)
+    assert web["acknowledged", 'dataset="web"'] == 0
+    known = replace(FAILED[0], acknowledged=KNOWN, exit_code=0)
+    acknowledged = samples(content(outcome(verdicts=[known])))
+    # It fails all the same.
+    assert [acknowledged[name, 'dataset="web"'] for name in ("verdict", "acknowledged")] == [1, 1]
     assert [name for name, labels in web if "empty" in labels] == ["queries"]
     assert [labels for _, labels in web if "shop" in labels] == []
 
@@ -121,6 +127,106 @@ def test_a_name_in_the_text_makes_no_line_of_its_own(ended):
     notify(configured(), 5, outcome=outcome(verdicts=[odd]))
     first, command = told()["text"].splitlines()
     assert (first.endswith("fell\\nweb of 2026-11-20: pass"), command.split()[1]) == (True, "report")
+
+
+def changed(run, difference, outcome_="pass", **more):
+    """A result of a run at ndcg@10 that changed by this, from 0.5."""
+    reason = None if outcome_ == "pass" else "dropped"
+    numbers = {"mean": 0.5 + difference, "difference": difference, "sentence": f"{run} changed"}
+    return gates.result(outcome_, reason, run=run, **numbers, **more)
+
+
+def text_of(ended, verdict, *rows, **settings):
+    configured, told = ended
+    notify(configured(cutoffs=[10], **settings), 5, outcome=outcome(*rows, verdicts=[verdict]))
+    return told()["text"].splitlines()
+
+
+def test_the_text_has_every_run_with_its_change_and_all_that_the_gate_says(ended):
+    results = (
+        changed("dense", 0.01),
+        changed("ltr", -0.04, "fail", baseline="accepted", baseline_night=None, since="2026-09-26"),
+        changed("ltr", -0.02),
+    )
+    said = gates.verdict(
+        *results,
+        verdict="fail",
+        run="ltr",
+        sentence="ltr fell",
+        warnings=("language=en fell", "the results are the same"),
+        changes=("New judgments: 9 of 10",),
+        notes=("fewer are judged",),
+        acknowledged=KNOWN,
+    )
+    rows = [scores("dense"), scores("ltr"), scores("bm25", ndcg=0.25)]
+    lines = text_of(ended, said, *rows)
+    assert lines[:-1] == [
+        "web of 2026-11-20: fail (acknowledged). ltr fell",
+        "ltr: ndcg@10 0.4600, -0.0400 since 2026-09-26",
+        "dense: ndcg@10 0.5100, +0.0100 against the good nights to 2026-11-19",
+        "bm25: ndcg@10 0.2500",
+        "warning: language=en fell",
+        "warning: the results are the same",
+        "New judgments: 9 of 10",
+        "note: fewer are judged",
+        "still failing, acknowledged until 2 December: new index; not worse since",
+    ]
+    assert "--html 2026-11-20.html" in lines[-1]
+
+
+def test_the_text_has_the_means_of_a_night_without_a_verdict_and_a_link(ended):
+    unknown = gates.verdict(gates.result("not_comparable", "no_baseline", run=None, sentence="no baseline"))
+    lines = text_of(ended, unknown, scores(), report_url="https://reports.example/{dataset}/{date}.html")
+    assert lines[1] == "bm25: ndcg@10 0.5000"
+    assert lines[-1] == "https://reports.example/web/2026-11-20.html"
+
+
+def test_the_text_names_paths_that_hold_anywhere(ended, monkeypatch, tmp_path):
+    configured, told = ended
+    monkeypatch.chdir(tmp_path)
+    notify(configured(output="out"), 3, "why")
+    assert str(tmp_path / "out") in told()["text"].splitlines()[-1]
+
+
+def test_the_text_says_since_when_a_run_falls(tmp_path):
+    file = tmp_path / "told.json"
+    hook = f"{sys.executable} -c \"import sys; open({str(file)!r}, 'w').write(sys.stdin.read())\""
+    for number in range(24):
+        level = 0.5 - 0.002 * max(0, number - 11)
+        kept_nights.night(tmp_path / "out", number, {"bm25": level, "dense": 0.5})
+    evaluated_on = datetime.date.fromisoformat(kept_nights.date(23))
+    settings = configuration(tmp_path)(output=str(tmp_path / "out"), on_end=hook, cutoffs=[10], date=evaluated_on)
+    notify(settings, 0, outcome=outcome(scores(ndcg=level), scores("dense")))
+    text = json.loads(file.read_text(encoding="utf-8"))["text"].splitlines()
+    assert text[1:3] == [f"bm25: ndcg@10 {level:.4f} (falling since 13 January: -0.0240)", "dense: ndcg@10 0.5000"]
+
+
+@pytest.mark.parametrize(
+    ("settings", "is_told"),
+    [
+        ('cutofs = [10]\non_end = "HOOK"\n', True),
+        ('on_end = "HOOK"\ncutoffs = [10\n', True),
+        ('cutofs = [10]\n[gate]\non_end = "HOOK"\n', False),
+        ("cutofs = [10]\n", False),
+    ],
+)
+def test_a_configuration_that_cannot_be_read_is_told_if_its_command_can(tmp_path, settings, is_told):
+    program = tmp_path / "hook.py"
+    program.write_text("import sys; open('told.json', 'a').write(sys.stdin.read())", encoding="utf-8")
+    (tmp_path / "night.toml").write_text(settings.replace("HOOK", f"{sys.executable} hook.py"), encoding="utf-8")
+    done = command_line("evaluate", "--config", "night.toml", "--date", "2026-11-20", cwd=tmp_path)
+    assert (done.returncode, (tmp_path / "told.json").exists()) == (2, is_told)
+    if is_told:
+        told = json.loads((tmp_path / "told.json").read_text(encoding="utf-8"))
+        assert (told["exit_code"], told["evaluated_on"], told["verdicts"]) == (2, "2026-11-20", [])
+        assert told["text"].startswith("evaluation of 2026-11-20: exit code 2. ")
+
+
+def test_the_text_is_written_for_nightly_sh(tmp_path, monkeypatch):
+    file = tmp_path / "ended"
+    monkeypatch.setenv("NDCG_SPARK_ENDED", str(file))
+    notify(configuration(tmp_path)(), 5, outcome=outcome(verdicts=FAILED))
+    assert file.read_text(encoding="utf-8").splitlines()[0] == f"web of 2026-11-20: fail. {FAILED[0].sentence}"
 
 
 @pytest.mark.parametrize(("baseline", "is_told"), [("good", True), ("2026-11-20", True), ("2026-11-19", False)])

@@ -107,7 +107,19 @@ def chained_stretch(points: Sequence[Point]) -> list[Point]:
     return list(points[max((at for at, point in enumerate(points) if point.interrupted), default=0) :])
 
 
-def falling_since(points: Sequence[Point]) -> tuple[str, float] | None:
+class Falling(NamedTuple):
+    """Since which date a run is lower, and how far the newest night is below the level before."""
+
+    since: str
+    difference: float
+
+    @property
+    def in_words(self) -> str:
+        """For verdicts: `falling since 15 October: -0.0204`."""
+        return f"falling since {day(self.since)}: {difference(self.difference)}"
+
+
+def falling_since(points: Sequence[Point]) -> Falling | None:
     """The date since which the newest of nights are lower, and by how much the newest is; None if they are not.
 
     It looks at the nights since somebody accepted one, or since a change of judgments that cannot be crossed, and
@@ -117,7 +129,7 @@ def falling_since(points: Sequence[Point]) -> tuple[str, float] | None:
     accepted = [at for at, point in enumerate(known) if point.accepted]
     known = known[accepted[-1] :] if accepted else known
     fall = fall_of([point.chained or 0.0 for point in known])
-    return None if fall is None else (known[fall.first].date, fall.difference)
+    return None if fall is None else Falling(known[fall.first].date, fall.difference)
 
 
 def _level_stretch(points: Sequence[Point]) -> list[Point]:
@@ -130,30 +142,25 @@ def _level_stretch(points: Sequence[Point]) -> list[Point]:
     return [point for point in points[start:] if point.chained is not None]
 
 
-def falling_in_words(points: Sequence[Point]) -> str | None:
-    """The same in words, for verdicts: `falling since 15 October: -0.0204`."""
-    falling = falling_since(points)
-    return None if falling is None else f"falling since {day(falling[0])}: {difference(falling[1])}"
-
-
 def falls_of_night(
     nights: Sequence[Night],
     dataset: str,
     date: str,
     metrics: Mapping[str, tuple[str, Cutoff]],
-) -> dict[str, str]:
-    """By run, since when its level falls, by the newest nights up to a date; `metrics` are by run.
+    scores: "ScoreCache | None" = None,
+) -> dict[str, Falling]:
+    """The runs whose level falls, by the newest nights up to a date; `metrics` are by run.
 
-    StorageError if these nights cannot be read.
+    StorageError and InputError if these nights cannot be read.
     """
     own = [night for night in nights if night.dataset == dataset and night.evaluated_on <= date]
-    history = History(Nights(own[-MOST - 1 :]))
+    history = History(Nights(own[-MOST - 1 :]), scores)
     falls = {}
     for run, (measure, cutoff) in metrics.items():
         if measure in MEASURES:
-            words = falling_in_words(history.points(dataset, run, measure, cutoff))
-            if words is not None:
-                falls[run] = words
+            falling = falling_since(history.points(dataset, run, measure, cutoff))
+            if falling is not None:
+                falls[run] = falling
     return falls
 
 
@@ -291,13 +298,14 @@ class History:
     What was read or computed is kept.
     """
 
-    def __init__(self, nights: Nights) -> None:
+    def __init__(self, nights: Nights, scores: "ScoreCache | None" = None) -> None:
         self.nights = nights
         self._scores: dict[Night, list[dict[str, Any]]] = {}
         self._series: dict[str, Series] = {}
         self._points: dict[tuple[str, str, str, Cutoff], list[Point]] = {}
         #: The scores of queries, which only changes need that the log says nothing of.
-        self._cache: ScoreCache | None = None
+        self._cache: ScoreCache | None = scores
+        self._mean_rows = None if scores is None else scores.mean_rows
         #: By line, the dates of changes of judgments that nothing leads over.
         self.not_crossed: dict[tuple[str, str, str, Cutoff], list[str]] = {}
 
@@ -307,6 +315,9 @@ class History:
     def read(self, nights: Sequence[Night]) -> None:
         """Read the scores of these nights side by side, which is faster."""
         new = [night for night in nights if night not in self._scores]
+        if self._mean_rows is not None:
+            self._scores.update((night, list(map(dict, self._mean_rows(night)))) for night in new)
+            return
         self._scores.update(zip(new, read_dataset_scores(new), strict=True))
 
     def scores(self, night: Night) -> list[dict[str, Any]]:
@@ -468,10 +479,10 @@ def _not_crossed(history: History, trends: Sequence[TrendLine]) -> list[str]:
 def _falls(trends: Sequence[TrendLine]) -> list[str]:
     sentences = []
     for line in trends:
-        words = falling_in_words(line.chain)
-        if words is not None:
+        falling = falling_since(line.chain)
+        if falling is not None:
             name = f"{line.dataset}: {measure_at(line.measure, line.cutoff)} of {line.run}"
-            sentences.append(f"{name} is {words}")
+            sentences.append(f"{name} is {falling.in_words}")
     return sentences
 
 

@@ -6,9 +6,11 @@ from typing import Any, NamedTuple
 
 from ndcg_spark.comparison.baselines import Baseline, Kind
 from ndcg_spark.comparison.differences import ComparisonOptions, causes, explains_change
-from ndcg_spark.comparison.matrix import read_attributes, values_of
+from ndcg_spark.comparison.matrix import Metric, read_attributes, values_of
 from ndcg_spark.comparison.sources import ScoreCache
-from ndcg_spark.errors import DONE
+from ndcg_spark.comparison.trend import falls_of_night
+from ndcg_spark.convention.measures import format_cutoff
+from ndcg_spark.errors import DONE, InputError, StorageError
 from ndcg_spark.gate.acknowledged import Acknowledgement, has_fallen, in_force, is_known
 from ndcg_spark.gate.against_reference import ReferenceScores
 from ndcg_spark.gate.checks import Case, cases_of, unknown_ids_of
@@ -93,6 +95,8 @@ class Found(NamedTuple):
     warnings: Sequence[str] = ()
     #: What the runs changed by over a change of judgments.
     links: Sequence[dict[str, Any]] = ()
+    #: The runs whose level falls.
+    falls: Sequence[dict[str, Any]] = ()
 
 
 class Judged(NamedTuple):
@@ -188,6 +192,7 @@ def _judge(
         losses=_losses_of_slices(gate, tonight, runs, against, compared, references, own),
         warnings=_warnings_of_values(tonight, nights, own) + unknown_changes(tonight, nights),
         links=links_of(gate, tonight, nights, scores),
+        falls=_falls(gate, tonight, nights, scores, runs),
     )
     verdict = decide(gate, tonight, found, accepted)
     changed = _changed_most(against, compared)
@@ -212,6 +217,33 @@ def _losses_of_slices(
     known = [run for run in runs if run not in unknown]
     losses = slice_losses(gate, tonight.dataset, known, against, compared, references, values)
     return [loss.sentence for loss in losses]
+
+
+def _falls(
+    gate: GateConfig,
+    tonight: Night,
+    nights: Nights,
+    scores: ScoreCache,
+    runs: Sequence[str],
+) -> list[dict[str, Any]]:
+    """The runs whose level falls by the measure of their first check of all queries; this decides nothing."""
+    metrics: dict[str, Metric] = {}
+    for _, check in gate.checks(tonight.dataset):
+        if check.slice is None and not check.weighted:
+            for run in runs:
+                if check.runs is None or run in check.runs:
+                    metrics.setdefault(run, check.metric)
+    try:
+        falls = falls_of_night(nights, tonight.dataset, tonight.evaluated_on, metrics, scores)
+    except (InputError, StorageError):
+        # The verdict does not need nights that cannot be read.
+        return []
+    found = []
+    for run, (since, moved) in falls.items():
+        measure, cutoff = metrics[run]
+        key = {"run": run, "measure": measure, "cutoff": format_cutoff(cutoff)}
+        found.append({**key, "since": since, "difference": moved})
+    return found
 
 
 def _warnings_of_values(tonight: Night, nights: Nights, options: ComparisonOptions) -> list[str]:
@@ -296,6 +328,7 @@ def decide(gate: GateConfig, tonight: Night, found: Found, accepted: Acceptance 
         causes=tuple(losses),
         accepted=accepted.reason if accepted else None,
         accepted_runs=accepted.runs if accepted else None,
+        falls=tuple(found.falls),
         changes=tuple(changes_in_words(found.links)),
         lost_slices=tuple(found.losses),
         unjudged_runs=_unjudged_runs(of_cases),

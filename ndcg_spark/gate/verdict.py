@@ -7,7 +7,8 @@ from typing import Any
 
 from ndcg_spark.errors import DONE, GATE_FAILED, NO_VERDICT
 from ndcg_spark.nights.log import NOT_VERIFIED
-from ndcg_spark.text import GOOD, masked
+from ndcg_spark.tables.format import difference
+from ndcg_spark.text import GOOD, day, masked
 from ndcg_spark.voices import command_line
 
 PASS, FAIL = "pass", "fail"
@@ -83,6 +84,8 @@ class Verdict:
     acknowledged: Mapping[str, str] | None = None
     #: The slices that lost much, which are among the warnings.
     lost_slices: tuple[str, ...] = ()
+    #: The runs whose level falls, whatever the verdict: run, measure, cutoff, since, difference.
+    falls: tuple[Mapping[str, Any], ...] = ()
     #: What each run changed by over the change of judgments that this night begins.
     changes: tuple[str, ...] = ()
     #: The runs that are lower than the accepted night only where unjudged documents count as they
@@ -188,6 +191,15 @@ def can_begin(verdict: Mapping[str, Any]) -> bool:
     without_night = [row for row in verdict["results"] if row["baseline_night"] is None]
     lacking = {row["baseline"] for row in without_night if row["reason"] == "no_baseline"}
     return bool(lacking & {GOOD, verdict["evaluated_on"]})
+
+
+def falls_in_words(verdict: Mapping[str, Any]) -> list[str]:
+    """What a verdict says of runs whose level falls: `ltr is falling since 15 October: -0.0204`."""
+    sentences = []
+    for fall in verdict.get("falls", ()):
+        since, moved = day(fall["since"]), difference(fall["difference"])
+        sentences.append(f"{fall['run']} is falling since {since}: {moved}")
+    return sentences
 
 
 def worst_exit_code(verdicts: Iterable[Verdict]) -> int:

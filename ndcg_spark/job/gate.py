@@ -17,6 +17,7 @@ from ndcg_spark.gate.settings import GateConfig
 from ndcg_spark.gate.verdict import (
     FAIL,
     Verdict,
+    falls_in_words,
     has_dated_baseline,
     how_to_begin,
 )
@@ -81,6 +82,7 @@ def report_verdicts(verdicts: Sequence[Verdict], output: str, file: str | None =
         for warning in verdict.warnings:
             report_step("warning", prefix + warning)
         said = f"{verdict_in_words(vars(verdict))}: {verdict.sentence}"
+        said = "; ".join([said, *falls_in_words(vars(verdict))])
         report_step("gate", prefix + said, _level(verdict))
         advice = how_to_begin(verdict.as_json(), output, file)
         for sentence in (*verdict.changes, *verdict.notes):

@@ -1,12 +1,11 @@
 """What an evaluation that has ended tells people: the lines of a text for a chat, or a log."""
 
-import contextlib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
-from ndcg_spark.comparison.trend import falls_of_night
+from ndcg_spark.comparison.trend import Falling, falls_of_night
 from ndcg_spark.config import EvaluationConfig, dated
 from ndcg_spark.convention.measures import Cutoff, measure_at
 from ndcg_spark.convention.parsing import parse_cutoff
@@ -125,10 +124,7 @@ def _of_runs(
     results = {run: _result_of(run, verdict) for run in means}
     shown = sorted(means, key=lambda run: _weight(results[run], verdict, run))[:_MOST_RUNS]
     metrics = {run: _metric_of(results[run], (measure, cutoff)) for run in shown}
-    falls: dict[str, str] = {}
-    with contextlib.suppress(NdcgSparkError):
-        # Without earlier nights, all else is told.
-        falls = falls_of_night(nights, dataset, config.date.isoformat(), metrics)
+    falls = _falls(config, dataset, verdict, nights, metrics)
     for run in shown:
         result, name = results[run], measure_at(*metrics[run])
         falling = f" ({falls[run]})" if run in falls else ""
@@ -145,6 +141,25 @@ def _metric_of(result: Result | None, headline: tuple[str, Cutoff]) -> tuple[str
     if result is None or result.measure is None:
         return headline
     return result.measure, parse_cutoff(result.cutoff)
+
+
+def _falls(
+    config: EvaluationConfig,
+    dataset: str,
+    verdict: Verdict | None,
+    nights: Sequence[Night],
+    metrics: Mapping[str, tuple[str, Cutoff]],
+) -> dict[str, str]:
+    """By run, since when its level falls, as the verdict says or, without one, as the nights show."""
+    if verdict is not None:
+        told = [Falling(fall["since"], fall["difference"]) for fall in verdict.falls]
+        return {fall["run"]: one.in_words for fall, one in zip(verdict.falls, told, strict=True)}
+    try:
+        falls = falls_of_night(nights, dataset, config.date.isoformat(), metrics)
+    except NdcgSparkError:
+        # Without earlier nights, all else is told.
+        return {}
+    return {run: falling.in_words for run, falling in falls.items()}
 
 
 def _weight(result: Result | None, verdict: Verdict | None, run: str) -> tuple[bool, bool, float]:

@@ -14,7 +14,7 @@ from ndcg_spark.convention.measures import COLUMNS, MEASURES, measure_at, writte
 from ndcg_spark.convention.parsing import parse_cutoff
 from ndcg_spark.errors import DONE
 from ndcg_spark.gate.acknowledged import acknowledged_in_words, acknowledgement_of
-from ndcg_spark.gate.verdict import FAIL, PASS, Result, Verdict
+from ndcg_spark.gate.verdict import FAIL, PASS, Result, Verdict, falls_in_words
 from ndcg_spark.nights.log import Night, Nights
 from ndcg_spark.nights.reader import unpublished
 from ndcg_spark.report.console import print_view, write_file
@@ -258,7 +258,7 @@ def verdict_table(verdict: Row, several: bool = False) -> Table:
     """
     results: list[Row] = sorted(verdict["results"], key=_by_weight)
     night = f"{verdict['dataset']} of {verdict['evaluated_on']}: " if several else ""
-    notes = [f"{night}{verdict_in_words(verdict)}: {verdict['sentence']}"]
+    notes = [f"{night}{verdict_in_words(verdict)}: {verdict['sentence']}", *falls_in_words(verdict)]
     if verdict.get("acknowledged"):
         notes.append(acknowledged_in_words(verdict["acknowledged"]))
     notes += [f"warning: {warning}" for warning in verdict["warnings"]]

@@ -179,6 +179,20 @@ def test_a_night_without_a_verdict_is_an_error_of_junit_unless_it_was_accepted(t
     assert (junit.get("tests"), junit.get("errors")) == counts
 
 
+@pytest.mark.parametrize("exit_code", [0, 5])
+def test_an_acknowledged_failure_is_skipped_in_junit(tmp_path, exit_code):
+    known = {"on": "2026-11-18", "reason": "new index", "until": "2026-12-02"}
+    results = result("fail", "dropped"), result()
+    junit = suite(tmp_path, *results, acknowledged=known, exit_code=exit_code)
+    counts = [junit.get(name) for name in ("tests", "failures", "errors", "skipped")]
+    assert counts == ["2", "0", "0", "1"]
+    (skipped,) = junit.findall("testcase/skipped")
+    assert skipped.get("message").startswith("still failing, acknowledged until 2 December: new index")
+    value = verdict(*results, acknowledged=known).as_json()
+    assert value["acknowledged"] == known
+    assert [note.split(":")[0] for note in verdict_table(value).notes[:1]] == ["fail (acknowledged)"]
+
+
 def test_a_file_of_an_earlier_night_is_removed_and_one_that_cannot_be_written_is_refused(tmp_path):
     (tmp_path / "gate.xml").write_text("of yesterday", encoding="utf-8")
     refuse_unwritable("junit", tmp_path / "gate.xml", remove=True)
