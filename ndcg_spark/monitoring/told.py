@@ -1,7 +1,6 @@
 """What an evaluation that has ended tells people: the lines of a text for a chat, or a log."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
@@ -34,7 +33,7 @@ def told_lines(
     outcome: "EvaluationOutcome | None",
     nights: Sequence[Night],
 ) -> list[str]:
-    """What the text says: each dataset with its runs, or what failed, and where to look or what to do next."""
+    """What the text says: each dataset with its runs, or what failed, and where to look."""
     lines: list[str] = []
     datasets: Sequence[str] = ()
     if outcome is not None:
@@ -47,15 +46,9 @@ def told_lines(
     # What a signal or the configuration has ended is not in the log.
     is_in_log = exit_code != ConfigurationError.exit_code and exit_code <= SIGNAL
     if outcome is None and config.output and is_in_log:
-        output = absolute(config.dated(config.output))
+        output = config.dated(config.output)
         lines.append(command_line("nights", [masked(output)], {}))
     return lines
-
-
-def absolute(path: str) -> str:
-    """A path as a command names it wherever it is run; addresses and tables stay."""
-    is_elsewhere = "://" in path or path.startswith(("table:", "iceberg:"))
-    return path if is_elsewhere else str(Path(path).expanduser().absolute())
 
 
 def _named_dataset(config: EvaluationConfig) -> str:
@@ -93,8 +86,8 @@ def _beside(verdict: Verdict) -> Iterator[str]:
 
 
 def _where_next(config: EvaluationConfig, dataset: str, verdict: Verdict | None) -> Iterator[str]:
-    """How to begin, and where the night is shown: the address, or the command that writes the page."""
-    output = None if config.output is None else absolute(config.dated(config.output))
+    """How to begin, and where the night is shown: an address, or the command for the page."""
+    output = None if config.output is None else config.dated(config.output)
     if verdict is not None and output is not None:
         advice = how_to_begin(verdict.as_json(), output, config.source["file"])
         if advice:
@@ -150,7 +143,7 @@ def _falls(
     nights: Sequence[Night],
     metrics: Mapping[str, tuple[str, Cutoff]],
 ) -> dict[str, str]:
-    """By run, since when its level falls, as the verdict says or, without one, as the nights show."""
+    """By run, since when its level falls: as the verdict says, else as the nights show."""
     if verdict is not None:
         told = [Falling(fall["since"], fall["difference"]) for fall in verdict.falls]
         return {fall["run"]: one.in_words for fall, one in zip(verdict.falls, told, strict=True)}

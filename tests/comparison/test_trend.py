@@ -6,7 +6,7 @@ import pytest
 from gates import SAME, N, copied, evaluate, spread
 from kept_nights import date
 
-from ndcg_spark.comparison.changes import Change
+from ndcg_spark.comparison.new_judgments import Change
 from ndcg_spark.comparison.trend import (
     FLOOR,
     MIN_NIGHTS,
@@ -172,7 +172,7 @@ def test_a_fall_says_since_when_and_how_far_over_new_judgments(shape):
         assert fallen == pytest.approx(-0.0204, abs=0.004)
         assert falling_since(points[:20]) is None
         # Whoever accepts a night knows what was before it.
-        points[-1].accepted = "we know"
+        points[-1].restarts = True
         assert falling_since(points) is None
 
 

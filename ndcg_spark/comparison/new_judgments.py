@@ -51,7 +51,7 @@ def changes_of_run(
     nights: Sequence[Night],
     scores: ScoreCache,
 ) -> tuple[dict[str, Change], list[str]]:
-    """The changes of judgments that can be crossed, by the date after each; and the dates of others.
+    """The changes of judgments that can be crossed, by the date after; and the dates of others.
 
     `nights` are those of a run that have a value, by date. What the log has no link for is computed
     from the copies that are kept.
@@ -91,7 +91,12 @@ def _logged(run: str, metric: Metric, before: Night, after: Night) -> Mapping[st
     return None
 
 
-def _from_copies(run: str, metric: Metric, link: Link, scores: ScoreCache) -> Mapping[str, Any] | None:
+def _from_copies(
+    run: str,
+    metric: Metric,
+    link: Link,
+    scores: ScoreCache,
+) -> Mapping[str, Any] | None:
     """The same from copies, if both nights are kept under the judgments of each other."""
     try:
         if any(metric not in scores.source(night).metrics for night in (link.before, link.after)):
