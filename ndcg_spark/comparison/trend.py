@@ -3,8 +3,8 @@
 A band of a median and a median absolute deviation (MAD), which one bad night does not move, detects single nights. A
 CUSUM (Page 1954) detects a change of the level that no single night shows, and since when.
 
-Where the judgments change, lists of the nights around the change have been scored under both. So the
-line goes on: its earlier part is moved into the units of the newer judgments.
+Where the judgments change, lists of the nights around the change have been scored under both. So
+the line goes on: its earlier part is moved into the units of the newer judgments.
 """
 
 import dataclasses
@@ -15,8 +15,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ndcg_spark.comparison.baselines import is_accepted_for
-from ndcg_spark.comparison.new_judgments import Change, changes_of_run
 from ndcg_spark.comparison.falls import LEVEL, LOWER, MOST, fall_of
+from ndcg_spark.comparison.new_judgments import Change, changes_of_run
 from ndcg_spark.comparison.sources import ScoreCache
 from ndcg_spark.convention.convention import Convention, why_no_value
 from ndcg_spark.convention.measures import COLUMNS, Cutoff, by_depth, measure_at, written
@@ -122,10 +122,10 @@ class Falling(NamedTuple):
 
 
 def falling_since(points: Sequence[Point]) -> Falling | None:
-    """Since when the newest of nights are lower, and by how much the newest is; None if they are not.
+    """Since when the newest nights are lower, and by how much the newest is; None if they are not.
 
-    It looks at the nights since somebody accepted one, or since a change of judgments that cannot be
-    crossed, and decides nothing: a line falls without any loss where judgments age.
+    It looks at the nights since somebody accepted one, or since a change of judgments that cannot
+    be crossed, and decides nothing: a line falls without any loss where judgments age.
     """
     known = _level_stretch(points)
     accepted = [at for at, point in enumerate(known) if point.restarts]
@@ -204,7 +204,7 @@ def _add_lines(
     kinds: Sequence[_Kind],
     changes: Mapping[str, Change],
 ) -> None:
-    """Add the line that each night is on, over changes of judgments, and the changes of its level."""
+    """Add the line that each night is on, over new judgments, and the changes of its level."""
     places = _places(points, kinds, changes)
     newest: dict[int, float] = {}
     levels: dict[int, list[tuple[Point, float]]] = {}
