@@ -6,17 +6,17 @@ have scored under the later judgments.
 
 import dataclasses
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
-from ndcg_spark.comparison.chain import RunScores, change_facts
-from ndcg_spark.comparison.matrix import Metric
-from ndcg_spark.comparison.readings import FIRST
-from ndcg_spark.comparison.references import Link
-from ndcg_spark.comparison.sources import ScoreCache
-from ndcg_spark.convention.measures import format_cutoff
+from ndcg_spark.convention.measures import Cutoff, format_cutoff
 from ndcg_spark.errors import InputError, StorageError
 from ndcg_spark.nights.log import Night
+
+if TYPE_CHECKING:
+    from ndcg_spark.comparison.sources import ScoreCache
+
+Metric = tuple[str, Cutoff]
 
 #: Without a gate, so many queries must be judged by both sets, and its sides may be so far apart.
 _MIN_QUERIES, _MARGIN = 50, 0.01
@@ -49,7 +49,7 @@ def changes_of_run(
     run: str,
     metric: Metric,
     nights: Sequence[Night],
-    scores: ScoreCache,
+    scores: "Callable[[], ScoreCache]",
 ) -> tuple[dict[str, Change], list[str]]:
     """The changes of judgments that can be crossed, by the date after; and the dates of others.
 
@@ -61,7 +61,7 @@ def changes_of_run(
     for before, after in _pairs(nights):
         facts = _logged(run, metric, before, after)
         if facts is None:
-            facts = _from_copies(run, metric, Link(before, after), scores)
+            facts = _from_copies(run, metric, before, after, scores())
         least = _gate_of(after).get("min_queries") or _MIN_QUERIES
         if facts is None or facts["queries_in_both"] < least:
             others.append(after.evaluated_on)
@@ -94,15 +94,21 @@ def _logged(run: str, metric: Metric, before: Night, after: Night) -> Mapping[st
 def _from_copies(
     run: str,
     metric: Metric,
-    link: Link,
-    scores: ScoreCache,
+    before: Night,
+    after: Night,
+    scores: "ScoreCache",
 ) -> Mapping[str, Any] | None:
     """The same from copies, if both nights are kept under the judgments of each other."""
+    # Imported here, because lines within one set of judgments need not wait for statistics.
+    from ndcg_spark.comparison.chain import RunScores, change_facts
+    from ndcg_spark.comparison.readings import FIRST
+    from ndcg_spark.comparison.references import Link
+
     try:
-        if any(metric not in scores.source(night).metrics for night in (link.before, link.after)):
+        if any(metric not in scores.source(night).metrics for night in (before, after)):
             return None
         of_run = RunScores(run, metric, scores)
-        sides = of_run.sides(link, FIRST)
+        sides = of_run.sides(Link(before, after), FIRST)
         if sides is None:
             return None
         facts = change_facts(sides, of_run, scores)

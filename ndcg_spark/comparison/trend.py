@@ -12,12 +12,11 @@ import itertools
 import json
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ndcg_spark.comparison.baselines import is_accepted_for
 from ndcg_spark.comparison.falls import LEVEL, LOWER, MOST, fall_of
 from ndcg_spark.comparison.new_judgments import Change, changes_of_run
-from ndcg_spark.comparison.sources import ScoreCache
 from ndcg_spark.convention.convention import Convention, why_no_value
 from ndcg_spark.convention.measures import COLUMNS, Cutoff, by_depth, measure_at, written
 from ndcg_spark.convention.parsing import ALL_CUTOFFS, parse_columns, parse_cutoff
@@ -26,6 +25,9 @@ from ndcg_spark.nights.log import Night, Nights, committed
 from ndcg_spark.nights.reader import nights_of_dataset, read_again, read_dataset_scores, returned_nothing, unpublished
 from ndcg_spark.tables.format import difference, score
 from ndcg_spark.text import day, unknown_name
+
+if TYPE_CHECKING:
+    from ndcg_spark.comparison.sources import ScoreCache
 
 #: By run and cutoff, nights with a row of DATASET_SCORES and the convention.
 Series = dict[tuple[str, Cutoff], list[tuple[Night, Mapping[str, Any], str]]]
@@ -149,7 +151,7 @@ def falls_of_night(
     dataset: str,
     date: str,
     metrics: Mapping[str, tuple[str, Cutoff]],
-    scores: ScoreCache | None = None,
+    scores: "ScoreCache | None" = None,
 ) -> dict[str, Falling]:
     """The runs whose level falls, by the newest nights up to a date; `metrics` are by run.
 
@@ -304,15 +306,23 @@ class History:
     What was read or computed is kept.
     """
 
-    def __init__(self, nights: Nights, scores: ScoreCache | None = None) -> None:
+    def __init__(self, nights: Nights, scores: "ScoreCache | None" = None) -> None:
         self.nights = nights
         self._scores: dict[Night, list[dict[str, Any]]] = {}
         self._series: dict[str, Series] = {}
         self._points: dict[tuple[str, str, str, Cutoff], list[Point]] = {}
-        self._cache = scores or ScoreCache(self.scores)
+        self._cache = scores
         self._mean_rows = None if scores is None else scores.mean_rows
         #: By line, the dates of changes of judgments that nothing leads over.
         self.not_crossed: dict[tuple[str, str, str, Cutoff], list[str]] = {}
+
+    def _query_scores(self) -> "ScoreCache":
+        # Imported here, because lines within one set of judgments need no scores of queries.
+        from ndcg_spark.comparison.sources import ScoreCache
+
+        if self._cache is None:
+            self._cache = ScoreCache(self.scores)
+        return self._cache
 
     def nights_of(self, dataset: str) -> list[Night]:
         return [night for night in self.nights if night.dataset == dataset]
@@ -352,7 +362,7 @@ class History:
             for (night, *_), value in zip(series, values, strict=True):
                 if value is not None:
                     measured.append(night)
-            changes, others = changes_of_run(run, (measure, cutoff), measured, self._cache)
+            changes, others = changes_of_run(run, (measure, cutoff), measured, self._query_scores)
             self.not_crossed[key] = others
             self._points[key] = _points(series, values, changes)
         return self._points[key]
