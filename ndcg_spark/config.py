@@ -31,6 +31,11 @@ from ndcg_spark.voices import Give, GiveTable, Notice
 
 #: Options whose keys have other names.
 _OF_OPTIONS = {"slices": "query_attributes", "weights": "query_weights", "qrels": "judgments"}
+#: What is said of keys that there were once.
+_GONE = {
+    "unchanged_queries": "it is no key any more, as nights with other judgments are compared on both "
+    "sides; leave it out",
+}
 _CHECK_CONFIG = Give("config", words="check")
 _DATE = re.compile(r"\{date(?::([^{}]*))?\}")
 
@@ -355,6 +360,8 @@ def _problem(entry: ErrorDetails, model: Any) -> Notice:
     if isinstance(cause, ValueError):
         return Notice(str(cause), None, name)
     if entry["type"] == "extra_forbidden":
+        if keys[-1] in _GONE:
+            return Notice(_GONE[str(keys[-1])], None, name)
         meant = _OF_OPTIONS.get(str(keys[-1]), str(keys[-1]))
         known = _keys(model, keys[:-1])
         others = f", not one of {', '.join(known)}" if len(keys) > 1 else ""

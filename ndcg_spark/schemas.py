@@ -36,6 +36,9 @@ EXCLUDE = _table("dataset query_id doc_id string")
 #: One row per query, attribute and value, for slices; key all columns, as a query may have several values.
 QUERY_ATTRIBUTES = _table("dataset query_id attribute value string")
 
+#: The sides of a change of judgments: both nights under the earlier judgments, or under the later ones.
+OLD, NEW = "old", "new"
+
 #: The value of a query that has none of an attribute.
 NO_VALUE = "(none)"
 
@@ -59,6 +62,9 @@ OWN = "ndcg_own_"
 
 #: The folder of a partition whose value is null.
 NULL_FOLDER = "__HIVE_DEFAULT_PARTITION__"
+
+#: The sides of a change of judgments: both nights under the earlier judgments, or under tonight's.
+OLD, NEW = "old", "new"
 
 #: The columns of every published table that stand in the paths of its files only.
 IN_PATHS = ("evaluated_on", "evaluation_id")

@@ -27,7 +27,11 @@ _MEASURES = "MEASURE[@CUTOFF],..."
 _COUNT = click.IntRange(min=0)
 
 
-def _refuse_unchanged_queries(_context: click.Context, _option: click.Parameter, is_given: bool) -> None:
+def _refuse_unchanged_queries(
+    _context: click.Context,
+    _option: click.Parameter,
+    is_given: bool,
+) -> None:
     if is_given:
         from ndcg_spark.comparison.runs import NO_UNCHANGED_QUERIES
 

@@ -119,13 +119,15 @@ class Baseline:
             return self.run or ""
         first = self.nights[0].evaluated_on
         last = self.nights[-1].evaluated_on
-        good = "good " if self.kind is Kind.GOOD else ""
+        good = {Kind.GOOD: "good ", Kind.ACCEPTED: "accepted "}.get(self.kind, "")
         if len(self.nights) == 1:
             nights = f"the {good}night of {day(last)}"
         else:
             is_one_month = first[:7] == last[:7]
             since = str(datetime.date.fromisoformat(first).day) if is_one_month else day(first)
             nights = f"the mean of {len(self.nights)} {good}nights, {since} to {day(last)}"
+            if self.kind is Kind.ACCEPTED:
+                nights = f"the accepted state of {since} to {day(last)}"
         return nights if self.run is None else f"{self.run} in {nights}"
 
 
@@ -148,7 +150,9 @@ def different_options(ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> lis
 
 
 def has_options_of(other: Night, night: Night) -> bool:
-    return not different_options(night.record["options"], other.record["options"])
+    ours, theirs = night.record["options"], other.record["options"]
+    # Nights have the same ones nearly always.
+    return ours == theirs or not different_options(ours, theirs)
 
 
 def has_judgments_of(other: Night, night: Night) -> bool:

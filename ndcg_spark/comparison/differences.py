@@ -510,12 +510,17 @@ def _adjust(rows: Sequence[dict[str, Any]], correction: str) -> None:
         elif any("unchanged" not in row["flags"] for row in hypothesis):
             family.append(hypothesis)
     for name in ("p_adjusted", "p_decides"):
-        largest = [max(row[name] for row in hypothesis) for hypothesis in family]
+        largest = [_largest(hypothesis, name) for hypothesis in family]
         adjusted = statistics.adjusted(largest, correction).tolist()
         for hypothesis, p in zip(family, adjusted, strict=True):
             for row in hypothesis:
                 row[name] = p
                 row["family_size"] = len(family)
+
+
+def _largest(rows: Iterable[Mapping[str, Any]], name: str) -> float:
+    """The largest value of a column that all of these rows have."""
+    return max(float(row[name]) for row in rows)
 
 
 def deciding(row: Mapping[str, Any]) -> float | None:

@@ -77,7 +77,7 @@ class ScoreMatrix:
     def scores(self, run: str) -> Numbers:
         """The score of every query, NaN where it does not count or this is no run of the matrix."""
         own = self.values[list(self.runs).index(run)] if run in self.runs else np.zeros(0)
-        return np.pad(own, (0, len(self.queries) - len(own)), constant_values=np.nan)
+        return _padded(own, len(self.queries), np.nan)
 
     def answered(self, run: str) -> NDArray[np.bool_]:
         """By query, whether the run returned anything; false where this is no run of the matrix."""
@@ -103,7 +103,7 @@ class ScoreMatrix:
         return counts
 
     def hashes(self) -> NDArray[np.int64]:
-        return np.pad(self.judgments_hash, (0, len(self.queries) - len(self.judgments_hash)))
+        return _padded(self.judgments_hash, len(self.queries), 0)
 
 
 def read_matrix(

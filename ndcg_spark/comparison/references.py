@@ -167,6 +167,7 @@ def after_link(
     first = link.after
     if first.evaluated_on >= tonight.evaluated_on:
         return ()
+    before = earlier(nights, tonight.dataset, tonight.evaluated_on)
     good = [first] if is_good_for(first, run) else []
-    good += _good_nights_after(run, first, nights, _most_of(most))
+    good += _good_nights_after(run, first, before, _most_of(most))
     return tuple(good[: _most_of(most)])

@@ -18,22 +18,14 @@ from ndcg_spark.comparison.matrix import (
     matches,
     read_attributes,
 )
-from ndcg_spark.comparison.sources import (
-    BOTH,
-    NEW,
-    OLD,
-    NoCopyError,
-    ScoreSource,
-    night_sources,
-    read_sides,
-)
+from ndcg_spark.comparison.sources import BOTH, NoCopyError, ScoreSource, night_sources, read_sides
 from ndcg_spark.contract.doubts import about_unmatched
 from ndcg_spark.convention.measures import MEASURES, SCORES, Cutoff, by_depth, measure_at
 from ndcg_spark.convention.parsing import ALL_CUTOFFS, parse_columns, parse_cutoffs
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.nights.log import Night, committed
 from ndcg_spark.nights.reader import datasets_left_out, read_again, refuse_unverified, select_nights
-from ndcg_spark.schemas import COMPARISONS
+from ndcg_spark.schemas import COMPARISONS, NEW, OLD
 from ndcg_spark.steps import report_step
 from ndcg_spark.text import unknown_name
 from ndcg_spark.voices import OPTIONS, Either, Give, GiveBaseline, Notice
@@ -112,8 +104,12 @@ def _add(comparison: Comparison, compared: _Compared, options: ComparisonOptions
             comparison.warnings.append(sentence)
     if options.queries:
         for sides in compared.sides:
-            for run, baseline in sides.pairs:
-                comparison.queries.extend(extremes(sides, run, baseline, options.queries))
+            _add_extremes(comparison, sides, options.queries)
+
+
+def _add_extremes(comparison: Comparison, sides: Sides, limit: int) -> None:
+    for run, baseline in sides.pairs:
+        comparison.queries.extend(extremes(sides, run, baseline, limit))
 
 
 def _absent_runs(own: Sequence[ScoreSource], options: ComparisonOptions) -> Iterator[str]:
@@ -212,8 +208,8 @@ def _has_other_judgments(source: ScoreSource, other: ScoreSource) -> bool:
     """Whether two nights are known to have different judgments; tables say so by query."""
     if not isinstance(source.rows, Night) or not isinstance(other.rows, Night):
         return False
-    prints = [night.row["judgments_fingerprint"] for night in (source.rows, other.rows)]
-    return all(prints) and not has_judgments_of(other.rows, source.rows)
+    are_known = _fingerprint(source) is not None and _fingerprint(other) is not None
+    return are_known and not has_judgments_of(other.rows, source.rows)
 
 
 def _side(
@@ -234,8 +230,10 @@ def _side(
 
 
 def _fingerprint(source: ScoreSource) -> str | None:
-    """That of the judgments of a night."""
-    return source.rows.row["judgments_fingerprint"] if isinstance(source.rows, Night) else None
+    """That of the judgments of a night, if it is known."""
+    if not isinstance(source.rows, Night):
+        return None
+    return source.rows.row["judgments_fingerprint"] or None
 
 
 def _metrics(source: ScoreSource, options: ComparisonOptions) -> list[Metric]:
@@ -342,8 +340,8 @@ def compare_nights(
 
     `baseline_date` is a date, or GOOD. Nights with different judgments are compared on both sides,
     if copies of their scores under the judgments of each other are kept; else only by the queries
-    that are judged alike, and ConfigurationError if there is none. Without measures, the headline is compared; without
-    attributes, in the slices that the nights keep.
+    that are judged alike, and ConfigurationError if there is none. Without measures, the headline
+    is compared; without attributes, in the slices that the nights keep.
     """
     _refuse_no_baseline(options, baseline_date)
     nights = committed(output)

@@ -31,11 +31,10 @@ from ndcg_spark.nights.reader import (
     read_night_batches,
     read_rows,
 )
-from ndcg_spark.schemas import NO_VALUE
+from ndcg_spark.schemas import NEW, NO_VALUE, OLD
 from ndcg_spark.voices import command_line
 
-#: The sides of a change of judgments: both nights under the earlier judgments, or under tonight's.
-OLD, NEW = "old", "new"
+#: The sides of a comparison, where judgments have changed and where they have not.
 BOTH, ONE = (OLD, NEW), (None,)
 
 

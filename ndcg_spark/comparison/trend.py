@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ndcg_spark.comparison.baselines import is_accepted_for
 from ndcg_spark.comparison.falls import LEVEL, LOWER, MOST, fall_of
-from ndcg_spark.comparison.new_judgments import Change, changes_of_run
+from ndcg_spark.comparison.judgment_changes import Change, Metric, changes_of_run
 from ndcg_spark.convention.convention import Convention, why_no_value
 from ndcg_spark.convention.measures import COLUMNS, Cutoff, by_depth, measure_at, written
 from ndcg_spark.convention.parsing import ALL_CUTOFFS, parse_columns, parse_cutoff
@@ -311,18 +311,11 @@ class History:
         self._scores: dict[Night, list[dict[str, Any]]] = {}
         self._series: dict[str, Series] = {}
         self._points: dict[tuple[str, str, str, Cutoff], list[Point]] = {}
-        self._cache = scores
+        #: The scores of queries, which only changes need that the log says nothing of.
+        self._cache: ScoreCache | None = scores
         self._mean_rows = None if scores is None else scores.mean_rows
         #: By line, the dates of changes of judgments that nothing leads over.
         self.not_crossed: dict[tuple[str, str, str, Cutoff], list[str]] = {}
-
-    def _query_scores(self) -> "ScoreCache":
-        # Imported here, because lines within one set of judgments need no scores of queries.
-        from ndcg_spark.comparison.sources import ScoreCache
-
-        if self._cache is None:
-            self._cache = ScoreCache(self.scores)
-        return self._cache
 
     def nights_of(self, dataset: str) -> list[Night]:
         return [night for night in self.nights if night.dataset == dataset]
@@ -362,10 +355,25 @@ class History:
             for (night, *_), value in zip(series, values, strict=True):
                 if value is not None:
                     measured.append(night)
-            changes, others = changes_of_run(run, (measure, cutoff), measured, self._query_scores)
+            changes, others = changes_of_run(run, (measure, cutoff), measured, self._facts_of_copies)
             self.not_crossed[key] = others
             self._points[key] = _points(series, values, changes)
         return self._points[key]
+
+    def _facts_of_copies(
+        self,
+        run: str,
+        metric: Metric,
+        before: Night,
+        after: Night,
+    ) -> Mapping[str, Any] | None:
+        # Imported here, because lists of nights need not wait for statistics.
+        from ndcg_spark.comparison.kept_changes import facts_of_copies
+        from ndcg_spark.comparison.sources import ScoreCache
+
+        if self._cache is None:
+            self._cache = ScoreCache(self.scores)
+        return facts_of_copies(run, metric, before, after, self._cache)
 
     def trends(
         self,

@@ -16,11 +16,12 @@ from ndcg_spark.comparison.differences import (
     extremes,
 )
 from ndcg_spark.comparison.matrix import Metric
-from ndcg_spark.comparison.sources import BOTH, OLD, ONE, NoCopyError, ScoreCache, both_sides
+from ndcg_spark.comparison.sources import BOTH, ONE, NoCopyError, ScoreCache, both_sides
 from ndcg_spark.convention.measures import measure_at
 from ndcg_spark.errors import InputError, StorageError
 from ndcg_spark.gate.settings import CheckConfig, GateConfig
 from ndcg_spark.nights.log import Night, Nights
+from ndcg_spark.schemas import OLD
 from ndcg_spark.tolerance import DECIMALS
 from ndcg_spark.voices import OPTIONS
 

@@ -14,15 +14,21 @@ from ndcg_spark.text import ACCEPTED
 Needed = tuple[Night, str]
 
 
-def needed_copies(gate: GateConfig, tonight: Night, nights: Nights) -> list[Needed]:
+def needed_copies(
+    gate: GateConfig,
+    tonight: Night,
+    nights: Nights,
+    scores: ScoreCache | None = None,
+) -> list[Needed]:
     """What both sides of every change of judgments need that tonight's verdict looks at.
 
     These are the changes between the good nights and tonight, and those between a night that was
-    accepted, or that the gate names, and tonight. `tonight` need not be published.
+    accepted, or that the gate names, and tonight. `tonight` need not be published. `scores` are
+    those that were read already.
     """
     if not tonight.row["judgments_fingerprint"]:
         return []
-    scores = ScoreCache()
+    scores = scores or ScoreCache()
     needed: list[Needed] = []
     for baseline in resolve_baselines(gate, tonight, nights, scores):
         if baseline.kind is Kind.GOOD and baseline.has_other_judgments(tonight):

@@ -262,7 +262,7 @@ def _sentence_of_unjudged(case: Case, numbers: Numbers) -> str:
     size = score(abs(numbers["difference"]))
     since = day(case.reference.first) if case.reference else ""
     lower = f"{case.check.subject(case.run)} is {size} lower than on {since}"
-    if case.judged_rates is None:
+    if case.judged_rates is None or case.judged_rates[1] >= case.judged_rates[0]:
         return f"{lower} only where unjudged documents count as they are: have these judged"
     before, now = case.judged_rates
     points = round(100 * (before - now), 1)

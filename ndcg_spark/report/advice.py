@@ -103,10 +103,10 @@ def send_to_authors(page: NightPage) -> Sentence | None:
 
 
 def wait_for_missing(page: NightPage) -> Sentence | None:
-    if not _file(page) or _reason(page) not in ("missing_run", "missing_dataset"):
+    if _reason(page) not in ("missing_run", "missing_dataset"):
         return None
     text = "When what is missing has arrived, evaluate the night again{}"
-    return sentence("wait_for_missing", text, _evaluate(page))
+    return sentence("wait_for_missing", text, _evaluate(page) or ".")
 
 
 def find_out_why_silent(page: NightPage) -> Sentence | None:
@@ -172,9 +172,9 @@ def look_at_slices(page: NightPage) -> Sentence | None:
 
 def repair(page: NightPage) -> Sentence | None:
     verdict = page.verdict
-    if not _file(page) or verdict.get("verdict") != FAIL or _is_accepted(page):
+    if verdict.get("verdict") != FAIL or _is_accepted(page):
         return None
-    again = _evaluate(page)
+    again = _evaluate(page) or Markup(".")
     if _is_overridden(page):
         again = Markup(", with the arguments that it was evaluated with.")
     run = verdict["run"] or page.run
@@ -286,9 +286,9 @@ def find_out_why_judgments_changed(page: NightPage) -> Sentence | None:
 
 def accepts_loss(page: NightPage) -> Sentence | None:
     failed = page.outline.failed_before
-    if failed is None or not accepting_helps(page) or _has_recovered(page, failed):
+    if failed is None or accept_night(page) is None or _has_recovered(page, failed):
         return None
-    text = "The night of {} failed and was not accepted; accepting this one accepts that loss, too."
+    text = "Accepting this night accepts the loss of {}, too, which failed and was not accepted."
     return sentence("accepts_loss", text, day(failed.evaluated_on))
 
 
@@ -348,6 +348,8 @@ def correct_slice(page: NightPage) -> Sentence | None:
 
 
 def correct_check(page: NightPage) -> Sentence | None:
+    if page.unknown_ids:
+        return None
     text = "Correct what the checks of the gate, below, say was not measured; "
     text += "accepting the night does not help the next."
     return _change_of_gate(page, "not_measured", text)
@@ -471,8 +473,8 @@ RULES: Sequence[Rule] = (
     judge_more_queries,
     keep_documents,
     find_out_why_judgments_changed,
-    accepts_loss,
     accept_night,
+    accepts_loss,
     acknowledge,
     lower_min_queries,
     lower_min_value,

@@ -13,7 +13,7 @@ from ndcg_spark.gate.links import changes_in_words
 from ndcg_spark.gate.past_changes import SIDES_DISAGREE
 from ndcg_spark.report.comparisons import CONCLUSIONS, conclusion_in_words
 from ndcg_spark.report.night import NightPage
-from ndcg_spark.report.outline import NIGHTS
+from ndcg_spark.report.outline import NIGHTS, deciding_result
 from ndcg_spark.report.sentences import Rule, Sentence, said, sentence, together
 from ndcg_spark.report.words import (
     DRAWN,
@@ -100,7 +100,12 @@ def _tone(page: NightPage) -> str:
 def _is_about_something_else(page: NightPage) -> bool:
     """Whether the verdict is about something else than the difference of the run."""
     result = page.result(page.run) or {}
-    return page.row is None or page.verdict["verdict"] not in ("pass", result.get("result"))
+    word = page.verdict["verdict"]
+    if page.row is None:
+        return True
+    if word == "none" and result.get("result") == "undecided":
+        return deciding_result(page.night) != result
+    return word not in ("pass", result.get("result"))
 
 
 # The headline.

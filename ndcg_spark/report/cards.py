@@ -15,7 +15,7 @@ from ndcg_spark.report.words import TONES
 from ndcg_spark.tables.format import difference, score
 from ndcg_spark.tables.html import Block, Cell, HtmlTable, joined, marked, name, plain_table
 from ndcg_spark.text import day
-from ndcg_spark.tolerance import EQUAL
+from ndcg_spark.tolerance import DECIMALS, EQUAL
 
 Row = Mapping[str, Any]
 #: How many runs without a difference are listed, and how many queries in the card of queries.
@@ -162,6 +162,7 @@ def _sides(page: NightPage) -> HtmlTable | None:
     if not drawn:
         return None
     number = Markup(' class="n"')
+    drawn.sort(key=lambda row: (round(row["difference"], DECIMALS), row["run"]))
     rows = []
     for row in drawn[: words.DRAWN]:
         values = [side["difference"] for side in row["sides"]] + [row["difference"]]
@@ -171,7 +172,7 @@ def _sides(page: NightPage) -> HtmlTable | None:
     headings = ("old judgments", "new ones")
     if first.startswith("chain"):
         headings = ("lower sides", "higher ones")
-    return plain_table(("change of judgments", *headings, "mean of both"), rows, "both sides")
+    return plain_table(("run", *headings, "mean of both"), rows, "both sides")
 
 
 def _means(page: NightPage) -> HtmlTable:
@@ -259,7 +260,7 @@ def _why(page: NightPage, answer: Answer) -> Card:
     blocks = [Block("paragraph", one.text) for one in causes]
     moved = page.moved
     if moved and moved.sums and words.explains(page):
-        blocks.append(Block("causes", charts.place_moved(moved, page.metric[1])))
+        blocks.append(Block("causes", charts.place_moved(moved, page.metric[1], page.is_concluded)))
         blocks += [Block("note", one.text) for one in said([words.partly], page)]
     else:
         blocks += [Block("paragraph", one.text) for one in said(words.UNMOVED, page)]

@@ -331,14 +331,14 @@ class Cause(NamedTuple):
     change: str
 
 
-def place_moved(moved: Moved, cutoff: int | None) -> list[Cause]:
+def place_moved(moved: Moved, cutoff: int | None, is_concluded: bool = True) -> list[Cause]:
     """The parts of the difference by what happened to documents."""
     top = f"top {format_cutoff(cutoff)}"
     most = max(abs(value) for value in moved.sums.values())
     causes = []
     for what, value in moved.sums.items():
         width = f"{100 * abs(value) / most:.1f}"
-        tone = "bad" if value < 0 else "ok"
+        tone = tone_of(value) if is_concluded else "mid"
         causes.append(Cause(_WHAT[what].format(top), width, tone, difference(value)))
     return causes
 

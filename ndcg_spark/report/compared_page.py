@@ -17,7 +17,7 @@ from ndcg_spark.comparison.differences import ComparisonOptions, Sides, slice_ca
 from ndcg_spark.comparison.matrix import read_attributes
 from ndcg_spark.comparison.readings import FIRST
 from ndcg_spark.comparison.references import Reference
-from ndcg_spark.comparison.sources import NEW, OLD, NoCopyError, ScoreCache, both_sides
+from ndcg_spark.comparison.sources import NoCopyError, ScoreCache, both_sides
 from ndcg_spark.comparison.trend import History
 from ndcg_spark.convention.measures import format_cutoff
 from ndcg_spark.gate.against_reference import Question, ReferenceScores
@@ -31,6 +31,7 @@ from ndcg_spark.report.outline import (
     needed_copies,
     shown_rows,
 )
+from ndcg_spark.schemas import NEW, OLD
 from ndcg_spark.tolerance import EQUAL
 
 Row = Mapping[str, Any]

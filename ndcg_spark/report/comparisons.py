@@ -6,10 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from ndcg_spark.comparison.sources import NEW, OLD
 from ndcg_spark.convention.measures import measure_at
 from ndcg_spark.report.console import print_view
-from ndcg_spark.schemas import AGREEMENTS, COMPARISONS
+from ndcg_spark.schemas import AGREEMENTS, COMPARISONS, NEW, OLD
 from ndcg_spark.tables import format as numbers
 from ndcg_spark.tables.table import Table, answered_in_words, make_table
 from ndcg_spark.tables.writers import View
@@ -49,14 +48,14 @@ FLAGS = {
     "few_changed": "few changed: fewer than 10 queries have changed",
     "doubt": "doubt: the t test and the randomization test disagree, before or after adjustment; nothing is concluded",
     "other_judgments": "other judgments: those of some queries differ, which changes scores, too; nothing is concluded",
-    "sides_disagree": "sides disagree: the old and the new judgments say different things; nothing is concluded",
+    "sides_disagree": "sides disagree: the old and the new judgments differ; nothing is concluded",
 }
 _DOUBTED = {"doubt", "other_judgments", "sides_disagree"}
 #: What the rows of both sides of a comparison have in common.
 _COMPARED = ("dataset", "run", "baseline", "measure", "cutoff", "attribute", "value")
 _ON_SIDES = (
-    "side: both nights under the old judgments and under the new ones, by the queries that both judge; "
-    "better or worse only if both sides say it; p: the larger one of both sides, adjusted"
+    "side: both nights under the old judgments and under the new ones, by the queries that both "
+    "judge; better or worse only if both sides say it; p: the larger one of both sides, adjusted"
 )
 _MOVED = "moved: the share of the total discount that moved, which limits how far any judgments could change DCG"
 _QUERIES = ("run", "cutoff", "query_id", "entered", "left", "rbo", "moved_discount")
@@ -93,7 +92,10 @@ def comparison_value(compared: "Comparison") -> dict[str, Any]:
 
 
 def means_of_sides(rows: Rows) -> list[dict[str, Any]]:
-    """Of each comparison with two sides, on all queries without weights, both differences and their mean."""
+    """Both differences of each comparison with two sides, and their mean.
+
+    Only of comparisons of all queries, without weights.
+    """
     by_side: dict[str | None, dict[tuple[Any, ...], Row]] = {OLD: {}, NEW: {}}
     for row in rows:
         is_whole = row["attribute"] is None and row["weight_effective_n"] is None
@@ -122,7 +124,9 @@ def _sentences_on_sides(means: Rows) -> list[str]:
         since = f"the judgments have changed since {row['baseline_night']}"
         what = f"{row['dataset']}: {since}; by the {row['queries']:,} queries that both sets judge"
         what += f", the mean of both sides of {_measure(row)} is"
-        pair = row["run"] if row["run"] == row["baseline"] else f"{row['run']} against {row['baseline']}"
+        pair = row["run"]
+        if row["run"] != row["baseline"]:
+            pair = f"{pair} against {row['baseline']}"
         changes.setdefault(what, []).append(f"{numbers.difference(row['mean'])} for {pair}")
     return [f"{what} {', '.join(found)}" for what, found in changes.items()]
 
@@ -163,7 +167,10 @@ def comparison_tables(compared: "Comparison") -> list[Table]:
 
 
 def _worst_first(rows: Rows) -> list[Row]:
-    """By dataset, measure and attribute; both sides of a comparison stand together, by their mean."""
+    """By dataset, measure and attribute, then by the difference.
+
+    Both sides of a comparison stand together, by their mean.
+    """
     measures = list(dict.fromkeys(map(_measure, rows)))
     differences: dict[tuple[Any, ...], list[float]] = {}
     for row in rows:

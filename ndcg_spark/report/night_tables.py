@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree as ET
 
-from ndcg_spark.comparison.new_judgments import Change
+from ndcg_spark.comparison.judgment_changes import Change
 from ndcg_spark.comparison.trend import Point, TrendLine
 from ndcg_spark.convention.measures import COLUMNS, MEASURES, measure_at, written
 from ndcg_spark.convention.parsing import parse_cutoff

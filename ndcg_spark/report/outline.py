@@ -29,7 +29,7 @@ from ndcg_spark.comparison.sources import published_rows, row_order
 from ndcg_spark.comparison.trend import History, Point, last_stretch, metrics_of_lines
 from ndcg_spark.convention.measures import COLUMNS, SCORES
 from ndcg_spark.errors import ConfigurationError, StorageError
-from ndcg_spark.gate.verdict import FAIL
+from ndcg_spark.gate.verdict import FAIL, PASS
 from ndcg_spark.nights.log import Night
 from ndcg_spark.nights.reader import earlier
 from ndcg_spark.report.labels import Labels
@@ -145,8 +145,9 @@ def choose_baseline(
 
 def _chosen_baseline(history: History, night: Night, runs: Sequence[str]) -> Baseline:
     """What the verdict is about, else what the gate compared with, else an earlier night."""
-    decided = _deciding_result(night)
-    if decided is not None and decided["baseline"] == ACCEPTED:
+    decided = deciding_result(night)
+    is_failure = decided is not None and decided["result"] == FAIL
+    if decided is not None and is_failure and decided["baseline"] == ACCEPTED:
         accepted = _accepted_nights(history, night, decided)
         if accepted is not None:
             return accepted
@@ -166,12 +167,16 @@ def _results(night: Night) -> Sequence[Mapping[str, Any]]:
     return list((night.record["verdict"] or {}).get("results", ()))
 
 
-def _deciding_result(night: Night) -> Mapping[str, Any] | None:
-    """The failure that a verdict is about; of several the one that its sentence says."""
+def deciding_result(night: Night) -> Mapping[str, Any] | None:
+    """The result that a verdict is about; of several the one that its sentence says."""
     verdict = night.record["verdict"] or {}
-    failed = [row for row in _results(night) if row["result"] == FAIL and row["severity"] == FAIL]
-    said = [row for row in failed if str(verdict["sentence"]).startswith(row["sentence"])]
-    return next(iter([*said, *failed]), None)
+    if not verdict or verdict["verdict"] == PASS:
+        return None
+    others = [row for row in _results(night) if row["result"] != PASS]
+    if verdict["verdict"] == FAIL:
+        others = [row for row in others if row["result"] == row["severity"] == FAIL]
+    said = [row for row in others if str(verdict["sentence"]).startswith(row["sentence"])]
+    return next(iter([*said, *others]), None)
 
 
 def _accepted_nights(

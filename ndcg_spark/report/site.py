@@ -23,7 +23,6 @@ from ndcg_spark.comparison.matrix import Metric
 from ndcg_spark.comparison.trend import History, Point, TrendLine, last_stretch
 from ndcg_spark.convention.measures import format_cutoff, measure_at
 from ndcg_spark.errors import ConfigurationError
-from ndcg_spark.gate.verdict import PASS
 from ndcg_spark.nights.copies import has_copy
 from ndcg_spark.nights.log import Night, Nights, committed
 from ndcg_spark.nights.reader import datasets_left_out, failed_attempts, read_again, select_nights
@@ -37,6 +36,7 @@ from ndcg_spark.report.outline import (
     NIGHTS,
     Outline,
     Request,
+    deciding_result,
     level_points,
     needed_copies,
     outline,
@@ -440,7 +440,7 @@ class _Index:
         is_compared = now is not None and now.value is not None and not now.breaks
         has_before = before is not None and before.value is not None
         moved = difference(change) if is_compared and has_before else "-"
-        decided = _decided_by(verdict.get("results", ()), first, self.page.metric)
+        decided = _decided_by(night, first, self.page.metric)
         if decided is not None:
             shown = score(decided["mean"])
             moved = difference(decided["difference"])
@@ -471,17 +471,18 @@ class _Index:
 
 
 def _decided_by(
-    results: Sequence[Mapping[str, Any]],
+    night: Night,
     run: str,
     metric: Metric,
 ) -> Mapping[str, Any] | None:
     """The result of a run by which a night was decided, else the first that has a difference."""
+    verdict = night.record["verdict"] or {}
     found = []
-    for row in results:
+    for row in verdict.get("results", ()):
         is_own = (row["run"], row["measure"]) == (run, metric[0])
         is_whole = row["slice"] is None and not row["weighted"] and row["baseline"] is not None
         is_same = row["cutoff"] == format_cutoff(metric[1])
         if is_own and is_whole and is_same and row["difference"] is not None:
             found.append(row)
-    decided = [row for row in found if row["result"] != PASS]
-    return next(iter([*decided, *found]), None)
+    deciding = deciding_result(night)
+    return deciding if deciding in found else next(iter(found), None)

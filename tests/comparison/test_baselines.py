@@ -16,10 +16,10 @@ from ndcg_spark.comparison.baselines import (
     is_accepted_for,
     is_good_for,
     named_baseline,
-    needed_dates,
     newest_comparable,
     resolve,
 )
+from ndcg_spark.comparison.needed_nights import needed_dates
 from ndcg_spark.comparison.references import (
     Link,
     accepted_reference,

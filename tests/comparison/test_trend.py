@@ -6,7 +6,7 @@ import pytest
 from gates import SAME, N, copied, evaluate, spread
 from kept_nights import date
 
-from ndcg_spark.comparison.new_judgments import Change
+from ndcg_spark.comparison.judgment_changes import Change
 from ndcg_spark.comparison.trend import (
     FLOOR,
     MIN_NIGHTS,

@@ -145,6 +145,15 @@ def test_a_slice_that_broke_is_a_warning_alone(tmp_path):
     assert "language=de" in verdict.warnings[0]
 
 
+def test_a_run_whose_ids_nobody_judges_is_not_measured(tmp_path):
+    night(tmp_path, 1, {"r": 0, "bm25": 0}, accepted="first", attributes=LANGUAGE)
+    drops = {"r": BASE, "bm25": 0}
+    odd = {"r": "no document of r is judged"}
+    verdict = night(tmp_path, 2, drops, gate(min_queries=20), attributes=LANGUAGE, unknown_ids=odd)
+    assert (verdict.verdict, verdict.reason, verdict.run) == ("none", "not_measured", "r")
+    assert verdict.lost_slices == ()
+
+
 @pytest.mark.parametrize(
     ("check", "judged", "expected"),
     [

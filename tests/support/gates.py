@@ -59,6 +59,7 @@ def evaluate(
     judged: Mapping[str, float] | float = 1.0,
     under: Mapping[tuple[int, ...], Mapping[str, Any]] | None = None,
     configuration: Mapping[str, Any] | None = None,
+    unknown_ids: Mapping[str, str] | None = None,
     **options: Any,
 ) -> dict[str, Verdict]:
     """Evaluate a date and publish it: the verdict on each dataset.
@@ -66,7 +67,8 @@ def evaluate(
     `scores` are by run, or by dataset and run; `hashes` of the judgments, `attributes` and `weights` are by query.
     A run returned nothing for the queries after the first `answered`; the share `judged` of its documents, as discounts
     weigh them, is judged. Its scores `under` other hashes are kept as copies. The log has more of a
-    `configuration`, such as the gate. `options` are those of the convention.
+    `configuration`, such as the gate, and sentences about `unknown_ids`, by run. `options` are those
+    of the convention.
     """
     of_datasets = scores if isinstance(next(iter(scores.values())), Mapping) else {"web": scores}
     publication = Publication(str(output), date, uuid.uuid4().hex)
@@ -111,7 +113,10 @@ def evaluate(
         datasets_without_results=list(without),
         inputs={
             "judgments": {"fingerprint": fingerprint(hashes)},
-            "results": {"fingerprints": {name: repr((runs, answered)) for name, runs in of_datasets.items()}},
+            "results": {
+                "fingerprints": {name: repr((runs, answered)) for name, runs in of_datasets.items()},
+                "unknown_ids": {name: dict(unknown_ids or {}) for name in of_datasets},
+            },
         },
     )
     for other, runs in (under or {}).items():

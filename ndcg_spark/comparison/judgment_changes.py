@@ -7,16 +7,15 @@ have scored under the later judgments.
 import dataclasses
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ndcg_spark.convention.measures import Cutoff, format_cutoff
-from ndcg_spark.errors import InputError, StorageError
 from ndcg_spark.nights.log import Night
 
-if TYPE_CHECKING:
-    from ndcg_spark.comparison.sources import ScoreCache
-
+#: A column of scores and its cutoff.
 Metric = tuple[str, Cutoff]
+#: What the log would say of a run between two nights, from copies; None without them.
+FactsOfCopies = Callable[[str, Metric, Night, Night], Mapping[str, Any] | None]
 
 #: Without a gate, so many queries must be judged by both sets, and its sides may be so far apart.
 _MIN_QUERIES, _MARGIN = 50, 0.01
@@ -49,9 +48,9 @@ def changes_of_run(
     run: str,
     metric: Metric,
     nights: Sequence[Night],
-    scores: "Callable[[], ScoreCache]",
+    facts_of_copies: FactsOfCopies,
 ) -> tuple[dict[str, Change], list[str]]:
-    """The changes of judgments that can be crossed, by the date after; and the dates of others.
+    """The changes of judgments that can be crossed, by the date after each; and the dates of others.
 
     `nights` are those of a run that have a value, by date. What the log has no link for is computed
     from the copies that are kept.
@@ -61,7 +60,9 @@ def changes_of_run(
     for before, after in _pairs(nights):
         facts = _logged(run, metric, before, after)
         if facts is None:
-            facts = _from_copies(run, metric, before, after, scores())
+            facts = facts_of_copies(run, metric, before, after)
+        if facts is not None and not _is_whole(facts):
+            facts = None
         least = _gate_of(after).get("min_queries") or _MIN_QUERIES
         if facts is None or facts["queries_in_both"] < least:
             others.append(after.evaluated_on)
@@ -86,36 +87,9 @@ def _logged(run: str, metric: Metric, before: Night, after: Night) -> Mapping[st
     """The link of the log between these evaluations, which count."""
     for link in after.record["links"] or ():
         is_own = (link["run"], link["measure"], link["cutoff"]) == (run, *metric)
-        if is_own and link["before_id"] == before.evaluation_id and _is_whole(link):
+        if is_own and link["before_id"] == before.evaluation_id:
             return dict(link)
     return None
-
-
-def _from_copies(
-    run: str,
-    metric: Metric,
-    before: Night,
-    after: Night,
-    scores: "ScoreCache",
-) -> Mapping[str, Any] | None:
-    """The same from copies, if both nights are kept under the judgments of each other."""
-    # Imported here, because lines within one set of judgments need not wait for statistics.
-    from ndcg_spark.comparison.chain import RunScores, change_facts
-    from ndcg_spark.comparison.readings import FIRST
-    from ndcg_spark.comparison.references import Link
-
-    try:
-        if any(metric not in scores.source(night).metrics for night in (before, after)):
-            return None
-        of_run = RunScores(run, metric, scores)
-        sides = of_run.sides(Link(before, after), FIRST)
-        if sides is None:
-            return None
-        facts = change_facts(sides, of_run, scores)
-    except (InputError, StorageError):
-        # The nights are drawn all the same, in two lines.
-        return None
-    return facts if _is_whole(facts) else None
 
 
 def _is_whole(facts: Mapping[str, Any]) -> bool:

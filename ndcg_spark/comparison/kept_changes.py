@@ -1,0 +1,32 @@
+"""What runs changed by over changes of judgments, from copies, where the log says nothing of them."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from ndcg_spark.comparison.chain import RunScores, change_facts
+from ndcg_spark.comparison.matrix import Metric
+from ndcg_spark.comparison.readings import FIRST
+from ndcg_spark.comparison.references import Link
+from ndcg_spark.comparison.sources import ScoreCache
+from ndcg_spark.errors import InputError, StorageError
+from ndcg_spark.nights.log import Night
+
+
+def facts_of_copies(
+    run: str,
+    metric: Metric,
+    before: Night,
+    after: Night,
+    scores: ScoreCache,
+) -> Mapping[str, Any] | None:
+    """What the log would say of a change; None if a night is not kept under the other's judgments."""
+    try:
+        for night in (before, after):
+            if metric not in scores.source(night).metrics:
+                return None
+        of_run = RunScores(run, metric, scores)
+        sides = of_run.sides(Link(before, after), FIRST)
+        return None if sides is None else change_facts(sides, of_run, scores)
+    except (InputError, StorageError):
+        # The nights are drawn all the same, in two lines.
+        return None

@@ -1,0 +1,301 @@
+"""How often the gate is right in a year of simulated shops.
+
+python tests/support/year_levels.py KIND QUERIES PERIOD WORLD FROM TO NIGHTS FILE
+    Judges shops of the seeds FROM to TO and adds a line of JSON for each to the file. KIND is quiet
+    (nothing happens) or events; PERIOD the nights between two changes of judgments; WORLD the
+    number of a world of shops.WORLDS.
+python tests/support/year_levels.py table FILE...
+    Prints the tables of what was measured.
+"""
+
+import collections
+import json
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy.special import ndtr
+from shop_nights import ALLOWED, GATE, Said, year
+from shops import RUNS, TRUTH, WORLDS, Shop, calendar
+
+from ndcg_spark.comparison import statistics
+from ndcg_spark.gate.verdict import Verdict
+
+#: From so many queries on, random signs are taken to be normal, as drawing them takes longest.
+_MANY = 200
+#: A loss is found in time if it is so many nights after it has passed what is allowed.
+_WEEK = 7
+#: Half of a 95 % interval in standard errors.
+_HALF = 1.96
+
+
+def normal_signs(differences: np.ndarray, *, precise: bool = False) -> float:
+    """The p value of random signs where there are so many that their sum is normal."""
+    return float(2 * ndtr(-abs(differences.sum()) / np.sqrt(np.sum(differences**2))))
+
+
+def measured(
+    kind: str,
+    queries: int,
+    period: int,
+    world: int,
+    seed: int,
+    nights: int,
+) -> dict[str, Any]:
+    """What was said of each night of a shop, and what was true."""
+    events = calendar(seed, nights, period) if kind == "events" else []
+    shop = Shop(queries, seed, WORLDS[world], period, events)
+    # Two sides of three tenths of other queries are of 42 queries of 60.
+    held = GATE.model_copy(update={"min_queries": min(50, queries // 2)})
+    rows = []
+    for said in year(shop, nights, held, has_slices=kind == "events"):
+        rows.append(_row(shop, said, period))
+    return {
+        "kind": kind,
+        "queries": queries,
+        "period": period,
+        "world": WORLDS[world].name,
+        "seed": seed,
+        "nights": rows,
+    }
+
+
+def _row(shop: Shop, said: Said, period: int) -> dict[str, Any]:
+    verdict = said.verdict
+    row: dict[str, Any] = {
+        "at": said.at,
+        "said": verdict.verdict,
+        "reason": verdict.reason,
+        "run": verdict.run,
+        "changed": said.at >= period and said.at // period != (said.at - 1) // period,
+        "said_of": {run: _sentences_about(verdict, run) for run in RUNS},
+        "lost_slices": len(verdict.lost_slices),
+        "loss": {run: round(shop.loss(run, said.at), 6) for run in RUNS},
+        "events": [event.kind for event in shop.events if event.is_on(said.at)],
+        "drifts": any(event.by_night and event.is_on(said.at) for event in shop.events),
+        "results": [],
+    }
+    for result in verdict.results:
+        numbers = (result.difference, result.interval_low, result.interval_high)
+        rounded = [None if number is None else round(number, 6) for number in numbers]
+        answer = [result.run, result.baseline, result.result, result.reason, *rounded]
+        row["results"].append(answer)
+    row["links"] = [_link(shop, link) for link in said.links]
+    return row
+
+
+def _sentences_about(verdict: Verdict, run: str) -> int:
+    """How many sentences beside the verdict are about a run tonight, not about an old change."""
+    sentences = [*verdict.warnings, *verdict.notes]
+    return sum(run in one and "what happened to" not in one for one in sentences)
+
+
+def _link(shop: Shop, link: Mapping[str, Any]) -> dict[str, Any]:
+    """Both sides of a change of judgments, and what truly changed on the same queries."""
+    before, after = (_at(link[name]) for name in ("before", "after"))
+    both = np.intersect1d(shop.active(shop.number(before)), shop.active(shop.number(after)))
+    at = RUNS.index(link["run"])
+    apart = shop.scores(after, TRUTH).ndcg[at, both] - shop.scores(before, TRUTH).ndcg[at, both]
+    names = ("run", "old", "new", "old_error", "new_error")
+    return {**{name: link[name] for name in names}, "true": float(apart.mean())}
+
+
+def _at(evaluated_on: str) -> int:
+    return int((np.datetime64(evaluated_on) - np.datetime64("2026-01-01")).astype(int))
+
+
+# What was right, of a night with what was true.
+
+
+def deserves(night: Mapping[str, Any]) -> bool:
+    """Whether a night deserves an alarm: a run lost more than it may, or has no scores."""
+    is_absent = {"missing", "ids"} & {*night["events"]}
+    return bool(is_absent) or any(night["loss"][run] > ALLOWED[run] + 1e-9 for run in RUNS)
+
+
+def has_alarm(night: Mapping[str, Any]) -> bool:
+    """Whether a night has the alarm that it deserves: for what is absent, no verdict says so."""
+    if {"missing", "ids"} & {*night["events"]}:
+        return night["said"] == "none" and night["reason"] in ("missing_run", "not_measured")
+    return bool(night["said"] == "fail")
+
+
+def is_silent(night: Mapping[str, Any]) -> bool:
+    """Whether a loss above what is allowed and two standard errors passes without a sentence."""
+    if night["said"] != "pass":
+        return False
+    return any(_is_large(night, run) and not night["said_of"][run] for run in RUNS)
+
+
+def _is_large(night: Mapping[str, Any], run: str) -> bool:
+    for of_run, baseline, _, _, _, low, high in night["results"]:
+        if of_run == run and baseline == "good" and low is not None:
+            error = (high - low) / 2 / _HALF
+            return bool(night["loss"][run] > ALLOWED[run] + 2 * error)
+    return False
+
+
+def counts(nights: Sequence[Mapping[str, Any]]) -> collections.Counter[str]:
+    """How many nights of a shop were what."""
+    found: collections.Counter[str] = collections.Counter()
+    since = 0
+    for night in nights[1:]:
+        found["nights"] += 1
+        is_lost = any(night["loss"].values())
+        since = since + 1 if night["drifts"] and deserves(night) else 0
+        if deserves(night):
+            is_early = 0 < since < _WEEK
+            kind = "drift" if night["drifts"] else "sudden"
+            kind = "absent" if {"missing", "ids"} & {*night["events"]} else kind
+            if is_early and not has_alarm(night):
+                found["drift within a week"] += 1
+                continue
+            found["deserve"] += 1
+            found[f"{kind} deserve"] += 1
+            found["alarm"] += has_alarm(night)
+            found[f"{kind} alarm"] += has_alarm(night)
+            found["missed: none"] += not has_alarm(night) and night["said"] == "none"
+            found["missed: pass"] += night["said"] == "pass"
+        elif is_lost:
+            found["early"] += night["said"] == "fail"
+        else:
+            found["quiet"] += 1
+            found["false"] += night["said"] == "fail"
+            found["quiet none"] += night["said"] == "none"
+            found[f"none: {night['reason']}"] += night["said"] == "none"
+            found["false on a change"] += night["said"] == "fail" and night["changed"]
+            found["changes"] += night["changed"]
+            found["changes none"] += night["said"] == "none" and night["changed"]
+        found["silent"] += is_silent(night)
+        found["pass with a sentence"] += night["said"] == "pass" and deserves(night) and not is_silent(night)
+        found["identical no pass"] += "identical" in night["events"] and night["said"] != "pass"
+    return found
+
+
+def brackets(nights: Iterable[Mapping[str, Any]]) -> collections.Counter[str]:
+    """How many links hold what truly changed between their sides, and in the union of their intervals."""
+    found: collections.Counter[str] = collections.Counter()
+    for night in nights:
+        for link in night["links"]:
+            ends = sorted((link["old"], link["new"]))
+            low = min(link["old"] - _HALF * link["old_error"], link["new"] - _HALF * link["new_error"])
+            high = max(link["old"] + _HALF * link["old_error"], link["new"] + _HALF * link["new_error"])
+            found["links"] += 1
+            found["between"] += ends[0] <= link["true"] <= ends[1]
+            found["in intervals"] += low <= link["true"] <= high
+    return found
+
+
+# Tables.
+
+
+def _share(part: float, whole: float) -> str:
+    return f"{100 * part / whole:.1f} %" if whole else "-"
+
+
+def _groups(lines: Iterable[Mapping[str, Any]]) -> dict[tuple[Any, ...], list[Any]]:
+    groups: dict[tuple[Any, ...], list[Any]] = {}
+    for line in lines:
+        key = (line["kind"], line["world"], line["period"], line["queries"])
+        groups.setdefault(key, []).append(line)
+    return dict(sorted(groups.items()))
+
+
+def _write(cells: Iterable[object]) -> None:
+    sys.stdout.write(f"| {' | '.join(map(str, cells))} |\n")
+
+
+def _table_of(lines: list[Any], name: str, columns: Sequence[tuple[str, Callable[..., str]]]) -> None:
+    _write(["world", "judgments change every", "queries", "shops", *(one for one, _ in columns)])
+    _write(["---"] * (len(columns) + 4))
+    for (kind, world, period, queries), shops in _groups(lines).items():
+        if kind != name:
+            continue
+        total: collections.Counter[str] = collections.Counter()
+        for shop in shops:
+            total += counts(shop["nights"])
+            total += brackets(shop["nights"])
+        when = f"{period} nights" if period < 1_000 else "never"
+        shown = [make(total, shops) for _, make in columns]
+        _write([world, when, f"{queries:,}", len(shops), *shown])
+    sys.stdout.write("\n")
+
+
+def _false_a_year(_: Any, shops: Sequence[Mapping[str, Any]]) -> str:
+    """Nights that failed, by year: mean, median, 90th percentile and most of the shops."""
+    years = []
+    for shop in shops:
+        found = counts(shop["nights"])
+        years.append(365 * found["false"] / max(found["quiet"], 1))
+    ends = np.percentile(years, [50, 90, 100])
+    return f"{np.mean(years):.1f}; {ends[0]:.0f}, {ends[1]:.0f}, {ends[2]:.0f}"
+
+
+def _reasons(total: collections.Counter[str], _: Any) -> str:
+    named = {name[6:]: many for name, many in total.items() if name.startswith("none: ")}
+    return ", ".join(f"{name} {many}" for name, many in sorted(named.items(), key=lambda one: -one[1]))
+
+
+def _part(part: str, whole: str) -> Callable[..., str]:
+    def cell(total: collections.Counter[str], _: Any) -> str:
+        return f"{total[part]} of {total[whole]} ({_share(total[part], total[whole])})"
+
+    return cell
+
+
+_QUIET: Sequence[tuple[str, Callable[..., str]]] = (
+    ("nights that fail", _part("false", "quiet")),
+    ("of them nights of new judgments", _part("false on a change", "changes")),
+    ("no verdict", _part("quiet none", "quiet")),
+    ("why", _reasons),
+    ("on nights of new judgments", _part("changes none", "changes")),
+    ("false nights a year: mean; median, 90th percentile, most", _false_a_year),
+    ("true change between the sides", _part("between", "links")),
+    ("in their intervals", _part("in intervals", "links")),
+)
+_EVENTS: Sequence[tuple[str, Callable[..., str]]] = (
+    ("nights that deserve an alarm and have it", _part("alarm", "deserve")),
+    ("sudden losses", _part("sudden alarm", "sudden deserve")),
+    ("drifts, a week after", _part("drift alarm", "drift deserve")),
+    ("absent runs, other ids", _part("absent alarm", "absent deserve")),
+    ("missed: pass", _part("missed: pass", "deserve")),
+    ("missed: no verdict", _part("missed: none", "deserve")),
+    ("false", _part("false", "quiet")),
+    ("early", lambda total, _: str(total["early"])),
+    ("no verdict though quiet", _part("quiet none", "quiet")),
+    ("why", _reasons),
+    ("missed, but a sentence says so", _part("pass with a sentence", "missed: pass")),
+    ("silent: above max_drop + 2 errors", lambda total, _: str(total["silent"])),
+    ("identical lists that do not pass", lambda total, _: str(total["identical no pass"])),
+    ("true change between the sides", _part("between", "links")),
+    ("in their intervals", _part("in intervals", "links")),
+)
+
+
+def _lines(files: Iterable[str]) -> Iterator[Any]:
+    for file in files:
+        for line in Path(file).read_text().splitlines():
+            yield json.loads(line)
+
+
+def main() -> None:
+    """Measure, or print the tables of what was measured."""
+    if sys.argv[1] == "table":
+        lines = list(_lines(sys.argv[2:]))
+        _table_of(lines, "quiet", _QUIET)
+        _table_of(lines, "events", _EVENTS)
+        return
+    kind, file = sys.argv[1], sys.argv[8]
+    queries, period, world, first, last, nights = map(int, sys.argv[2:8])
+    if queries >= _MANY:
+        statistics.random_signs = normal_signs
+    for seed in range(first, last):
+        line = json.dumps(measured(kind, queries, period, world, seed, nights))
+        with Path(file).open("a") as written:
+            written.write(line + "\n")
+
+
+if __name__ == "__main__":
+    main()
