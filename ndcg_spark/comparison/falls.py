@@ -27,7 +27,7 @@ class Fall(NamedTuple):
 
 
 def fall_of(values: Sequence[float]) -> Fall | None:
-    """The fall that the newest of these nights, by date, are in; None if their level did not fall."""
+    """The fall that the newest of these nights, by date, are in; None if there is none."""
     nights = np.asarray(values[-MOST:], dtype=np.float64)
     if len(nights) < LEVEL + LOWER:
         return None
@@ -41,7 +41,7 @@ def fall_of(values: Sequence[float]) -> Fall | None:
 
 
 def _changes(apart: NDArray[np.float64]) -> Iterator[tuple[float, int, float]]:
-    """Each change of the level: how much it explains, its first night, and how far the newest moved."""
+    """Each change of the level: what it explains, its first night, and how far the newest moved."""
     number = np.arange(len(apart), dtype=np.float64)
     for first in range(LEVEL, len(apart) - LOWER + 1):
         slide = np.maximum(0.0, number - first + 1)

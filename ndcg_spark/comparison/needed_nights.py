@@ -19,9 +19,9 @@ _RECENT = 7
 def needed_dates(nights: Sequence[Night], old: set[str]) -> set[str]:
     """The dates that gates compare with: those of nights that are not `old`, or stay for others.
 
-    The newest night of a dataset tells what the next one is compared with, however old it is. That
-    is also the reference of each run, the nights around the changes of judgments since then, and the
-    nights on which a loss was acknowledged, as long as that holds.
+    The newest night of a dataset tells what the next one is compared with, however old it is: also
+    the reference of each run, the nights around the changes of judgments since then, and the nights
+    on which a loss was acknowledged, as long as that holds.
     """
     by_dataset: dict[str, list[Night]] = {}
     for night in nights:

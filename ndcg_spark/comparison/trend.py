@@ -3,8 +3,8 @@
 A band of a median and a median absolute deviation (MAD), which one bad night does not move, detects single nights. A
 CUSUM (Page 1954) detects a change of the level that no single night shows, and since when.
 
-Where the judgments change, lists of the nights around the change have been scored under both. So the line goes on:
-its earlier part is moved into the units of the newer judgments.
+Where the judgments change, lists of the nights around the change have been scored under both. So
+the line goes on: its earlier part is moved into the units of the newer judgments.
 """
 
 import dataclasses
@@ -14,6 +14,7 @@ import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from ndcg_spark.comparison.baselines import is_accepted_for
 from ndcg_spark.comparison.falls import LEVEL, LOWER, MOST, fall_of
 from ndcg_spark.comparison.judgment_changes import Change, Metric, changes_of_run
 from ndcg_spark.convention.convention import Convention, why_no_value
@@ -76,6 +77,8 @@ class Point:
     chained: float | None = None
     #: Whether it cannot be held against the night before, as no change of judgments leads over.
     interrupted: bool = False
+    #: Whether somebody stands for the run as it was then, so that no fall before it matters.
+    restarts: bool = False
     #: What the lists around a change of judgments scored on both sides, where the line goes on.
     change: Change | None = None
 
@@ -89,7 +92,7 @@ class TrendLine:
     points: Sequence[Point]
     #: The nights since the last break, also those before the `points`.
     stretch: Sequence[Point] = ()
-    #: The nights since the last interruption, over changes of judgments, also those before the `points`.
+    #: The nights since the last interruption, over changes of judgments, also before the `points`.
     chain: Sequence[Point] = ()
 
     @property
@@ -104,7 +107,8 @@ def last_stretch(points: Sequence[Point]) -> list[Point]:
 
 def chained_stretch(points: Sequence[Point]) -> list[Point]:
     """The nights since the last interruption, whose `chained` values are in one unit."""
-    return list(points[max((at for at, point in enumerate(points) if point.interrupted), default=0) :])
+    starts = [at for at, point in enumerate(points) if point.interrupted]
+    return list(points[starts[-1] if starts else 0 :])
 
 
 class Falling(NamedTuple):
@@ -120,20 +124,20 @@ class Falling(NamedTuple):
 
 
 def falling_since(points: Sequence[Point]) -> Falling | None:
-    """The date since which the newest of nights are lower, and by how much the newest is; None if they are not.
+    """Since when the newest nights are lower, and by how much the newest is; None if they are not.
 
-    It looks at the nights since somebody accepted one, or since a change of judgments that cannot be crossed, and
-    decides nothing: a line falls without any loss where judgments age.
+    It looks at the nights since somebody accepted one, or since a change of judgments that cannot
+    be crossed, and decides nothing: a line falls without any loss where judgments age.
     """
     known = _level_stretch(points)
-    accepted = [at for at, point in enumerate(known) if point.accepted]
+    accepted = [at for at, point in enumerate(known) if point.restarts]
     known = known[accepted[-1] :] if accepted else known
     fall = fall_of([point.chained or 0.0 for point in known])
     return None if fall is None else Falling(known[fall.first].date, fall.difference)
 
 
 def _level_stretch(points: Sequence[Point]) -> list[Point]:
-    """The nights with a value since the newest change that cannot be crossed, or of which nothing is known."""
+    """The nights with a value since the newest change at which the level is not known."""
     start = 0
     for at, point in enumerate(points):
         is_far = point.change is not None and point.change.is_far
@@ -171,8 +175,8 @@ def trend_points(
     """The nights with their breaks, the band that each is compared with, and its flags.
 
     They come by date, each with its date, score, convention and judgments. Those with the same convention and judgments
-    are comparable, even if others lie between them. `changes` are those of the judgments over which the line goes on,
-    by the date of the night after each.
+    are comparable, even if others lie between them. `changes` are those of the judgments over which
+    the line goes on, by the date of the night after each.
     """
     points: list[Point] = []
     comparable: dict[tuple[str, ...], list[Point]] = {}
@@ -188,7 +192,7 @@ def trend_points(
 
 
 class _Place(NamedTuple):
-    """Where the nights of a convention and judgments are: on which line, and how far they are moved there."""
+    """Where the nights of a convention and judgments are: the line, and how far they are moved."""
 
     line: int
     #: What their scores are above those of the first judgments of the line.
@@ -197,8 +201,12 @@ class _Place(NamedTuple):
     level: int
 
 
-def _add_lines(points: Sequence[Point], kinds: Sequence[_Kind], changes: Mapping[str, Change]) -> None:
-    """Add what follows from the changes of judgments: the line that nights are on, and changes of its level."""
+def _add_lines(
+    points: Sequence[Point],
+    kinds: Sequence[_Kind],
+    changes: Mapping[str, Change],
+) -> None:
+    """Add the line that each night is on, over new judgments, and the changes of its level."""
     places = _places(points, kinds, changes)
     newest: dict[int, float] = {}
     levels: dict[int, list[tuple[Point, float]]] = {}
@@ -224,7 +232,7 @@ def _places(
     kinds: Sequence[_Kind],
     changes: Mapping[str, Change],
 ) -> dict[_Kind, _Place]:
-    """By convention and judgments, their place. Nights that return to earlier ones return to their place."""
+    """By convention and judgments, their place, to which nights that return to them return."""
     places: dict[_Kind, _Place] = {}
     kind_of_date: dict[str, _Kind] = {}
     for point, kind in zip(points, kinds, strict=True):
@@ -262,7 +270,7 @@ def _add_bands(points: Sequence[Point], values: Sequence[float]) -> None:
 
 
 def _add_levels(points: Sequence[Point], offsets: Sequence[float]) -> None:
-    """Flag changes of the level; the level before is told in the judgments of the night that shows it."""
+    """Flag changes of the level, which is told in the judgments of the night that shows it."""
     values = [(point.value or 0.0) - offset for point, offset in zip(points, offsets, strict=True)]
     start = 0
     while change := _level_change(values, start):
@@ -335,12 +343,18 @@ class History:
         return self._series[dataset]
 
     def points(self, dataset: str, run: str, measure: str, cutoff: Cutoff) -> list[Point]:
-        """The score of a run, night by night. A point depends only on the nights up to its own, but `chained`."""
+        """The score of a run, night by night.
+
+        But for `chained`, a point depends only on the nights up to its own.
+        """
         key = (dataset, run, measure, cutoff)
         if key not in self._points:
             series = self.series(dataset).get((run, cutoff), ())
             values = _values(series, measure)
-            measured = [night for (night, *_), value in zip(series, values, strict=True) if value is not None]
+            measured = []
+            for (night, *_), value in zip(series, values, strict=True):
+                if value is not None:
+                    measured.append(night)
             changes, others = changes_of_run(run, (measure, cutoff), measured, self._facts_of_copies)
             self.not_crossed[key] = others
             self._points[key] = _points(series, values, changes)
@@ -452,23 +466,25 @@ def _too_few_comparable(trends: Sequence[TrendLine]) -> list[str]:
 
 
 def _too_few_for_level(trends: Sequence[TrendLine]) -> list[str]:
-    """What the trend can see until a change of the level can be seen; of the line with the fewest nights."""
+    """What the line with the fewest nights can show, until it shows changes of the level."""
     counts = [len(_level_stretch(line.chain)) for line in trends]
     least = min(counts, default=REFERENCE)
     if least >= REFERENCE:
         return []
-    slow = f"a slow change of the level is seen from {REFERENCE} comparable nights on, and there are {least}"
-    until = f"from {LEVEL + LOWER} nights on a fall that has lasted {LOWER} is seen, and single unusual nights before"
-    return [f"{slow}; {until}"]
+    slow = f"a slow change of the level is seen from {REFERENCE} comparable nights on"
+    fall = f"from {LEVEL + LOWER} nights on a fall that has lasted {LOWER} is seen"
+    return [f"{slow}, and there are {least}; {fall}, and single unusual nights before"]
 
 
 def _not_crossed(history: History, trends: Sequence[TrendLine]) -> list[str]:
-    """Where lines are interrupted at new judgments, and the command that scores lists on both sides."""
+    """Where lines are interrupted at new judgments, and the command that can mend it."""
     dates: dict[str, None] = {}
     for line in trends:
         key = (line.dataset, line.run, line.measure, line.cutoff)
         shown = line.points[0].date
-        dates.update(dict.fromkeys(date for date in history.not_crossed.get(key, ()) if date > shown))
+        for date in history.not_crossed.get(key, ()):
+            if date > shown:
+                dates[date] = None
     if not dates:
         return []
     where = f"the line is interrupted at {len(dates)} change(s) of judgments, the last {max(dates)}"
@@ -487,7 +503,7 @@ def _falls(trends: Sequence[TrendLine]) -> list[str]:
 
 
 def _values(series: _Scored, measure: str) -> list[float | None]:
-    """What was measured: what returned nothing has no value, even where the mean over missing queries is 0."""
+    """The values, none of what returned nothing, even where the mean of missing queries is 0."""
     values = []
     for night, row, _ in series:
         is_measured = not returned_nothing(row) and night.unverified is None
@@ -495,7 +511,11 @@ def _values(series: _Scored, measure: str) -> list[float | None]:
     return values
 
 
-def _points(series: _Scored, values: Sequence[float | None], changes: Mapping[str, Change]) -> list[Point]:
+def _points(
+    series: _Scored,
+    values: Sequence[float | None],
+    changes: Mapping[str, Change],
+) -> list[Point]:
     nights = []
     for (night, _, convention), value in zip(series, values, strict=True):
         nights.append((night.evaluated_on, value, convention, night.row["judgments_fingerprint"]))
@@ -506,6 +526,7 @@ def _points(series: _Scored, values: Sequence[float | None], changes: Mapping[st
         if night.unverified is not None:
             point.flags += ((UNVERIFIED, f"its scores are not verified: {night.unverified}"),)
         point.queries, point.notes, point.accepted = row["queries"], night.notes, night.row["accepted"]
+        point.restarts = is_accepted_for(night, row["run"])
         if verdict := night.record["verdict"]:
             _add_verdict(point, row["run"], verdict)
     return points

@@ -32,7 +32,7 @@ def acknowledged_in_words(known: Mapping[str, str]) -> str:
 
 
 def acknowledgement_of(night: Night) -> Mapping[str, str] | None:
-    """What a failed night is known by, acknowledged on it or, as its verdict says, before: on, reason, until."""
+    """What a failed night is known by, acknowledged on it or before: on, reason, until."""
     if night.row["verdict"] != FAIL:
         return None
     own = night.record.get("acknowledged")

@@ -226,7 +226,7 @@ def _falls(
     scores: ScoreCache,
     runs: Sequence[str],
 ) -> list[dict[str, Any]]:
-    """The runs whose level falls by the measure of their first check of all queries; this decides nothing."""
+    """The runs whose level falls, by their first check of all queries; this decides nothing."""
     metrics: dict[str, Metric] = {}
     for _, check in gate.checks(tonight.dataset):
         if check.slice is None and not check.weighted:

@@ -88,7 +88,7 @@ def notify_unreadable(
     error: ConfigurationError,
     is_silent: bool = False,
 ) -> None:
-    """Tell that a configuration cannot be read, if its command can be read from it, or is an argument."""
+    """Tell that a configuration cannot be read, if its command is in it or is an argument."""
     file = arguments.get("config")
     command = arguments.get("on_end") or (command_of_file(file) if file else None)
     date = arguments.get("date")

@@ -34,7 +34,7 @@ _HELP = {
     "judged_rate": "The share of the returned documents within the cutoff that are judged.",
     "queries": "How many queries the mean of NDCG is over.",
     "verdict": "What the gate said: 0 pass, or accepted without a verdict, 1 fail, 2 no verdict.",
-    "acknowledged": "1 if somebody acknowledged the failure as known, and nothing is worse since; else 0.",
+    "acknowledged": "1 if the failure is acknowledged as known and not worse since; else 0.",
     "duration_seconds": "How long the evaluation took.",
     "evaluated_on_timestamp_seconds": "When the day of the night began, in UTC.",
     "last_success_timestamp_seconds": "When the last evaluation ended that has scores.",

@@ -1,7 +1,6 @@
 """What an evaluation that has ended tells people: the lines of a text for a chat, or a log."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
@@ -11,7 +10,7 @@ from ndcg_spark.convention.measures import Cutoff, measure_at
 from ndcg_spark.convention.parsing import parse_cutoff
 from ndcg_spark.errors import ConfigurationError, NdcgSparkError
 from ndcg_spark.gate.acknowledged import acknowledged_in_words
-from ndcg_spark.gate.verdict import Result, Verdict, how_to_begin
+from ndcg_spark.gate.verdict import FAIL, Result, Verdict, how_to_begin
 from ndcg_spark.nights.log import Night
 from ndcg_spark.tables.format import difference, score
 from ndcg_spark.tables.table import verdict_in_words
@@ -34,7 +33,7 @@ def told_lines(
     outcome: "EvaluationOutcome | None",
     nights: Sequence[Night],
 ) -> list[str]:
-    """What the text says: each dataset with its runs, or what failed, and where to look or what to do next."""
+    """What the text says: each dataset with its runs, or what failed, and where to look."""
     lines: list[str] = []
     datasets: Sequence[str] = ()
     if outcome is not None:
@@ -47,15 +46,9 @@ def told_lines(
     # What a signal or the configuration has ended is not in the log.
     is_in_log = exit_code != ConfigurationError.exit_code and exit_code <= SIGNAL
     if outcome is None and config.output and is_in_log:
-        output = absolute(config.dated(config.output))
+        output = config.dated(config.output)
         lines.append(command_line("nights", [masked(output)], {}))
     return lines
-
-
-def absolute(path: str) -> str:
-    """A path as a command names it wherever it is run; addresses and tables stay."""
-    is_elsewhere = "://" in path or path.startswith(("table:", "iceberg:"))
-    return path if is_elsewhere else str(Path(path).expanduser().absolute())
 
 
 def _named_dataset(config: EvaluationConfig) -> str:
@@ -82,19 +75,21 @@ def _of_dataset(
 
 
 def _beside(verdict: Verdict) -> Iterator[str]:
-    yield from (f"warning: {sentence}" for sentence in verdict.warnings)
+    for sentence in verdict.warnings:
+        yield f"warning: {sentence}"
     yield from verdict.changes
-    yield from (f"note: {sentence}" for sentence in verdict.notes)
+    for sentence in verdict.notes:
+        yield f"note: {sentence}"
     if verdict.acknowledged is not None:
         yield acknowledged_in_words(verdict.acknowledged)
     if verdict.accepted is not None:
-        runs = f" for {', '.join(verdict.accepted_runs)}" if verdict.accepted_runs else ""
-        yield f"accepted{runs}: {verdict.accepted}"
+        runs = verdict.accepted_runs or ("all runs",)
+        yield f"accepted for {', '.join(runs)}: {verdict.accepted}"
 
 
 def _where_next(config: EvaluationConfig, dataset: str, verdict: Verdict | None) -> Iterator[str]:
-    """How to begin, and where the night is shown: the address, or the command that writes the page."""
-    output = None if config.output is None else absolute(config.dated(config.output))
+    """How to begin, and where the night is shown: an address, or the command for the page."""
+    output = None if config.output is None else config.dated(config.output)
     if verdict is not None and output is not None:
         advice = how_to_begin(verdict.as_json(), output, config.source["file"])
         if advice:
@@ -126,15 +121,25 @@ def _of_runs(
     metrics = {run: _metric_of(results[run], (measure, cutoff)) for run in shown}
     falls = _falls(config, dataset, verdict, nights, metrics)
     for run in shown:
-        result, name = results[run], measure_at(*metrics[run])
-        falling = f" ({falls[run]})" if run in falls else ""
-        if result is None:
-            yield f"{run}: {name} {score(means[run][measure])}{falling}"
-        else:
-            change = f"{difference(result.difference)} {_against(result)}"
-            yield f"{run}: {name} {score(result.mean)}, {change}{falling}"
+        line = _of_run(run, metrics[run], means[run][measure], results[run])
+        if run in falls:
+            line += f" ({falls[run]})"
+        yield line
     if len(means) > len(shown):
         yield f"and {len(means) - len(shown):,} more runs"
+
+
+def _of_run(
+    run: str,
+    metric: tuple[str, Cutoff],
+    mean: float | None,
+    result: Result | None,
+) -> str:
+    name = f"{run}: {measure_at(*metric)}"
+    if result is None:
+        return f"{name} {score(mean)}"
+    change = f"{difference(result.difference)} {_against(result)}"
+    return f"{name} {score(result.mean)}, {change}"
 
 
 def _metric_of(result: Result | None, headline: tuple[str, Cutoff]) -> tuple[str, Cutoff]:
@@ -150,7 +155,7 @@ def _falls(
     nights: Sequence[Night],
     metrics: Mapping[str, tuple[str, Cutoff]],
 ) -> dict[str, str]:
-    """By run, since when its level falls, as the verdict says or, without one, as the nights show."""
+    """By run, since when its level falls: as the verdict says, else as the nights show."""
     if verdict is not None:
         told = [Falling(fall["since"], fall["difference"]) for fall in verdict.falls]
         return {fall["run"]: one.in_words for fall, one in zip(verdict.falls, told, strict=True)}
@@ -165,19 +170,29 @@ def _falls(
 def _weight(result: Result | None, verdict: Verdict | None, run: str) -> tuple[bool, bool, float]:
     """The run that the verdict is about comes first, then those that fell most."""
     is_about = verdict is not None and verdict.run == run
-    fell = 0.0 if result is None else result.difference or 0.0
-    return not is_about, result is None, fell
+    if result is None:
+        return not is_about, True, 0.0
+    return not is_about, False, result.difference or 0.0
 
 
 def _result_of(run: str, verdict: Verdict | None) -> Result | None:
     """What a run is said to have changed by: what failed, else its first check of all queries."""
-    own = []
-    for result in verdict.results if verdict else ():
-        is_of_all = result.slice is None and not result.weighted
-        if result.run == run and result.baseline and result.difference is not None and is_of_all:
-            own.append(result)
-    own.sort(key=lambda result: result.result != "fail")
+    own: list[Result] = []
+    if verdict is not None:
+        for result in verdict.results:
+            if result.run == run and _has_change(result):
+                own.append(result)
+    for result in own:
+        if result.result == FAIL:
+            return result
     return own[0] if own else None
+
+
+def _has_change(result: Result) -> bool:
+    """Whether it says what the mean of all queries changed by."""
+    if result.baseline is None or result.difference is None:
+        return False
+    return result.slice is None and not result.weighted
 
 
 def _against(result: Result) -> str:

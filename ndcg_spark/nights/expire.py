@@ -17,7 +17,7 @@ SECONDS_WITHOUT_ROW = 24 * 3600.0
 #: A reader that has read the log before an evaluation was superseded still finds its rows for an
 #: hour.
 SECONDS_SUPERSEDED = 3600.0
-_KEPT = "the gate compares with them: the newest good nights, baselines, or what leads over new judgments to them"
+_KEPT = "they are the newest good nights or baselines of the gate, or lead to these over new judgments"
 _REMOVE_TOO = Give("baselines", then="removes them, too")
 _FOLDER = re.compile(r"query_scores/evaluated_on=([^/]+)/evaluation_id=([^/]+)/")
 

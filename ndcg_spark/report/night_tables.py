@@ -222,10 +222,11 @@ def _events(point: Point) -> Iterator[tuple[str, ...]]:
 
 
 def _change_in_words(change: Change) -> str:
-    """What became of a run over a change of judgments: `-0.0040 (old judgments) to +0.0020 (new)`."""
+    """What a run changed by over a change of judgments, on both sides."""
     ends = f"{difference(change.old)} (old judgments) to {difference(change.new)} (new)"
     moved = f"the nights before are moved by {difference(change.shift)}"
-    return f"changed by {ends} on {change.queries:,} queries; {moved}, within {score(change.uncertainty)}"
+    on = f"on {change.queries:,} queries"
+    return f"changed by {ends} {on}; {moved}, within {score(change.uncertainty)}"
 
 
 def _night_rows(line: TrendLine) -> Iterator[dict[str, Any]]:
@@ -297,8 +298,8 @@ def print_rehearsal(verdicts: Sequence[Verdict], style: str | None) -> None:
 def write_junit(file: Path, verdicts: Iterable[Verdict]) -> None:
     """Write the verdicts.
 
-    A check that fails is a failure, and one without a result that can decide is an error. A failure that is
-    acknowledged as known is skipped.
+    A check that fails is a failure, and one without a result that can decide is an error. A failure
+    that is acknowledged as known is skipped.
     """
     suites = ET.Element("testsuites", name="ndcg-spark gate")
     for verdict in verdicts:

@@ -31,7 +31,10 @@ def verdict_in_words(verdict: Mapping[str, Any]) -> str:
     return f"{word} (acknowledged)" if verdict.get("acknowledged") else word
 
 
-_DIFFERENCES = ("difference", "change", "loss", "allowed", "interval low", "interval high")
+_DIFFERENCES = (
+    *("difference", "change", "chained change", "loss"),
+    *("allowed", "interval low", "interval high"),
+)
 #: How the numbers of a column are shown, if not as scores and counts are.
 _FORMS: dict[str, Callable[[Any], str]] = {
     **dict.fromkeys(_DIFFERENCES, numbers.difference),

@@ -172,7 +172,7 @@ def test_a_fall_says_since_when_and_how_far_over_new_judgments(shape):
         assert fallen == pytest.approx(-0.0204, abs=0.004)
         assert falling_since(points[:20]) is None
         # Whoever accepts a night knows what was before it.
-        points[-1].accepted = "we know"
+        points[-1].restarts = True
         assert falling_since(points) is None
 
 

@@ -16,7 +16,7 @@ from programs import forked
 from ndcg_spark import __main__ as cli
 from ndcg_spark import trend as trend_of
 from ndcg_spark.comparison.trend import lines
-from ndcg_spark.nights.log import Nights, committed
+from ndcg_spark.nights.log import Nights, committed, revise
 from ndcg_spark.report.night_tables import print_nights
 from ndcg_spark.report.printed_scores import print_check, print_documents
 
@@ -166,6 +166,24 @@ def test_a_date_whose_log_is_damaged_is_warned_of_once(tmp_path):
 def notes(output):
     nights = committed(str(output))
     return {(night.dataset, night.evaluated_on): list(night.notes) for night in nights if night.notes}
+
+
+def test_the_known_losses_that_hold_are_listed(capsys, tmp_path):
+    for number in range(6):
+        night(tmp_path, number, {"dense": 0.5}, verdict="fail")
+    for number, until in ((1, 3), (2, 5), (3, 9)):
+        (one,) = [one for one in committed(str(tmp_path)) if one.evaluated_on == date(number)]
+        revise(one, acknowledged={"reason": f"of {number}", "until": date(until)})
+    printed = run(capsys, "nights", tmp_path, "--acknowledged", "--format", "json")[1]
+    listed = [(one["on"], one["until"], one["reason"]) for one in json.loads(printed)]
+    assert listed == [(date(2), date(5), "of 2"), (date(3), date(9), "of 3")]
+    (one,) = [one for one in committed(str(tmp_path)) if one.evaluated_on == date(3)]
+    revise(one, withdrawn=["acknowledgement"], acknowledged=None)
+    assert date(3) not in run(capsys, "nights", tmp_path, "--acknowledged")[1]
+    assert run(capsys, "nights", tmp_path, "--all", "--acknowledged")[0] == 2
+    words = [line.split() for line in run(capsys, "nights", tmp_path)[1].splitlines()]
+    marked = [row[0] for row in words if "(acknowledged)" in row]
+    assert marked == [date(1), date(2)]
 
 
 def test_a_note_is_kept_for_every_dataset_of_a_night_or_for_one_and_a_trend_shows_it(capsys, tmp_path):
