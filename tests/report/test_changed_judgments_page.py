@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from gates import N, copied, evaluate, gate, spread
+from night_pages import changed as with_fields
 from night_pages import kinds
 from pages import Page
 
@@ -18,7 +19,7 @@ BASE = 0.6 + spread(0, 0.1)
 #: How the scores of any lists differ under the judgments of another month.
 MONTHS = {1: spread(0.02, 0.05)[::-1], 2: spread(0.04, 0.05)[::-1]}
 OLD, NEW = (1,) * N, (2,) * N
-LANGUAGE = {"language": ["en"] * 30 + ["de"] * 30}
+LANGUAGE = {"language": ["en"] * 40 + ["de"] * 20}
 
 
 def night(output, held, day, level=BASE, month=1, *, under=(), bias=0.0, **more):
@@ -26,7 +27,7 @@ def night(output, held, day, level=BASE, month=1, *, under=(), bias=0.0, **more)
     copies = {(other,) * N: {"r": level + MONTHS[other]} for other in under}
     scores = {"r": level + MONTHS[month] + bias}
     date = f"2026-09-{day:02}"
-    return evaluate(output, held, date, scores, hashes=(month,) * N, under=copies, **more)["web"]
+    evaluate(output, held, date, scores, hashes=(month,) * N, under=copies, **more)
 
 
 def again(output, day, level=BASE):
@@ -75,7 +76,14 @@ def test_both_sides_of_a_change_and_their_mean_are_shown(tmp_path, drop, bias, k
 
 def test_the_sentence_of_the_change_is_in_the_answer(tmp_path):
     page = changed(tmp_path, 0.03)
-    assert page.verdict["changes"][0] in answer(page).text.unescape()
+    # The log keeps the facts of the change, of which the verdict has the sentence.
+    (measure, cutoff), names = page.metric, ("queries_in_both", "queries", "old", "new")
+    link = {"run": "r", "measure": measure, "cutoff": cutoff, "new_queries": 0}
+    link |= dict(zip(names, (N, N, -0.03, -0.03), strict=True))
+    link |= {"mean": 0.61, "before_mean": 0.62}
+    said = answer(with_fields(page, record={"links": [link]}))
+    assert page.verdict["changes"][0] in said.text
+    assert "both_sides" not in {one.kind for one in said.sentences}
     # Without a gate there is no sentence, and both sides are said all the same.
     night(tmp_path, None, 2, BASE, 2, under=[1])
     assert "both_sides" in kinds(page_of(tmp_path))
@@ -102,7 +110,7 @@ def test_without_copies_a_page_says_how_to_make_them_and_shows_no_difference(tmp
     assert "ndcg-spark rescore" in Page(site / "2026-09-02.html").words
 
 
-def drifted(output, nights=12, **more):
+def drifted(output, nights=13, **more):
     """Nights of a slow loss, the last of which fails against the accepted night."""
     for day in range(1, nights + 1):
         accepted = "first" if day == 1 else None
@@ -145,10 +153,10 @@ def test_a_slice_that_lost_much_is_a_warning_on_a_pass_and_in_the_index(tmp_path
     held = gate({"max_drop": 0.05}, min_queries=20)
     night(tmp_path, held, 1, accepted="first", attributes=LANGUAGE)
     again(tmp_path, 1)
-    level = BASE - np.where(np.arange(N) < 30, 0, 0.11) + spread(0, 0.01)
+    level = BASE - np.where(np.arange(N) < 40, 0, 0.11) + spread(0, 0.01)
     night(tmp_path, held, 2, level, 2, under=[1], attributes=LANGUAGE)
     page = page_of(tmp_path)
-    assert (page.verdict["verdict"], page.verdict["lost_slices"]) == ("fail", []) or "gate" in kinds(page)
+    assert (page.verdict["verdict"], len(page.verdict["lost_slices"])) == ("pass", 1)
     write_site(str(tmp_path), tmp_path / "site", Request())
     for name in ("index", "latest"):
         assert "language=de changed by -0.1" in Page(tmp_path / "site" / f"{name}.html").words
@@ -167,14 +175,3 @@ def test_the_index_lists_the_acknowledgements_in_force_and_the_page_says_so(tmp_
     assert "Acknowledged until 9 September: the index" in words["2026-09-02"]
     assert "Still failing, acknowledged until 9 September: the index" in words["2026-09-03"]
     assert "FAIL (ACKNOWLEDGED)" in words["2026-09-03"]
-
-
-def test_without_a_verdict_the_run_of_the_first_check_is_shown(tmp_path):
-    held = gate({"runs": ["b"]}, {})
-    scores = {"a": BASE + 0.1, "b": BASE, "c": BASE}
-    evaluate(tmp_path, held, "2026-09-01", scores, accepted="first")
-    # A run is missing, and the best one answers fewer queries.
-    tonight = {"a": scores["a"], "b": scores["b"]}
-    evaluate(tmp_path, held, "2026-09-02", tonight, answered={"a": N - 5})
-    page = page_of(tmp_path)
-    assert (page.verdict["verdict"], page.run) == ("none", "b")

@@ -28,7 +28,7 @@ from ndcg_spark.nights.commit import log_attempt
 from ndcg_spark.nights.log import committed, revise
 from ndcg_spark.nights.reader import night_rows
 from ndcg_spark.report.answer import answer, begun, since
-from ndcg_spark.report.charts import place_trend, uncompared
+from ndcg_spark.report.charts import place_trend, split, uncompared
 from ndcg_spark.report.labels import Labels, read_labels
 from ndcg_spark.report.night import load_night
 from ndcg_spark.report.outline import Request
@@ -172,6 +172,14 @@ def test_a_level_is_first_seen_if_no_comparable_night_that_is_shown_had_it(tmp_p
     assert (found.kind, [*found.dates]) == (kind, [date(number) for number in seen])
 
 
+def test_an_axis_is_of_what_is_drawn(tmp_path):
+    for number in range(2):
+        night(tmp_path, number, {"hybrid": {f"q{at}": ["x5"] for at in range(10)}})
+    chart = place_trend(data_of(tmp_path).trend)
+    # A score of 0 needs no axis below it.
+    assert (chart.low, float(chart.high) < 0.01) == ("0.0000", True)
+
+
 def test_causes_are_shares_of_the_difference(output):
     data = data_of(output)
     assert data.causes[0]["value"] == "de"
@@ -224,6 +232,21 @@ def test_states(tmp_path, nights, lost, options, expected):
     # Nothing to test, nothing shown.
     tested = data.row is not None and "unchanged" not in data.row["flags"]
     assert ("95 % interval" in top.text.striptags()) <= tested
+
+
+def test_without_a_verdict_the_run_of_the_first_check_is_shown_and_nothing_is_concluded(tmp_path):
+    configuration = {"gate": {"check": [{"measure": "ndcg", "cutoff": 10, "runs": ["dense"]}]}}
+    lists = lists_of(RUNS, 60, lost={"bm25": 6})
+    night(tmp_path, 0, lists_of(RUNS, 60), verdict=verdict("pass"), configuration=configuration)
+    baselines = verdict(nights=[0])["baselines"]
+    said = {**MISSING, "baselines": baselines}
+    # One run answers fewer queries, another one is the best.
+    night(tmp_path, 1, lists, missing=True, verdict=said, configuration=configuration)
+    data = data_of(tmp_path)
+    assert (data.run, data.baseline.nights[0].evaluated_on) == ("dense", date(0))
+    drawn = split({**data.row, "losses": 3, "wins": 2, "conclusion": "cannot_tell"})
+    assert (drawn.lost_tone, drawn.won_tone) == ("mid", "mid")
+    assert {box.kind for box in drawn.boxes} == {"mid", "faint"}
 
 
 @pytest.mark.parametrize(("grades", "advised"), [(GRADES, True), (dict.fromkeys(GRADES, 1.0), False)])
