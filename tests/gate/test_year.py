@@ -1,13 +1,11 @@
 """Simulated shops: what the gate says of their nights, and whether that is right."""
 
-import json
-
-import numpy as np
 import pytest
 from shop_nights import GATE, acknowledged, write_night, year
-from shops import BOTH, INDEPENDENT, MONTHLY, NEVER, NEWEST, WEEKLY, WORLDS, Event, Shop, calendar
-from year_levels import brackets, counts, measured
+from shops import INDEPENDENT, MONTHLY, NEVER, NEWEST, WORLDS, Event, Shop
+from year_levels import counts, measured, normal_signs
 
+from ndcg_spark.comparison import statistics
 from ndcg_spark.comparison.differences import ComparisonOptions
 from ndcg_spark.errors import DONE
 from ndcg_spark.gate.decide import rehearse
@@ -15,6 +13,12 @@ from ndcg_spark.nights.log import committed
 
 SMALL = GATE.model_copy(update={"min_queries": 20})
 LTR = Event("loss", 4, 30, loss=0.06)
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch):
+    """Drawing random signs takes longest."""
+    monkeypatch.setattr(statistics, "random_signs", normal_signs)
 
 
 def said(shop, nights, **more):
@@ -45,9 +49,7 @@ def test_what_is_judged_in_memory_is_what_is_written(tmp_path):
     written = {at: write_night(tmp_path, shop, at, SMALL) for at in range(11)}
     in_memory = said(shop, 11, held=SMALL)
     assert written.pop(6) is None
-    assert {at: numbers(one) for at, one in written.items()} == {
-        at: numbers(one) for at, one in in_memory.items()
-    }
+    assert {at: numbers(one) for at, one in written.items()} == {at: numbers(one) for at, one in in_memory.items()}
     words = [in_memory[at].verdict for at in (3, 5, 7, 9)]
     assert words == ["none", "none", "pass", "fail"]
     rehearsed = list(rehearse(SMALL, committed(str(tmp_path)), ComparisonOptions()))
@@ -56,8 +58,8 @@ def test_what_is_judged_in_memory_is_what_is_written(tmp_path):
 
 @pytest.mark.parametrize("period", [NEVER, 4])
 def test_a_known_loss_is_acknowledged_to_its_last_night(period):
-    shop = Shop(300, 2, INDEPENDENT, period, [LTR])
-    verdicts = said(shop, 12, decisions={5: acknowledged("known", 9)})
+    shop = Shop(120, 2, INDEPENDENT, period, [LTR])
+    verdicts = said(shop, 12, held=SMALL, decisions={5: acknowledged("known", 9)})
     assert {verdicts[at].verdict for at in range(4, 12)} == {"fail"}
     codes = [verdicts[at].exit_code == DONE for at in range(4, 12)]
     assert codes == [False, False, True, True, True, True, False, False]
@@ -80,8 +82,8 @@ def test_a_known_loss_is_acknowledged_to_its_last_night(period):
     ],
 )
 def test_what_begins_beside_a_known_loss_is_not_silent(period, others):
-    shop = Shop(300, 3, INDEPENDENT, period, others)
-    verdicts = said(shop, 10, decisions={5: acknowledged("known", 20)})
+    shop = Shop(120, 3, INDEPENDENT, period, others)
+    verdicts = said(shop, 10, held=SMALL, decisions={5: acknowledged("known", 20)})
     assert [verdicts[at].exit_code == DONE for at in range(4, 10)] == [False, False, True, True, False, False]
 
 
@@ -94,7 +96,7 @@ def test_identical_lists_pass(world, period):
 
 
 def test_a_slice_that_breaks_on_a_night_of_new_judgments_is_named():
-    shop = Shop(600, 5, INDEPENDENT, 4, [Event("loss", 4, 9, loss=0.06, language="en")])
+    shop = Shop(300, 5, INDEPENDENT, 4, [Event("loss", 4, 9, loss=0.06, language="en")])
     verdicts = said(shop, 8)
     assert verdicts[4].verdict == "fail"
     assert all("language=en" in verdicts[at].lost_slices[0] for at in range(4, 8))
