@@ -3,8 +3,9 @@
 import pytest
 from shop_nights import GATE, acknowledged, write_night, year
 from shops import INDEPENDENT, MONTHLY, NEVER, NEWEST, WORLDS, Event, Shop
-from year_levels import counts, measured
+from year_levels import counts, measured, normal_signs
 
+from ndcg_spark.comparison import statistics
 from ndcg_spark.comparison.differences import ComparisonOptions
 from ndcg_spark.errors import DONE
 from ndcg_spark.gate.decide import rehearse
@@ -12,6 +13,12 @@ from ndcg_spark.nights.log import committed
 
 SMALL = GATE.model_copy(update={"min_queries": 20})
 LTR = Event("loss", 4, 30, loss=0.06)
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch):
+    """Drawing random signs takes longest."""
+    monkeypatch.setattr(statistics, "random_signs", normal_signs)
 
 
 def said(shop, nights, **more):
@@ -51,8 +58,8 @@ def test_what_is_judged_in_memory_is_what_is_written(tmp_path):
 
 @pytest.mark.parametrize("period", [NEVER, 4])
 def test_a_known_loss_is_acknowledged_to_its_last_night(period):
-    shop = Shop(300, 2, INDEPENDENT, period, [LTR])
-    verdicts = said(shop, 12, decisions={5: acknowledged("known", 9)})
+    shop = Shop(120, 2, INDEPENDENT, period, [LTR])
+    verdicts = said(shop, 12, held=SMALL, decisions={5: acknowledged("known", 9)})
     assert {verdicts[at].verdict for at in range(4, 12)} == {"fail"}
     codes = [verdicts[at].exit_code == DONE for at in range(4, 12)]
     assert codes == [False, False, True, True, True, True, False, False]
@@ -75,8 +82,8 @@ def test_a_known_loss_is_acknowledged_to_its_last_night(period):
     ],
 )
 def test_what_begins_beside_a_known_loss_is_not_silent(period, others):
-    shop = Shop(300, 3, INDEPENDENT, period, others)
-    verdicts = said(shop, 10, decisions={5: acknowledged("known", 20)})
+    shop = Shop(120, 3, INDEPENDENT, period, others)
+    verdicts = said(shop, 10, held=SMALL, decisions={5: acknowledged("known", 20)})
     assert [verdicts[at].exit_code == DONE for at in range(4, 10)] == [False, False, True, True, False, False]
 
 
@@ -89,7 +96,7 @@ def test_identical_lists_pass(world, period):
 
 
 def test_a_slice_that_breaks_on_a_night_of_new_judgments_is_named():
-    shop = Shop(600, 5, INDEPENDENT, 4, [Event("loss", 4, 9, loss=0.06, language="en")])
+    shop = Shop(300, 5, INDEPENDENT, 4, [Event("loss", 4, 9, loss=0.06, language="en")])
     verdicts = said(shop, 8)
     assert verdicts[4].verdict == "fail"
     assert all("language=en" in verdicts[at].lost_slices[0] for at in range(4, 8))

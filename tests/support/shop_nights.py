@@ -3,7 +3,6 @@
 import dataclasses
 import datetime
 import functools
-import json
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -15,11 +14,13 @@ from gates import gate
 from kept_nights import date, record, with_rows
 from shops import DEPTH, LANGUAGES, RUNS, Judged, Shop
 
+from ndcg_spark.comparison.baselines import Baseline, Kind
 from ndcg_spark.comparison.differences import ComparisonOptions
 from ndcg_spark.comparison.matrix import Metric, Queries, ScoreMatrix
 from ndcg_spark.comparison.readings import SECOND
 from ndcg_spark.comparison.sources import NoCopyError, ScoreCache, ScoreSource
 from ndcg_spark.convention.convention import Convention
+from ndcg_spark.gate.against_reference import BesideReference, Question, ReferenceScores
 from ndcg_spark.gate.decide import Acceptance, judge
 from ndcg_spark.gate.needed import needed_copies
 from ndcg_spark.gate.settings import GateConfig
@@ -78,12 +79,13 @@ def shop_record(shop: Shop, at: int) -> dict[str, Any]:
 class ShopScores(ScoreCache):
     """The scores of a shop's nights, computed when they are asked for; copies only where they were made."""
 
-    def __init__(self, shop: Shop) -> None:
+    def __init__(self, shop: Shop, has_all_copies: bool = False) -> None:
         super().__init__()
         self._shop = shop
         self._all = Queries()
         self._all.add(pa.array([f"q{at}" for at in range(shop.pool)]))
         self.copies: set[tuple[str, str]] = set()
+        self.has_all_copies = has_all_copies
         self._sources: dict[str, ScoreSource] = {}
         self.source = self._source_of  # type: ignore[assignment]
         self.mean_rows = functools.cache(self._rows_of)  # type: ignore[assignment]
@@ -136,7 +138,9 @@ class ShopScores(ScoreCache):
         judgments: str | None = None,
     ) -> ScoreMatrix:
         own = night.row["judgments_fingerprint"]
-        if judgments not in (None, own) and (night.evaluated_on, judgments) not in self.copies:
+        is_copy = judgments not in (None, own)
+        is_kept = self.has_all_copies or (night.evaluated_on, judgments) in self.copies
+        if is_copy and not is_kept:
             raise NoCopyError("no copy is kept")
         return self._made(at_of(night), number_of(judgments or own), reading)
 
@@ -163,6 +167,22 @@ def languages(shop: Shop) -> pa.Table:
     ids = [f"q{at}" for at in range(shop.pool)]
     values = [LANGUAGES[one] for one in shop.language]
     return attribute_rows(pa.table({"query_id": ids, "attribute": ["language"] * shop.pool, "value": values}))
+
+
+def beside_accepted(shop: Shop, at: int, run: str) -> BesideReference:
+    """A run of a night beside the accepted first night, where all nights between are good."""
+    known = Nights()
+    for other in range(at + 1):
+        entries = {"is_baseline": True, "accepted": None if other else "first night"}
+        own = shop_record(shop, other) | {"evaluated_on": date(other), "evaluation_id": f"e{other}"}
+        row = log_row(own, dataset="shop", number=1, status="published", **entries)
+        known.append(Night("shop", date(other), 1, f"e{other}", None, row))
+    scores = ShopScores(shop, has_all_copies=True)
+    options = ComparisonOptions(only_losses=True)
+    beside = ReferenceScores(known[-1], known, scores, options, GATE.nights)
+    limit = ALLOWED[run]
+    question = Question(run, ("ndcg", DEPTH), lambda _: limit, 20)
+    return beside.compare(Baseline(Kind.ACCEPTED, "accepted"), question)
 
 
 def year(
@@ -198,7 +218,7 @@ def year(
 
 def acknowledged(reason: str, until: int) -> dict[str, Any]:
     """The entry of a row whose loss is known until a night."""
-    return {"acknowledged": json.dumps({"reason": reason, "until": date(until)})}
+    return {"acknowledged": {"reason": reason, "until": date(until)}}
 
 
 # Written.

@@ -3,7 +3,9 @@
 python tests/support/year_levels.py KIND QUERIES PERIOD WORLD FROM TO NIGHTS FILE
     Judges shops of the seeds FROM to TO and adds a line of JSON for each to the file. KIND is quiet
     (nothing happens) or events; PERIOD the nights between two changes of judgments; WORLD the
-    number of a world of shops.WORLDS.
+    number of a world of shops.WORLDS. With changes, a run loses up to a tenth on nights of new
+    judgments; with chain, the nights are how many changes lie between the accepted night and
+    tonight, and half of the shops have lost 0.03.
 python tests/support/year_levels.py table FILE...
     Prints the tables of what was measured.
 """
@@ -17,8 +19,8 @@ from typing import Any
 
 import numpy as np
 from scipy.special import ndtr
-from shop_nights import ALLOWED, GATE, Said, year
-from shops import RUNS, TRUTH, WORLDS, Shop, calendar
+from shop_nights import ALLOWED, GATE, Said, beside_accepted, year
+from shops import RUNS, TRUTH, WORLDS, Event, Shop, calendar
 
 from ndcg_spark.comparison import statistics
 from ndcg_spark.gate.verdict import Verdict
@@ -27,6 +29,8 @@ from ndcg_spark.gate.verdict import Verdict
 _MANY = 200
 #: A loss is found in time if it is so many nights after it has passed what is allowed.
 _WEEK = 7
+#: What a run loses on nights of new judgments.
+_PLANTED = (0.0, 0.02, 0.03, 0.05, 0.1)
 #: Half of a 95 % interval in standard errors.
 _HALF = 1.96
 
@@ -45,12 +49,14 @@ def measured(
     nights: int,
 ) -> dict[str, Any]:
     """What was said of each night of a shop, and what was true."""
-    events = calendar(seed, nights, period) if kind == "events" else []
+    events = _EVENTS_OF[kind](seed, nights, period)
     shop = Shop(queries, seed, WORLDS[world], period, events)
     # Two sides of three tenths of other queries are of 42 queries of 60.
     held = GATE.model_copy(update={"min_queries": min(50, queries // 2)})
     rows = []
-    for said in year(shop, nights, held, has_slices=kind == "events"):
+    # Slices take longest, so they are looked at in one shop of each kind.
+    has_slices = kind == "events" and seed == 1
+    for said in year(shop, nights, held, has_slices=has_slices):
         rows.append(_row(shop, said, period))
     return {
         "kind": kind,
@@ -60,6 +66,44 @@ def measured(
         "seed": seed,
         "nights": rows,
     }
+
+
+def _at_changes(seed: int, nights: int, period: int) -> list[Event]:
+    """Losses that begin on nights of new judgments and last three nights."""
+    events = []
+    for number in range(1, nights // period):
+        loss = _PLANTED[(number + seed) % len(_PLANTED)]
+        at = number * period
+        events.append(Event("loss", at, at + 2, loss=loss))
+    return events
+
+
+#: By kind, the events of a shop by its seed, its nights and the nights between two changes.
+_EVENTS_OF: Mapping[str, Callable[[int, int, int], list[Event]]] = {
+    "quiet": lambda *_: [],
+    "events": calendar,
+    "changes": _at_changes,
+}
+
+
+def measured_chain(queries: int, period: int, world: int, seed: int, changes: int) -> dict[str, Any]:
+    """The differences of every run from the accepted night over so many changes of judgments."""
+    at = changes * period + period // 2
+    lost = 0.03 * (seed % 2)
+    # After the nights of the reference.
+    events = [Event("loss", period, at, run, lost) for run in RUNS] if lost else []
+    shop = Shop(queries, seed, WORLDS[world], period, events)
+    line: dict[str, Any] = {"kind": "chain", "queries": queries, "period": period}
+    line |= {"world": WORLDS[world].name, "seed": seed, "changes": changes, "runs": {}}
+    for run in RUNS:
+        beside = beside_accepted(shop, at, run)
+        begins = 0 if beside.reference is None else number_at(beside.reference.first)
+        true = shop.loss(run, begins) - shop.loss(run, at)
+        rows = []
+        for row in beside.rows:
+            rows.append([row["reading"], row["difference"], row["interval_low"], row["interval_high"]])
+        line["runs"][run] = {"true": true, "begins": begins, "rows": rows}
+    return line
 
 
 def _row(shop: Shop, said: Said, period: int) -> dict[str, Any]:
@@ -93,16 +137,21 @@ def _sentences_about(verdict: Verdict, run: str) -> int:
 
 
 def _link(shop: Shop, link: Mapping[str, Any]) -> dict[str, Any]:
-    """Both sides of a change of judgments, and what truly changed on the same queries."""
-    before, after = (_at(link[name]) for name in ("before", "after"))
+    """Both sides of a change of judgments, and what truly changed on the same queries.
+
+    Judgments that know fewer documents have lower scores, so that the truth is given in their units.
+    """
+    before, after = (number_at(link[name]) for name in ("before", "after"))
     both = np.intersect1d(shop.active(shop.number(before)), shop.active(shop.number(after)))
     at = RUNS.index(link["run"])
-    apart = shop.scores(after, TRUTH).ndcg[at, both] - shop.scores(before, TRUTH).ndcg[at, both]
+    was = shop.scores(before, TRUTH).ndcg[at, both]
+    apart = shop.scores(after, TRUTH).ndcg[at, both] - was
+    unit = np.nanmean(shop.scores(before, shop.number(before)).ndcg[at, both]) / was.mean()
     names = ("run", "old", "new", "old_error", "new_error")
-    return {**{name: link[name] for name in names}, "true": float(apart.mean())}
+    return {**{name: link[name] for name in names}, "true": float(unit * apart.mean())}
 
 
-def _at(evaluated_on: str) -> int:
+def number_at(evaluated_on: str) -> int:
     return int((np.datetime64(evaluated_on) - np.datetime64("2026-01-01")).astype(int))
 
 
@@ -274,6 +323,70 @@ _EVENTS: Sequence[tuple[str, Callable[..., str]]] = (
 )
 
 
+def _by_loss(_: Any, shops: Sequence[Mapping[str, Any]]) -> str:
+    """By loss, what was said on nights of new judgments: fail, no verdict, pass."""
+    said: dict[float, collections.Counter[str]] = {}
+    for shop in shops:
+        for night in shop["nights"]:
+            if night["changed"]:
+                words = said.setdefault(night["loss"]["ltr"], collections.Counter())
+                words[night["said"]] += 1
+    cells = []
+    for loss, words in sorted(said.items()):
+        cells.append(f"{loss:g}: {words['fail']}, {words['none']}, {words['pass']}")
+    return "; ".join(cells)
+
+
+def _large_that_pass(_: Any, shops: Sequence[Mapping[str, Any]]) -> str:
+    large = passed = 0
+    for shop in shops:
+        for night in shop["nights"]:
+            if night["changed"] and _is_large(night, "ltr"):
+                large += 1
+                passed += night["said"] == "pass"
+    return f"{passed} of {large}"
+
+
+_CHANGES: Sequence[tuple[str, Callable[..., str]]] = (
+    ("loss on a night of new judgments: fail, no verdict, pass", _by_loss),
+    ("losses above max_drop + 2 errors that pass", _large_that_pass),
+    ("true change between the sides", _part("between", "links")),
+    ("in their intervals", _part("in intervals", "links")),
+)
+
+
+def _table_of_chains(lines: Sequence[Mapping[str, Any]]) -> None:
+    groups: dict[tuple[Any, ...], list[Mapping[str, Any]]] = {}
+    for line in lines:
+        key = (line["world"], line["changes"], line["period"], line["queries"])
+        groups.setdefault(key, []).extend(line["runs"].values())
+    names = ["world", "changes", "nights between", "queries", "chains", "whole", "truth in the interval"]
+    names += ["in that of one side", "reading 1 is off by", "reading 2 is off by"]
+    _write(names)
+    _write(["---"] * len(names))
+    for key, runs in sorted(groups.items()):
+        _write([*key, len(runs), *_of_chains(runs)])
+
+
+def _of_chains(runs: Sequence[Mapping[str, Any]]) -> list[str]:
+    there = [run for run in runs if run["rows"]]
+    whole = sum(run["begins"] == 0 for run in there)
+    inside = one = 0
+    off: dict[int, list[float]] = {1: [], 2: []}
+    for run in there:
+        first = [row for row in run["rows"] if row[0] == 1]
+        low = min(row[2] for row in first)
+        high = max(row[3] for row in first)
+        inside += low <= run["true"] <= high
+        one += first[0][2] <= run["true"] <= first[0][3]
+        for reading, differences in off.items():
+            own = [row[1] for row in run["rows"] if row[0] == reading]
+            differences.append(float(np.mean(own)) - run["true"])
+    means = [f"{np.mean(differences):+.4f}" for differences in off.values()]
+    shares = [_share(inside, len(there)), _share(one, len(there))]
+    return [_share(whole, len(runs)), *shares, *means]
+
+
 def _lines(files: Iterable[str]) -> Iterator[Any]:
     for file in files:
         for line in Path(file).read_text().splitlines():
@@ -286,15 +399,20 @@ def main() -> None:
         lines = list(_lines(sys.argv[2:]))
         _table_of(lines, "quiet", _QUIET)
         _table_of(lines, "events", _EVENTS)
+        _table_of(lines, "changes", _CHANGES)
+        _table_of_chains([line for line in lines if line["kind"] == "chain"])
         return
     kind, file = sys.argv[1], sys.argv[8]
     queries, period, world, first, last, nights = map(int, sys.argv[2:8])
     if queries >= _MANY:
         statistics.random_signs = normal_signs
     for seed in range(first, last):
-        line = json.dumps(measured(kind, queries, period, world, seed, nights))
+        if kind == "chain":
+            line = measured_chain(queries, period, world, seed, nights)
+        else:
+            line = measured(kind, queries, period, world, seed, nights)
         with Path(file).open("a") as written:
-            written.write(line + "\n")
+            written.write(json.dumps(line) + "\n")
 
 
 if __name__ == "__main__":
