@@ -140,13 +140,12 @@ def make_copies(page: NightPage) -> Sentence | None:
 
 def look_at_fall(page: NightPage) -> Sentence | None:
     """A line that falls although nothing fails."""
-    move = falling(page)
+    found = falling(page)
     is_failed = page.verdict.get("verdict") == FAIL
-    if move is None or is_failed or (page.row and page.row["conclusion"] == "worse"):
+    if found is None or is_failed or (page.row and page.row["conclusion"] == "worse"):
         return None
-    how = "falls night by night" if move.is_slope else "is lower"
-    text = "Find out what changed on {}: since then {} {}."
-    return sentence("look_at_fall", text, day(move.since), name(page.run), how)
+    text = "Find out what changed on {}, since when {} is falling."
+    return sentence("look_at_fall", text, day(found.since), name(page.run))
 
 
 def open_queries(page: NightPage) -> Sentence | None:

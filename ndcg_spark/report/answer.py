@@ -207,11 +207,10 @@ def _begun(page: NightPage) -> str:
     if page.baseline.is_reference:
         first = page.baseline.nights[0].evaluated_on
         return f" since {day(first)}{_still_falling(page)}"
-    move = falling(page)
-    if move is not None and move.is_slope:
+    if falling(page) is not None:
         return _still_falling(page)
     found = begun(page)
-    return _still_falling(page) if found is None else f"; {_begun_in_words(found)}"
+    return "" if found is None else f"; {_begun_in_words(found)}"
 
 
 def _begun_in_words(found: Begun) -> str:
@@ -229,15 +228,12 @@ def _begun_in_words(found: Begun) -> str:
 
 def _still_falling(page: NightPage) -> str:
     """That the line falls, whatever the baseline says, which may have followed it down."""
-    move = falling(page)
-    if move is None:
+    found = falling(page)
+    if found is None:
         return ""
-    is_worse = page.row is not None and page.row["conclusion"] == "worse"
-    how = "falling night by night" if move.is_slope else "lower"
-    if is_worse:
-        return f"; {how} since {day(move.since)}"
-    been = "has been falling night by night" if move.is_slope else "has been lower"
-    return f"; but it {been} since {day(move.since)}: {difference(move.size)}"
+    if page.row is not None and page.row["conclusion"] == "worse":
+        return f"; {found.in_words}"
+    return f"; but it is {found.in_words}"
 
 
 def since(page: NightPage) -> str | None:

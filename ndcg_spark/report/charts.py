@@ -243,7 +243,7 @@ def place_trend(line: TrendLine, tone: str = "mid", usual: UsualRange | None = N
     lines, dots = [], []
     last = "98,50"
     for stretch in _line_stretches(points):
-        corners = [place(at, point.value) for at, point in stretch]
+        corners = [place(at, _shown(point)) for at, point in stretch]
         last = corners[-1]
         if len(corners) > 1:
             lines.append(" ".join(corners))
@@ -251,17 +251,39 @@ def place_trend(line: TrendLine, tone: str = "mid", usual: UsualRange | None = N
             dots.append(_dot(last, "mid"))
     areas = [" ".join(place(at, value) for at, value in _band(points, usual))] if usual else []
     dots.append(_dot(last, tone))
+    dots += _marks(points, low, high)
     begin, end = points[0], points[-1]
     newest = f"{score(end.value)} on {day(end.date)}"
     measure = f"{line.measure} of {shortened(line.run, _LABEL)} in {len(points)} nights"
-    label = f"{measure}: {score(begin.value)} on {day(begin.date)}, {newest}"
+    label = f"{measure}: {score(_shown(begin))} on {day(begin.date)}, {newest}"
     texts = (score(high), score(low), label)
     return TrendChart(*texts, areas, lines, dots, day(begin.date), newest)
 
 
+def _shown(point: Point) -> float | None:
+    """The value of a night as it is drawn: in units of the judgments of the last one."""
+    return point.value if point.chained is None else point.chained
+
+
+def _marks(points: Sequence[Point], low: float, high: float) -> list[Line]:
+    """Where the judgments changed, and how far the nights before may be moved too far or not far enough."""
+    marks = []
+    for at, point in enumerate(points[1:], 1):
+        value = _shown(point)
+        if point.change is None or value is None:
+            continue
+        x = f"{2 + 96 * (at - 0.5) / max(1, len(points) - 1):.1f}"
+        half = point.change.uncertainty
+        upper = f"{100 * (high - value - half) / (high - low):.1f}"
+        lower = f"{100 * (high - value + half) / (high - low):.1f}"
+        marks.append(Line(x, x, "0", "100", "change"))
+        marks.append(Line(x, x, upper, lower, "unsure"))
+    return marks
+
+
 def _axis(points: Sequence[Point], usual: UsualRange | None) -> tuple[float, float]:
     """The lower and the upper end of the axis, by what is drawn."""
-    known = [point.value for point in points if point.value is not None]
+    known = [value for value in map(_shown, points) if value is not None]
     if usual is not None:
         known += [usual.low, usual.high]
     known = known or [0.0]
@@ -275,14 +297,14 @@ def _axis(points: Sequence[Point], usual: UsualRange | None) -> tuple[float, flo
 
 def _band(points: Sequence[Point], usual: UsualRange) -> list[tuple[float, float]]:
     """The corners of the usual range, over the nights that can be compared with the last one."""
-    first = max((at for at, point in enumerate(points) if point.breaks), default=0)
+    first = max((at for at, point in enumerate(points) if point.interrupted), default=0)
     last = len(points) - 1
     return [(first, usual.low), (last, usual.low), (last, usual.high), (first, usual.high)]
 
 
 def _line_stretches(points: Sequence[Point]) -> list[list[tuple[int, Point]]]:
     """The points that have a value, in stretches that can be compared, each with its place."""
-    breaks = list(itertools.accumulate(bool(point.breaks) for point in points))
+    breaks = list(itertools.accumulate(point.interrupted for point in points))
     known = [(at, point) for at, point in enumerate(points) if point.value is not None]
     groups = itertools.groupby(known, lambda pair: breaks[pair[0]])
     return [list(group) for _, group in groups]

@@ -26,7 +26,7 @@ from ndcg_spark.comparison.differences import (
 )
 from ndcg_spark.comparison.matrix import Metric
 from ndcg_spark.comparison.sources import published_rows, row_order
-from ndcg_spark.comparison.trend import History, Point, last_stretch, metrics_of_lines
+from ndcg_spark.comparison.trend import History, Point, chained_stretch, metrics_of_lines
 from ndcg_spark.convention.measures import COLUMNS, SCORES
 from ndcg_spark.errors import ConfigurationError, StorageError
 from ndcg_spark.gate.verdict import FAIL, PASS
@@ -35,9 +35,10 @@ from ndcg_spark.nights.reader import earlier
 from ndcg_spark.report.labels import Labels
 from ndcg_spark.tables.table import best_first
 from ndcg_spark.text import ACCEPTED, unknown_name
+from ndcg_spark.tolerance import DECIMALS
 
-#: The nights of a trend, and those that say what is usual.
-NIGHTS, LEVEL_NIGHTS = 28, 60
+#: The nights of a trend.
+NIGHTS = 28
 
 
 @dataclasses.dataclass(frozen=True)
@@ -110,14 +111,34 @@ def _shown_metric(night: Night, rows: Sequence[Mapping[str, Any]], measure: str 
 def shown_points(history: History, shown: Outline, run: str) -> list[Point]:
     """The trend of a page: the last nights of a run up to its own."""
     points = history.points(shown.night.dataset, run, *shown.metric)
-    return [point for point in points if point.date <= shown.night.evaluated_on][-NIGHTS:]
+    up_to = [point for point in points if point.date <= shown.night.evaluated_on]
+    return in_units_of_last(up_to)[-NIGHTS:]
 
 
 def level_points(history: History, shown: Outline, run: str) -> list[Point]:
     """The nights of a run that can be compared with that of a page, also those before its trend."""
     points = history.points(shown.night.dataset, run, *shown.metric)
     up_to = [point for point in points if point.date <= shown.night.evaluated_on]
-    return last_stretch(up_to)[-LEVEL_NIGHTS:] if up_to else []
+    return in_units_of_last(chained_stretch(up_to)) if up_to else []
+
+
+def in_units_of_last(points: Sequence[Point]) -> list[Point]:
+    """The points of a line with `chained` values in the judgments of the last of them.
+
+    Whether later nights have other judgments changes nothing then.
+    """
+    known = [point for point in points if point.chained is not None]
+    if not known:
+        return list(points)
+    offset = (known[-1].value or 0.0) - (known[-1].chained or 0.0)
+    first = len(points) - len(chained_stretch(points))
+    moved = []
+    for at, point in enumerate(points):
+        chained = point.chained
+        if chained is not None and at >= first:
+            chained = round(chained + offset, DECIMALS)
+        moved.append(dataclasses.replace(point, chained=chained))
+    return moved
 
 
 def choose_baseline(

@@ -27,16 +27,16 @@ from ndcg_spark.nights.copies import has_copy
 from ndcg_spark.nights.log import Night, Nights, committed
 from ndcg_spark.nights.reader import datasets_left_out, failed_attempts, read_again, select_nights
 from ndcg_spark.report import words
-from ndcg_spark.report.answer import accepted_or_known, since
+from ndcg_spark.report.answer import accepted_or_known, capital_first, since
 from ndcg_spark.report.charts import TrendChart, place_trend
 from ndcg_spark.report.console import write_file
 from ndcg_spark.report.night import NightPage, load_night
 from ndcg_spark.report.outline import (
-    LEVEL_NIGHTS,
     NIGHTS,
     Outline,
     Request,
     deciding_result,
+    in_units_of_last,
     level_points,
     needed_copies,
     outline,
@@ -160,7 +160,10 @@ def _choices(
     """What a page chose of the nights, which may change though they stay."""
     baseline = shown.baseline
     # The usual range comes of nights before those that are shown, too.
-    drawn = [(point.date, point.value, point.breaks) for point in [*points, *level]]
+    drawn = []
+    for point in points:
+        line = (point.chained, point.interrupted, str(point.change))
+        drawn.append((point.date, point.value, point.breaks, *line))
     copies = [has_copy(night, judgments) for night, judgments in needed_copies(shown)]
     return {
         "metric": list(shown.metric),
@@ -170,6 +173,7 @@ def _choices(
         "previous": shown.previous and shown.previous.evaluated_on,
         "failed_before": shown.failed_before and shown.failed_before.evaluated_on,
         "trend": _digest(drawn),
+        "usual": _digest(usual_range(level)),
         "copies": copies,
     }
 
@@ -404,12 +408,13 @@ class _Index:
             tone = words.verdict_label(self.page.record)[1] if is_shown else "mid"
             notes = []
             for point in line.points[1:]:
-                if point.breaks:
+                if point.breaks and point.interrupted:
                     changed = " and the ".join(point.breaks)
                     notes.append(f"The {changed} changed on {day(point.date)}.")
-            usual = usual_range(line.stretch[-LEVEL_NIGHTS:])
-            if usual is not None and usual.move is not None:
-                notes.append(words.moved_in_words(usual.move))
+            notes += words.changes_in_words(line.points)
+            usual = usual_range(in_units_of_last(line.chain))
+            if usual is not None and usual.falling is not None:
+                notes.append(f"{capital_first(usual.falling.in_words)}.")
             yield _Card(marked(title, *names), place_trend(line, tone, usual), notes)
 
     def _importance(self, line: TrendLine) -> tuple[bool, float, float]:
@@ -440,6 +445,8 @@ class _Index:
         is_compared = now is not None and now.value is not None and not now.breaks
         has_before = before is not None and before.value is not None
         moved = difference(change) if is_compared and has_before else "-"
+        if now is not None and now.change is not None:
+            moved = difference(now.change.difference)
         decided = _decided_by(night, first, self.page.metric)
         if decided is not None:
             shown = score(decided["mean"])

@@ -3,10 +3,10 @@
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ndcg_spark.comparison.trend import NOTHING, Point, last_stretch
+from ndcg_spark.comparison.trend import NOTHING, Falling, Point, last_stretch
+from ndcg_spark.gate.verdict import falls_in_words
 from ndcg_spark.report.moved import EXPLAINED
 from ndcg_spark.report.sentences import ALL_KEPT, Rule, Sentence, sentence, slice_name
-from ndcg_spark.report.usual_range import Move
 from ndcg_spark.tables.format import count, difference, part, score, share
 from ndcg_spark.tables.html import joined, marked, name
 from ndcg_spark.tables.table import verdict_in_words
@@ -102,25 +102,9 @@ def is_unchanged(page: "NightPage") -> bool:
 # Below the chart of the last nights.
 
 
-def falling(page: "NightPage") -> Move | None:
-    """Since when the level of the run falls, or is lower, night by night; None if it does not."""
-    move = page.usual.move if page.usual else None
-    return move if move is not None and move.size < 0 else None
-
-
-def moved_in_words(move: Move) -> str:
-    way = "Falling" if move.size < 0 else "Rising"
-    if not move.is_slope:
-        way = "Lower" if move.size < 0 else "Higher"
-    return f"{way} since {day(move.since)}: {difference(move.size)}."
-
-
-def rising(page: "NightPage") -> Sentence | None:
-    """A level that rises; that it falls is said in the answer."""
-    move = page.usual.move if page.usual else None
-    if move is None or move.size < 0:
-        return None
-    return sentence("rising", "{}", moved_in_words(move))
+def falling(page: "NightPage") -> Falling | None:
+    """Since when the level of the run is lower, by its line alone; None if it is not."""
+    return page.usual.falling if page.usual else None
 
 
 def usual_range(page: "NightPage") -> Sentence | None:
@@ -128,16 +112,34 @@ def usual_range(page: "NightPage") -> Sentence | None:
     if usual is None:
         return None
     nights = count(usual.nights, "comparable night")
-    if usual.move is None:
+    if usual.moved_on is None:
         text = "Shaded: the usual range of {} before."
         return sentence("usual_range", text, nights)
-    text = "Shaded: the usual range of {}, before the level began to move on {}."
-    return sentence("usual_range", text, nights, day(usual.move.since))
+    text = "Shaded: the usual range of {}, before the level moved on {}."
+    return sentence("usual_range", text, nights, day(usual.moved_on))
+
+
+def judgments_changed(page: "NightPage") -> Sentence | None:
+    """Where the line goes on over new judgments, and by how much the nights before are moved."""
+    found = [marked("{}", text) for text in changes_in_words(page.trend.points)]
+    return sentence("judgments_changed_on", "{}", joined(found, " ")) if found else None
+
+
+def changes_in_words(points: Sequence[Point]) -> list[str]:
+    """A sentence for each change of judgments that a line leads over, after its first night."""
+    said = []
+    for point in points[1:]:
+        change = point.change
+        if change is not None:
+            ends = f"{difference(change.old)} (old) to {difference(change.new)} (new)"
+            moved = f"the nights before are moved by {difference(change.shift)}"
+            said.append(f"New judgments on {day(point.date)}: {ends}; {moved}.")
+    return said
 
 
 def interrupted(page: "NightPage") -> Sentence | None:
     text = "The {} changed on {}, so the line is interrupted."
-    breaks = [point for point in page.trend.points[1:] if point.breaks]
+    breaks = [point for point in page.trend.points[1:] if point.breaks and point.interrupted]
     said = [marked(text, " and the ".join(p.breaks), day(p.date)) for p in breaks]
     return sentence("interrupted", "{}", joined(said, " ")) if breaks else None
 
@@ -184,7 +186,7 @@ def fewer_compared(page: "NightPage") -> Sentence | None:
 
 TREND: Sequence[Rule] = (
     usual_range,
-    rising,
+    judgments_changed,
     interrupted,
     since_the_night_before,
     silent_nights,
@@ -433,6 +435,9 @@ def warnings(page: "NightPage") -> list[Sentence]:
     found += [_warning("gate", "{}", text) for text in verdict.get("warnings", ())]
     said = [text for text in verdict.get("notes", ()) if text not in str(verdict["sentence"])]
     found += [sentence("verdict_note", "Note: {}.", text.rstrip(".")) for text in said]
+    others = [one for one in verdict.get("falls", ()) if one["run"] != page.run]
+    for text in falls_in_words({"falls": others}):
+        found.append(_warning("falls", "{}", text))
     previous = page.outline.previous
     last = day(previous.evaluated_on) if previous else ""
     for run in page.gone:

@@ -6,11 +6,12 @@ import json
 import pytest
 from night_pages import FILE, against, changed, failed_page, judged, last_point
 
+from ndcg_spark.comparison.trend import Falling
 from ndcg_spark.report import advice
 from ndcg_spark.report.compared_page import NotCompared
 from ndcg_spark.report.night import Unanswered
 from ndcg_spark.report.outline import Request
-from ndcg_spark.report.usual_range import Move, UsualRange
+from ndcg_spark.report.usual_range import UsualRange
 
 CONFIGURATION = {"file": FILE, "gate": {"check": [{"cutoff": 10, "runs": ["z"]}], "baseline": ["run y"]}}
 NONE = {"result": "not_comparable"}
@@ -61,12 +62,11 @@ def lacks_copies(page, reason=None):
     return {"compared_with": compared}
 
 
-def falls(page, size=-0.02):
+def falls(page, conclusion="same"):
     """The line falls, and nothing says that the run is worse."""
-    move = Move("2026-01-01", size, is_slope=True)
-    usual = UsualRange(0.5, 0.6, 9, "2025-12-01", "2025-12-31", move)
-    record = judged(page, "pass")
-    return {"usual": usual, "row": {"conclusion": "same"}, "record": record}
+    falling = Falling("2026-01-01", -0.02)
+    usual = UsualRange(0.5, 0.6, 9, "2026-01-01", falling)
+    return {"usual": usual, "row": {"conclusion": conclusion}, "record": judged(page, "pass")}
 
 
 def with_unjudged(page):
@@ -124,7 +124,7 @@ CASES = {
     "find_out_why_silent": (by(unanswered=Unanswered(3, 0, 0.5)), same),
     "correct_ids": (foreign_ids, same),
     "make_copies": (lacks_copies, lambda page: lacks_copies(page, "no documents were kept")),
-    "look_at_fall": (falls, lambda page: falls(page, size=0.02)),
+    "look_at_fall": (falls, lambda page: falls(page, "worse")),
     "open_queries": (same, by(row={"conclusion": "cannot_tell"}, result={"result": "pass"})),
     "look_at_slices": (german_is_worse, same),
     "repair": (same, by(record={"accepted": "why not"})),

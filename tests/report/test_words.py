@@ -6,11 +6,12 @@ import pytest
 from night_pages import against, changed, failed_page, judged, last_point
 
 from ndcg_spark.comparison.baselines import Kind
-from ndcg_spark.comparison.trend import NOTHING
+from ndcg_spark.comparison.judgment_changes import Change
+from ndcg_spark.comparison.trend import NOTHING, Falling
 from ndcg_spark.report import answer, words
 from ndcg_spark.report.night import Answered, Unanswered
 from ndcg_spark.report.sentences import said
-from ndcg_spark.report.usual_range import Move, UsualRange
+from ndcg_spark.report.usual_range import UsualRange
 
 
 @pytest.fixture(scope="module")
@@ -53,7 +54,7 @@ def moved(**fields):
 
 
 def breaking(page):
-    return last_point(page, breaks=("judgments",))
+    return last_point(page, breaks=("judgments",), interrupted=True)
 
 
 def kept_nothing(page):
@@ -87,15 +88,20 @@ def other_hashes(page):
 
 
 def usual(page, size=None):
-    move = None if size is None else Move("2026-01-01", size, is_slope=True)
-    return {"usual": UsualRange(0.5, 0.6, 9, "2025-12-01", "2025-12-31", move)}
+    falling = None if size is None else Falling("2026-01-01", size)
+    return {"usual": UsualRange(0.5, 0.6, 9, "2026-01-01", falling)}
+
+
+def over_new_judgments(page):
+    change = Change("2026-01-01", "2026-01-02", 0.01, 0.02, 0.015, 0.005, 60, 0.1, is_far=False)
+    return last_point(page, change=change)
 
 
 UNCHANGED = {"flags": ["unchanged"]}
 #: By rule, as for advice: what is different in a page that it speaks about, and in one that it does not.
 CASES = {
     "usual_range": (usual, same),
-    "rising": (lambda page: usual(page, 0.1), lambda page: usual(page, -0.1)),
+    "judgments_changed": (over_new_judgments, same),
     "interrupted": (breaking, same),
     # The page is compared with the night before.
     "since_the_night_before": (lambda page: against(page, nights=[]), same),
