@@ -33,8 +33,8 @@ from ndcg_spark.voices import Give, GiveTable, Notice
 _OF_OPTIONS = {"slices": "query_attributes", "weights": "query_weights", "qrels": "judgments"}
 #: What is said of keys that there were once.
 _GONE = {
-    "unchanged_queries": "it is no key any more, as nights with other judgments are compared on both "
-    "sides; leave it out",
+    "unchanged_queries": "it is no key any more, as nights with other judgments are compared on "
+    "both sides; leave it out",
 }
 _CHECK_CONFIG = Give("config", words="check")
 _DATE = re.compile(r"\{date(?::([^{}]*))?\}")

@@ -36,9 +36,6 @@ EXCLUDE = _table("dataset query_id doc_id string")
 #: One row per query, attribute and value, for slices; key all columns, as a query may have several values.
 QUERY_ATTRIBUTES = _table("dataset query_id attribute value string")
 
-#: The sides of a change of judgments: both nights under the earlier judgments, or under the later ones.
-OLD, NEW = "old", "new"
-
 #: The value of a query that has none of an attribute.
 NO_VALUE = "(none)"
 

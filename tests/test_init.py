@@ -14,7 +14,7 @@ from commands import command_line
 
 from ndcg_spark.cli.init_command import _templates
 from ndcg_spark.config import load
-from ndcg_spark.monitoring import _HELP
+from ndcg_spark.monitoring.metrics import _HELP
 
 ROOT = Path(__file__).parents[1]
 TEMPLATES = ROOT / "ndcg_spark" / "templates"

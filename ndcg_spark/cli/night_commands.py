@@ -81,9 +81,9 @@ def compare(
     """Compare published runs with a baseline.
 
     Prints differences, confidence intervals, p values and conclusions. A baseline is a run of the same night, another
-    night, or a run of another night. Runs that certainly differ by less than --margin are the same. Nights with
-    different judgments are compared twice, under the old and under the new ones, if ndcg-spark rescore has scored
-    them; a run is better or worse only if both say it.
+    night, or a run of another night. Runs that certainly differ by less than --margin are the same.
+    Nights with different judgments are compared twice, under the old and under the new ones, if
+    ndcg-spark rescore has scored them; a run is better or worse only if both say it.
     """
     from ndcg_spark.comparison.differences import ComparisonOptions
     from ndcg_spark.comparison.matrix import read_query_tables

@@ -14,15 +14,17 @@ SIDES_DISAGREE = "sides_disagree"
 
 def unknown_changes(tonight: Night, nights: Iterable[Night]) -> list[str]:
     """A sentence for each change whose sides disagreed and since which no night was accepted."""
-    sentences: dict[str, None] = {}
+    unknown: dict[tuple[str, str], str] = {}
     for night in reversed(earlier(nights, tonight.dataset, tonight.evaluated_on)):
         if night.row["accepted"]:
             break
         verdict = night.record["verdict"] or {}
         for result in verdict.get("results", ()):
             if result["reason"] == SIDES_DISAGREE:
-                sentences[_sentence(night, result)] = None
-    return list(sentences)
+                # Later nights of the same judgments are compared over the same change.
+                change = str(result["run"]), str(night.row["judgments_fingerprint"])
+                unknown[change] = _sentence(night, result)
+    return list(unknown.values())
 
 
 def _sentence(night: Night, result: Mapping[str, Any]) -> str:

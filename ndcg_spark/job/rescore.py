@@ -298,10 +298,10 @@ def rescore(
         fingerprints = _newest_kept(nights)
     else:
         fingerprints = _keep_given(engine, config, chosen)
-    new = [night for night in chosen if night.evaluated_on >= (since or "")]
-    wanted = _under_one(new, fingerprints)
+    wanted = _under_one(chosen, fingerprints)
     if config.judgments is None:
-        wanted = list(dict.fromkeys([*wanted, *_under_earlier(new)]))
+        wanted = list(dict.fromkeys([*wanted, *_under_earlier(chosen)]))
+    wanted = [one for one in wanted if one.night.evaluated_on >= (since or "")]
     if not fingerprints:
         what = "judgments: no night keeps its judgments"
         raise ConfigurationError(what, Give("judgments", words="give"))

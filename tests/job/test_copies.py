@@ -165,10 +165,10 @@ def test_nights_are_scored_by_hand_under_the_newest_judgments_that_are_kept(two_
     _, _, output = two_nights
     settings = validate({}, "test", NightConfig)
     first = [night for night in committed(output) if night.evaluated_on == DATES[0]]
-    assert rescore(engine, settings, output, since=DATES[1]) == (0, 0, [])
-    # Both nights under the judgments of the other.
-    assert rescore(engine, settings, output, dataset="web") == (2, 0, [])
-    assert rescore(engine, settings, output) == (2, 2, [])
+    # The second nights of both datasets under the judgments of the first ones, and then these, too.
+    assert rescore(engine, settings, output, since=DATES[1]) == (2, 0, [])
+    assert rescore(engine, settings, output, dataset="web") == (1, 1, [])
+    assert rescore(engine, settings, output) == (1, 3, [])
     newest = {night.dataset: night.row["judgments_fingerprint"] for night in committed(output)}
     assert all(read_copy(night, newest[night.dataset]) is not None for night in first)
     oldest = {night.dataset: night.row["judgments_fingerprint"] for night in first}

@@ -1,13 +1,16 @@
 """What to do next: a page that asks for each rule, and one that differs from it and does not."""
 
 import dataclasses
+import json
 
 import pytest
 from night_pages import FILE, against, changed, failed_page, judged, last_point
 
 from ndcg_spark.report import advice
+from ndcg_spark.report.compared_page import NotCompared
 from ndcg_spark.report.night import Unanswered
 from ndcg_spark.report.outline import Request
+from ndcg_spark.report.usual_range import Move, UsualRange
 
 CONFIGURATION = {"file": FILE, "gate": {"check": [{"cutoff": 10, "runs": ["z"]}], "baseline": ["run y"]}}
 NONE = {"result": "not_comparable"}
@@ -44,6 +47,35 @@ def named(run, **more):
         return {"record": record, "result": result}
 
     return build
+
+
+def foreign_ids(page):
+    """The run writes its document ids in another way than the judgments."""
+    inputs = {"results": {"unknown_ids": {page.night.dataset: {page.run: "no document is judged"}}}}
+    night = dataclasses.replace(page.night, row={**page.night.row, "inputs": json.dumps(inputs)})
+    return {"outline": dataclasses.replace(page.outline, night=night)}
+
+
+def lacks_copies(page, reason=None):
+    compared = dataclasses.replace(page.compared_with, refused=NotCompared(reason))
+    return {"compared_with": compared}
+
+
+def falls(page, size=-0.02):
+    """The line falls, and nothing says that the run is worse."""
+    move = Move("2026-01-01", size, is_slope=True)
+    usual = UsualRange(0.5, 0.6, 9, "2025-12-01", "2025-12-31", move)
+    record = judged(page, "pass")
+    return {"usual": usual, "row": {"conclusion": "same"}, "record": record}
+
+
+def with_unjudged(page):
+    return {"record": {"verdict": {**page.record["verdict"], "unjudged_runs": ["dense"]}}}
+
+
+def known(page):
+    loss = {"on": "2026-01-01", "until": "2026-02-01", "reason": "why"}
+    return {"record": {"verdict": {**page.record["verdict"], "acknowledged": loss}}}
 
 
 def rejudged(page, **more):
@@ -88,19 +120,23 @@ def by(**changes):
 #: By rule: what a page is changed by that asks for it, and by what one that does not. A change may need the page.
 CASES = {
     "send_to_authors": (verdict_of("not_verified"), same),
-    "wait_for_missing": (verdict_of("missing_dataset"), verdict_of("missing_dataset", configuration={})),
+    "wait_for_missing": (verdict_of("missing_dataset"), same),
     "find_out_why_silent": (by(unanswered=Unanswered(3, 0, 0.5)), same),
+    "correct_ids": (foreign_ids, same),
+    "make_copies": (lacks_copies, lambda page: lacks_copies(page, "no documents were kept")),
+    "look_at_fall": (falls, lambda page: falls(page, size=0.02)),
     "open_queries": (same, by(row={"conclusion": "cannot_tell"}, result={"result": "pass"})),
     "look_at_slices": (german_is_worse, same),
     "repair": (same, by(record={"accepted": "why not"})),
     "judge_documents": (unjudged(0.1), unjudged(0.09)),
+    "judge_aged": (with_unjudged, same),
     "look_at_others": (dense_is_worse, same),
     "judge_more_queries": (lambda page: cannot_tell(page, nights=[], run="dense"), cannot_tell),
     "keep_documents": (without_documents, same),
     "find_out_why_judgments_changed": (rejudged, lambda page: rejudged(page, accepted="why not")),
-    "compare_unchanged": (rejudged, lambda page: {**rejudged(page), "output": None}),
-    "accepts_loss": (failed_before, same),
     "accept_night": (same, lambda page: {"output": None}),
+    "accepts_loss": (failed_before, same),
+    "acknowledge": (same, known),
     "lower_min_queries": (verdict_of("few_queries"), same),
     "lower_min_value": (by(result={"reason": "below_min_value"}), same),
     "correct_slice": (verdict_of("missing_slice"), same),
@@ -131,7 +167,8 @@ def kinds(page):
 
 
 def test_steps_stand_in_the_order_of_the_rules(page):
-    assert kinds(page) == ["open_queries", "repair", "judge_documents", "accept_night"]
+    steps = ["open_queries", "repair", "judge_documents", "accept_night", "acknowledge"]
+    assert kinds(page) == steps
 
 
 def test_a_night_without_anything_to_do_says_so_or_names_its_warnings(page):
@@ -143,7 +180,7 @@ def test_a_night_without_anything_to_do_says_so_or_names_its_warnings(page):
 def test_judgments_that_changed_are_looked_into_without_a_gate_too(page):
     breaks = last_point(page, breaks=("judgments",))
     record = {"verdict": None, "accepted": None}
-    assert "evaluate_earlier_again" in kinds(changed(page, **breaks, record=record))
+    assert "find_out_why_judgments_changed" in kinds(changed(page, **breaks, record=record))
 
 
 @pytest.mark.parametrize(
@@ -164,6 +201,19 @@ def test_judgments_that_changed_are_looked_into_without_a_gate_too(page):
 def test_accepting_a_night_is_advised_where_it_changes_the_verdict_on_later_ones(page, change, helps):
     asked = changed(page, **change(page))
     assert (advice.accepting_helps(asked), "accept_night" in kinds(asked)) == (helps, helps)
+
+
+def test_a_night_is_accepted_for_the_runs_that_alone_do_not_pass(page):
+    (own,) = page.record["verdict"]["results"]
+    results = [own, {**own, "run": "dense", "result": "pass"}]
+    record = {"verdict": {**page.record["verdict"], "results": results}}
+    said = [advice.accept_night(one).text for one in (page, changed(page, record=record))]
+    assert ["--run hybrid" in text for text in said] == [False, True]
+
+
+def test_a_loss_that_is_acknowledged_tonight_is_not_acknowledged_again(page):
+    record = {"acknowledged": {"until": "2026-02-01", "reason": "why"}}
+    assert advice.acknowledge(changed(page, record=record)) is None
 
 
 def test_a_run_and_its_baselines_are_named_as_text(page):

@@ -28,7 +28,7 @@ from ndcg_spark.nights.commit import log_attempt
 from ndcg_spark.nights.log import committed, revise
 from ndcg_spark.nights.reader import night_rows
 from ndcg_spark.report.answer import answer, begun, since
-from ndcg_spark.report.charts import place_trend, uncompared
+from ndcg_spark.report.charts import place_trend, split, uncompared
 from ndcg_spark.report.labels import Labels, read_labels
 from ndcg_spark.report.night import load_night
 from ndcg_spark.report.outline import Request
@@ -172,6 +172,14 @@ def test_a_level_is_first_seen_if_no_comparable_night_that_is_shown_had_it(tmp_p
     assert (found.kind, [*found.dates]) == (kind, [date(number) for number in seen])
 
 
+def test_an_axis_is_of_what_is_drawn(tmp_path):
+    for number in range(2):
+        night(tmp_path, number, {"hybrid": {f"q{at}": ["x5"] for at in range(10)}})
+    chart = place_trend(data_of(tmp_path).trend)
+    # A score of 0 needs no axis below it.
+    assert (chart.low, float(chart.high) < 0.01) == ("0.0000", True)
+
+
 def test_causes_are_shares_of_the_difference(output):
     data = data_of(output)
     assert data.causes[0]["value"] == "de"
@@ -197,11 +205,11 @@ CHANCE = verdict("none", reason="may_be_chance", nights=range(7), sentence="may 
         (0, 0, {"runs": {"hybrid": 0.8}}, ("NO GATE", "mid", "first_night")),
         (7, 36, {"verdict": verdict(nights=range(7))}, ("FAIL", "bad", "worse")),
         (7, 0, {"verdict": verdict("pass", nights=range(7))}, ("PASS", "ok", "cannot_tell")),
-        (7, 0, {"verdict": CHANCE}, ("NO VERDICT", "mid", "verdict")),
+        (7, 0, {"verdict": CHANCE}, ("NO VERDICT", "mid", "cannot_tell")),
         (7, 36, {"verdict": REJUDGED}, ("NO VERDICT", "mid", "verdict")),
         (7, 0, {"verdict": MISSING, "documents": False}, ("NO VERDICT", "mid", "verdict")),
         (0, 0, {"verdict": FIRST, "accepted": "the first"}, ("NO VERDICT (ACCEPTED)", "mid", "first_night")),
-        (7, 36, {"judgments": "j2"}, ("NO GATE", "mid", "not_compared")),
+        (7, 36, {"judgments": "j2"}, ("NO GATE", "mid", "no_copies")),
         (7, 36, {"documents": False}, ("NO GATE", "bad", "worse")),
     ],
 )
@@ -224,6 +232,21 @@ def test_states(tmp_path, nights, lost, options, expected):
     # Nothing to test, nothing shown.
     tested = data.row is not None and "unchanged" not in data.row["flags"]
     assert ("95 % interval" in top.text.striptags()) <= tested
+
+
+def test_without_a_verdict_the_run_of_the_first_check_is_shown_and_nothing_is_concluded(tmp_path):
+    configuration = {"gate": {"check": [{"measure": "ndcg", "cutoff": 10, "runs": ["dense"]}]}}
+    lists = lists_of(RUNS, 60, lost={"bm25": 6})
+    night(tmp_path, 0, lists_of(RUNS, 60), verdict=verdict("pass"), configuration=configuration)
+    baselines = verdict(nights=[0])["baselines"]
+    said = {**MISSING, "baselines": baselines}
+    # One run answers fewer queries, another one is the best.
+    night(tmp_path, 1, lists, missing=True, verdict=said, configuration=configuration)
+    data = data_of(tmp_path)
+    assert (data.run, data.baseline.nights[0].evaluated_on) == ("dense", date(0))
+    drawn = split({**data.row, "losses": 3, "wins": 2, "conclusion": "cannot_tell"})
+    assert (drawn.lost_tone, drawn.won_tone) == ("mid", "mid")
+    assert {box.kind for box in drawn.boxes} == {"mid", "faint"}
 
 
 @pytest.mark.parametrize(("grades", "advised"), [(GRADES, True), (dict.fromkeys(GRADES, 1.0), False)])
@@ -254,9 +277,8 @@ def test_a_loss_whose_first_night_cannot_be_compared_has_no_first_night(tmp_path
         night(tmp_path, number, lists_of(RUNS, 60, seed=number, lost=lost), judgments=judgments, verdict=said)
     data = data_of(tmp_path)
     assert (data.row["conclusion"], since(data)) == ("worse", None)
-    # Seven nights give the last one its range, which is drawn with a width.
-    ((first, *more),) = place_trend(data.trend).areas
-    assert {point.partition(",")[0] for point in more} - {first.partition(",")[0]}
+    # The last two nights alone can be compared: too few for a range.
+    assert (data.usual, place_trend(data.trend, "bad", data.usual).areas) == (None, [])
 
 
 @pytest.mark.parametrize(
@@ -328,7 +350,7 @@ def test_slices_that_differ_in_both_directions_are_named_though_the_whole_may_be
     assert "9,560 rows, 2 files: old.csv and 1 more" in Page(read_page(str(tmp_path)).html).words
     write_site(str(tmp_path), tmp_path / "site", Request())
     index = Page(tmp_path / "site" / "index.html")
-    assert index.rows[1][3:] == ["old", "0.3902; gone: no score (0.5773 the night before)"]
+    assert index.rows[1][3:] == ["old", "0.3902", "+0.0054", "gone: no score (0.5773 the night before)"]
 
 
 def test_documents_are_compared_with_the_newest_night_that_keeps_them(tmp_path):
@@ -483,9 +505,10 @@ def test_a_site_of_good_baselines_has_nights_before_the_first_good_one(tmp_path)
 def test_a_difference_under_other_judgments_says_nothing_about_the_run(tmp_path):
     for number in range(2):
         night(tmp_path, number, lists_of(RUNS, 60, seed=number), judgments=f"j{number}")
-    assert "evaluate_earlier_again" in kinds(data_of(tmp_path))
-    found = kinds(data_of(tmp_path, baseline_date=date(0)))
-    assert found & {"other_judgments", "real", "may_be_chance"} == {"other_judgments"}
+    for asked in ({}, {"baseline_date": date(0)}):
+        found = kinds(data_of(tmp_path, **asked))
+        assert {"no_copies", "find_out_why_judgments_changed"} <= found
+        assert not found & {"other_judgments", "real", "may_be_chance"}
 
 
 def commands_of(page):
@@ -501,15 +524,7 @@ def test_who_accepts_a_night_of_other_judgments_is_told_of_the_failed_one_before
     states = [{"verdict": verdict("pass")}, {"verdict": verdict("fail", nights=[0])}, rejudged, rejudged]
     for number, options in enumerate(states):
         night(tmp_path, number, lists_of(RUNS, 60, seed=number), **options)
-    page = read_page(str(tmp_path)).html
     assert "accepts_loss" in kinds(data_of(tmp_path))
-    (compare,) = [command for command in commands_of(page) if "compare" in command]
-    assert compare.endswith(
-        f"--date {date(3)} --dataset shop --baseline-date {date(0)} --unchanged-queries --measures ndcg@10"
-    )
-    for number, advised in ((2, False), (3, True)):
-        assert ("accept the first of them" in read_page(str(tmp_path), date(number)).html) == advised
-    assert command_line(*shlex.split(compare)[1:], cwd=tmp_path).returncode == 0
     # Where the run is compared with a night before the failed one, and has recovered, there is no loss to accept.
     back = {"verdict": {**MISSING, "baselines": verdict(nights=[0])["baselines"]}, "configuration": {"file": "x.toml"}}
     for number, options in enumerate([*states[:2], back]):
@@ -517,9 +532,6 @@ def test_who_accepts_a_night_of_other_judgments_is_told_of_the_failed_one_before
     assert kinds(data_of(tmp_path / "back")) & {"accept_night", "accepts_loss"} == {"accept_night"}
     revise(committed(str(tmp_path))[1], accepted="known")
     assert "accepts_loss" not in kinds(data_of(tmp_path))
-    dated = {**REJUDGED["results"][0], "baseline": date(1), "baseline_night": date(1)}
-    night(tmp_path, 4, lists_of(RUNS, 60), **{**rejudged, "verdict": {**REJUDGED, "results": [dated]}})
-    assert f"--baseline-date {date(1)} --unchanged-queries" in read_page(str(tmp_path)).html
 
 
 @pytest.mark.slow
@@ -596,14 +608,14 @@ def test_a_site_has_a_page_per_night_and_writes_what_is_new(output, tmp_path):
     index = Page(site / "index.html")
     assert [row[0] for row in index.rows if row] == [date(number) for number in (11, *reversed(range(10)))]
     assert [index.rows[at][2] for at in (1, 2)] == ["failed", "fail"]
-    assert index.rows[1][4] == "disk full"
-    # Without a gate the run of the chart above is named, with its score.
-    assert index.rows[3][3] == "hybrid"
-    assert index.rows[3][4].startswith(
-        f"{data_of(out, date(8), run='hybrid').mean['ndcg']:.4f}; dense: 0.5415 (up 0.0216"
-    )
+    assert index.rows[1][6] == "disk full"
+    # Every row has a run, its score and its difference: without a gate from the night before.
+    score = f"{data_of(out, date(8), run='hybrid').mean['ndcg']:.4f}"
+    assert index.rows[3][3:5] == ["hybrid", score]
+    assert all(row[5][0] in "+-" for row in index.rows if row)
+    assert index.rows[3][6].startswith("dense: 0.5415 (up 0.0216")
     assert (site / "index.html").read_text(encoding="utf-8").count("<svg") == len(RUNS)
-    assert "Note: a note" in index.rows[8][4]
+    assert "Note: a note" in index.rows[8][6]
     assert 'href="index.html"' in (site / "latest.html").read_text(encoding="utf-8")
     assert (site / "latest.html").read_bytes() == (site / f"{date(9)}.html").read_bytes()
 

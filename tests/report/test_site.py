@@ -170,10 +170,10 @@ def test_an_acceptance_of_a_failed_night_changes_what_is_advised_for_the_next_on
         night(Path("out"), number, shown, verdict=said, configuration=configuration)
     page = tmp_path / "site" / f"{date(2)}.html"
     write_site("out", page.parent, Request())
-    assert "The night of 2 January failed and was not accepted" in Page(page).words
+    assert "accepts the loss of 2 January" in Page(page).words
     revise(night_of(1), accepted="known")
     assert written_again(page.parent) == [1, 2]
-    assert "was not accepted" not in Page(page).words
+    assert "accepts the loss" not in Page(page).words
 
 
 DAMAGE = {

@@ -10,6 +10,7 @@ from ndcg_spark.comparison.trend import NOTHING
 from ndcg_spark.report import answer, words
 from ndcg_spark.report.night import Answered, Unanswered
 from ndcg_spark.report.sentences import said
+from ndcg_spark.report.usual_range import Move, UsualRange
 
 
 @pytest.fixture(scope="module")
@@ -85,10 +86,16 @@ def other_hashes(page):
     return {"compared_with": dataclasses.replace(compared, sides=other)}
 
 
+def usual(page, size=None):
+    move = None if size is None else Move("2026-01-01", size, is_slope=True)
+    return {"usual": UsualRange(0.5, 0.6, 9, "2025-12-01", "2025-12-31", move)}
+
+
 UNCHANGED = {"flags": ["unchanged"]}
 #: By rule, as for advice: what is different in a page that it speaks about, and in one that it does not.
 CASES = {
-    "usual_range": (lambda page: last_point(page, low=0.4), same),
+    "usual_range": (usual, same),
+    "rising": (lambda page: usual(page, 0.1), lambda page: usual(page, -0.1)),
     "interrupted": (breaking, same),
     # The page is compared with the night before.
     "since_the_night_before": (lambda page: against(page, nights=[]), same),
@@ -172,10 +179,13 @@ def test_the_headline_says_what_happened_to_the_run(page, change, kind):
     ("change", "expected"),
     [
         (same, ("FAIL", "bad", "worse")),
-        (without_gate, ("FAIL", "bad", "worse")),
+        (without_gate, ("NO GATE", "bad", "worse")),
         # The verdict is about something else, so that it comes first.
         (by(result={"result": "pass"}), ("FAIL", "bad", "verdict")),
-        (lambda page: {**against(page, kind=Kind.FIRST), "record": {"verdict": None}}, ("FAIL", "bad", "first_night")),
+        (
+            lambda page: {**against(page, kind=Kind.FIRST), "record": {"verdict": None}},
+            ("NO GATE", "mid", "first_night"),
+        ),
     ],
 )
 def test_the_verdict_is_the_headline_if_it_is_about_something_else(page, change, expected):
@@ -205,13 +215,13 @@ def test_the_answer_has_the_cause_and_the_queries_without_results_before_how_sur
     assert [sentence.kind for sentence in said(answer.EVIDENCE, changed(page, row=UNCHANGED))] == ["all_same"]
 
 
-@pytest.mark.parametrize(("many", "kind"), [(3, "others"), (4, "others_counted")])
-def test_few_other_runs_are_named_and_many_counted(page, many, kind):
+@pytest.mark.parametrize(("many", "is_said"), [(5, False), (6, True)])
+def test_other_runs_are_counted_where_the_chart_does_not_show_all(page, many, is_said):
     compared = page.compared_with
     others = {f"run {at}": compared.rows["dense"] for at in range(many)}
     rows = {page.run: page.row, **others}
     asked = changed(page, runs=[page.run], compared_with=dataclasses.replace(compared, rows=rows))
-    assert answer.others(asked).kind == kind
+    assert (answer.others(asked) is not None) == is_said
 
 
 def test_a_verdict_of_a_run_without_scores_stands_alone(page):
@@ -219,3 +229,40 @@ def test_a_verdict_of_a_run_without_scores_stands_alone(page):
     rows = dataclasses.replace(page.compared_with, rows={})
     top = answer.answer(changed(page, runs=[page.run], record=record, compared_with=rows))
     assert (top.headline.kind, top.sentences) == ("verdict", [])
+
+
+@pytest.mark.parametrize("conclusion", ["same", "cannot_tell", "worse"])
+def test_a_line_that_falls_is_in_the_headline(page, conclusion):
+    row = {"conclusion": conclusion}
+    steady, falls = (changed(page, row=row, **usual(page, size)) for size in (None, -0.02))
+    texts = [answer.headline_of(one).text for one in (steady, falls)]
+    assert ["since 1 January" in text for text in texts] == [False, True]
+
+
+KNOWN = {"on": "2026-01-01", "until": "2026-01-15", "reason": "the <index>"}
+
+
+def test_a_known_loss_is_said_and_is_no_pass(page):
+    record = {"verdict": {**page.record["verdict"], "acknowledged": KNOWN}}
+    asked = changed(page, record=record)
+    top = answer.answer(asked)
+    (note,) = [one for one in answer.notes(asked) if one.kind == "acknowledged"]
+    assert (top.word, top.tone) == ("FAIL (ACKNOWLEDGED)", "bad")
+    assert "15 January: the &lt;index&gt;" in note.text
+
+
+def test_notes_of_a_verdict_are_shown_unless_it_says_them(page):
+    verdict = page.record["verdict"]
+    record = {"verdict": {**verdict, "notes": ["hybrid is lower", verdict["sentence"]]}}
+    found = [one.kind for one in words.warnings(changed(page, record=record))]
+    assert found == ["gate", "verdict_note"]
+
+
+def test_sides_that_disagree_are_the_headline_and_not_said_again(page):
+    sides = [{"side": "old", "difference": -0.05}, {"side": "new", "difference": 0.02}]
+    record = judged(page, "none", reason="sides_disagree")
+    top = answer.answer(changed(page, record=record, row={"sides": sides}))
+    assert top.headline.kind == "sides_disagree"
+    assert "-0.0500 under the old judgments and +0.0200 under the new ones" in top.headline.text
+    assert "both_sides" not in {one.kind for one in top.sentences}
+    assert answer.change_of_judgments(changed(page, row={"sides": sides})).kind == "both_sides"
