@@ -174,6 +174,13 @@ def test_the_text_has_every_run_with_its_change_and_all_that_the_gate_says(ended
     assert "--html 2026-11-20.html" in lines[-1]
 
 
+def test_the_text_has_both_sides_of_new_judgments(ended):
+    sides = [{"side": "old", "difference": -0.03}, {"side": "new", "difference": 0.05}]
+    unknown = changed("ltr", 0.01, "undecided", sides=tuple(sides))
+    lines = text_of(ended, gates.verdict(unknown), scores("ltr"))
+    assert lines[1] == "ltr: ndcg@10 0.5100, +0.0100 (-0.0300 to +0.0500) against the good nights to 2026-11-19"
+
+
 def test_the_text_has_the_means_of_a_night_without_a_verdict_and_a_link(ended):
     unknown = gates.verdict(gates.result("not_comparable", "no_baseline", run=None, sentence="no baseline"))
     lines = text_of(ended, unknown, scores(), report_url="https://reports.example/{dataset}/{date}.html")

@@ -45,8 +45,10 @@ def trend(
 
     Arguments are the options of the command: `measures` is like ``ndcg@10,judged_rate`` or ``P@5 AP``, by default the
     headline of the newest night; `last` nights are shown, and statistics use all. A row of pandas per dataset, run,
-    measure, cutoff and night, in the columns of the command's CSV. Raises ConfigurationError if there is no such
-    dataset, run, measure or night, and StorageError if the output cannot be read.
+    measure, cutoff and night, in the columns of the command's CSV: `value` is as published, and
+    `chained` is in units of the newest judgments, where kept lists lead to them. Raises
+    ConfigurationError if there is no such dataset, run, measure or night, and StorageError if the
+    output cannot be read.
     """
     return trend_view(*lines(str(output), dataset, run, measures, last)).to_pandas()
 

@@ -75,7 +75,7 @@ def _dates_of_references(nights: Sequence[Night], scores: ScoreCache) -> set[str
     """What the newest night of a dataset and the next one lead back to, run by run."""
     newest = nights[-1]
     following = dataclasses.replace(newest, evaluated_on=_NEXT)
-    dates = {night.evaluated_on for night in _acknowledged(nights, newest)}
+    dates = set(_acknowledged(nights, newest))
     named = sorted(_names_of(_gate_of(newest)) | dates)
     runs: set[str] = set()
     for night in nights[-_RECENT:]:
@@ -96,11 +96,11 @@ def _dates_of(reference: Reference) -> Iterator[str]:
             yield from (night.evaluated_on for night in ends)
 
 
-def _acknowledged(nights: Sequence[Night], newest: Night) -> Iterator[Night]:
+def _acknowledged(nights: Sequence[Night], newest: Night) -> Iterator[str]:
     for night in nights:
         said = night.record["acknowledged"]
         if said and said["until"] >= newest.evaluated_on:
-            yield night
+            yield night.evaluated_on
 
 
 def _references(

@@ -1,13 +1,12 @@
 """What an evaluation that has ended tells people: the lines of a text for a chat, or a log."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from ndcg_spark.comparison.trend import Falling, falls_of_night
 from ndcg_spark.config import EvaluationConfig, dated
 from ndcg_spark.convention.measures import Cutoff, measure_at
-from ndcg_spark.convention.parsing import parse_cutoff
 from ndcg_spark.errors import ConfigurationError, NdcgSparkError
 from ndcg_spark.gate.acknowledged import acknowledged_in_words
 from ndcg_spark.gate.verdict import FAIL, Result, Verdict, how_to_begin
@@ -19,6 +18,8 @@ from ndcg_spark.voices import command_line
 
 if TYPE_CHECKING:
     from ndcg_spark.job.evaluate_inputs import EvaluationOutcome
+
+Metric = tuple[str, Cutoff]
 
 #: So many runs of a dataset have a line.
 _MOST_RUNS = 12
@@ -34,25 +35,34 @@ def told_lines(
     nights: Sequence[Night],
 ) -> list[str]:
     """What the text says: each dataset with its runs, or what failed, and where to look."""
-    lines: list[str] = []
-    datasets: Sequence[str] = ()
-    if outcome is not None:
-        datasets = outcome.datasets
-        for dataset in datasets:
-            lines.extend(_of_dataset(config, exit_code, dataset, outcome, nights))
+    if outcome is None:
+        named = "evaluation" if config.dataset == "default" else config.dataset
+        lines = [_ended(named, config, exit_code, failure)]
+        lines.extend(_log_of(config, exit_code))
+        return lines
+    lines = []
+    for dataset in outcome.datasets:
+        lines.extend(_of_dataset(config, exit_code, dataset, outcome, nights))
     if failure or not lines:
-        named = ", ".join(datasets) or _named_dataset(config)
-        lines.append(f"{named} of {config.date}: exit code {exit_code}. {failure or ''}")
-    # What a signal or the configuration has ended is not in the log.
-    is_in_log = exit_code != ConfigurationError.exit_code and exit_code <= SIGNAL
-    if outcome is None and config.output and is_in_log:
-        output = config.dated(config.output)
-        lines.append(command_line("nights", [masked(output)], {}))
+        named = ", ".join(outcome.datasets) or "evaluation"
+        lines.append(_ended(named, config, exit_code, failure))
     return lines
 
 
-def _named_dataset(config: EvaluationConfig) -> str:
-    return "evaluation" if config.dataset == "default" else config.dataset
+def _ended(named: str, config: EvaluationConfig, exit_code: int, failure: str | None = None) -> str:
+    what = f"{named} of {config.date}: exit code {exit_code}."
+    return f"{what} {failure}" if failure else what
+
+
+def _log_of(config: EvaluationConfig, exit_code: int) -> list[str]:
+    """The command that shows why an evaluation has failed."""
+    # What a signal or the configuration has ended is not in the log.
+    if exit_code == ConfigurationError.exit_code or exit_code > SIGNAL:
+        return []
+    if config.output is None:
+        return []
+    output = masked(config.dated(config.output))
+    return [command_line("nights", [output], {})]
 
 
 def _of_dataset(
@@ -63,18 +73,25 @@ def _of_dataset(
     nights: Sequence[Night],
 ) -> Iterator[str]:
     """The verdict, a line per run, all that the gate says beside it, and a link to the night."""
-    verdict = next((one for one in outcome.verdicts if one.dataset == dataset), None)
-    if verdict is None:
-        yield f"{dataset} of {config.date}: exit code {exit_code}."
-    else:
+    metric = config.measure_set.headline(config.cutoffs)
+    means: dict[str, float | None] = {}
+    for row in outcome.dataset_scores:
+        if row["dataset"] == dataset and row["cutoff"] == metric[1]:
+            means[row["run"]] = row[metric[0]]
+    verdicts = [verdict for verdict in outcome.verdicts if verdict.dataset == dataset]
+    if not verdicts:
+        yield _ended(dataset, config, exit_code)
+        yield from _of_means(config, dataset, means, metric, nights)
+    for verdict in verdicts:
         yield f"{dataset} of {config.date}: {verdict_in_words(vars(verdict))}. {verdict.sentence}"
-    yield from _of_runs(config, dataset, outcome, verdict, nights)
-    if verdict is not None:
+        yield from _of_results(verdict, means, metric)
         yield from _beside(verdict)
-    yield from _where_next(config, dataset, verdict)
+        yield from _how_to_begin(config, verdict)
+    yield from _link(config, dataset)
 
 
 def _beside(verdict: Verdict) -> Iterator[str]:
+    """What the gate says beside its verdict."""
     for sentence in verdict.warnings:
         yield f"warning: {sentence}"
     yield from verdict.changes
@@ -84,108 +101,103 @@ def _beside(verdict: Verdict) -> Iterator[str]:
         yield acknowledged_in_words(verdict.acknowledged)
     if verdict.accepted is not None:
         runs = verdict.accepted_runs or ("all runs",)
-        yield f"accepted for {', '.join(runs)}: {verdict.accepted}"
+        names = ", ".join(runs)
+        yield f"accepted for {names}: {verdict.accepted}"
 
 
-def _where_next(config: EvaluationConfig, dataset: str, verdict: Verdict | None) -> Iterator[str]:
-    """How to begin, and where the night is shown: an address, or the command for the page."""
-    output = None if config.output is None else config.dated(config.output)
-    if verdict is not None and output is not None:
-        advice = how_to_begin(verdict.as_json(), output, config.source["file"])
-        if advice:
-            yield f"{advice[:1].upper()}{advice[1:]}"
-    date = config.date.isoformat()
+def _how_to_begin(config: EvaluationConfig, verdict: Verdict) -> list[str]:
+    """How a first night becomes a baseline, if it can."""
+    if config.output is None:
+        return []
+    output = config.dated(config.output)
+    advice = how_to_begin(verdict.as_json(), output, config.source["file"])
+    if advice is None:
+        return []
+    return [f"{advice[:1].upper()}{advice[1:]}"]
+
+
+def _link(config: EvaluationConfig, dataset: str) -> list[str]:
+    """Where the night is shown: an address, or the command that writes its page."""
     if config.report_url is not None:
         address = dated(config.report_url, config.date)
-        yield address.replace("{dataset}", quote(dataset, safe=""))
-    elif output is not None:
-        options = {"date": date, "dataset": dataset, "html": f"{date}.html"}
-        yield command_line("report", [masked(output)], options)
+        name = quote(dataset, safe="")
+        return [address.replace("{dataset}", name)]
+    if config.output is None:
+        return []
+    date = config.date.isoformat()
+    output = masked(config.dated(config.output))
+    options = {"date": date, "dataset": dataset, "html": f"{date}.html"}
+    return [command_line("report", [output], options)]
 
 
-def _of_runs(
+def _of_means(
     config: EvaluationConfig,
     dataset: str,
-    outcome: "EvaluationOutcome",
-    verdict: Verdict | None,
+    means: Mapping[str, float | None],
+    metric: Metric,
     nights: Sequence[Night],
 ) -> Iterator[str]:
-    """A line per run: its score, the difference and against what, and since when it falls."""
-    measure, cutoff = config.measure_set.headline(config.cutoffs)
-    means: dict[str, Mapping[str, Any]] = {}
-    for row in outcome.dataset_scores:
-        if row["dataset"] == dataset and row["cutoff"] == cutoff:
-            means[row["run"]] = row
-    results = {run: _result_of(run, verdict) for run in means}
-    shown = sorted(means, key=lambda run: _weight(results[run], verdict, run))[:_MOST_RUNS]
-    metrics = {run: _metric_of(results[run], (measure, cutoff)) for run in shown}
-    falls = _falls(config, dataset, verdict, nights, metrics)
-    for run in shown:
-        line = _of_run(run, metrics[run], means[run][measure], results[run])
-        if run in falls:
-            line += f" ({falls[run]})"
-        yield line
-    if len(means) > len(shown):
-        yield f"and {len(means) - len(shown):,} more runs"
-
-
-def _of_run(
-    run: str,
-    metric: tuple[str, Cutoff],
-    mean: float | None,
-    result: Result | None,
-) -> str:
-    name = f"{run}: {measure_at(*metric)}"
-    if result is None:
-        return f"{name} {score(mean)}"
-    change = f"{difference(result.difference)} {_against(result)}"
-    return f"{name} {score(result.mean)}, {change}"
-
-
-def _metric_of(result: Result | None, headline: tuple[str, Cutoff]) -> tuple[str, Cutoff]:
-    if result is None or result.measure is None:
-        return headline
-    return result.measure, parse_cutoff(result.cutoff)
-
-
-def _falls(
-    config: EvaluationConfig,
-    dataset: str,
-    verdict: Verdict | None,
-    nights: Sequence[Night],
-    metrics: Mapping[str, tuple[str, Cutoff]],
-) -> dict[str, str]:
-    """By run, since when its level falls: as the verdict says, else as the nights show."""
-    if verdict is not None:
-        told = [Falling(fall["since"], fall["difference"]) for fall in verdict.falls]
-        return {fall["run"]: one.in_words for fall, one in zip(verdict.falls, told, strict=True)}
+    """A line per run of a night without a gate: its score, and since when it falls."""
+    date = config.date.isoformat()
     try:
-        falls = falls_of_night(nights, dataset, config.date.isoformat(), metrics)
+        falls = falls_of_night(nights, dataset, date, dict.fromkeys(means, metric))
     except NdcgSparkError:
         # Without earlier nights, all else is told.
-        return {}
-    return {run: falling.in_words for run, falling in falls.items()}
+        falls = {}
+    shown = list(means)[:_MOST_RUNS]
+    for run in shown:
+        line = _with_score(run, metric, means[run])
+        yield _falling(line, falls.get(run))
+    yield from _more(means, shown)
 
 
-def _weight(result: Result | None, verdict: Verdict | None, run: str) -> tuple[bool, bool, float]:
-    """The run that the verdict is about comes first, then those that fell most."""
-    is_about = verdict is not None and verdict.run == run
-    if result is None:
-        return not is_about, True, 0.0
-    return not is_about, False, result.difference or 0.0
+def _of_results(
+    verdict: Verdict,
+    means: Mapping[str, float | None],
+    metric: Metric,
+) -> Iterator[str]:
+    """A line per run: its score, what it changed by and against what, and since when it falls."""
+    falls = {}
+    for fall in verdict.falls:
+        falls[fall["run"]] = Falling(fall["since"], fall["difference"])
+    results = _first_results(verdict)
+    # The run that the verdict is about comes first, then those that fell most.
+    order = sorted(results, key=lambda run: (run != verdict.run, results[run].difference))
+    runs = dict.fromkeys([*order, *means])
+    shown = list(runs)[:_MOST_RUNS]
+    for run in shown:
+        if run in results:
+            line = _with_change(results[run])
+        else:
+            line = _with_score(run, metric, means[run])
+        yield _falling(line, falls.get(run))
+    yield from _more(runs, shown)
 
 
-def _result_of(run: str, verdict: Verdict | None) -> Result | None:
-    """What a run is said to have changed by: what failed, else its first check of all queries."""
-    own: list[Result] = []
-    if verdict is not None:
-        for result in verdict.results:
-            if result.run == run and _has_change(result):
-                own.append(result)
-    for result in own:
-        if result.result == FAIL:
-            return result
-    return own[0] if own else None
+def _more(runs: Collection[str], shown: Collection[str]) -> list[str]:
+    more = len(runs) - len(shown)
+    return [f"and {more:,} more runs"] if more else []
+
+
+def _with_score(run: str, metric: Metric, mean: float | None) -> str:
+    name = measure_at(*metric)
+    return f"{run}: {name} {score(mean)}"
+
+
+def _falling(line: str, falling: Falling | None) -> str:
+    return line if falling is None else f"{line} ({falling.in_words})"
+
+
+def _first_results(verdict: Verdict) -> dict[str, Result]:
+    """By run, what it changed by: what failed, else its first check of all queries."""
+    results: dict[str, Result] = {}
+    for result in verdict.results:
+        if result.run is None or not _has_change(result):
+            continue
+        before = results.get(result.run)
+        if before is None or (result.result == FAIL and before.result != FAIL):
+            results[result.run] = result
+    return results
 
 
 def _has_change(result: Result) -> bool:
@@ -193,6 +205,16 @@ def _has_change(result: Result) -> bool:
     if result.baseline is None or result.difference is None:
         return False
     return result.slice is None and not result.weighted
+
+
+def _with_change(result: Result) -> str:
+    name = f"{result.run}: {result.measure}@{result.cutoff}"
+    change = difference(result.difference)
+    ends = [side["difference"] for side in result.sides if side["side"] is not None]
+    if ends:
+        # Neither side of new judgments is fair by itself.
+        change += f" ({difference(min(ends))} to {difference(max(ends))})"
+    return f"{name} {score(result.mean)}, {change} {_against(result)}"
 
 
 def _against(result: Result) -> str:

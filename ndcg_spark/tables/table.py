@@ -28,7 +28,8 @@ def verdict_in_words(verdict: Mapping[str, Any]) -> str:
     word = "no verdict" if verdict["verdict"] == "none" else str(verdict["verdict"])
     if verdict.get("accepted"):
         return f"{word} (accepted)"
-    return f"{word} (acknowledged)" if verdict.get("acknowledged") else word
+    is_known = word == "fail" and bool(verdict.get("acknowledged"))
+    return f"{word} (acknowledged)" if is_known else word
 
 
 _DIFFERENCES = (
