@@ -351,7 +351,9 @@ def _covers(accepted: Acceptance, deciding: Sequence[Decision]) -> bool:
 def _notes(decisions: Sequence[Decision]) -> list[Decision]:
     """What is only said; that no night was accepted is not said where no night is good either."""
     lacks_good = any(one.result.reason == "no_baseline" and not _is_note(one) for one in decisions)
-    notes = [one for one in decisions if _is_note(one)]
+    # Where the good nights are those of the accepted state, both find the same.
+    found = {one.finding for one in decisions if not _is_note(one)}
+    notes = [one for one in decisions if _is_note(one) and one.finding not in found]
     if not lacks_good:
         return notes
     return [one for one in notes if one.result.reason != "no_baseline"]

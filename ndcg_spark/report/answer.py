@@ -29,7 +29,6 @@ from ndcg_spark.report.words import (
 from ndcg_spark.tables.format import difference, level, p_in_words, score
 from ndcg_spark.tables.html import joined, marked, name
 from ndcg_spark.text import day, message
-from ndcg_spark.tolerance import DECIMALS
 
 Row = Mapping[str, Any]
 #: The share of a difference whose cause belongs into the answer.
@@ -416,12 +415,11 @@ EVIDENCE: Sequence[Rule] = (
 
 
 def others(page: NightPage) -> Sentence | None:
-    """How many other runs there are by what is concluded, if the chart does not show all of them."""
+    """How many other runs there are by conclusion, if the chart does not show all of them."""
     if len(page.compared) <= DRAWN:
         return None
     runs: dict[str, list[Markup]] = {}
-    compared = page.compared.items()
-    for run, row in sorted(compared, key=lambda pair: round(pair[1]["difference"] or 0.0, DECIMALS)):
+    for run, row in page.compared.items():
         if run != page.run:
             runs.setdefault(conclusion_in_words(row), []).append(name(run))
     new = [name(run) for run in page.new if run != page.run]

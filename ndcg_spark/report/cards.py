@@ -158,7 +158,8 @@ def _runs(page: NightPage) -> Card:
 
 def _sides(page: NightPage) -> HtmlTable | None:
     """What each run changed by on both sides of a change of judgments, and the mean of both."""
-    drawn = [row for row in page.compared.values() if row["sides"] and row["difference"] is not None]
+    on_sides = [row for row in page.compared.values() if row["sides"]]
+    drawn = [row for row in on_sides if row["difference"] is not None]
     if not drawn:
         return None
     number = Markup(' class="n"')

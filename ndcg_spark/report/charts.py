@@ -266,7 +266,7 @@ def _shown(point: Point) -> float | None:
 
 
 def _marks(points: Sequence[Point], low: float, high: float) -> list[Line]:
-    """Where the judgments changed, and how far the nights before may be moved too far or not far enough."""
+    """Where the judgments changed, and how sure it is how far the nights before are moved."""
     marks = []
     for at, point in enumerate(points[1:], 1):
         value = _shown(point)

@@ -67,7 +67,7 @@ class ComparedRuns:
     #: The runs whose p and conclusion are those of the gate, which adjusts for its own checks.
     decided_by_gate: Sequence[str]
     options: ComparisonOptions
-    #: The scores of queries, over a change of judgments under the new ones; None without a baseline.
+    #: The scores of queries, after a change under the new judgments; None without a baseline.
     sides: Sides | None = None
     #: What each run is compared with, if it is a chain over changes of judgments.
     chains: Mapping[str, Reference] = dataclasses.field(default_factory=dict)
@@ -200,7 +200,7 @@ def one_row(parts: Sequence[Row]) -> dict[str, Any]:
             known = [part[name] for part in parts if part[name] is not None]
             last[name] = choose(known, default=None)
     differences = [part["difference"] for part in parts]
-    last["sides"] = [{name: part[name] for name in ("side", "difference")} for part in parts]
+    last["sides"] = list(map(_side_of, parts))
     if None in differences:
         return {**last, "difference": None, "conclusion": None}
     last["difference"] = sum(differences) / len(differences)
@@ -211,6 +211,10 @@ def one_row(parts: Sequence[Row]) -> dict[str, Any]:
     if "unchanged" in last["flags"] and any(abs(value) > 0 for value in differences):
         last["flags"] = [flag for flag in last["flags"] if flag != "unchanged"]
     return last
+
+
+def _side_of(part: Row) -> dict[str, Any]:
+    return {"side": part["side"], "difference": part["difference"]}
 
 
 def _as_decided(row: dict[str, Any], result: Row | None, alpha: float) -> dict[str, Any]:
@@ -285,7 +289,7 @@ def _chain_changes(
     cache: ScoreCache,
     reference: Reference,
 ) -> NDArray[np.float64]:
-    """By query, what a run changed by over a chain, a change of judgments by the mean of its sides."""
+    """By query, what a run changed by over a chain: of each change the mean of its sides."""
     made = chain(reference, shown.night, RunScores(run, shown.metric, cache), FIRST)
     if made is None:
         raise NoCopyError("a copy has vanished")

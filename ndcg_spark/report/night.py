@@ -338,8 +338,9 @@ def _chosen_run(
     is_decided = verdict.get("verdict") != "none"
     if shown.baseline.nights and is_decided:
         rows = compared.rows.values()
-        worse = [(round(row["difference"], DECIMALS), row["run"]) for row in rows if row["conclusion"] == "worse"]
-        named += [run for _, run in sorted(worse)]
+        worse = [row for row in rows if row["conclusion"] == "worse"]
+        worse.sort(key=lambda row: (round(row["difference"], DECIMALS), row["run"]))
+        named += [row["run"] for row in worse]
         if not first:
             named += [run for run in runs if _lost_queries(shown, run, scores, before)]
     named += [*first, *runs]

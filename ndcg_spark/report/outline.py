@@ -207,9 +207,11 @@ def _accepted_nights(
 ) -> Baseline | None:
     """The nights of the accepted state that a result of the gate compares a run with."""
     since, last = result.get("since"), result["baseline_night"]
-    known = comparable_nights(night, history.nights)
-    between = [one for one in known if since and last and since <= one.evaluated_on <= last]
-    chosen = [one for one in between if one.evaluated_on == since or is_good_for(one, result["run"])]
+    chosen = []
+    for one in comparable_nights(night, history.nights):
+        is_between = since is not None and last is not None and since <= one.evaluated_on <= last
+        if is_between and (one.evaluated_on == since or is_good_for(one, result["run"])):
+            chosen.append(one)
     if not chosen or (chosen[0].evaluated_on, chosen[-1].evaluated_on) != (since, last):
         return None
     alike = tuple(one for one in chosen if has_judgments_of(one, chosen[0]))
@@ -238,8 +240,10 @@ def needed_copies(shown: Outline) -> list[tuple[Night, str]]:
     old = baseline.nights[-1].row["judgments_fingerprint"]
     pairs = [(shown.night, old)]
     for night in baseline.nights:
-        pairs += [(night, new), (night, old)]
-    return [(night, judged) for night, judged in pairs if judged != night.row["judgments_fingerprint"]]
+        for judgments in (new, old):
+            if judgments != night.row["judgments_fingerprint"]:
+                pairs.append((night, judgments))
+    return pairs
 
 
 def _refuse_unknown_baseline(run: str, known: Collection[str]) -> None:
@@ -275,4 +279,8 @@ def chain_rows(
     options: ComparisonOptions,
 ) -> list[list[dict[str, Any]]]:
     """The rows of a chain with the lower sides, then those with the higher ones."""
-    return [in_one_family([row for row in rows if row["side"] == side], options) for side in (LOW, HIGH)]
+    families = []
+    for side in (LOW, HIGH):
+        own = [row for row in rows if row["side"] == side]
+        families.append(in_one_family(own, options))
+    return families

@@ -325,7 +325,7 @@ def _by_date(night: Night) -> str:
 
 
 class _Said(NamedTuple):
-    """What the index says of a night: a run, its score, its difference, and the runs that stand out."""
+    """What the index says of a night: a run with its numbers, and the runs that stand out."""
 
     run: str
     score: str

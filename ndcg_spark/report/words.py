@@ -324,6 +324,8 @@ def without_results(page: "NightPage") -> Sentence | None:
     if page.compares or page.missing or not page.has_documents:
         return None
     many = page.mean["missing_queries"] or 0
+    if not many:
+        return None
     return sentence("without_results", "{:,} queries have no results.", many)
 
 

@@ -756,11 +756,39 @@ def test_tables_are_sorted_by_numbers_and_filtered_and_links_open(browser, page)
     assert "1 of 60 queries" in browser.find_element("css selector", "[role=status]").text
 
 
+@pytest.fixture(scope="module")
+def index(output):
+    """The file of an index, with an evaluation that failed."""
+    log_attempt(str(output), date(11), "x", StorageError("disk full"), 4)
+    write_site(str(output), output.parent / "site", Request())
+    return output.parent / "site" / "index.html"
+
+
+@pytest.mark.slow
+def test_an_index_is_filtered_by_verdicts_and_nothing_in_it_scrolls(browser, index):
+    opened(browser, index)
+    select = browser.find_element("css selector", "select[data-filter=verdict]")
+    for option, shown in (("fail", 1), ("failed", 1), ("no gate", 9), ("all", 11)):
+        select.find_element("xpath", f"option[text()='{option}']").click()
+        rows = browser.find_elements("css selector", "table.nights tbody tr")
+        assert [row.is_displayed() for row in rows].count(True) == shown
+    for width in (390, 1280):
+        size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width < 500}
+        browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+        assert browser.execute_script("return document.documentElement.scrollWidth") <= width
+        every = "Array.from(document.querySelectorAll('main *'))"
+        scrolls = "['auto', 'scroll'].includes(getComputedStyle(element).overflowY)"
+        assert browser.execute_script(f"return {every}.filter((element) => {scrolls}).length") == 0
+    browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_axe_finds_nothing(browser, page, scheme):
+@pytest.mark.parametrize("which", ["page", "index"])
+def test_axe_finds_nothing(request, browser, which, scheme):
     axe = pytest.importorskip("axe_selenium_python", reason="needs axe, which check.sh installs")
-    opened(browser, page, features=[{"name": "prefers-color-scheme", "value": scheme}])
+    file = request.getfixturevalue(which)
+    opened(browser, file, features=[{"name": "prefers-color-scheme", "value": scheme}])
     opening = "Array.from(document.querySelectorAll('details')).slice(0, 12).forEach((e) => { e.open = true; });"
     browser.execute_script(opening)
     script = Path(axe.__file__).parent / "node_modules" / "axe-core" / "axe.min.js"

@@ -67,6 +67,12 @@ def compares_nothing(page):
     return {"queries": [query._replace(before=None) for query in page.queries]}
 
 
+def answers_less(page):
+    key = (page.run, page.metric[1])
+    scores = {**page.scores, key: {**page.scores[key], "missing_queries": 3}}
+    return {**compares_nothing(page), "scores": scores}
+
+
 def rate(page, value):
     key = (page.run, page.metric[1])
     return {"scores": {**page.scores, key: {**page.scores[key], "judged_rate": value}}}
@@ -116,7 +122,7 @@ CASES = {
     "no_slice": (uncaused, same),
     "missing": (by(silent=["dense"]), same),
     "no_documents": (kept_nothing, same),
-    "without_results": (compares_nothing, same),
+    "without_results": (answers_less, compares_nothing),
     "no_change": (by(row=UNCHANGED), same),
     "unexplained": (by(moved=None), lambda page: {"moved": None, "row": UNCHANGED}),
     "unjudged_loss": (moved(unjudged=0.05), moved(unjudged=0.04)),
