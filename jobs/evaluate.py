@@ -5,7 +5,9 @@ import sys
 try:
     from ndcg_spark.__main__ import main
 except ModuleNotFoundError as error:
-    sys.exit(f"{sys.executable}: {error}; set PYSPARK_PYTHON to the Python in which ndcg-spark is installed")
+    sys.exit(
+        f"{sys.executable}: {error}; set PYSPARK_PYTHON to the Python in which ndcg-spark is installed"
+    )
 
 if __name__ == "__main__":
     main(["evaluate", *sys.argv[1:]])

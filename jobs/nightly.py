@@ -6,7 +6,9 @@ import sys
 try:
     from ndcg_spark.__main__ import main
 except ModuleNotFoundError as error:
-    sys.exit(f"{sys.executable}: {error}; set PYSPARK_PYTHON to the Python in which ndcg-spark is installed")
+    sys.exit(
+        f"{sys.executable}: {error}; set PYSPARK_PYTHON to the Python in which ndcg-spark is installed"
+    )
 
 if __name__ == "__main__":
     yesterday = datetime.datetime.now(datetime.UTC).date() - datetime.timedelta(days=1)

@@ -1,4 +1,5 @@
-"""The program `ndcg-spark`, also as `python -m ndcg_spark` and under spark-submit: its commands, and how it ends.
+"""The program `ndcg-spark`, also as `python -m ndcg_spark` and under spark-submit: its commands,
+and how it ends.
 
 Slow modules are imported inside the commands, so that help is instant.
 """
@@ -55,7 +56,8 @@ click.version_option(__version__, message="%(prog)s %(version)s")(app)
 def main(arguments: list[str] | None = None) -> NoReturn:
     """Run the command line and exit with its code; a failure with a known cause prints one message.
 
-    SIGINT and SIGTERM end the process at once; nothing is published half, and the next run removes leftovers.
+    SIGINT and SIGTERM end the process at once; nothing is published half, and the next run removes
+    leftovers.
     """
     # Python would act on a signal in its main thread, which may wait for an engine.
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
@@ -73,10 +75,16 @@ def main(arguments: list[str] | None = None) -> NoReturn:
                     # Where the command line is not UTF-8, Python keeps its bytes as surrogates.
                     if any("\ud800" <= character <= "\udfff" for character in word):
                         raise ConfigurationError(f"arguments: {word!r} is not UTF-8; rename it")
-                raise SystemExit(app(args=words, prog_name="ndcg-spark", standalone_mode=False) or 0)
+                raise SystemExit(
+                    app(args=words, prog_name="ndcg-spark", standalone_mode=False) or 0
+                )
         except click.UsageError as error:
             # Of this very type are arguments that are too many.
-            if type(error) is click.UsageError and error.ctx and error.ctx.command is night_commands.compare:
+            if (
+                type(error) is click.UsageError
+                and error.ctx
+                and error.ctx.command is night_commands.compare
+            ):
                 advice = "To compare runs in files: ndcg-spark evaluate JUDGMENTS RESULTS... --baseline RUN"
                 error = click.UsageError(f"{error.message}. {advice}", error.ctx)
             if messages.wants_json or messages.log_format:
@@ -89,7 +97,9 @@ def main(arguments: list[str] | None = None) -> NoReturn:
             messages.fail(error)
 
 
-def _print_traceback(_: type[BaseException], error: BaseException, traceback: types.TracebackType | None) -> None:
+def _print_traceback(
+    _: type[BaseException], error: BaseException, traceback: types.TracebackType | None
+) -> None:
     """Print what Python prints of a bug, without the secrets that a library's message may repeat."""
     lines = format_exception(type(error), error, traceback)
     with contextlib.suppress(OSError, ValueError, AttributeError):
@@ -97,7 +107,9 @@ def _print_traceback(_: type[BaseException], error: BaseException, traceback: ty
 
 
 def program() -> NoReturn:
-    """Do what `main` does in UTF-8, and end at once: Python's shutdown takes as long as a small evaluation."""
+    """Do what `main` does in UTF-8, and end at once: Python's shutdown takes as long as a small
+    evaluation.
+    """
     if sys.getfilesystemencoding() != "utf-8":
         os.environ["PYTHONUTF8"] = "1"  # for the processes of an engine
         os.execv(sys.executable, [sys.executable, "-X", "utf8", *sys.orig_argv[1:]])  # noqa: S606  # ourselves

@@ -1,4 +1,6 @@
-"""The configuration of a command: a TOML file and its arguments, validated at once; one error lists all problems."""
+"""The configuration of a command: a TOML file and its arguments, validated at once; one error lists
+all problems.
+"""
 
 import datetime
 import re
@@ -41,7 +43,9 @@ _DATE = re.compile(r"\{date(?::([^{}]*))?\}")
 
 
 def dated(path: str, date: datetime.date) -> str:
-    """The path with ``{date}`` replaced by YYYY-MM-DD, and ``{date:%Y%m%d}`` by the date in that format."""
+    """The path with ``{date}`` replaced by YYYY-MM-DD, and ``{date:%Y%m%d}`` by the date in that
+    format.
+    """
     return _DATE.sub(lambda match: date.strftime(match[1]) if match[1] else date.isoformat(), path)
 
 
@@ -75,12 +79,16 @@ def _output(given: str) -> str:
     if Path(path).is_file():
         raise ValueError(f"{path} is a file; give a folder")
     if {*"*?[]{}"}.intersection(_DATE.sub("", path)):
-        raise ValueError(f"{path} has one of * ? [ ] {{ }}, which engines read as wildcards; only {{date}} is replaced")
+        raise ValueError(
+            f"{path} has one of * ? [ ] {{ }}, which engines read as wildcards; only {{date}} is replaced"
+        )
     return path
 
 
 def _convention(given: object) -> Convention:
-    """The convention of a preset's name, or of a table of options that may name the `preset` to start from."""
+    """The convention of a preset's name, or of a table of options that may name the `preset` to
+    start from.
+    """
     if isinstance(given, Convention):
         return given
     options = _chosen(given)
@@ -106,15 +114,20 @@ class TableConfig(Strict):
     format: Format | None = None
     #: What its files call our columns.
     columns: dict[str, _Text] = Field(default_factory=dict)
-    #: The version (of Iceberg, the id of the snapshot) or time at which a Delta, Iceberg or catalog table is read.
-    as_of: Annotated[Annotated[int, Field(ge=0, strict=True)] | str | None, BeforeValidator(_version)] = None
+    #: The version (of Iceberg, the id of the snapshot) or time at which a Delta, Iceberg or catalog
+    #: table is read.
+    as_of: Annotated[
+        Annotated[int, Field(ge=0, strict=True)] | str | None, BeforeValidator(_version)
+    ] = None
 
     #: The columns whose names can be mapped.
     names: ClassVar[tuple[str, ...]]
 
     def on(self, date: datetime.date) -> Self:
         as_of = dated(self.as_of, date) if isinstance(self.as_of, str) else self.as_of
-        return self.model_copy(update={"path": [dated(path, date) for path in self.path], "as_of": as_of})
+        return self.model_copy(
+            update={"path": [dated(path, date) for path in self.path], "as_of": as_of}
+        )
 
     @model_validator(mode="before")
     @classmethod
@@ -126,7 +139,9 @@ class TableConfig(Strict):
     def _one_by_one(cls, columns: dict[str, str]) -> dict[str, str]:
         for unknown in columns.keys() - {*cls.names}:
             near = did_you_mean(unknown, cls.names)
-            raise ValueError(f"{unknown} is no column{near}; it maps {', '.join(cls.names)} to columns of the files")
+            raise ValueError(
+                f"{unknown} is no column{near}; it maps {', '.join(cls.names)} to columns of the files"
+            )
         if len({*columns.values()}) < len(columns):
             raise ValueError(f"it maps {', '.join(columns)}, each to another column of the files")
         return columns
@@ -143,7 +158,8 @@ class ResultsConfig(TableConfig):
     """The results (runs). `run` is the name of the only run, whatever the files say."""
 
     run: _Text | None = None
-    #: Whether a column or the files name the runs; None for the column or, if there is none, the files.
+    #: Whether a column or the files name the runs; None for the column or, if there is none, the
+    #: files.
     run_from: Literal["file", "column"] | None = None
     names = ("dataset", "run", "query_id", "doc_id", "score", "rank")
 
@@ -183,7 +199,9 @@ class EvaluationConfig(Strict):
     output: Annotated[_Text, AfterValidator(_output)] | None = None
     dataset: _Text = "default"
     date: datetime.date = Field(default_factory=lambda: datetime.datetime.now(datetime.UTC).date())
-    cutoffs: Annotated[list[Cutoff], BeforeValidator(parse_cutoffs)] = Field(default=list(DEFAULT_CUTOFFS))
+    cutoffs: Annotated[list[Cutoff], BeforeValidator(parse_cutoffs)] = Field(
+        default=list(DEFAULT_CUTOFFS)
+    )
     #: The measures, each with its cutoff, such as precision@5; empty by default, for NDCG alone.
     measures: Annotated[list[str], Field(min_length=1), _texts] = Field(default_factory=list)
     #: The documents that are kept with a night, down to the deepest finite cutoff: `all` for all
@@ -196,13 +214,14 @@ class EvaluationConfig(Strict):
     remote: Annotated[str, Field(pattern="^(sc://|local)")] | None = None
     #: Fraction of a table's rows that may be rejected.
     max_rejected_fraction: _Fraction = 0.0
-    #: Fraction of a dataset's judged queries that a run may lack, and of a run's queries that may be unjudged.
+    #: Fraction of a dataset's judged queries that a run may lack, and of a run's queries that may
+    #: be unjudged.
     max_missing_fraction: _Fraction = 1.0
     max_unjudged_fraction: _Fraction = 1.0
     #: Fraction of the documents that a run returned down to the deepest cutoff that must be judged.
     min_judged_rate: _Fraction = 0.0
-    #: What other programs get after an evaluation: a file for each dataset, in this folder, which the collector of
-    #: Prometheus reads; and a command that reads on its stdin how it ended.
+    #: What other programs get after an evaluation: a file for each dataset, in this folder, which
+    #: the collector of Prometheus reads; and a command that reads on its stdin how it ended.
     metrics_file: Annotated[_Text, AfterValidator(_metrics_folder)] | None = None
     on_end: _Text | None = None
     #: Where the page of a night is, for what people are told: an address with {dataset} and {date}.
@@ -216,7 +235,9 @@ class EvaluationConfig(Strict):
 
     @property
     def source(self) -> dict[str, Any]:
-        """The file that it was read from, and whether other arguments than the date and the output were given too."""
+        """The file that it was read from, and whether other arguments than the date and the output
+        were given too.
+        """
         return self._source
 
     @property
@@ -231,7 +252,9 @@ class EvaluationConfig(Strict):
     @computed_field  # type: ignore[prop-decorator]  # as pydantic documents it
     @property
     def headline(self) -> str:
-        """The measure that runs are ordered by, such as ndcg@10, for the record; see `MeasureSet.headline`."""
+        """The measure that runs are ordered by, such as ndcg@10, for the record; see
+        `MeasureSet.headline`.
+        """
         return written(*self.measure_set.headline(self.cutoffs))
 
     @property
@@ -288,9 +311,11 @@ def load(
     overrides: Mapping[str, Any],
     model: type[EvaluationConfig] = EvaluationConfig,
 ) -> EvaluationConfig:
-    """The configuration of a file, or of settings as such a file has them, overridden by the command line.
+    """The configuration of a file, or of settings as such a file has them, overridden by the
+    command line.
 
-    None is an argument that is not set. A preset replaces the file's convention; options without one change it.
+    None is an argument that is not set. A preset replaces the file's convention; options without
+    one change it.
     """
     settings = file if isinstance(file, Mapping) else _read(file) if file else {}
     origin = str(file) if isinstance(file, Path) else "arguments"
@@ -365,7 +390,9 @@ def _problem(entry: ErrorDetails, model: Any) -> Notice:
         meant = _OF_OPTIONS.get(str(keys[-1]), str(keys[-1]))
         known = _keys(model, keys[:-1])
         others = f", not one of {', '.join(known)}" if len(keys) > 1 else ""
-        return Notice(f"unknown key{did_you_mean(meant, known) or _table_of(keys) or others}", None, name)
+        return Notice(
+            f"unknown key{did_you_mean(meant, known) or _table_of(keys) or others}", None, name
+        )
     if entry["type"] == "missing":
         is_table = keys[0] in ("judgments", "results")
         return Notice("missing", GiveTable(str(keys[0])) if is_table else None, name)
@@ -395,7 +422,9 @@ def _keys(model: Any, path: tuple[int | str, ...]) -> list[str]:
     """The keys of the table at this path."""
     for key in (key for key in path if isinstance(key, str)):
         annotation = model.model_fields[key].annotation
-        model = next(kind for kind in (annotation, *get_args(annotation)) if hasattr(kind, "model_fields"))
+        model = next(
+            kind for kind in (annotation, *get_args(annotation)) if hasattr(kind, "model_fields")
+        )
     return [*model.model_fields]
 
 
@@ -421,8 +450,15 @@ def _contradictions(config: EvaluationConfig, chosen: Mapping[str, Any]) -> Iter
     if config.gate:
         # A gate on a published night checks itself whether the night has its cutoffs.
         all_known = isinstance(config, NightConfig) and "cutoffs" not in config.model_fields_set
-        cutoffs = parse_cutoffs(check.cutoff for check in config.gate.check) if all_known else config.cutoffs
-        has_attributes, has_weights = config.query_attributes is not None, config.query_weights is not None
+        cutoffs = (
+            parse_cutoffs(check.cutoff for check in config.gate.check)
+            if all_known
+            else config.cutoffs
+        )
+        has_attributes, has_weights = (
+            config.query_attributes is not None,
+            config.query_weights is not None,
+        )
         yield from map(Notice, contradictions(config.gate, cutoffs, has_attributes, has_weights))
         return
     if config.query_weights and not isinstance(config, NightConfig):

@@ -14,7 +14,8 @@ from ndcg_spark.voices import ARGUMENTS, Advice, Notice, Voice, worded
 
 DONE = 0
 BUG = 1
-#: A night was published, but its gate failed or came to no verdict. These are outcomes, not exceptions.
+#: A night was published, but its gate failed or came to no verdict. These are outcomes, not
+#: exceptions.
 GATE_FAILED = 5
 NO_VERDICT = 6
 
@@ -25,7 +26,8 @@ INSTALL_ADVICE = (
 
 #: The modules that the extras install, by the names under which Python imports them.
 _ENGINE_PACKAGES = ("grpc", "py4j", "pysail", "pyspark")
-#: The distributions that share one folder, `pyspark`: if two are installed, they have overwritten each other's files.
+#: The distributions that share one folder, `pyspark`: if two are installed, they have overwritten
+#: each other's files.
 _SPARKS = ("pyspark", "pyspark-client", "databricks-connect")
 
 
@@ -114,7 +116,9 @@ class MissingColumnError(InputError):
 
     code = "missing_column"
 
-    def __init__(self, sentence: str, advice: Advice | None = None, option: str = "", *, column: str = "") -> None:
+    def __init__(
+        self, sentence: str, advice: Advice | None = None, option: str = "", *, column: str = ""
+    ) -> None:
         super().__init__(sentence, advice, option)
         #: Which column is missing.
         self.column = column
@@ -138,14 +142,18 @@ class ReadError(EngineError):
 
 
 class InstallationError(EngineError):
-    """What an engine needs is not installed here, or does not fit together; the message has the command that helps."""
+    """What an engine needs is not installed here, or does not fit together; the message has the
+    command that helps.
+    """
 
     exit_code = 2
     code = "installation"
 
 
 class NotVerifiedError(EngineError):
-    """An engine and plain Python computed different scores for the same rows; nothing was published."""
+    """An engine and plain Python computed different scores for the same rows; nothing was
+    published.
+    """
 
     code = "not_verified"
 
@@ -211,11 +219,14 @@ def within(place: str) -> Iterator[None]:
 
 @contextlib.contextmanager
 def engine_imports() -> Iterator[None]:
-    """A context for importing an engine: InstallationError if its packages are missing or do not fit together."""
+    """A context for importing an engine: InstallationError if its packages are missing or do not
+    fit together.
+    """
     try:
         yield
     except ImportError as error:
-        # pyspark raises its own error for packages that are missing or too old, and that error has no module name.
+        # pyspark raises its own error for packages that are missing or too old, and that error has
+        # no module name.
         package = (error.name or type(error).__module__).partition(".")[0]
         if package not in _ENGINE_PACKAGES:
             raise
@@ -225,11 +236,15 @@ def engine_imports() -> Iterator[None]:
 
 
 def refuse_mixed_sparks(is_broken: bool = False) -> None:
-    """InstallationError if packages that share the folder `pyspark` have different versions, or it is broken."""
+    """InstallationError if packages that share the folder `pyspark` have different versions, or it
+    is broken.
+    """
     # Imported here because help does not need it.
     import importlib.metadata
 
-    versions = {name: one.version for name in _SPARKS for one in importlib.metadata.distributions(name=name)}
+    versions = {
+        name: one.version for name in _SPARKS for one in importlib.metadata.distributions(name=name)
+    }
     if len(set(versions.values())) > 1 or (versions and is_broken):
         raise InstallationError(
             f"engine: the folder pyspark is not as {' and '.join(map(' '.join, versions.items()))} installed "
@@ -238,7 +253,9 @@ def refuse_mixed_sparks(is_broken: bool = False) -> None:
 
 
 def first_line(error: BaseException) -> str:
-    """The first line of an exception's text, short enough for a message; the name of its class if it has no text."""
+    """The first line of an exception's text, short enough for a message; the name of its class if
+    it has no text.
+    """
     # py4j says first which call failed, and then what Java says.
     text = re.sub(r"\AAn error occurred while calling .*\n: ", "", str(error).strip())
     return (text.splitlines() or [type(error).__name__])[0][:300]

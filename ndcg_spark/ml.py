@@ -37,41 +37,47 @@ def _rank(given: object) -> int:
 class NdcgEvaluator(Evaluator, DefaultParamsReadable["NdcgEvaluator"], DefaultParamsWritable):
     """The mean NDCG@k of the recommendations or rankings in one DataFrame; larger is better.
 
-    CrossValidator divides *rows*. For rankers, whole queries must stay together: give it a `foldCol` that depends on
-    the query alone, such as ``F.pmod(F.xxhash64("user"), F.lit(3)).cast("int")``. For ALS the rows of each user have to
-    be divided, and the means come out too high, as only the rows that were left out are ranked: compare models only,
-    and evaluate the best ones on all they recommend, where their order may differ.
+    CrossValidator divides *rows*. For rankers, whole queries must stay together: give it a
+    `foldCol` that depends on the query alone, such as ``F.pmod(F.xxhash64("user"),
+    F.lit(3)).cast("int")``. For ALS the rows of each user have to be divided, and the means come
+    out too high, as only the rows that were left out are ranked: compare models only, and evaluate
+    the best ones on all they recommend, where their order may differ.
 
-    With ``coldStartStrategy="nan"``, the default of ALS, users without a prediction score 0; with ``"drop"`` they are
-    not in the DataFrame, and so not in the mean.
+    With ``coldStartStrategy="nan"``, the default of ALS, users without a prediction score 0; with
+    ``"drop"`` they are not in the DataFrame, and so not in the mean.
 
-    What `evaluate` refuses is an InputError with the same sentence: a row without a user or a document,
-    a number that is not finite, a document twice. Documents are text or whole numbers, also in columns
-    of doubles or decimals, where 7.0 is 7 and 7.5 is refused. A row whose labels are null is no query,
-    nor is a user without a grade in the long format.
+    What `evaluate` refuses is an InputError with the same sentence: a row without a user or a
+    document, a number that is not finite, a document twice. Documents are text or whole numbers,
+    also in columns of doubles or decimals, where 7.0 is 7 and 7.5 is refused. A row whose labels
+    are null is no query, nor is a user without a grade in the long format.
 
-    Unlike `evaluate`, it computes in Spark's Python workers, which need the packages of this program: set the variable
-    PYSPARK_PYTHON to the program's Python, `sys.executable`, before the session starts.
+    Unlike `evaluate`, it computes in Spark's Python workers, which need the packages of this
+    program: set the variable PYSPARK_PYTHON to the program's Python, `sys.executable`, before the
+    session starts.
 
     Parameters
     ----------
     predictionCol, labelCol : str
-        A row per query with an array of documents, the best first, and one of the relevant ones. Both may be arrays of
-        structs with a score or a grade, as `recommendForAllUsers` returns them, whose fields have the names that
-        `evaluate` knows or those of `itemCol`, `scoreCol` and `gradeCol`. As it stands it takes the place of Spark's
-        RankingEvaluator, whose documents are doubles.
+        A row per query with an array of documents, the best first, and one of the relevant ones.
+        Both may be arrays of structs with a score or a grade, as `recommendForAllUsers` returns
+        them, whose fields have the names that `evaluate` knows or those of `itemCol`, `scoreCol`
+        and `gradeCol`. As it stands it takes the place of Spark's RankingEvaluator, whose documents
+        are doubles.
     queryCol, itemCol, scoreCol, gradeCol : str
-        The long format, if `queryCol` is set: a row per query and document, as `ALSModel.transform` returns it; by
-        default the others are `item`, `prediction` and `rating`. A row without a grade is unjudged; one without a score
-        (null, or the NaN of ALS for a new user) was not returned. The long format has no ranks, so a convention that
-        ranks by them is refused.
+        The long format, if `queryCol` is set: a row per query and document, as `ALSModel.transform`
+        returns it; by default the others are `item`, `prediction` and `rating`. A row without a
+        grade is unjudged; one without a score (null, or the NaN of ALS for a new user) was not
+        returned. The long format has no ranks, so a convention that ranks by them is refused.
     excludeCol : str
-        Documents to leave out, such as items already seen: an array of them, or in the long format a boolean.
+        Documents to leave out, such as items already seen: an array of them, or in the long format
+        a boolean.
     k, convention : int, str
-        The cutoff, and a preset followed by options that differ, as in `Convention.label`: ``trec_eval gain=exp2``.
+        The cutoff, and a preset followed by options that differ, as in `Convention.label`:
+        ``trec_eval gain=exp2``.
     metricName : str
-        ``ndcg``, or ``ndcgAtK``, which is what Spark's RankingEvaluator computes: the convention ``mllib_binary``, for
-        which every rating above 0 is relevant; ``convention="mllib_binary min_relevance=4"`` takes those from 4 up.
+        ``ndcg``, or ``ndcgAtK``, which is what Spark's RankingEvaluator computes: the convention
+        ``mllib_binary``, for which every rating above 0 is relevant; ``convention="mllib_binary
+        min_relevance=4"`` takes those from 4 up.
 
     Examples
     --------
@@ -83,16 +89,34 @@ class NdcgEvaluator(Evaluator, DefaultParamsReadable["NdcgEvaluator"], DefaultPa
     0.649
     """
 
-    predictionCol, labelCol = _text("predictionCol", "documents, best first"), _text("labelCol", "relevant documents")
-    metricName, convention = _text("metricName", "ndcg, or ndcgAtK of MLlib"), _text("convention", "preset and options")
-    queryCol, itemCol = _text("queryCol", "query of the long format"), _text("itemCol", "document of the long format")
-    scoreCol, gradeCol = _text("scoreCol", "score of the long format"), _text("gradeCol", "grade of the long format")
+    predictionCol, labelCol = (
+        _text("predictionCol", "documents, best first"),
+        _text("labelCol", "relevant documents"),
+    )
+    metricName, convention = (
+        _text("metricName", "ndcg, or ndcgAtK of MLlib"),
+        _text("convention", "preset and options"),
+    )
+    queryCol, itemCol = (
+        _text("queryCol", "query of the long format"),
+        _text("itemCol", "document of the long format"),
+    )
+    scoreCol, gradeCol = (
+        _text("scoreCol", "score of the long format"),
+        _text("gradeCol", "grade of the long format"),
+    )
     excludeCol = _text("excludeCol", "documents to leave out")
     k = Param(Params._dummy(), "k", "cutoff", _rank)
 
     def __init__(self, **params: Any) -> None:
         super().__init__()
-        self._setDefault(predictionCol="prediction", labelCol="label", metricName="ndcg", k=10, convention="standard")
+        self._setDefault(
+            predictionCol="prediction",
+            labelCol="label",
+            metricName="ndcg",
+            k=10,
+            convention="standard",
+        )
         self._setDefault(itemCol="item", scoreCol="prediction", gradeCol="rating")
         self._set(**params)
 
@@ -101,15 +125,23 @@ class NdcgEvaluator(Evaluator, DefaultParamsReadable["NdcgEvaluator"], DefaultPa
         metric, k = self.getOrDefault("metricName"), self.getOrDefault("k")
         labels = {"ndcg": self.getOrDefault("convention"), "ndcgAtK": "mllib_binary"}
         if metric not in labels:
-            raise ConfigurationError(f"metricName: {metric!r} is neither ndcg nor ndcgAtK; evaluate has other measures")
+            raise ConfigurationError(
+                f"metricName: {metric!r} is neither ndcg nor ndcgAtK; evaluate has other measures"
+            )
         if metric == "ndcgAtK" and self.isSet("convention"):
             raise ConfigurationError(
                 "metricName: ndcgAtK is the convention mllib_binary; leave out one of them, and write options as in "
                 "convention='mllib_binary min_relevance=4'"
             )
         for ours, other in (("labelCol", "gradeCol"), ("predictionCol", "scoreCol")):
-            if self.isSet("queryCol") and self.isSet(ours) and self.getOrDefault(ours) != self.getOrDefault(other):
-                raise ConfigurationError(f"{ours}: it is for a row per query; with queryCol, set {other}")
+            if (
+                self.isSet("queryCol")
+                and self.isSet(ours)
+                and self.getOrDefault(ours) != self.getOrDefault(other)
+            ):
+                raise ConfigurationError(
+                    f"{ours}: it is for a row per query; with queryCol, set {other}"
+                )
         convention = Convention.parse(labels[metric])
         require_read_values(dataset.sparkSession)
         with about("dataset"):
@@ -123,8 +155,12 @@ class NdcgEvaluator(Evaluator, DefaultParamsReadable["NdcgEvaluator"], DefaultPa
                 "dataset: it has no rows; with coldStartStrategy='drop', ALS has none for users it does not know"
             )
         if mean is None:
-            lacks = "a relevant document" + (" or results" if convention.missing_query == "skip" else "")
-            raise InputError(f"dataset: no query counts, so there is no mean; each lacks {lacks}: check both columns")
+            lacks = "a relevant document" + (
+                " or results" if convention.missing_query == "skip" else ""
+            )
+            raise InputError(
+                f"dataset: no query counts, so there is no mean; each lacks {lacks}: check both columns"
+            )
         _warn_of_grades(convention, fractional, highest)
         return mean
 
@@ -174,7 +210,9 @@ class NdcgEvaluator(Evaluator, DefaultParamsReadable["NdcgEvaluator"], DefaultPa
                 "set exclude_query_as_document=false, and leave it out by excludeCol"
             )
         judged = self._arrays(dataset, "labelCol", JUDGED, {"relevance": "gradeCol"})
-        returned = self._arrays(dataset, "predictionCol", RETURNED, {"score": "scoreCol", "rank": ""})
+        returned = self._arrays(
+            dataset, "predictionCol", RETURNED, {"score": "scoreCol", "rank": ""}
+        )
         arrays = {**judged, **returned}
         where = {JUDGED: "labelCol", RETURNED: "predictionCol"}
         if self.isSet("excludeCol"):
@@ -194,7 +232,9 @@ class NdcgEvaluator(Evaluator, DefaultParamsReadable["NdcgEvaluator"], DefaultPa
         return DocumentRows(table, kinds, names, are_named=False, judged_once=judged_once)
 
     def _name(self, dataset: DataFrame, param: str) -> str:
-        """The column that a parameter names, whatever its case; without one, Spark takes `user` for a function."""
+        """The column that a parameter names, whatever its case; without one, Spark takes `user` for
+        a function.
+        """
         name, has = self.getOrDefault(param), dataset.columns
         named = [column for column in has if column.lower() == name.lower()]
         if not named:
@@ -208,7 +248,8 @@ class NdcgEvaluator(Evaluator, DefaultParamsReadable["NdcgEvaluator"], DefaultPa
     ) -> dict[str, tuple[str, str]]:
         """The documents of a column of lists and, of structs with fields for them, their numbers.
 
-        By our name, an array and the type of its elements; `numbers` are parameters that name fields.
+        By our name, an array and the type of its elements; `numbers` are parameters that name
+        fields.
         """
         name = self._name(dataset, param)
         kind = dataset.schema[name].dataType
@@ -232,13 +273,23 @@ class NdcgEvaluator(Evaluator, DefaultParamsReadable["NdcgEvaluator"], DefaultPa
 
     def _fields(self, struct: StructType, name: str, numbers: Mapping[str, str]) -> dict[str, str]:
         """What the structs in the column `name` call the document and its numbers."""
-        params = {"doc_id": "itemCol", **{number: param for number, param in numbers.items() if param}}
-        given = {one: self.getOrDefault(theirs) for one, theirs in params.items() if self.isSet(theirs)}
+        params = {
+            "doc_id": "itemCol",
+            **{number: param for number, param in numbers.items() if param},
+        }
+        given = {
+            one: self.getOrDefault(theirs) for one, theirs in params.items() if self.isSet(theirs)
+        }
         with within(name):
             fields = resolve_columns(given, ["doc_id", *numbers], struct.names)
-        # A number of another name may be what is missing, without which a list would be scored as if it had none.
+        # A number of another name may be what is missing, without which a list would be scored as
+        # if it had none.
         known = [fields.get("doc_id"), *(name for name in struct.names if is_alias("rank", name))]
-        others = [field for field in struct if isinstance(field.dataType, NumericType) and field.name not in known]
+        others = [
+            field
+            for field in struct
+            if isinstance(field.dataType, NumericType) and field.name not in known
+        ]
         needed = ["doc_id", *(params.keys() - {"doc_id"} if others else []), *given]
         if lost := next((one for one in needed if fields.get(one) not in struct.names), None):
             what = "document" if lost == "doc_id" else lost
@@ -249,7 +300,10 @@ class NdcgEvaluator(Evaluator, DefaultParamsReadable["NdcgEvaluator"], DefaultPa
 
 def _require_types(kinds: Mapping[str, str], ids: Collection[str]) -> None:
     """InputError for columns of another type than `evaluate` takes, but for ids like 7.0."""
-    plain = {name: "bigint" if name in ids and is_fractional(kind) else kind for name, kind in kinds.items()}
+    plain = {
+        name: "bigint" if name in ids and is_fractional(kind) else kind
+        for name, kind in kinds.items()
+    }
     require_types(plain, ids)
 
 
@@ -268,12 +322,21 @@ def _is_text(kind: str) -> bool:
 
 def _has_number(column: str, kind: str) -> str:
     """Whether a row has a number; pandas writes null as NaN, as ALS does."""
-    return f"{column} is not null" + (f" and not isnan({column})" if kind in ("double", "float") else "")
+    return f"{column} is not null" + (
+        f" and not isnan({column})" if kind in ("double", "float") else ""
+    )
 
 
-def _exploded(table: DataFrame, arrays: Mapping[str, tuple[str, str]], sides: Sequence[str]) -> DataFrame:
-    """A row for each position of a query's longest list, one if all are empty, with a number of the query."""
-    lists = [f"coalesce({column}, cast(array() as array<{kind}>)) as {name}" for name, (column, kind) in arrays.items()]
+def _exploded(
+    table: DataFrame, arrays: Mapping[str, tuple[str, str]], sides: Sequence[str]
+) -> DataFrame:
+    """A row for each position of a query's longest list, one if all are empty, with a number of the
+    query.
+    """
+    lists = [
+        f"coalesce({column}, cast(array() as array<{kind}>)) as {name}"
+        for name, (column, kind) in arrays.items()
+    ]
     numbered = table.selectExpr("monotonically_increasing_id() as query_id", *lists)
     lengths = [f"size({side}) as length_{side}" for side in sides]
     zipped = f"posexplode_outer(arrays_zip({', '.join(arrays)})) as (position, row)"
@@ -289,11 +352,17 @@ def _exploded(table: DataFrame, arrays: Mapping[str, tuple[str, str]], sides: Se
 for _name in ("predictionCol", "labelCol", "metricName", "k"):
     # The methods that Spark's own evaluators have for each parameter: setK, getK.
     _title = f"{_name[0].upper()}{_name[1:]}"
-    setattr(NdcgEvaluator, f"get{_title}", functools.partialmethod(NdcgEvaluator.getOrDefault, _name))
-    setattr(NdcgEvaluator, f"set{_title}", lambda self, value, name=_name: self._set(**{name: value}))
+    setattr(
+        NdcgEvaluator, f"get{_title}", functools.partialmethod(NdcgEvaluator.getOrDefault, _name)
+    )
+    setattr(
+        NdcgEvaluator, f"set{_title}", lambda self, value, name=_name: self._set(**{name: value})
+    )
 
 
-def _warn_of_grades(convention: Convention, fractional: float | None, highest: float | None) -> None:
+def _warn_of_grades(
+    convention: Convention, fractional: float | None, highest: float | None
+) -> None:
     # With a threshold, a tool would be given grades of 1 and 0.
     if convention.min_relevance == "none":
         for sentence in presets.about_grades(convention.based_on, fractional, highest):

@@ -83,7 +83,9 @@ def mean_ndcg(rows: DocumentRows, convention: Convention, k: int) -> Mean:
     )
     try:
         mean = F.expr("avg(case when not isnan(ndcg) then ndcg end)")
-        ((ndcg, fractional, highest),) = scores.agg(mean, F.max("fractional"), F.max("highest")).collect()
+        ((ndcg, fractional, highest),) = scores.agg(
+            mean, F.max("fractional"), F.max("highest")
+        ).collect()
     except failures() as error:
         found = refused(error)
         if found is None:

@@ -4,8 +4,8 @@ Nothing is written with statistics. What footers say of nulls and NaN differs be
 engines may take it for values. Here every part of a file has rows of all kinds, so that no plan
 could skip a part by it.
 
-`nights.reader` reads nights, whose files have checksums. The spot check reads Parquet on its own, by
-`inputs.stored_rows`, and engines read and write what is theirs.
+`nights.reader` reads nights, whose files have checksums. The spot check reads Parquet on its own,
+by `inputs.stored_rows`, and engines read and write what is theirs.
 """
 
 import base64

@@ -41,19 +41,32 @@ from ndcg_spark.voices import (
 )
 
 #: Names that columns of results alone have, and of judgments alone, also as other tools call them.
-_OF_RESULTS = OF_RESULTS | {"position", "doc_position", "scores", "system", "tag", "runid", "run_name"}
+_OF_RESULTS = OF_RESULTS | {
+    "position",
+    "doc_position",
+    "scores",
+    "system",
+    "tag",
+    "runid",
+    "run_name",
+}
 _OF_JUDGMENTS = {"relevance", "rel", "label", "grade", "rating"}
 _ARE_RESULTS = "if these are results, give the judgments first"
 # Spelled out, because engines differ in what \\s and $ match, and in which blanks a cast ignores.
 _BLANKS = " \t\r\n\f"
 _PLAIN_NUMBER = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?\z"
 
-#: The types of columns that have ids, and that have numbers. A column that is always null can have no type (void).
+#: The types of columns that have ids, and that have numbers. A column that is always null can have
+#: no type (void).
 _TEXT = r"string|varchar.*|char\(.*"
 _IDS = rf"{_TEXT}|tinyint|smallint|int|bigint|void|decimal\(\d+,0\)"
 _WHOLE = "tinyint|smallint|int|bigint|void"
 _NUMBERS = rf"{_IDS}|float|double|decimal.*"
-_TYPES = {field.name: field.dataType for schema in (JUDGMENTS, RESULTS) for field in from_arrow_schema(schema)}
+_TYPES = {
+    field.name: field.dataType
+    for schema in (JUDGMENTS, RESULTS)
+    for field in from_arrow_schema(schema)
+}
 
 
 class Rule(NamedTuple):
@@ -67,15 +80,25 @@ class Rule(NamedTuple):
 #: A rule, and a Column of boolean, never null, that is true for the rows that break it.
 RowTest = tuple[Rule, Column]
 
-#: By code, in the order in which they are tested: a row that breaks several rules counts once, for the first.
+#: By code, in the order in which they are tested: a row that breaks several rules counts once, for
+#: the first.
 RULES = {
     rule.code: rule
     for rule in (
         Rule(BROKEN_LINE, "line(s) that are not rows"),
-        *(Rule(f"no_{name}", f"row(s) without a {name}", name) for name in ("dataset", "run", "query_id", "doc_id")),
-        Rule("relevance_is_no_number", "relevance value(s) that are not finite numbers", "relevance"),
+        *(
+            Rule(f"no_{name}", f"row(s) without a {name}", name)
+            for name in ("dataset", "run", "query_id", "doc_id")
+        ),
+        Rule(
+            "relevance_is_no_number", "relevance value(s) that are not finite numbers", "relevance"
+        ),
         Rule("relevance_negative", "negative grade(s)", "relevance"),
-        Rule("relevance_without_gain", "grade(s) without a finite gain: too large, or not in its table", "relevance"),
+        Rule(
+            "relevance_without_gain",
+            "grade(s) without a finite gain: too large, or not in its table",
+            "relevance",
+        ),
         Rule("relevance_above_max_grade", "grade(s) above max_grade", "relevance"),
         Rule("score_is_no_number", "score(s) that are not finite numbers", "score"),
         Rule("rank_is_no_rank", "rank(s) that are not whole numbers from 1 to 2147483647", "rank"),
@@ -95,11 +118,13 @@ def quoted(name: str) -> str:
 def typed(name: str, types: Mapping[str, str]) -> Column:
     """A column of judgments or results in the type of its schema; `types` has those of the table.
 
-    Null where a value does not fit: text that is not a plain number (engines disagree about "1d" and "0x1p3"), a rank
-    that is not whole or not below 2^31. -0.0 becomes 0.0, because engines distinguish the two in some plans only.
+    Null where a value does not fit: text that is not a plain number (engines disagree about "1d"
+    and "0x1p3"), a rank that is not whole or not below 2^31. -0.0 becomes 0.0, because engines
+    distinguish the two in some plans only.
     """
     column, kind, source = F.col(name), _TYPES[name], types[name]
-    # A column that needs no cast gets none, so that a filter on it can be applied while the file is read.
+    # A column that needs no cast gets none, so that a filter on it can be applied while the file is
+    # read.
     if source == kind.simpleString() and kind != DoubleType():
         return column
     if isinstance(kind, StringType):
@@ -111,7 +136,9 @@ def typed(name: str, types: Mapping[str, str]) -> Column:
         # The embedded engine casts a decimal to a wrong double, but its text to the right one.
         column = column.cast("string")
     number = (column if source == "double" else column.try_cast(DoubleType())) + F.lit(0.0)
-    return number if kind == DoubleType() else F.when(number == F.floor(number), number.try_cast(kind))
+    return (
+        number if kind == DoubleType() else F.when(number == F.floor(number), number.try_cast(kind))
+    )
 
 
 def named_by_user(columns: Iterable[str]) -> list[str]:
@@ -178,7 +205,8 @@ def missing_columns(
 def judgment_rules(types: Mapping[str, str], gain: Column, convention: Convention) -> list[RowTest]:
     """The rules for judgments; `types` has the type of every column of the table.
 
-    `gain` is the gain of the row's grade, null if there is none or it is not finite; kept negative grades need one too.
+    `gain` is the gain of the row's grade, null if there is none or it is not finite; kept negative
+    grades need one too.
     """
     relevance = typed("relevance", types)
     tests = [*name_rules(types, ("dataset", "query_id", "doc_id")), _finite("relevance", types)]
@@ -200,7 +228,9 @@ def result_rules(types: Mapping[str, str], convention: Convention) -> list[RowTe
     if convention.needs_score:
         tests.append(_finite("score", types))
     if convention.needs_rank:
-        tests.append((RULES["rank_is_no_rank"], ~F.coalesce(typed("rank", types) >= 1, F.lit(False))))
+        tests.append(
+            (RULES["rank_is_no_rank"], ~F.coalesce(typed("rank", types) >= 1, F.lit(False)))
+        )
     elif "rank" in types and (LINE in types or not re.fullmatch(_WHOLE, types["rank"])):
         is_lost = typed("rank", types).isNull() & _is_given("rank", types)
         tests.append((RULES["rank_is_no_number"], is_lost))
@@ -224,12 +254,18 @@ def name_rules(types: Mapping[str, str], names: Iterable[str]) -> list[RowTest]:
     """The rules for lines and names. Lines come first, because a broken line has no names."""
     tests = [(RULES[BROKEN_LINE], F.col(FAULT).isNotNull())] if FAULT in types else []
     # As SQL, because on classic Spark every function call is a round trip to the JVM.
-    empty = {name: F.expr(f"coalesce(cast({name} as string), '') = ''") for name in names if name in types}
+    empty = {
+        name: F.expr(f"coalesce(cast({name} as string), '') = ''")
+        for name in names
+        if name in types
+    }
     return [*tests, *((RULES[f"no_{name}"], is_empty) for name, is_empty in empty.items())]
 
 
 def _finite(name: str, types: Mapping[str, str]) -> RowTest:
-    return RULES[f"{name}_is_no_number"], ~F.coalesce(F.abs(typed(name, types)) < F.lit(float("inf")), F.lit(False))
+    return RULES[f"{name}_is_no_number"], ~F.coalesce(
+        F.abs(typed(name, types)) < F.lit(float("inf")), F.lit(False)
+    )
 
 
 def rejection_reason(tests: Iterable[RowTest]) -> Column:
@@ -238,7 +274,9 @@ def rejection_reason(tests: Iterable[RowTest]) -> Column:
 
 
 def options_without_scores(convention: Convention, results: Iterable[str]) -> dict[str, str]:
-    """The options that results with these columns need: without scores, they are ranked by their ranks."""
+    """The options that results with these columns need: without scores, they are ranked by their
+    ranks.
+    """
     columns = {*results}
     if not convention.needs_score or "score" in columns or "rank" not in columns:
         return {}
@@ -264,7 +302,10 @@ def require_columns(
     origin: str,
 ) -> None:
     """Refuse tables that lack a column that the convention needs; the results are from `origin`."""
-    for name, other, is_needed in (("score", "rank", convention.needs_score), ("rank", "score", convention.needs_rank)):
+    for name, other, is_needed in (
+        ("score", "rank", convention.needs_score),
+        ("rank", "score", convention.needs_rank),
+    ):
         if is_needed and name not in results:
             ways: list[Advice] = [NameColumn("results", name)]
             if convention.ties == name:
@@ -275,7 +316,9 @@ def require_columns(
             why = f"which the convention {convention.label} ranks by"
             raise MissingColumnError(f"{what}, {why}", Either(tuple(ways)), column=name)
     if ("dataset" in judgments) != ("dataset" in results):
-        named, other = ("judgments", "results") if "dataset" in judgments else ("results", "judgments")
+        named, other = (
+            ("judgments", "results") if "dataset" in judgments else ("results", "judgments")
+        )
         raise InputError(
             f"{other}: no column dataset, and the {named} have one; name the dataset in both or in neither"
         )

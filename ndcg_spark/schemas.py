@@ -1,4 +1,6 @@
-"""Every table, declared once in the order of the flow, with its grain and key; see REFERENCE.md for the columns."""
+"""Every table, declared once in the order of the flow, with its grain and key; see REFERENCE.md for
+the columns.
+"""
 
 from collections.abc import Collection, Iterable
 
@@ -18,7 +20,9 @@ _KINDS = {
 
 
 def _table(columns: str) -> pa.Schema:
-    """A schema from `name name type, name type`; types are named as in SQL, after the columns that have them."""
+    """A schema from `name name type, name type`; types are named as in SQL, after the columns that
+    have them.
+    """
     groups = (group.split() for group in columns.split(","))
     return pa.schema([(name, _KINDS[kind]) for *names, kind in groups for name in names])
 
@@ -33,13 +37,15 @@ RESULTS = _table("dataset run query_id doc_id string, score double, rank int")
 #: One row per document that is removed from the lists of a query before they are ranked; no key.
 EXCLUDE = _table("dataset query_id doc_id string")
 
-#: One row per query, attribute and value, for slices; key all columns, as a query may have several values.
+#: One row per query, attribute and value, for slices; key all columns, as a query may have several
+#: values.
 QUERY_ATTRIBUTES = _table("dataset query_id attribute value string")
 
 #: The value of a query that has none of an attribute.
 NO_VALUE = "(none)"
 
-#: One row per query, for example its share of the traffic; key (dataset, query_id). A weight is from 1e-100 to 1e100.
+#: One row per query, for example its share of the traffic; key (dataset, query_id). A weight is
+#: from 1e-100 to 1e100.
 QUERY_WEIGHTS = _table("dataset query_id string, weight double")
 
 #: The columns of the tables above that are optional in an input.
@@ -47,8 +53,9 @@ OPTIONAL = frozenset({"dataset", "score", "rank"})
 #: Names of columns, in lower case, that show that a table without grades has results.
 OF_RESULTS = frozenset({"score", "prediction", "rank", "run", "run_id"})
 
-#: In a table as it was read: BROKEN_LINE for a line that is not a row, null for a row; and the text of such a line, or
-#: of one with a numeric field that is not a number. No user's column has such a name: a private character is in it.
+#: In a table as it was read: BROKEN_LINE for a line that is not a row, null for a row; and the text
+#: of such a line, or of one with a numeric field that is not a number. No user's column has such a
+#: name: a private character is in it.
 FAULT, LINE, BROKEN_LINE = "\ue000fault", "\ue000line", "broken_line"
 
 #: The columns that reading adds to a table as it was read.
@@ -68,11 +75,12 @@ IN_PATHS = ("evaluated_on", "evaluation_id")
 
 _MEASURES = f"{' '.join(COLUMNS)} double"
 
-#: One row per run, judged query and cutoff; key (dataset, evaluated_on, run, query_id, cutoff). `cutoff` is null for
-#: the whole ranking; `status` is scored, no_relevant or missing; measures are null where they are not computed, or the
-#: convention leaves the query out. `judgments_hash` changes if and only if the judgments of the query change.
-#: `judged_discount_share`: the share of judged documents in the discounts of the list; null if
-#: nothing is on it, and in nights of versions that did not compute it.
+#: One row per run, judged query and cutoff; key (dataset, evaluated_on, run, query_id, cutoff).
+#: `cutoff` is null for the whole ranking; `status` is scored, no_relevant or missing; measures are
+#: null where they are not computed, or the convention leaves the query out. `judgments_hash`
+#: changes if and only if the judgments of the query change. `judged_discount_share`: the share of
+#: judged documents in the discounts of the list; null if nothing is on it, and in nights of
+#: versions that did not compute it.
 QUERY_SCORES = _table(
     "dataset string, evaluated_on date, run query_id string, cutoff int, status string, "
     "returned judged bigint, judged_discount_share double, judgments_hash bigint, "
@@ -80,10 +88,11 @@ QUERY_SCORES = _table(
     f"ndcg dcg ideal_dcg cg double, {_MEASURES}"
 )
 
-#: One row per run, cutoff and slice; key (dataset, evaluated_on, run, cutoff, attribute, value), the last two null for
-#: all queries. `ndcg` is the mean over `queries` queries, `ndcg_pooled` their sum of DCG over their sum of ideal DCG.
-#: The measures besides NDCG are means over `relevant_queries`. `judged_rate`: judged over returned within the cutoff.
-#: `unjudged_queries` are in no slice, so that it is null there.
+#: One row per run, cutoff and slice; key (dataset, evaluated_on, run, cutoff, attribute, value),
+#: the last two null for all queries. `ndcg` is the mean over `queries` queries, `ndcg_pooled` their
+#: sum of DCG over their sum of ideal DCG. The measures besides NDCG are means over
+#: `relevant_queries`. `judged_rate`: judged over returned within the cutoff. `unjudged_queries` are
+#: in no slice, so that it is null there.
 DATASET_SCORES = _table(
     "dataset string, evaluated_on date, run string, cutoff int, attribute value string, "
     "queries missing_queries no_relevant_queries unjudged_queries relevant_queries bigint, "
@@ -91,33 +100,37 @@ DATASET_SCORES = _table(
     f"ndcg ndcg_pooled ndcg_stddev ndcg_stderr dcg judged_rate double, {_MEASURES}"
 )
 
-#: One row per query and unjudged document that a run returned; key (dataset, query_id, doc_id). `weight` is the sum of
-#: the discounts of its ranks, over the `runs` that return it within the deepest cutoff; or of how far they differ from
-#: those of another night.
+#: One row per query and unjudged document that a run returned; key (dataset, query_id, doc_id).
+#: `weight` is the sum of the discounts of its ranks, over the `runs` that return it within the
+#: deepest cutoff; or of how far they differ from those of another night.
 TO_JUDGE = _table("dataset query_id doc_id string, runs bigint, best_rank int, weight double")
 
-#: One row per dataset of two sets of judgments, A and B; key dataset. `pairs` counts the documents that both judge, the
-#: next two those that one of them judges. From `runs` on, null without results.
+#: One row per dataset of two sets of judgments, A and B; key dataset. `pairs` counts the documents
+#: that both judge, the next two those that one of them judges. From `runs` on, null without
+#: results.
 AGREEMENTS = _table(
     "dataset string, pairs only_a only_b bigint, kappa kappa_quadratic alpha double, runs queries bigint, "
     "tau_b tau_ap double"
 )
 
-#: One row per rejected input row, as text; no key. `dataset_read` is the dataset of the row (`dataset` is that of the
-#: night), `line` the text of a line that is not a row, or that has a number which is none.
+#: One row per rejected input row, as text; no key. `dataset_read` is the dataset of the row
+#: (`dataset` is that of the night), `line` the text of a line that is not a row, or that has a
+#: number which is none.
 REJECTED_ROWS = _table(
     "dataset string, evaluated_on date, "
     "table reason dataset_read run query_id doc_id relevance score rank line evaluation_id string"
 )
 
-#: One row per run, baseline, measure, cutoff and slice; key (dataset, evaluated_on, run, baseline, baseline_night,
-#: baseline_nights, measure, cutoff, attribute, value, and whether weight_effective_n is null). `baseline_night` is the
-#: newest date of the baseline's scores, null if they are of this night. Where judgments have changed, `side` says under
-#: which: old, new, or with the lower or higher side of each change (chain_low, chain_high); `reading` 2 reads unjudged
-#: documents as the judged ones of their list; both are in the key. `queries` are those paired, which every mean is
-#: over. Of `judged_queries`, which both sides judge, the run answered `answered_queries`, that is, returned something.
-#: `p_value` and the interval are those of the paired t test, `p_randomization` that of random signs, `p_decides` the
-#: larger of the two; this and `p_adjusted` (t) are adjusted for `family_size` tests.
+#: One row per run, baseline, measure, cutoff and slice; key (dataset, evaluated_on, run, baseline,
+#: baseline_night, baseline_nights, measure, cutoff, attribute, value, and whether
+#: weight_effective_n is null). `baseline_night` is the newest date of the baseline's scores, null
+#: if they are of this night. Where judgments have changed, `side` says under which: old, new, or
+#: with the lower or higher side of each change (chain_low, chain_high); `reading` 2 reads unjudged
+#: documents as the judged ones of their list; both are in the key. `queries` are those paired,
+#: which every mean is over. Of `judged_queries`, which both sides judge, the run answered
+#: `answered_queries`, that is, returned something. `p_value` and the interval are those of the
+#: paired t test, `p_randomization` that of random signs, `p_decides` the larger of the two; this
+#: and `p_adjusted` (t) are adjusted for `family_size` tests.
 COMPARISONS = _table(
     "dataset string, evaluated_on date, run baseline string, baseline_night date, baseline_nights bigint, "
     "side string, reading int, "
@@ -129,34 +142,36 @@ COMPARISONS = _table(
     "flags array<string>, effect_size minimum_detectable weight_effective_n double, evaluation_id string"
 )
 
-#: One row per run, query and rank, down to the deepest finite cutoff; key (dataset, evaluated_on, run, query_id, rank).
-#: `run` is null for the ideal ranking of the query, unless each run has its own (ideal=retrieved or
-#: retrieved_at_k). `gain` times `discount` is what the document adds: with averaged ties, `gain` is
-#: the mean of its tie group. Documents of a list that tie share a `tie_group`, which is null in the
-#: ideal ranking, and in nights of versions that did not keep it.
+#: One row per run, query and rank, down to the deepest finite cutoff; key (dataset, evaluated_on,
+#: run, query_id, rank). `run` is null for the ideal ranking of the query, unless each run has its
+#: own (ideal=retrieved or retrieved_at_k). `gain` times `discount` is what the document adds: with
+#: averaged ties, `gain` is the mean of its tie group. Documents of a list that tie share a
+#: `tie_group`, which is null in the ideal ranking, and in nights of versions that did not keep it.
 RANKED_DOCUMENTS = _table(
     "dataset string, evaluated_on date, run query_id string, rank int, doc_id string, tied boolean, "
     "evaluation_id string, score relevance gain discount double, tie_group int"
 )
 
-#: One row per run, query that either side returned something for, and cutoff; key (dataset, run, query_id, cutoff). It
-#: counts documents within the cutoff. `same_order`: the same documents in the same order.
+#: One row per run, query that either side returned something for, and cutoff; key (dataset, run,
+#: query_id, cutoff). It counts documents within the cutoff. `same_order`: the same documents in the
+#: same order.
 LIST_CHANGES = _table(
     "dataset run baseline query_id string, cutoff int, "
     "returned baseline_returned entered left bigint, top_changed same_order boolean, "
     "jaccard rbo moved_discount double"
 )
 
-#: The log: one row per dataset of an evaluation, and one more each time somebody accepts or notes something; key
-#: (dataset, evaluated_on, number, evaluation_id, revision). `status` is published, refused or failed. Of the published
-#: rows of a dataset and date the one with the greatest (number, evaluation_id, revision) counts; others have no number.
-#: `verdict` is pass, fail or none, null without a gate; `run` is the run that it is about; `accepted` is why the night
-#: is a baseline all the same. `verified` says how many lists were recomputed in plain Python, or why scores that differ
-#: were published. Times are in UTC, as ISO 8601. From `options` on, columns are JSON. `means` has
-#: the mean of every run and cutoff; `links` the changes of the runs over a change of judgments, on
-#: both sides; `accepted_runs` the runs that the night is accepted for (null: all); `acknowledged`
-#: the reason and the last date of a known loss; `withdrawn` what a revision takes back. These five
-#: are null in older rows.
+#: The log: one row per dataset of an evaluation, and one more each time somebody accepts or notes
+#: something; key (dataset, evaluated_on, number, evaluation_id, revision). `status` is published,
+#: refused or failed. Of the published rows of a dataset and date the one with the greatest (number,
+#: evaluation_id, revision) counts; others have no number. `verdict` is pass, fail or none, null
+#: without a gate; `run` is the run that it is about; `accepted` is why the night is a baseline all
+#: the same. `verified` says how many lists were recomputed in plain Python, or why scores that
+#: differ were published. Times are in UTC, as ISO 8601. From `options` on, columns are JSON.
+#: `means` has the mean of every run and cutoff; `links` the changes of the runs over a change of
+#: judgments, on both sides; `accepted_runs` the runs that the night is accepted for (null: all);
+#: `acknowledged` the reason and the last date of a known loss; `withdrawn` what a revision takes
+#: back. These five are null in older rows.
 EVALUATIONS = _table(
     "dataset string, evaluated_on date, evaluation_id status string, number revision bigint, "
     "committed_at revised_at string, exit_code bigint, verdict reason run accepted string, is_baseline boolean, "
@@ -165,8 +180,11 @@ EVALUATIONS = _table(
     "findings files means links accepted_runs acknowledged withdrawn string"
 )
 
-#: One row per judged query, attribute and value of a night that was evaluated with slices; key all columns.
-KEPT_ATTRIBUTES = _table("dataset string, evaluated_on date, query_id attribute value evaluation_id string")
+#: One row per judged query, attribute and value of a night that was evaluated with slices; key all
+#: columns.
+KEPT_ATTRIBUTES = _table(
+    "dataset string, evaluated_on date, query_id attribute value evaluation_id string"
+)
 
 #: The published tables of an evaluation, by the name of their folders.
 KEPT = {
@@ -180,7 +198,9 @@ KEPT = {
 
 
 def measure_first(schema: pa.Schema, measures: Collection[str] = ()) -> tuple[str, ...]:
-    """The columns of a table of scores in the order of display: the key, ndcg, these measures, then the others."""
+    """The columns of a table of scores in the order of display: the key, ndcg, these measures, then
+    the others.
+    """
     shown = [name for name in COLUMNS if name in measures]
     hidden = {"ndcg", *COLUMNS, *([] if shown else ["relevant_queries"])}
     others = [name for name in schema.names if name not in hidden]
@@ -189,5 +209,7 @@ def measure_first(schema: pa.Schema, measures: Collection[str] = ()) -> tuple[st
 
 
 def query_key(columns: Iterable[str]) -> list[str]:
-    """The columns that identify a query in a table with these columns: query_id, after dataset if there is one."""
+    """The columns that identify a query in a table with these columns: query_id, after dataset if
+    there is one.
+    """
     return [name for name in ("dataset", "query_id") if name in columns]

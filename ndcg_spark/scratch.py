@@ -17,7 +17,9 @@ PREFIX = "ndcg-spark-scratch-"
 
 
 class Scratch:
-    """The temporary folders of one piece of work and other cleanups for its end, which is `remove` or the exit."""
+    """The temporary folders of one piece of work and other cleanups for its end, which is `remove`
+    or the exit.
+    """
 
     def __init__(self) -> None:
         self._root: Path | None = None
@@ -29,8 +31,8 @@ class Scratch:
         if self._root is None:
             remove_abandoned()
             made = Path(tempfile.mkdtemp(prefix=f"new-{PREFIX}"))
-            # The system releases the lock when this process ends, even if it is killed. The folder gets its name when
-            # it is locked, so no other process finds it before that.
+            # The system releases the lock when this process ends, even if it is killed. The folder
+            # gets its name when it is locked, so no other process finds it before that.
             lock = os.open(made, os.O_RDONLY)
             with contextlib.suppress(OSError):
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -44,7 +46,9 @@ class Scratch:
         self._cleanups.callback(cleanup)
 
     def remove(self) -> None:
-        """Remove every folder with its content; links are removed, not the files that they point to."""
+        """Remove every folder with its content; links are removed, not the files that they point
+        to.
+        """
         self._close()
 
 
@@ -54,12 +58,15 @@ def _close(cleanups: contextlib.ExitStack) -> None:
 
 
 def remove_abandoned() -> None:
-    """Remove the folders of this user's processes that were killed; what others put there is not followed."""
+    """Remove the folders of this user's processes that were killed; what others put there is not
+    followed.
+    """
     for folder in Path(tempfile.gettempdir()).glob(f"{PREFIX}*"):
         with contextlib.suppress(OSError), contextlib.ExitStack() as stack:
             root = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
             stack.callback(os.close, root)
-            # On a file system without locks we cannot tell whether a folder was abandoned, so it stays.
+            # On a file system without locks we cannot tell whether a folder was abandoned, so it
+            # stays.
             fcntl.flock(root, fcntl.LOCK_EX | fcntl.LOCK_NB)
             if os.fstat(root).st_uid == os.getuid():
                 shutil.rmtree(folder, ignore_errors=True)

@@ -1,4 +1,6 @@
-"""The steps of a command, logged when they begin and when they are done, and measured. The library prints none."""
+"""The steps of a command, logged when they begin and when they are done, and measured. The library
+prints none.
+"""
 
 import contextlib
 import logging
@@ -13,7 +15,12 @@ LOGGER = logging.getLogger("ndcg_spark.steps")
 
 def report_step(step: str, sentence: str | Notice, level: int = logging.INFO) -> None:
     """Log that a step is done; a `warning` and `rejected` rows are warnings."""
-    LOGGER.log(logging.WARNING if step in ("warning", "rejected") else level, "%s", sentence, extra={"step": step})
+    LOGGER.log(
+        logging.WARNING if step in ("warning", "rejected") else level,
+        "%s",
+        sentence,
+        extra={"step": step},
+    )
 
 
 @contextlib.contextmanager
@@ -31,7 +38,9 @@ def hidden(*steps: str) -> Iterator[None]:
 
 
 class Clock:
-    """Measures steps in seconds, and logs what they do; a step that runs more than once is summed up."""
+    """Measures steps in seconds, and logs what they do; a step that runs more than once is summed
+    up.
+    """
 
     def __init__(self) -> None:
         self.seconds: dict[str, float] = {}

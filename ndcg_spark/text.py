@@ -1,4 +1,6 @@
-"""Text for people: names that cannot control a terminal, URLs without secrets, and what is wrong with names."""
+"""Text for people: names that cannot control a terminal, URLs without secrets, and what is wrong
+with names.
+"""
 
 import datetime
 import difflib
@@ -10,7 +12,8 @@ from typing import Any
 
 from ndcg_spark.errors import ConfigurationError, InputError
 
-#: The word for earlier nights in which every check measured something and none failed, or that somebody accepted.
+#: The word for earlier nights in which every check measured something and none failed, or that
+#: somebody accepted.
 GOOD = "good"
 #: The baseline of the newest night that somebody accepted, however long ago.
 ACCEPTED = "accepted"
@@ -18,19 +21,23 @@ ACCEPTED = "accepted"
 RUN = "run "
 
 #: What to do about columns without a name.
-UNNAMED = "the first line may be a title above the names of the columns; remove it, or name every column"
-#: How similar names must be to be suggested, from 0 to 1; 'nonsense' and 'none' have a similarity of 0.67.
+UNNAMED = (
+    "the first line may be a title above the names of the columns; remove it, or name every column"
+)
+#: How similar names must be to be suggested, from 0 to 1; 'nonsense' and 'none' have a similarity
+#: of 0.67.
 _NEAR = 0.7
-#: Invisible letters and marks (Unicode: Default_Ignorable_Code_Point) and two blanks that count as symbols; these are
-#: printable according to `isprintable`.
+#: Invisible letters and marks (Unicode: Default_Ignorable_Code_Point) and two blanks that count as
+#: symbols; these are printable according to `isprintable`.
 _INVISIBLE = re.compile(
     "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\U0001d159\U000e0100-\U000e01ef]"
 )
 _VARIABLE = re.compile(r"\$(?:(\w+)|\{(\w+)\})")
 
 _URL = re.compile(r"\b(?!file:)[a-z][\w+.-]*://[^\s'\"<>]+", re.IGNORECASE)
-#: What follows a colon is a password, unless it is a port; it may contain slashes, so it ends at the last @. Without a
-#: password, what stands before @ is a user, but in an Azure URL the container.
+#: What follows a colon is a password, unless it is a port; it may contain slashes, so it ends at
+#: the last @. Without a password, what stands before @ is a user, but in an Azure URL the
+#: container.
 _USER = re.compile(
     r"(?P<scheme>\b(?!file:)[a-z][\w+.-]*://)(?:[^/@:\s]*:(?!\d*(?:[/?#;\s]|$))[^\s'\"<>]*@|"
     r"(?<!abfs://)(?<!abfss://)(?<!wasb://)(?<!wasbs://)[^/?#;@\s'\"]*@)",
@@ -49,10 +56,12 @@ _HIDDEN = (
     r"api[_-]?key|access[_-]?key|private[_-]?key)[\w-]*"
 )
 _VALUE = r"(?:'[^']*'|\"[^\"]*\"|[^;&\s'\",]+)"
-#: A parameter outside a URL, which a space may have cut: masked only if its name says that it is secret.
+#: A parameter outside a URL, which a space may have cut: masked only if its name says that it is
+#: secret.
 _NAMED = re.compile(rf"((?:^|[\s;?&,('\"]){_HIDDEN}=){_VALUE}", re.IGNORECASE)
 _VARIABLE_KEY = re.compile(rf"((?:^|[\s;('\"])[A-Z0-9_]*KEY=){_VALUE}")
-#: An option of any command and its value, such as `-password X`; and a user with a password, as curl has it.
+#: An option of any command and its value, such as `-password X`; and a user with a password, as
+#: curl has it.
 _OPTION = re.compile(rf"((?:^|[\s'\"])--?{_HIDDEN}[\s=]+){_VALUE}", re.IGNORECASE)
 _LOGIN = re.compile(r"((?:^|[\s'\"])(?:-u\s*|--(?:proxy-)?user[\s=]+)['\"]?)[^\s'\":]+:[^\s'\"]+")
 #: Headers of HTTP that let somebody in, and tokens that are known by how they begin.
@@ -68,8 +77,8 @@ _TOKEN = re.compile(r"\b(?:xox[abeprs]-|gh[opsru]_|github_pat_|glpat-|AKIA|ASIA)
 def masked(text: str) -> str:
     """The text with `***` for its secrets.
 
-    These are, of a URL, the user and every parameter's value, as any of them can be one, and the whole path of a
-    webhook; and passwords, keys and tokens as commands and headers have them.
+    These are, of a URL, the user and every parameter's value, as any of them can be one, and the
+    whole path of a webhook; and passwords, keys and tokens as commands and headers have them.
     """
     text = _USER.sub(r"\g<scheme>***@", text)
     text = _WEBHOOK.sub(lambda url: f"{url[1] or url[2]}/***", text)
@@ -80,7 +89,9 @@ def masked(text: str) -> str:
 
 
 def program_of(command: str) -> str:
-    """The name of the program of a command. All that follows may be secret, and stands for itself as `***`."""
+    """The name of the program of a command. All that follows may be secret, and stands for itself
+    as `***`.
+    """
     try:
         words = shlex.split(command)
     except ValueError:
@@ -104,18 +115,24 @@ def expanded(path: str) -> str:
     """The path with ~ and $VARIABLE expanded as in a shell, unless it exists as it is written."""
     if path.startswith(("table:", "iceberg:")) or os.path.lexists(path):
         return path
-    unset = [name for pair in _VARIABLE.findall(path) for name in pair if name and name not in os.environ]
+    unset = [
+        name for pair in _VARIABLE.findall(path) for name in pair if name and name not in os.environ
+    ]
     if unset:
         raise ConfigurationError(f"{path}: the environment variable {unset[0]} is not set")
     return os.path.expandvars(os.path.expanduser(path))  # noqa: PTH111  # a path may be a URI
 
 
 def printable(text: str) -> str:
-    r"""The text in one line, with what is invisible or not printable, as XML demands, escaped: ``\x1b``, ``\n``."""
+    r"""The text in one line, with what is invisible or not printable, as XML demands, escaped:
+    ``\x1b``, ``\n``.
+    """
     if text.isascii() and text.isprintable():
         return text
     return "".join(
-        letter if letter.isprintable() and not _INVISIBLE.match(letter) else letter.encode("unicode_escape").decode()
+        letter
+        if letter.isprintable() and not _INVISIBLE.match(letter)
+        else letter.encode("unicode_escape").decode()
         for letter in text
     )
 
@@ -136,7 +153,9 @@ def baseline_run(baseline: str) -> str | None:
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """` (did you mean 'trec_eval'?)` if a known name differs in a letter or two or begins with the word, else empty."""
+    """` (did you mean 'trec_eval'?)` if a known name differs in a letter or two or begins with the
+    word, else empty.
+    """
     # A number that differs in a digit is another one.
     if word.isdecimal():
         return ""

@@ -29,7 +29,9 @@ def main(output: str) -> None:
         for number in range(NIGHTS):
             _evaluate(engine, Path(folder), output, number)
             if sys.stderr.isatty():
-                sys.stderr.write(f"\rnight    {number + 1} of {NIGHTS}" + "\n" * (number + 1 == NIGHTS))
+                sys.stderr.write(
+                    f"\rnight    {number + 1} of {NIGHTS}" + "\n" * (number + 1 == NIGHTS)
+                )
     sys.stderr.write(f"wrote    {output}\n")
     for command in (
         f"ndcg-spark compare {output} --baseline bm25",
@@ -49,7 +51,9 @@ def _evaluate(engine: Engine, folder: Path, output: str, number: int) -> None:
     german = _german() if number == BROKEN else set()
     for file in sorted((ROOT / "conf/example/runs").glob("*.run")):
         broken = german if file.stem == "hybrid" else set()
-        lines = [_varied(line, broken, chance) for line in file.read_text(encoding="utf-8").splitlines()]
+        lines = [
+            _varied(line, broken, chance) for line in file.read_text(encoding="utf-8").splitlines()
+        ]
         (folder / file.name).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
     settings = {
         "judgments": {"path": str(judgments)},

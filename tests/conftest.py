@@ -48,10 +48,23 @@ LONG = (
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--engine", choices=["embedded", "spark"], default="embedded", help="the engine of the tests")
-    parser.addoption("--thorough", action="store_true", help="repeat what is generated at random five times as often")
-    parser.addoption("--slow", action="store_true", help="run the slow tests too, as scripts/check.sh does")
-    parser.addoption("--parity-seeds", type=int, help="how many random cases the live tools are asked")
+    parser.addoption(
+        "--engine",
+        choices=["embedded", "spark"],
+        default="embedded",
+        help="the engine of the tests",
+    )
+    parser.addoption(
+        "--thorough",
+        action="store_true",
+        help="repeat what is generated at random five times as often",
+    )
+    parser.addoption(
+        "--slow", action="store_true", help="run the slow tests too, as scripts/check.sh does"
+    )
+    parser.addoption(
+        "--parity-seeds", type=int, help="how many random cases the live tools are asked"
+    )
     parser.addoption("--road-seeds", help="which random nights are evaluated: N, or FROM:TO")
 
 
@@ -64,7 +77,9 @@ def pytest_configure(config: pytest.Config) -> None:
         hypothesis.settings.load_profile("same")
     origin = Path(ndcg_spark.__file__).resolve().parents[1]
     if origin != ROOT:
-        raise pytest.UsageError(f"ndcg_spark is imported from {origin} and these tests are of {ROOT}; unset PYTHONPATH")
+        raise pytest.UsageError(
+            f"ndcg_spark is imported from {origin} and these tests are of {ROOT}; unset PYTHONPATH"
+        )
     sessions.choice = config.getoption("--engine")
     if pyspark.__version__ < "4.2":
         # It leaves the sockets of collect to the garbage collector.
@@ -89,16 +104,24 @@ def pytest_unconfigure() -> None:
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Begin with what takes long, and leave out what is about the other engine, and slow tests but where asked for."""
-    items.sort(key=lambda item: next((at for at, name in enumerate(LONG) if item.path == ROOT / "tests" / name), 99))
+    items.sort(
+        key=lambda item: next(
+            (at for at, name in enumerate(LONG) if item.path == ROOT / "tests" / name), 99
+        )
+    )
     items[:] = [item for item in items if _is_on_this_engine(item)]
     all_of_them = config.getoption("--slow") or "slow" in config.getoption("-m")
     paths = (argument.partition("::")[0] for argument in config.args)
-    named = {(config.invocation_params.dir / path).resolve() for path in paths if path.endswith(".py")}
+    named = {
+        (config.invocation_params.dir / path).resolve() for path in paths if path.endswith(".py")
+    }
     # What needs Java is left out by -m "not spark".
     left_out = [
         item
         for item in items
-        if item.get_closest_marker("slow") and not item.get_closest_marker("spark") and item.path not in named
+        if item.get_closest_marker("slow")
+        and not item.get_closest_marker("spark")
+        and item.path not in named
     ]
     if left_out and not all_of_them:
         items[:] = [item for item in items if item not in left_out]
@@ -111,7 +134,8 @@ def _is_on_this_engine(item: pytest.Item) -> bool:
     if sessions.choice == "embedded":
         return not about_spark
     return about_spark or (
-        bool({"session", "engine"} & {*getattr(item, "fixturenames", ())}) and not item.get_closest_marker("embedded")
+        bool({"session", "engine"} & {*getattr(item, "fixturenames", ())})
+        and not item.get_closest_marker("embedded")
     )
 
 

@@ -9,7 +9,14 @@ from ndcg_spark.errors import InputError
 from ndcg_spark.rules import conform
 from ndcg_spark.schemas import FAULT, JUDGMENTS, RESULTS
 
-PLAIN = {"run": "'r'", "query_id": "text", "doc_id": "'d'", "relevance": "0D", "score": "0D", "rank": "1"}
+PLAIN = {
+    "run": "'r'",
+    "query_id": "text",
+    "doc_id": "'d'",
+    "relevance": "0D",
+    "score": "0D",
+    "rank": "1",
+}
 LONG = ["0.412345678901234567", "-0.000000000000000001", "12345678901234567890.123456789012345678"]
 
 
@@ -19,7 +26,11 @@ LONG = ["0.412345678901234567", "-0.000000000000000001", "12345678901234567890.1
         ("doc_id", "string", {"007": "007", "é": "é"}),
         ("doc_id", "bigint", {"7": "7"}),
         ("doc_id", "decimal(20,0)", {"18446744073709551615": "18446744073709551615"}),
-        ("relevance", "string", {"2": 2.0, " 0.5 ": 0.5, "2e1": 2e1, "+1.5": 1.5, ".5": 0.5, "-2.": -2.0}),
+        (
+            "relevance",
+            "string",
+            {"2": 2.0, " 0.5 ": 0.5, "2e1": 2e1, "+1.5": 1.5, ".5": 0.5, "-2.": -2.0},
+        ),
         # Some engines read the first four as numbers.
         ("relevance", "string", dict.fromkeys(["1d", "0x1p3", "1f", "1_0", "", "high", "1,5"])),
         ("relevance", "string", {"-1e-400": 0.0, "-0": 0.0}),
@@ -35,21 +46,31 @@ def test_values(session, column, kind, values):
     stored = texts.selectExpr(
         *(f"{sql} as {name}" for name, sql in (PLAIN | {column: f"cast(text as {kind})"}).items())
     )
-    typed = conform(stored, JUDGMENTS if column == "relevance" else RESULTS).select("query_id", column)
+    typed = conform(stored, JUDGMENTS if column == "relevance" else RESULTS).select(
+        "query_id", column
+    )
     assert repr({row["query_id"]: row[column] for row in typed.collect()}) == repr(values)
 
 
 def test_columns_have_the_schemas_order_and_a_null_of_no_type_any(session):
     table = session.sql("select null relevance, 'd' doc_id, 'web' dataset, 'q' query_id, 1 other")
-    expected = session.sql("select 'web' dataset, 'q' query_id, 'd' doc_id, cast(null as double) relevance")
+    expected = session.sql(
+        "select 'web' dataset, 'q' query_id, 'd' doc_id, cast(null as double) relevance"
+    )
     assert_df_equality(conform(table, JUDGMENTS), expected, ignore_nullable=True)
 
 
 @pytest.mark.parametrize(
     ("columns", "words"),
     [
-        ("query_id doc_id grade", r"^1 column\(s\) missing, relevance; it has doc_id, grade, query_id"),
-        (f"query_id {FAULT}", r"2 column\(s\) missing, doc_id, relevance; it has query_id; rename its columns"),
+        (
+            "query_id doc_id grade",
+            r"^1 column\(s\) missing, relevance; it has doc_id, grade, query_id",
+        ),
+        (
+            f"query_id {FAULT}",
+            r"2 column\(s\) missing, doc_id, relevance; it has query_id; rename its columns",
+        ),
         ("query_id doc_id relevance RELEVANCE x X", r"e\.g\. relevance and RELEVANCE; rename them"),
     ],
 )
@@ -61,10 +82,19 @@ def test_columns_that_are_refused(session, columns, words):
 
 @pytest.mark.parametrize(
     ("column", "kind"),
-    [("doc_id", "double"), ("doc_id", "boolean"), ("relevance", "date"), ("relevance", "array<double>")],
+    [
+        ("doc_id", "double"),
+        ("doc_id", "boolean"),
+        ("relevance", "date"),
+        ("relevance", "array<double>"),
+    ],
 )
 def test_types_that_are_refused(session, column, kind):
     table = judgments(session, [judgment()])
-    table = table.selectExpr(*(f"cast(null as {kind}) as {name}" if name == column else name for name in table.columns))
-    with pytest.raises(InputError, match=rf"1 column\(s\) of the wrong type, {column} is {kind}; ids are text"):
+    table = table.selectExpr(
+        *(f"cast(null as {kind}) as {name}" if name == column else name for name in table.columns)
+    )
+    with pytest.raises(
+        InputError, match=rf"1 column\(s\) of the wrong type, {column} is {kind}; ids are text"
+    ):
         conform(table, JUDGMENTS)

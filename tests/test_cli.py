@@ -51,14 +51,22 @@ def folder(tmp_path):
 
 
 def evaluate(folder, *arguments, results="run.txt"):
-    return ndcg_spark("evaluate", "qrels.txt", results, "--engine", "embedded", *arguments, cwd=folder)
+    return ndcg_spark(
+        "evaluate", "qrels.txt", results, "--engine", "embedded", *arguments, cwd=folder
+    )
 
 
 def started(*words, cwd=ROOT, descriptors=(), **settings):
     """A process with these variables of the environment."""
     env = {**os.environ, "PYTHONPATH": str(ROOT), **settings}
     return subprocess.run(
-        words, cwd=cwd, env=env, pass_fds=descriptors, capture_output=True, encoding="utf-8", check=False
+        words,
+        cwd=cwd,
+        env=env,
+        pass_fds=descriptors,
+        capture_output=True,
+        encoding="utf-8",
+        check=False,
     )
 
 
@@ -79,7 +87,10 @@ def test_help(command):
 def test_errors(folder, monkeypatch):
     """Every line of errors.txt that begins with $ is a command; its exit code and the last line of stderr follow."""
     monkeypatch.delenv("NOWHERE", raising=False)
-    kept, lines = ("--output", "kept", "--date", "2026-11-20", "--documents", "all", "--cutoffs", "1,3"), []
+    kept, lines = (
+        ("--output", "kept", "--date", "2026-11-20", "--documents", "all", "--cutoffs", "1,3"),
+        [],
+    )
     assert evaluate(folder, *kept, results="two.txt").returncode == 0
     kept_night(folder / "one", 0, {"a": 0.5})
     for line in (GOLDEN / "errors.txt").read_text(encoding="utf-8").splitlines():
@@ -102,7 +113,9 @@ def test_errors(folder, monkeypatch):
         (["--output", "run.txt/out"], "storage", 4),
     ],
 )
-def test_errors_are_json_on_stdout_where_json_is_asked_for(folder, wish, arguments, code, exit_code):
+def test_errors_are_json_on_stdout_where_json_is_asked_for(
+    folder, wish, arguments, code, exit_code
+):
     done = evaluate(folder, *arguments, *wish)
     error = json.loads(done.stdout)["error"]
     assert (done.returncode, error["exit_code"], error["code"]) == (exit_code, exit_code, code)
@@ -111,7 +124,9 @@ def test_errors_are_json_on_stdout_where_json_is_asked_for(folder, wish, argumen
 
 def test_help_imports_neither_spark_nor_pandas_nor_pyarrow():
     slow = "pyspark", "pandas", "pyarrow", "pydantic", "numpy"
-    code = f"import sys, ndcg_spark.__main__; print([name for name in {slow} if name in sys.modules])"
+    code = (
+        f"import sys, ndcg_spark.__main__; print([name for name in {slow} if name in sys.modules])"
+    )
     assert started(sys.executable, "-c", code).stdout == "[]\n"
 
 
@@ -120,7 +135,11 @@ def test_help_imports_neither_spark_nor_pandas_nor_pyarrow():
     [
         ("nights out", ["pandas", "pyarrow.dataset"]),
         ("trend out", ["pandas", "pyarrow.dataset"]),
-        pytest.param("evaluate qrels.txt run.txt --engine embedded", ["scipy.special"], marks=pytest.mark.slow),
+        pytest.param(
+            "evaluate qrels.txt run.txt --engine embedded",
+            ["scipy.special"],
+            marks=pytest.mark.slow,
+        ),
     ],
 )
 def test_commands_do_not_wait_for_modules_that_they_do_not_need(folder, arguments, slow):
@@ -142,12 +161,26 @@ def test_the_table_is_on_stdout_and_the_steps_are_on_stderr(folder):
 
 def test_a_configuration_file_and_an_output_by_date(folder):
     (folder / "other.txt").write_text(RUN.replace("bm25", "dense"), encoding="utf-8")
-    (folder / "c.toml").write_text('results.path = ["run.txt", "other.txt"]\njudgments = "qrels.txt"\n', "utf-8")
-    arguments = ("--config", "c.toml", "--output", "out/{date}", "--date", "2026-11-20", "--cutoffs", "1,3")
+    (folder / "c.toml").write_text(
+        'results.path = ["run.txt", "other.txt"]\njudgments = "qrels.txt"\n', "utf-8"
+    )
+    arguments = (
+        "--config",
+        "c.toml",
+        "--output",
+        "out/{date}",
+        "--date",
+        "2026-11-20",
+        "--cutoffs",
+        "1,3",
+    )
     done = ndcg_spark("evaluate", *arguments, cwd=folder)
     assert done.returncode == 0, done.stderr
     names = ("query_scores", "dataset_scores", "evaluations")
-    tables = [pq.read_table(folder / "out/2026-11-20" / name / "evaluated_on=2026-11-20") for name in names]
+    tables = [
+        pq.read_table(folder / "out/2026-11-20" / name / "evaluated_on=2026-11-20")
+        for name in names
+    ]
     assert [table.num_rows for table in tables] == [2 * 2 * 2, 2 * 2, 1]
     assert set(tables[1]["run"].to_pylist()) == {"bm25", "dense"}
 
@@ -165,26 +198,42 @@ def test_nights_are_listed_and_expired(folder):
     expected = [("bm25", k, "1.0") for k in ("1", "3", "5", "10")]
     assert [(row["run"], row["cutoff"], row["ndcg"]) for row in rows] == expected
     (night,) = json.loads(run("nights", "$HERE/out", "--format", "json").stdout)
-    assert (night["dataset"], [row["cutoff"] for row in night["dataset_scores"]]) == ("tiny", [1, 3, 5, 10])
+    assert (night["dataset"], [row["cutoff"] for row in night["dataset_scores"]]) == (
+        "tiny",
+        [1, 3, 5, 10],
+    )
     dry = run("expire", "$HERE/out", "--keep-days", "30", "--dry-run")
     assert (dry.returncode, dry.stdout) == (0, "would remove the nights of 2020-01-01\n")
     assert run("expire", "$HERE/out", "--date", "2020-01-02").stdout == "nothing to remove\n"
-    assert run("expire", "$HERE/out", "--date", "2020-01-01").stdout == "removed the nights of 2020-01-01\n"
+    assert (
+        run("expire", "$HERE/out", "--date", "2020-01-01").stdout
+        == "removed the nights of 2020-01-01\n"
+    )
     assert run("nights", "$HERE/out").returncode == 2
 
 
 def test_arguments_become_a_configuration():
     paths = {"paths": ("q", "a", "b"), "exclude": ("s", "t"), "judgments": (), "results": ()}
     columns = {"column": ("query_id=a=b", "results.doc_id=docno", "relevance=g")}
-    config = load_arguments({**paths, **columns, "as_of": ("results=12",), "set": ("ties=average",), "run": "r"})
-    assert (config.judgments.path, config.results.path, config.exclude.path) == (["q"], ["a", "b"], ["s", "t"])
+    config = load_arguments(
+        {**paths, **columns, "as_of": ("results=12",), "set": ("ties=average",), "run": "r"}
+    )
+    assert (config.judgments.path, config.results.path, config.exclude.path) == (
+        ["q"],
+        ["a", "b"],
+        ["s", "t"],
+    )
     assert config.judgments.columns == {"query_id": "a=b", "relevance": "g"}
     assert config.results.columns == {"query_id": "a=b", "doc_id": "docno"}
     assert config.exclude.columns == {"query_id": "a=b"}
     # A command that needs no results has none to map.
     alone = load_arguments({"judgments": ("q",), "column": ("doc_id=url",)}, needs_inputs=False)
     assert (alone.judgments.columns, alone.results) == ({"doc_id": "url"}, None)
-    assert (config.results.as_of, config.results.run, config.convention.ties) == (12, "r", "average")
+    assert (config.results.as_of, config.results.run, config.convention.ties) == (
+        12,
+        "r",
+        "average",
+    )
 
 
 @pytest.mark.slow
@@ -231,11 +280,18 @@ def test_streams_that_take_nothing_end_the_program_by_a_code(arguments, where, c
 
 @pytest.mark.spark
 def test_spark_submit_ends_with_the_exit_code_of_the_job(folder):
-    words = [Path(sys.executable).with_name("spark-submit"), "--master", "local[1]", ROOT / "jobs/evaluate.py"]
+    words = [
+        Path(sys.executable).with_name("spark-submit"),
+        "--master",
+        "local[1]",
+        ROOT / "jobs/evaluate.py",
+    ]
     settings = {**QUICK_JAVA, "PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"}
     with pytest.MonkeyPatch.context() as patch:
         patch.delenv("SPARK_CONNECT_MODE_ENABLED", raising=False)
-        done = started(*words, "--judgments", "no.txt", "--results", "run.txt", cwd=folder, **settings)
+        done = started(
+            *words, "--judgments", "no.txt", "--results", "run.txt", cwd=folder, **settings
+        )
     assert (done.returncode, "no files at no.txt" in done.stdout) == (3, True)
 
 
@@ -246,22 +302,33 @@ def test_the_readme_shows_the_tiny_case_under_presets_as_the_program_prints_it()
     assert done.returncode == 0, done.stderr
     table = "\n".join(line.rstrip() for line in done.stdout.strip().splitlines())
     assert len(table.splitlines()) == 2 + len(PRESETS)
-    shown = (ROOT / "README.md").read_text(encoding="utf-8").partition("tiny.run --cutoffs 3\n")[2].partition("```")[0]
+    shown = (
+        (ROOT / "README.md")
+        .read_text(encoding="utf-8")
+        .partition("tiny.run --cutoffs 3\n")[2]
+        .partition("```")[0]
+    )
     assert len(shown.splitlines()) > 2
     assert set(shown.splitlines()) <= set(table.splitlines())
 
 
 @pytest.mark.slow
 def test_a_comparison_says_which_presets_refuse_the_data_and_which_lack_ranks(folder):
-    (folder / "unranked.csv").write_text("run,query_id,doc_id,score\nmy_run,q1,a,2\nmy_run,q2,c,1\n", encoding="utf-8")
+    (folder / "unranked.csv").write_text(
+        "run,query_id,doc_id,score\nmy_run,q1,a,2\nmy_run,q2,c,1\n", encoding="utf-8"
+    )
     paths = ("negative.txt", "unranked.csv")
     asked = ("--engine", "embedded", "--measures", "P(rel=2)@2 Bpref(rel=2)")
     done = ndcg_spark("conventions", "--compare", *paths, *asked, cwd=folder)
     rows = {
-        " ".join(line[:2]): line[2:4] for line in map(str.split, done.stdout.splitlines()) if "refuses:" not in line
+        " ".join(line[:2]): line[2:4]
+        for line in map(str.split, done.stdout.splitlines())
+        if "refuses:" not in line
     }
     # Only q1 has a document of grade 2, at rank 1. What averages ties has no bpref.
-    scores = [rows[f"{preset} relevant_from=2"] for preset in ("standard", "pytrec_eval", "torchmetrics")]
+    scores = [
+        rows[f"{preset} relevant_from=2"] for preset in ("standard", "pytrec_eval", "torchmetrics")
+    ]
     assert scores == [["0.5000", "1.0000"], ["0.2500", "0.5000"], ["-", "-"]]
     assert done.stdout.startswith("default / my_run\n")
     assert "lightgbm ties=doc_id_asc" in done.stdout
@@ -270,14 +337,26 @@ def test_a_comparison_says_which_presets_refuse_the_data_and_which_lack_ranks(fo
     # Its advice is said as options.
     assert "--max-rejected-fraction" in done.stdout
     assert "torchmetrics relevant_from=2 refuses: measures: bpref" in done.stdout
-    assert ("scored   standard" in done.stderr, "scored   torchmetrics" in done.stderr) == (True, False)
+    assert ("scored   standard" in done.stderr, "scored   torchmetrics" in done.stderr) == (
+        True,
+        False,
+    )
 
 
 @pytest.mark.slow
-def test_what_presets_refuse_is_set_or_allowed_for_all_of_them_and_what_they_leave_out_is_told(folder):
+def test_what_presets_refuse_is_set_or_allowed_for_all_of_them_and_what_they_leave_out_is_told(
+    folder,
+):
     (folder / "from0.txt").write_text(RUN.replace("b 2", "b 0"), encoding="utf-8")
     (folder / "exclude.csv").write_text("query_id,doc_id\nq1,a\n", encoding="utf-8")
-    allowed = ("--set", "negative=as_unjudged", "--max-rejected-fraction", "0.5", "--exclude", "exclude.csv")
+    allowed = (
+        "--set",
+        "negative=as_unjudged",
+        "--max-rejected-fraction",
+        "0.5",
+        "--exclude",
+        "exclude.csv",
+    )
     asked = ("--engine", "embedded", "--cutoffs", "2", *allowed, "--format", "json")
     done = ndcg_spark("conventions", "--compare", "negative.txt", "from0.txt", *asked, cwd=folder)
     scored = {entry["preset"]: entry for entry in json.loads(done.stdout)}
@@ -286,9 +365,13 @@ def test_what_presets_refuse_is_set_or_allowed_for_all_of_them_and_what_they_lea
     assert not any("negative grade(s)" in (entry["refused"] or "") for entry in scored.values())
     # Of q1 and q2, only q2 still has its relevant document.
     assert (standard["rows"][0]["ndcg"], standard["rejected"]) == (1 / 2, [])
-    assert [(entry["reason"], entry["rows"]) for entry in ranked["rejected"]] == [("rank_is_no_rank", 1)]
+    assert [(entry["reason"], entry["rows"]) for entry in ranked["rejected"]] == [
+        ("rank_is_no_rank", 1)
+    ]
     assert "rejected retrieved_list: 1 rows of results: 1 rank(s)" in done.stderr
-    done = ndcg_spark("conventions", "--compare", "negative.txt", "run.txt", "--set", "negative=odd", cwd=folder)
+    done = ndcg_spark(
+        "conventions", "--compare", "negative.txt", "run.txt", "--set", "negative=odd", cwd=folder
+    )
     assert done.returncode == 2
 
 
@@ -304,7 +387,9 @@ def test_presets_are_compared_on_tables_whose_columns_have_other_names(folder):
     asked = ("--config", "odd.toml", "--engine", "embedded", "--format", "json", *columns)
     done = ndcg_spark("conventions", "--compare", "qrels.txt", "odd.csv", *asked, cwd=folder)
     standard = json.loads(done.stdout)[0]
-    assert [(row["run"], row["cutoff"], row["ndcg"]) for row in standard["rows"]] == [("mine", 1, 1.0)]
+    assert [(row["run"], row["cutoff"], row["ndcg"]) for row in standard["rows"]] == [
+        ("mine", 1, 1.0)
+    ]
     assert not (folder / "out").exists()
 
 
@@ -314,7 +399,11 @@ def test_the_version_is_that_of_the_package():
 
 def test_wrong_arguments_and_bugs_are_shown_without_their_secrets(folder, capsys):
     done = ndcg_spark("nights", "out", "s3://KEY:HIDDEN@bucket/x", cwd=folder)
-    assert (done.returncode, "s3://***@bucket" in done.stderr, "HIDDEN" in done.stderr) == (2, True, False)
+    assert (done.returncode, "s3://***@bucket" in done.stderr, "HIDDEN" in done.stderr) == (
+        2,
+        True,
+        False,
+    )
     error = OSError("https://hooks.slack.com/services/HIDDEN failed")
     _print_traceback(OSError, error, None)
     shown = capsys.readouterr().err

@@ -74,7 +74,9 @@ def test_so_does_the_tool(tool):
 @pytest.mark.usefixtures("session")
 def test_so_does_mllib():
     # Its program takes the session that runs.
-    assert printed_by("MLlib", SECTIONS["MLlib"])[-1] == pytest.approx(number(SECTIONS["MLlib"]), abs=5e-5)
+    assert printed_by("MLlib", SECTIONS["MLlib"])[-1] == pytest.approx(
+        number(SECTIONS["MLlib"]), abs=5e-5
+    )
 
 
 def printed_by(tool, section):

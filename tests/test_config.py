@@ -42,15 +42,31 @@ def written(tmp_path):
         ("cutoffs = [1]", {"cutoffs": "5,all"}, {"cutoffs": [5, None]}),
         ("date = 2026-11-20", {}, {"date": datetime.date(2026, 11, 20)}),
         ("", {"date": "2026-11-20"}, {"date": datetime.date(2026, 11, 20)}),
-        ('results.run = "bm25"', {"results": {"path": ["a", "b"]}}, {"results": {"path": ["a", "b"], "run": "bm25"}}),
-        ("", {"judgments": {"path": None, "format": "csv"}}, {"judgments": {"path": ["qrels"], "format": "csv"}}),
+        (
+            'results.run = "bm25"',
+            {"results": {"path": ["a", "b"]}},
+            {"results": {"path": ["a", "b"], "run": "bm25"}},
+        ),
+        (
+            "",
+            {"judgments": {"path": None, "format": "csv"}},
+            {"judgments": {"path": ["qrels"], "format": "csv"}},
+        ),
         (
             'results.columns.query_id = "a"',
             results(columns={"doc_id": "b"}),
             results(path=["run"], columns={"query_id": "a", "doc_id": "b"}),
         ),
-        ('convention = "trec_eval"', {"convention": {"ties": "average"}}, {"convention": "trec_eval ties=average"}),
-        ('convention.ties = "average"', {"convention": {"preset": "trec_eval"}}, {"convention": "trec_eval"}),
+        (
+            'convention = "trec_eval"',
+            {"convention": {"ties": "average"}},
+            {"convention": "trec_eval ties=average"},
+        ),
+        (
+            'convention.ties = "average"',
+            {"convention": {"preset": "trec_eval"}},
+            {"convention": "trec_eval"},
+        ),
         ('convention.gain = "linear"', {"convention": {}}, {"convention": "standard gain=linear"}),
         (
             "convention.gain = { 0 = 0, 1 = 1 }",
@@ -69,10 +85,16 @@ def test_overrides(written, text, overrides, expected):
 
 def test_measures_set_cutoffs_and_options():
     config = configured(measures="AP(rel=2) P(rel=2)@5", cutoffs=[3])
-    assert (config.cutoffs, config.measures) == ([3, 5, None], ["ap(rel=2)@all", "precision(rel=2)@5"])
+    assert (config.cutoffs, config.measures) == (
+        [3, 5, None],
+        ["ap(rel=2)@all", "precision(rel=2)@5"],
+    )
     assert config.convention.label == "standard relevant_from=2"
     chosen = Convention(relevant_from=2)
-    assert configured(measures="P(rel=2)@5", convention=chosen).chosen_options == {"preset", "relevant_from"}
+    assert configured(measures="P(rel=2)@5", convention=chosen).chosen_options == {
+        "preset",
+        "relevant_from",
+    }
     assert config.headline == "ap@all"
 
 
@@ -137,7 +159,12 @@ def test_with_a_gate_all_documents_are_kept_unless_something_else_is_said(settin
 @pytest.mark.parametrize(
     ("given", "cutoffs"),
     [
-        *(("1,3,10,all", [1, 3, 10, None]), ("all, 10,1,10", [1, 10, None]), ([5, "all", 2], [2, 5, None]), (7, [7])),
+        *(
+            ("1,3,10,all", [1, 3, 10, None]),
+            ("all, 10,1,10", [1, 10, None]),
+            ([5, "all", 2], [2, 5, None]),
+            (7, [7]),
+        ),
         *((wrong, None) for wrong in ("1,0", [-1], "1,,3", [1.5], [True], "ten")),
     ],
 )
@@ -165,7 +192,10 @@ def test_a_file_that_cannot_be_read(tmp_path, content):
 
 def test_the_nightly_configuration_reads_the_date_that_is_scored():
     config = load(CONF / "nightly.toml", {"date": "2026-11-20"})
-    assert all("2026-11-20" in config.dated(path) for path in [*config.judgments.path, *config.results.path])
+    assert all(
+        "2026-11-20" in config.dated(path)
+        for path in [*config.judgments.path, *config.results.path]
+    )
     assert config.convention == Convention()
     assert (config.max_rejected_fraction, config.max_missing_fraction) == (0.001, 0.05)
     assert config.output is not None
@@ -184,7 +214,8 @@ def test_dates_in_paths(path, expected):
 
 
 @pytest.mark.parametrize(
-    ("given", "expected"), [("12", 12), (3, 3), ("{date:%Y-%m-%d}T06:00:00Z",) * 2, (datetime.date(2026, 11, 1),) * 2]
+    ("given", "expected"),
+    [("12", 12), (3, 3), ("{date:%Y-%m-%d}T06:00:00Z",) * 2, (datetime.date(2026, 11, 1),) * 2],
 )
 def test_versions_of_tables(given, expected):
     assert configured(**results(as_of=given)).results.as_of == (
@@ -196,7 +227,9 @@ def test_home_and_variables_are_replaced_except_in_a_name_that_exists(tmp_path, 
     monkeypatch.setenv("HOME", "/home/me")
     monkeypatch.setenv("RUNS", "/runs")
     (tmp_path / "$RUNS").touch()
-    config = configured(judgments="~/q", output="~/out", **results(path=["s3://b/${RUNS}", str(tmp_path / "$RUNS")]))
+    config = configured(
+        judgments="~/q", output="~/out", **results(path=["s3://b/${RUNS}", str(tmp_path / "$RUNS")])
+    )
     assert (config.judgments.path, config.output) == (["/home/me/q"], "/home/me/out")
     assert config.results.path == ["s3://b//runs", str(tmp_path / "$RUNS")]
 
@@ -206,7 +239,10 @@ def test_home_and_variables_are_replaced_except_in_a_name_that_exists(tmp_path, 
     [
         ({"baseline": "good"}, "baseline: unknown key; it belongs inside gate"),
         ({"max_drop": 0.1}, "max_drop: unknown key; it belongs inside gate.check"),
-        ({"gate": {"cutoff": 3, "check": []}}, "gate.cutoff: unknown key; it belongs inside gate.check"),
+        (
+            {"gate": {"cutoff": 3, "check": []}},
+            "gate.cutoff: unknown key; it belongs inside gate.check",
+        ),
     ],
 )
 def test_a_key_of_the_gate_that_stands_beside_it_is_told_where_it_belongs(settings, inside):
@@ -218,5 +254,9 @@ def test_a_key_of_the_gate_that_stands_beside_it_is_told_where_it_belongs(settin
 def test_a_key_that_is_gone_says_what_is_done_instead():
     with pytest.raises(ConfigurationError) as refused:
         load({"gate": {"unchanged_queries": True, "check": []}}, {}, NightConfig)
-    found = [problem for problem in refused.value.problems if problem.option == "gate.unchanged_queries"]
-    assert [("both sides" in problem.sentence, "unknown" in problem.sentence) for problem in found] == [(True, False)]
+    found = [
+        problem for problem in refused.value.problems if problem.option == "gate.unchanged_queries"
+    ]
+    assert [
+        ("both sides" in problem.sentence, "unknown" in problem.sentence) for problem in found
+    ] == [(True, False)]

@@ -77,7 +77,9 @@ def test_classic_spark_runs_few_jobs_and_reads_and_shuffles_little(
 
 
 @pytest.mark.slow
-def test_for_all_measures_the_embedded_engine_runs_no_further_plan_and_reads_the_results_no_more_often(embedded):
+def test_for_all_measures_the_embedded_engine_runs_no_further_plan_and_reads_the_results_no_more_often(
+    embedded,
+):
     alone, measures = embedded["with ranks"], embedded["measures"]
     assert measures["plans"] == alone["plans"]
     assert measures["analyses"] <= alone["analyses"] + 1

@@ -37,10 +37,16 @@ def answer_of(choices, program=COUNT, **environment):
         "except EngineError as error:",
         "    print('refused:', error)",
     ]
-    clean = {name: value for name, value in sessions.environment().items() if name not in ("SPARK_REMOTE", "JAVA_HOME")}
+    clean = {
+        name: value
+        for name, value in sessions.environment().items()
+        if name not in ("SPARK_REMOTE", "JAVA_HOME")
+    }
     environment = {**clean, **servers.QUICK_SPARK, **environment}
     command = [sys.executable, "-c", "\n".join(lines)]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=180)
+    done = subprocess.run(
+        command, env=environment, capture_output=True, text=True, check=False, timeout=180
+    )
     return done.stdout.strip() or done.stderr[-2000:]
 
 
@@ -72,9 +78,18 @@ with ThreadPoolExecutor(1) as pool:
     ("choices", "environment", "answer"),
     [
         ("auto", {}, "embedded True 3"),
-        ("embedded", {"PYSPARK_GATEWAY_PORT": "1"}, "refused: engine: spark-submit brings its own Spark"),
+        (
+            "embedded",
+            {"PYSPARK_GATEWAY_PORT": "1"},
+            "refused: engine: spark-submit brings its own Spark",
+        ),
         # A proxy for web pages is not asked for the engine.
-        pytest.param("embedded", {"http_proxy": "http://127.0.0.1:9"}, "embedded True 3", marks=pytest.mark.slow),
+        pytest.param(
+            "embedded",
+            {"http_proxy": "http://127.0.0.1:9"},
+            "embedded True 3",
+            marks=pytest.mark.slow,
+        ),
         pytest.param(
             "embedded spark",
             {"SPARK_REMOTE": "sc://127.0.0.1:9"},
@@ -98,8 +113,14 @@ def test_which_engine_is_opened(choices, environment, answer):
 def test_a_client_does_not_take_a_program_in_no_file_for_its_doctests():
     doctests = "import sys; sys.modules['pyspark.testing.connectutils'] = None"
     program = f"{doctests}; from ndcg_spark import open_session as on; on('embedded'); assert not hasattr(sys, 'ps1')"
-    environment = {**os.environ, "SPARK_SKIP_CONNECT_COMPAT_TESTS": "1"}  # as if pyspark-client were alone
-    assert subprocess.run([sys.executable, "-c", program], env=environment, check=False).returncode == 0
+    environment = {
+        **os.environ,
+        "SPARK_SKIP_CONNECT_COMPAT_TESTS": "1",
+    }  # as if pyspark-client were alone
+    assert (
+        subprocess.run([sys.executable, "-c", program], env=environment, check=False).returncode
+        == 0
+    )
 
 
 @pytest.mark.slow
@@ -107,14 +128,19 @@ def test_a_server_of_sail_is_refused(sail_server):
     assert answer_of("auto", SPARK_REMOTE=sail_server).startswith("refused: engine: Sail ")
 
 
-@pytest.mark.parametrize("absent", ["pyspark", "grpc", pytest.param("pysail", marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "absent", ["pyspark", "grpc", pytest.param("pysail", marks=pytest.mark.slow)]
+)
 def test_an_engine_that_is_not_installed_is_exit_code_2_with_what_to_install(absent):
     program = f"import sys; sys.modules[{absent!r}] = None; from ndcg_spark.__main__ import program; program()"
     choice = ["--remote", "sc://127.0.0.1:9"] if absent == "grpc" else ["--engine", "embedded"]
     arguments = ["evaluate", os.devnull, os.devnull, *choice]
     # As a program, it would start itself again where the locale is not UTF-8.
     done = subprocess.run(
-        [sys.executable, "-X", "utf8", "-c", program, *arguments], capture_output=True, text=True, check=False
+        [sys.executable, "-X", "utf8", "-c", program, *arguments],
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert (done.returncode, done.stdout) == (2, "")
     assert absent in done.stderr
@@ -127,29 +153,42 @@ def test_local_spark_needs_java_and_more_than_a_client(java, monkeypatch):
     monkeypatch.setenv("PATH", java)
     monkeypatch.setattr(engines, "is_remote_only", lambda: bool(java))
     monkeypatch.delenv("JAVA_HOME", raising=False)
-    with pytest.raises(InstallationError, match=r"pip install 'ndcg-spark\[embedded\]'.*openjdk-17"):
+    with pytest.raises(
+        InstallationError, match=r"pip install 'ndcg-spark\[embedded\]'.*openjdk-17"
+    ):
         engines.start_local()
 
 
 @pytest.mark.parametrize(
     ("installed", "advice"),
     [
-        ("pyspark-4.3.0 pyspark_client-4.2.0", "pip uninstall -y pyspark pyspark-client, then install"),
+        (
+            "pyspark-4.3.0 pyspark_client-4.2.0",
+            "pip uninstall -y pyspark pyspark-client, then install",
+        ),
         # pip uninstall pyspark has removed what the client shares with it, and pip install would do nothing.
         ("pyspark_client-4.2.0", "pip uninstall -y pyspark-client, then install"),
         ("", "No module named 'pyspark.sql'; install"),
     ],
 )
-def test_a_pyspark_without_its_files_is_told_from_one_that_is_not_installed(installed, advice, tmp_path, monkeypatch):
+def test_a_pyspark_without_its_files_is_told_from_one_that_is_not_installed(
+    installed, advice, tmp_path, monkeypatch
+):
     for package in installed.split():
         name, version = package.replace("_", "-").rsplit("-", 1)
         (tmp_path / f"{package}.dist-info").mkdir()
-        (tmp_path / f"{package}.dist-info/METADATA").write_text(f"Name: {name}\nVersion: {version}\n", "utf-8")
+        (tmp_path / f"{package}.dist-info/METADATA").write_text(
+            f"Name: {name}\nVersion: {version}\n", "utf-8"
+        )
     monkeypatch.setattr(sys, "path", [str(tmp_path)])
     with pytest.raises(EngineError, match=advice), errors.engine_imports():
         raise ModuleNotFoundError("No module named 'pyspark.sql'", name="pyspark.sql")
     # Where its files are there, only versions that differ are refused.
-    with pytest.raises(EngineError, match=advice) if "4.3.0" in installed else contextlib.nullcontext():
+    with (
+        pytest.raises(EngineError, match=advice)
+        if "4.3.0" in installed
+        else contextlib.nullcontext()
+    ):
         errors.refuse_mixed_sparks()
 
 
@@ -165,9 +204,15 @@ def test_a_platform_that_refuses_a_setting_that_is_needed():
 
 @pytest.mark.parametrize(
     ("default", "storage", "is_near"),
-    [("file:///", "", True), ("hdfs://host:9000/", "hdfs://host:9000", False), ("dbfs:///", "", False)],
+    [
+        ("file:///", "", True),
+        ("hdfs://host:9000/", "hdfs://host:9000", False),
+        ("dbfs:///", "", False),
+    ],
 )
-def test_paths_without_a_scheme_are_in_a_storage_that_has_a_host(default, storage, is_near, monkeypatch):
+def test_paths_without_a_scheme_are_in_a_storage_that_has_a_host(
+    default, storage, is_near, monkeypatch
+):
     values = {"spark.master": "local[*]", "spark.hadoop.fs.defaultFS": default}
     conf = SimpleNamespace(get=values.get, set=lambda *_: None)
     monkeypatch.setattr(engines, "is_classic", lambda _: True)
@@ -228,8 +273,12 @@ from ndcg_spark.engine import open_engine, port_guard
 port_guard.start = lambda server: server.start(background=True) or threading.Event()
 open_engine("embedded").__enter__()
 """
-    done = subprocess.run([sys.executable, "-c", unguarded], capture_output=True, text=True, check=False, timeout=60)
-    assert "EngineError: engine: the embedded engine accepts connections past its guard" in done.stderr
+    done = subprocess.run(
+        [sys.executable, "-c", unguarded], capture_output=True, text=True, check=False, timeout=60
+    )
+    assert (
+        "EngineError: engine: the embedded engine accepts connections past its guard" in done.stderr
+    )
 
 
 @pytest.mark.slow
@@ -268,7 +317,10 @@ def test_a_signal_ends_the_command_line_at_once_and_the_next_start_removes_its_f
         process.send_signal(signal.SIGINT)
         assert process.wait(10) == -signal.SIGINT
     assert folder.is_dir()
-    assert answer_of("embedded", "print(engine.scratch.folder().is_dir())", TMPDIR=str(tmp_path)) == "True"
+    assert (
+        answer_of("embedded", "print(engine.scratch.folder().is_dir())", TMPDIR=str(tmp_path))
+        == "True"
+    )
     assert list(tmp_path.glob("*ndcg-spark-scratch-*")) == []
 
 
@@ -282,7 +334,9 @@ def test_an_engine_says_why_in_one_line(session):
 @pytest.mark.embedded
 def test_an_answer_that_cannot_be_decoded_is_asked_for_again(session, monkeypatch):
     decode, damaged = grpc._common.deserialize, iter([True])
-    monkeypatch.setattr("grpc._common.deserialize", lambda *given: None if next(damaged, False) else decode(*given))
+    monkeypatch.setattr(
+        "grpc._common.deserialize", lambda *given: None if next(damaged, False) else decode(*given)
+    )
     assert session.range(3).selectExpr("id AS asked_again").columns == ["asked_again"]
     assert next(damaged, None) is None
 
@@ -290,8 +344,12 @@ def test_an_answer_that_cannot_be_decoded_is_asked_for_again(session, monkeypatc
 def started(monkeypatch, start):
     monkeypatch.setattr("os.environ", {**os.environ})
     os.environ.pop("SAIL_EXECUTION__DEFAULT_PARALLELISM", None)
-    monkeypatch.setattr(engines, "start_session", lambda builder, _: pytest.fail(json.dumps(builder._options)))
-    monkeypatch.setattr(engine.port_guard, "start", lambda _: pytest.fail(json.dumps({**os.environ})))
+    monkeypatch.setattr(
+        engines, "start_session", lambda builder, _: pytest.fail(json.dumps(builder._options))
+    )
+    monkeypatch.setattr(
+        engine.port_guard, "start", lambda _: pytest.fail(json.dumps({**os.environ}))
+    )
     with pytest.raises(pytest.fail.Exception) as options:
         start()
     return json.loads(str(options.value))
@@ -306,7 +364,9 @@ def started(monkeypatch, start):
         ({"job/memory.max": str(2**30), "cpu.max": "99900000 100000"}, 8, 1),
     ],
 )
-def test_the_cores_and_the_memory_are_those_that_a_process_may_use(limits, cores, gigabytes, tmp_path, monkeypatch):
+def test_the_cores_and_the_memory_are_those_that_a_process_may_use(
+    limits, cores, gigabytes, tmp_path, monkeypatch
+):
     monkeypatch.setattr("os.sched_getaffinity", lambda _: {*range(8)}, raising=False)
     monkeypatch.setattr(engines, "CONTROL_GROUPS", tmp_path)
     monkeypatch.setattr(engines, "OWN_GROUPS", tmp_path / "own")
@@ -315,7 +375,10 @@ def test_the_cores_and_the_memory_are_those_that_a_process_may_use(limits, cores
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(f"{limit}\n", "ascii")
     machine = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    assert (engines.usable_cores(), engines.machine_memory()) == (cores, gigabytes * 2**30 if gigabytes else machine)
+    assert (engines.usable_cores(), engines.machine_memory()) == (
+        cores,
+        gigabytes * 2**30 if gigabytes else machine,
+    )
     options = started(monkeypatch, engines.start_local)
     assert (options["spark.master"], options["spark.authenticate"]) == (f"local[{cores}]", "true")
     parallelism = started(monkeypatch, engine.start_embedded)["SAIL_EXECUTION__DEFAULT_PARALLELISM"]

@@ -35,7 +35,9 @@ def files(folder):
 
 def test_every_template_is_a_file_of_the_project(project):
     written = files(project)
-    assert {"conf/nightly.toml", "conf/gate.toml", "conf/chat-hook.py", "scripts/nightly.sh"} < {*written}
+    assert {"conf/nightly.toml", "conf/gate.toml", "conf/chat-hook.py", "scripts/nightly.sh"} < {
+        *written
+    }
     for name, path in written.items():
         # The link in the package, or that to the folder above it.
         assert (TEMPLATES / name).resolve() == ROOT / name
@@ -86,7 +88,9 @@ def test_the_dashboard_and_the_alerts_show_metrics_that_are_written():
     expressions = [target["expr"] for panel in dashboard["panels"] for target in panel["targets"]]
     variables = [one["query"] for one in dashboard["templating"]["list"] if one["type"] == "query"]
     alerts = (ROOT / "conf/prometheus-alerts.yaml").read_text(encoding="utf-8")
-    named = re.findall(r"ndcg_spark_(\w+)", " ".join([*expressions, *variables, *re.findall("expr: (.*)", alerts)]))
+    named = re.findall(
+        r"ndcg_spark_(\w+)", " ".join([*expressions, *variables, *re.findall("expr: (.*)", alerts)])
+    )
     assert {*named} <= {*_HELP}
     assert {"score", "verdict", "judged_rate"} <= {*named}
 
@@ -105,8 +109,16 @@ def test_a_night_runs_where_the_wheel_is_installed_and_there_is_no_checkout(proj
 
     def night(path, **more):
         env = {**os.environ, "PYTHONPATH": str(ROOT), "PATH": path, **more}
-        command = ["scripts/nightly.sh", "2026-11-20", "conf/example.toml", "--output", str(tmp_path / "out")]
-        return subprocess.run(command, cwd=project, env=env, capture_output=True, text=True, check=False)
+        command = [
+            "scripts/nightly.sh",
+            "2026-11-20",
+            "conf/example.toml",
+            "--output",
+            str(tmp_path / "out"),
+        ]
+        return subprocess.run(
+            command, cwd=project, env=env, capture_output=True, text=True, check=False
+        )
 
     plain = "/usr/bin:/bin"
     done = night(f"{program.parent}:{plain}", NDCG_SPARK_EXPORT=f"delta:{tmp_path}/tables")

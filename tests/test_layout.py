@@ -13,14 +13,38 @@ PACKAGE = Path(__file__).parents[1] / "ndcg_spark"
 FILES = [path for path in sorted(PACKAGE.rglob("*.py")) if not path.is_symlink()]
 MODULES = {str(path.relative_to(PACKAGE)): path.read_text(encoding="utf-8") for path in FILES}
 STEPS = [name for name in MODULES if name.startswith("scoring/")]
-ACTIONS = {"collect", "count", "show", "toPandas", "toArrow", "write", "first", "head", "take", "isEmpty", "foreach"}
-BANNED = (".rdd", "sparkContext", "_jvm", "_jdf", ".observe(", '"overwrite"', "partitionOverwriteMode")
+ACTIONS = {
+    "collect",
+    "count",
+    "show",
+    "toPandas",
+    "toArrow",
+    "write",
+    "first",
+    "head",
+    "take",
+    "isEmpty",
+    "foreach",
+}
+BANNED = (
+    ".rdd",
+    "sparkContext",
+    "_jvm",
+    "_jdf",
+    ".observe(",
+    '"overwrite"',
+    "partitionOverwriteMode",
+)
 
 
 @pytest.mark.parametrize("module", STEPS)
 def test_a_step_triggers_no_action(module):
     tree = ast.parse(MODULES[module])
-    calls = {n.func.attr for n in ast.walk(tree) if isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute)}
+    calls = {
+        n.func.attr
+        for n in ast.walk(tree)
+        if isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute)
+    }
     # F.count is an aggregate; nothing else of the name is called in a step.
     assert calls & ACTIONS <= {"count"}
 
@@ -56,7 +80,11 @@ def test_no_module_is_denser_than_the_limits_or_than_it_was():
     denser = {}
     for module, over in density.offenders().items():
         allowed = listed.get(module, {})
-        worse = {name: value for name, value in over.items() if value > allowed.get(name, density.LIMITS[name])}
+        worse = {
+            name: value
+            for name, value in over.items()
+            if value > allowed.get(name, density.LIMITS[name])
+        }
         if worse:
             denser[module] = worse
     assert denser == {}

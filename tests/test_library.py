@@ -50,10 +50,19 @@ RETURNED = {"1": {"12": 0.9, "10": 0.8, "11": 0.1}}
 EXPECTED = (1 + 2 / math.log2(3)) / (2 + 1 / math.log2(3))
 
 COLUMNS = {"run": ["r"] * 3, "query_id": [1] * 3, "doc_id": [12, 10, 11], "score": [0.9, 0.8, 0.1]}
-PYTERRIER = {"qid": ["1"] * 3, "docno": ["12", "10", "11"], "score": [0.9, 0.8, 0.1], "rank": [0, 1, 2]}
+PYTERRIER = {
+    "qid": ["1"] * 3,
+    "docno": ["12", "10", "11"],
+    "score": [0.9, 0.8, 0.1],
+    "rank": [0, 1, 2],
+}
 LISTS = {"user_id": [1], "item_ids": [[12, 10, 11]], "scores": [[0.9, 0.8, 0.1]]}
-RECOMMENDED = [[{"item": 12, "rating": 0.9}, {"item": 10, "rating": 0.8}, {"item": 11, "rating": 0.1}]]
-Qrel = collections.namedtuple("Qrel", "query_id doc_id relevance iteration")  # as ir_measures has it
+RECOMMENDED = [
+    [{"item": 12, "rating": 0.9}, {"item": 10, "rating": 0.8}, {"item": 11, "rating": 0.1}]
+]
+Qrel = collections.namedtuple(
+    "Qrel", "query_id doc_id relevance iteration"
+)  # as ir_measures has it
 ScoredDoc = collections.namedtuple("ScoredDoc", "query_id doc_id score")
 TABLES = {
     "nested dictionaries": lambda: RETURNED,
@@ -64,29 +73,39 @@ TABLES = {
     "pandas categories and small numbers": lambda: pd.DataFrame(COLUMNS).astype(
         {"run": "category", "doc_id": "category", "query_id": "uint64", "score": "float16"}
     ),
-    "pandas with columns that are not wanted": lambda: pd.DataFrame({**COLUMNS, "at": pd.Timestamp(0), "x": [[1]] * 3}),
+    "pandas with columns that are not wanted": lambda: pd.DataFrame(
+        {**COLUMNS, "at": pd.Timestamp(0), "x": [[1]] * 3}
+    ),
     "pyarrow": lambda: pa.table(COLUMNS),
-    "pyarrow with large text": lambda: pa.table({**COLUMNS, "doc_id": pa.array(["12", "10", "11"], pa.large_string())}),
+    "pyarrow with large text": lambda: pa.table(
+        {**COLUMNS, "doc_id": pa.array(["12", "10", "11"], pa.large_string())}
+    ),
     "a record batch": lambda: pa.RecordBatch.from_pydict(COLUMNS),
     "the frame of PyTerrier, without a run": lambda: pd.DataFrame(PYTERRIER),
     "lists with scores in pandas": lambda: pd.DataFrame(LISTS),
     "lists with scores in pyarrow": lambda: pa.table(
         {**LISTS, "scores": pa.array([[0.9, 0.8, 0.1]], pa.large_list(pa.float64()))}
     ),
-    "what recommendForAllUsers gives": lambda: pa.table({"user": [1], "recommendations": RECOMMENDED}),
+    "what recommendForAllUsers gives": lambda: pa.table(
+        {"user": [1], "recommendations": RECOMMENDED}
+    ),
     "the same in pandas": lambda: pd.DataFrame({"user": [1], "recommendations": RECOMMENDED}),
     "tuples": lambda: [("1", "12", 0.9), ("1", "10", 0.8), ("1", "11", 0.1)],
-    "tuples with names": lambda: (ScoredDoc("1", document, score) for document, score in RETURNED["1"].items()),
+    "tuples with names": lambda: (
+        ScoredDoc("1", document, score) for document, score in RETURNED["1"].items()
+    ),
     "Polars": lambda: pytest.importorskip("polars").DataFrame(COLUMNS, schema_overrides={}),
     "lazy Polars": lambda: pytest.importorskip("polars").DataFrame(COLUMNS).lazy(),
-    "lists of Polars": lambda: pytest.importorskip("polars").DataFrame({"user": [1], "recommendations": RECOMMENDED}),
+    "lists of Polars": lambda: pytest.importorskip("polars").DataFrame(
+        {"user": [1], "recommendations": RECOMMENDED}
+    ),
 }
 #: The same documents in their order, without scores.
 RANKED = {
     "lists in pandas": lambda: pd.DataFrame({"user_id": [1], "items": [np.array([12, 10, 11])]}),
-    "pandas with the query as its index": lambda: pd.DataFrame({"user": [1], "items": [[12, 10, 11]]}).set_index(
-        "user"
-    ),
+    "pandas with the query as its index": lambda: pd.DataFrame(
+        {"user": [1], "items": [[12, 10, 11]]}
+    ).set_index("user"),
     "a dictionary of columns with lists": lambda: {"user_id": ["1"], "items": [["12", "10", "11"]]},
     "queries with lists": lambda: {1: [12, 10, 11]},
     "queries with arrays of numpy": lambda: {1: np.array([12, 10, 11])},
@@ -96,7 +115,9 @@ RANKED = {
 
 def assert_words_of_python(error):
     """Neither an option of the command line nor a key of a configuration stands in the message."""
-    assert not re.search(r"(?<![\w-])--[a-z]|\b(judgments|results|exclude|convention)\.[a-z_]+", str(error))
+    assert not re.search(
+        r"(?<![\w-])--[a-z]|\b(judgments|results|exclude|convention)\.[a-z_]+", str(error)
+    )
 
 
 def ndcg(*arguments, **options):
@@ -111,16 +132,26 @@ def precision_of(kind):
 
 @pytest.mark.parametrize("kind", TABLES)
 def test_a_table_of_any_kind_is_evaluated(kind):
-    assert ndcg(JUDGED, TABLES[kind](), 10, "trec_eval") == pytest.approx(EXPECTED, abs=precision_of(kind))
+    assert ndcg(JUDGED, TABLES[kind](), 10, "trec_eval") == pytest.approx(
+        EXPECTED, abs=precision_of(kind)
+    )
 
 
 @pytest.mark.parametrize(
     ("convention", "options", "label"),
     [
         ("standard", {"gain": "linear"}, "standard gain=linear"),
-        ("trec_eval gain=exp2", {"gain": "linear", "no_relevant": "skip"}, "trec_eval no_relevant=skip"),
+        (
+            "trec_eval gain=exp2",
+            {"gain": "linear", "no_relevant": "skip"},
+            "trec_eval no_relevant=skip",
+        ),
         (Convention(gain="exp2"), {"gain": {0: 0, 1: 1, 2: 2}}, "standard gain={0: 0, 1: 1, 2: 2}"),
-        ("standard", {"exclude_query_as_document": True, "gain": "linear"}, "standard gain=linear exclude"),
+        (
+            "standard",
+            {"exclude_query_as_document": True, "gain": "linear"},
+            "standard gain=linear exclude",
+        ),
     ],
 )
 def test_an_option_of_the_convention_is_an_argument(convention, options, label):
@@ -130,7 +161,9 @@ def test_an_option_of_the_convention_is_an_argument(convention, options, label):
     assert row["ndcg"] == pytest.approx(EXPECTED)
 
 
-@pytest.mark.parametrize(("name", "meant"), [("gian", "gain"), ("cutof", "cutoffs"), ("baseline_of_mine", "")])
+@pytest.mark.parametrize(
+    ("name", "meant"), [("gian", "gain"), ("cutof", "cutoffs"), ("baseline_of_mine", "")]
+)
 def test_an_unknown_argument_is_refused_with_what_may_be_meant(name, meant):
     with pytest.raises(ConfigurationError) as refused:
         evaluate(JUDGED, RETURNED, **{name: 1})
@@ -148,7 +181,14 @@ def test_a_place_in_a_list_is_a_rank(kind):
     "judged",
     [
         {"qid": ["1"], "docno": [["10", "11", "12"]], "label": [[2, 0, 1]]},
-        pa.table({"qid": ["1"] * 3, "docno": ["10", "11", "12"], "rel": [2, 0, 1], "notes": [[{"label": "a"}]] * 3}),
+        pa.table(
+            {
+                "qid": ["1"] * 3,
+                "docno": ["10", "11", "12"],
+                "rel": [2, 0, 1],
+                "notes": [[{"label": "a"}]] * 3,
+            }
+        ),
         [Qrel("1", "10", 2, "0"), Qrel("1", "11", 0, "0"), Qrel("1", "12", 1, "0")],
     ],
     ids=["lists", "structs that are no documents", "ir_measures"],
@@ -161,7 +201,10 @@ CLICKS = {"user_id": [1, 1], "item_id": [10, 12]}
 #: Both clicks are returned, at ranks 1 and 2 of 3.
 GRADELESS = {
     "a grade for all": (CLICKS, {"relevance": 1}),
-    "two columns of grades, of which neither counts": ({**CLICKS, "label": [2, 0], "rating": [0, 1]}, {"relevance": 1}),
+    "two columns of grades, of which neither counts": (
+        {**CLICKS, "label": [2, 0], "rating": [0, 1]},
+        {"relevance": 1},
+    ),
     "a gain without grades": (CLICKS, {"convention": Convention(gain="judged")}),
     "a list of each user": ({1: [10, 12]}, {"relevance": 1}),
     "a set of each user": ({1: {10, 12}}, {"relevance": 1}),
@@ -177,16 +220,24 @@ def test_clicks_have_no_grades(kind):
 def test_paths_are_read_as_by_the_command(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "qrels").write_text("1 0 10 2\n1 0 11 0\n1 0 12 1\n")
-    (tmp_path / "bm25.run").write_text("1 Q0 12 1 0.9 bm25\n1 Q0 10 2 0.8 bm25\n1 Q0 11 3 0.1 bm25\n")
+    (tmp_path / "bm25.run").write_text(
+        "1 Q0 12 1 0.9 bm25\n1 Q0 10 2 0.8 bm25\n1 Q0 11 3 0.1 bm25\n"
+    )
     for results in ("bm25.run", tmp_path / "bm25.run", ["bm25.run"], "*.run"):
-        assert evaluate("qrels", results, 10, "trec_eval").table().loc["bm25", "ndcg@10"] == pytest.approx(EXPECTED)
-    with pytest.raises(MissingInputError, match=r"^judgments: .*qrel$|^judgments: no files at qrel;"):
+        assert evaluate("qrels", results, 10, "trec_eval").table().loc[
+            "bm25", "ndcg@10"
+        ] == pytest.approx(EXPECTED)
+    with pytest.raises(
+        MissingInputError, match=r"^judgments: .*qrel$|^judgments: no files at qrel;"
+    ):
         evaluate("qrel", "bm25.run")
     (tmp_path / "odd.csv").write_text("q,it\n")
     with pytest.raises(InputError, match="it has q, it; rename its columns to query_id and doc_id"):
         evaluate("odd.csv", "bm25.run")
     assert compare_lists("bm25.run", tmp_path / "bm25.run")["rbo"].tolist() == [1]
-    with pytest.raises(ConfigurationError, match=r"old results have bm25, the new ones run; .*, baseline='bm25'$"):
+    with pytest.raises(
+        ConfigurationError, match=r"old results have bm25, the new ones run; .*, baseline='bm25'$"
+    ):
         compare_lists("bm25.run", RETURNED)
     assert compare_judgments("qrels", JUDGED, "bm25.run")["kappa"].tolist() == [1]
     # A path beside a table of this process.
@@ -195,9 +246,13 @@ def test_paths_are_read_as_by_the_command(tmp_path, monkeypatch):
 
 def test_documents_that_are_excluded_leave_the_lists():
     seen = pd.DataFrame({"user": [1], "item": [12]})
-    assert ndcg(JUDGED, RETURNED, 10, "trec_eval", exclude=seen) == pytest.approx(2 / (2 + 1 / math.log2(3)))
+    assert ndcg(JUDGED, RETURNED, 10, "trec_eval", exclude=seen) == pytest.approx(
+        2 / (2 + 1 / math.log2(3))
+    )
     with pytest.warns(UserWarning, match="^exclude: the table removes no result"):
-        assert ndcg(JUDGED, RETURNED, 10, "trec_eval", exclude={"user": [1], "item": [9]}) == pytest.approx(EXPECTED)
+        assert ndcg(
+            JUDGED, RETURNED, 10, "trec_eval", exclude={"user": [1], "item": [9]}
+        ) == pytest.approx(EXPECTED)
     with pytest.raises(InputError, match="exclude removed 3 results"):
         ndcg(JUDGED, RETURNED, 10, exclude=pd.DataFrame({"user": [1] * 3, "item": [10, 11, 12]}))
 
@@ -207,30 +262,51 @@ NO_TABLES = {
     "nothing": (None, "NoneType is not a table"),
     "text that is no number": ({"q": {"d": "high"}}, "relevance=high"),
     "three levels": ({"r": {"q": {"d": 1}}}, "has dict, not"),
-    "mixed types": (pd.DataFrame({"query_id": ["a", 1], "doc_id": ["b", "c"]}), "cannot be read as a table"),
-    "UUIDs": (pd.DataFrame({"query_id": [uuid.UUID(int=1)], "doc_id": ["d"], "relevance": [1]}), "astype(str)"),
-    "none of the columns": (pd.DataFrame({"x": ["a"]}), "it has x; rename its columns to query_id and doc_id"),
+    "mixed types": (
+        pd.DataFrame({"query_id": ["a", 1], "doc_id": ["b", "c"]}),
+        "cannot be read as a table",
+    ),
+    "UUIDs": (
+        pd.DataFrame({"query_id": [uuid.UUID(int=1)], "doc_id": ["d"], "relevance": [1]}),
+        "astype(str)",
+    ),
+    "none of the columns": (
+        pd.DataFrame({"x": ["a"]}),
+        "it has x; rename its columns to query_id and doc_id",
+    ),
     "no grades": (pd.DataFrame({"query_id": ["a"], "doc_id": ["b"]}), "relevance"),
     "two queries": (
         pd.DataFrame({"qid": ["a"], "topic": ["b"], "docno": ["c"]}),
         "qid and topic; drop or rename all but one",
     ),
-    "numbers of queries": ({"query_id": 1, "relevance": 0.5}, "'query_id' has int, which is no column"),
+    "numbers of queries": (
+        {"query_id": 1, "relevance": 0.5},
+        "'query_id' has int, which is no column",
+    ),
     "no rows": (pd.DataFrame({"qid": [], "docno": [], "label": []}), "the table is empty"),
     "an empty dictionary": ({}, "the table is empty"),
     "half a character": ({"q": {"d\ud800": 1}}, "cannot be read as a table"),
     "an id twice": ({1: {"d": 1}, "1": {"d": 2}}, "cannot be read as a table"),
     "truth": ({"q": {"d": 1.0, "e": True}}, "true, false or a tuple"),
     "uneven tuples": ([("q", "d", 1), ("q", "d")], "a tuple of 2 value(s), e.g. ('q', 'd')"),
-    "another library's": (type("Qrels", (), {"to_dataframe": None})(), "give what its to_dataframe() returns"),
+    "another library's": (
+        type("Qrels", (), {"to_dataframe": None})(),
+        "give what its to_dataframe() returns",
+    ),
     "lists": ({"q": ["d"]}, "without grades, relevance=1"),
     **{f"the id {key!r}": ({"q": {key: 1}}, "doc_id is ") for key in (1.0, b"1")},
-    **{f"the id {key!r}": ({"q": {key: 1}}, "true, false or a tuple") for key in (True, ("q", 1, 2))},
+    **{
+        f"the id {key!r}": ({"q": {key: 1}}, "true, false or a tuple")
+        for key in (True, ("q", 1, 2))
+    },
     "a date as a query": (
         {datetime.date(2026, 1, 1): {"d": 1}},
         "(the table): 1 column(s) of the wrong type, query_id is date",
     ),
-    "results": (pd.DataFrame({**COLUMNS, "rank": [1, 2, 3]}), "if these are results, give the judgments first"),
+    "results": (
+        pd.DataFrame({**COLUMNS, "rank": [1, 2, 3]}),
+        "if these are results, give the judgments first",
+    ),
 }
 
 
@@ -247,15 +323,33 @@ def test_what_is_no_table_is_refused_in_words(kind):
 NOT_RANKED = {
     "no documents": ({"r": {"q": {"d": 1}}, "s": {}}, "run 's': the table is empty"),
     "sets": ({"q": {"d"}}, "has set, not"),
-    "pairs": ({"q": [("d", 0.5)]}, "a tuple of 2 value(s), e.g. ('d', 0.5); give (query_id, doc_id, score)"),
-    "neither scores nor ranks": (pd.DataFrame({"qid": ["1"], "docno": ["10"], "scroe": [1.0]}), "docno, scroe; rename"),
-    "two lists": ({"user": ["q"], "a": [[{"item": "d"}]], "b": [[{"item": "d"}]]}, "2 columns have lists of documents"),
+    "pairs": (
+        {"q": [("d", 0.5)]},
+        "a tuple of 2 value(s), e.g. ('d', 0.5); give (query_id, doc_id, score)",
+    ),
+    "neither scores nor ranks": (
+        pd.DataFrame({"qid": ["1"], "docno": ["10"], "scroe": [1.0]}),
+        "docno, scroe; rename",
+    ),
+    "two lists": (
+        {"user": ["q"], "a": [[{"item": "d"}]], "b": [[{"item": "d"}]]},
+        "2 columns have lists of documents",
+    ),
     "uneven lists": ({"user_id": ["1"], "items": [["12", "10"]], "scores": [[0.9]]}, "lists"),
-    "several runs": ({"a": pd.DataFrame({**COLUMNS, "run": ["r", "s", "s"]})}, "run 'a': its table has several runs"),
-    "no scores": ({"a": RETURNED, "b": {"1": ["10"]}}, "run 'a' has only scores and run 'b' only ranks"),
+    "several runs": (
+        {"a": pd.DataFrame({**COLUMNS, "run": ["r", "s", "s"]})},
+        "run 'a': its table has several runs",
+    ),
+    "no scores": (
+        {"a": RETURNED, "b": {"1": ["10"]}},
+        "run 'a' has only scores and run 'b' only ranks",
+    ),
     "no table": ({"a": pd.DataFrame(COLUMNS), "b": [1]}, "run 'b': list is not a table"),
     "no name": ({1.5: pd.DataFrame(COLUMNS)}, "results: 1.5 where the name of a run is expected"),
-    "lists and rows": ({"a": pd.DataFrame(COLUMNS), "b": pd.DataFrame(LISTS)}, "incompatible types"),
+    "lists and rows": (
+        {"a": pd.DataFrame(COLUMNS), "b": pd.DataFrame(LISTS)},
+        "incompatible types",
+    ),
 }
 
 
@@ -269,11 +363,17 @@ def test_results_that_cannot_be_ranked_are_refused_in_words(kind):
 
 
 @pytest.mark.parametrize("statistics", [True, False])
-def test_a_score_or_a_grade_that_is_nan_is_refused_though_all_others_are_equal(tmp_path, statistics):
+def test_a_score_or_a_grade_that_is_nan_is_refused_though_all_others_are_equal(
+    tmp_path, statistics
+):
     scores = {**RETURNED["1"], **dict.fromkeys(RETURNED["1"], 1.0), "12": math.nan}
     with pytest.raises(InputError, match="score=NaN"):
         evaluate(JUDGED, {"1": scores}, 10)
-    grades = {"query_id": ["1"] * 3, "doc_id": ["10", "11", "12"], "relevance": [1.0, 1.0, math.nan]}
+    grades = {
+        "query_id": ["1"] * 3,
+        "doc_id": ["10", "11", "12"],
+        "relevance": [1.0, 1.0, math.nan],
+    }
     pq.write_table(pa.table(grades), tmp_path / "judgments.parquet", write_statistics=statistics)
     with pytest.raises(InputError, match="relevance=NaN"):
         evaluate(tmp_path / "judgments.parquet", RETURNED, 10)
@@ -289,8 +389,14 @@ def test_a_document_returned_twice_is_refused_at_once():
     [
         *({"relevance": value} for value in (math.nan, "one", 0)),
         *({"cutoffs": value} for value in ("ten", 2.5, [0], [], True, [True])),
-        *({"convention": value} for value in (5, "trec", "standard tie=average", "standard ties=avg")),
-        *({"measures": value} for value in ("ndgc", "P@0", "nDCG(dcg='exp-log2')@10", "P(rel=3)@5 P(rel=1)@5")),
+        *(
+            {"convention": value}
+            for value in (5, "trec", "standard tie=average", "standard ties=avg")
+        ),
+        *(
+            {"measures": value}
+            for value in ("ndgc", "P@0", "nDCG(dcg='exp-log2')@10", "P(rel=3)@5 P(rel=1)@5")
+        ),
         *({"run": value} for value in (5, "")),
         {"dataset": ""},
         {"evaluated_on": datetime.date(2999, 1, 1)},
@@ -306,7 +412,9 @@ def test_what_is_no_option_is_refused_in_one_exception(options):
     assert_words_of_python(refused.value)
 
 
-@pytest.mark.parametrize("cutoffs", [10, (10,), {10}, np.int64(10), np.array([10]), range(10, 11)], ids=str)
+@pytest.mark.parametrize(
+    "cutoffs", [10, (10,), {10}, np.int64(10), np.array([10]), range(10, 11)], ids=str
+)
 def test_a_cutoff_may_be_given_alone(cutoffs):
     assert [(type(cutoff), cutoff) for cutoff in parse_cutoffs(cutoffs)] == [(int, 10)]
 
@@ -331,10 +439,15 @@ def test_columns_are_the_measures_as_they_were_asked_for():
     scores = evaluate(JUDGED, RUNS, measures="RBP(p=0.5) P@2")
     assert list(scores.table()) == ["RBP(p=0.5)", "P@2"]
     # In the tables, though not asked for.
-    ndcg, dcg, ideal = (scores.per_query(measure).loc["1", "b"] for measure in ("ndcg@2", "dcg@2", "ideal_dcg"))
+    ndcg, dcg, ideal = (
+        scores.per_query(measure).loc["1", "b"] for measure in ("ndcg@2", "dcg@2", "ideal_dcg")
+    )
     assert ndcg == dcg / ideal
     assert compare(scores, "a")["measure"].tolist() == ["rbp", "precision"]
-    assert compare(scores, "a", measures="RBP(p=0.5)")["mean"][0] == scores.per_query("RBP(p=0.5)")["b"].mean()
+    assert (
+        compare(scores, "a", measures="RBP(p=0.5)")["mean"][0]
+        == scores.per_query("RBP(p=0.5)")["b"].mean()
+    )
     with pytest.raises(ConfigurationError, match="has arguments"):
         scores.per_query("RBP(p=0.4)")
     for frame in (scores.dataset_scores, scores.query_scores):
@@ -357,7 +470,9 @@ def test_attributes_of_queries_cut_the_scores_into_slices():
     attributes = pd.DataFrame({"qid": ["1", "2"], "language": ["de", None], "size": ["big", "big"]})
     judged, returned = {**JUDGED, "2": {"10": 1}}, {**RETURNED, "2": {"10": 1.0}}
     rows = evaluate(judged, returned, [10], "trec_eval", attributes=attributes).dataset_scores
-    ndcg_by_slice = {(row["attribute"], row["value"]): row["ndcg"] for row in rows.to_dict("records")}
+    ndcg_by_slice = {
+        (row["attribute"], row["value"]): row["ndcg"] for row in rows.to_dict("records")
+    }
     both = pytest.approx((EXPECTED + 1) / 2)
     assert ndcg_by_slice == {
         (None, None): both,
@@ -369,19 +484,32 @@ def test_attributes_of_queries_cut_the_scores_into_slices():
 
 @pytest.mark.parametrize("spark", [False, True])
 def test_scores_are_compared_in_their_slices_unless_others_are_given(session, spark):
-    size, options = pd.Series(["big"], pd.Index(["1"], name="user"), name="size"), {"session": session} if spark else {}
+    size, options = (
+        pd.Series(["big"], pd.Index(["1"], name="user"), name="size"),
+        {"session": session} if spark else {},
+    )
     scores = evaluate(JUDGED, {"a": RETURNED, "b": RETURNED}, 10, attributes=size, **options)
-    for slices, values in ({}, ["(none)", "big"]), ({"attributes": {"qid": ["1"], "hue": ["red"]}}, ["(none)", "red"]):
+    for slices, values in (
+        ({}, ["(none)", "big"]),
+        ({"attributes": {"qid": ["1"], "hue": ["red"]}}, ["(none)", "red"]),
+    ):
         for one in (scores, scores.to_pandas()):
             assert [*compare(one, "a", **slices)["value"].dropna()] == values[1:]
-    with pytest.warns(UserWarning, match="query_attributes: none of its queries has scores here") as told:
-        evaluate(JUDGED, RETURNED, 10, attributes={"qid": ["x"], "size": ["big"]}, **options).to_pandas()
+    with pytest.warns(
+        UserWarning, match="query_attributes: none of its queries has scores here"
+    ) as told:
+        evaluate(
+            JUDGED, RETURNED, 10, attributes={"qid": ["x"], "size": ["big"]}, **options
+        ).to_pandas()
     # Sockets of Spark that were not closed may be told, too.
     assert [warning.filename for warning in told if warning.category is UserWarning] == [__file__]
 
 
 MISSED = {
-    "scores": (pd.DataFrame({"qid": ["1"], "docno": ["10"]}), "rename its columns? to score( or rank)?$"),
+    "scores": (
+        pd.DataFrame({"qid": ["1"], "docno": ["10"]}),
+        "rename its columns? to score( or rank)?$",
+    ),
     "columns": (pd.DataFrame({"qid": ["1"], "x": ["10"]}), "rename its columns to doc_id"),
 }
 
@@ -402,10 +530,23 @@ def test_a_warning_of_the_evaluation_is_one_of_python():
 
 def test_runs_of_tables_of_any_kind_are_evaluated_together():
     alone = {name: column for name, column in COLUMNS.items() if name != "run"}
-    kinds = ("tuples", "nested dictionaries", "the frame of PyTerrier, without a run", "pyarrow with large text")
-    runs = {"pandas": pd.DataFrame(COLUMNS), "columns": alone, **{kind: TABLES[kind]() for kind in kinds}}
+    kinds = (
+        "tuples",
+        "nested dictionaries",
+        "the frame of PyTerrier, without a run",
+        "pyarrow with large text",
+    )
+    runs = {
+        "pandas": pd.DataFrame(COLUMNS),
+        "columns": alone,
+        **{kind: TABLES[kind]() for kind in kinds},
+    }
     lists = {"one": pd.DataFrame(LISTS), "other": pa.table({**LISTS, "scores": [[0.9, 0.8, 0.1]]})}
-    noted = {"noted": pa.table({**{name: COLUMNS[name] for name in alone}, "notes": [[{"label": "a"}] * 2] * 3})}
+    noted = {
+        "noted": pa.table(
+            {**{name: COLUMNS[name] for name in alone}, "notes": [[{"label": "a"}] * 2] * 3}
+        )
+    }
     named = {"ir_measures": list(TABLES["tuples with names"]())}
     packed = {"als": TABLES["what recommendForAllUsers gives"]()}
     for tables in (lists, packed, {**runs, **named, **noted}):
@@ -441,9 +582,13 @@ def test_scores_whose_file_has_changed_are_refused():
 
 
 def test_an_engine_with_files_of_its_own_hands_over_no_scores(engine, tmp_path):
-    config = make_config({"judgments": JUDGED, "results": RETURNED}, {"convention": "standard"}, Scratch())
+    config = make_config(
+        {"judgments": JUDGED, "results": RETURNED}, {"convention": "standard"}, Scratch()
+    )
     with pytest.raises(EngineError, match="give session="):
-        score_unpublished(dataclasses.replace(engine, sees_local_files=False), config, str(tmp_path))
+        score_unpublished(
+            dataclasses.replace(engine, sees_local_files=False), config, str(tmp_path)
+        )
 
 
 def test_the_folder_of_scores_is_removed_with_them():
@@ -477,11 +622,15 @@ def test_dataframes_of_spark_stay_lazy_until_pandas_is_asked_for(session):
         assert scores.to_pandas() is scores.to_pandas()
         assert scores.to_pandas().table().loc[row["run"]].tolist() == [pytest.approx(EXPECTED), 1]
     assert compare_lists(rows, RETURNED, baseline="r")["rbo"].tolist() == [1]
-    excluded = evaluate(JUDGED, rows, 10, "trec_eval", exclude={"query_id": ["1"], "doc_id": ["12"]}, run="mine")
+    excluded = evaluate(
+        JUDGED, rows, 10, "trec_eval", exclude={"query_id": ["1"], "doc_id": ["12"]}, run="mine"
+    )
     (row,) = excluded.dataset_scores.collect()
     assert (row["run"], row["ndcg"]) == ("mine", pytest.approx(2 / (2 + 1 / math.log2(3))))
     # Lists of a recommender are fetched whole.
-    assert explain(JUDGED, packed, query=1, convention="trec_eval").json()[0]["ndcg"] == pytest.approx(EXPECTED)
+    assert explain(JUDGED, packed, query=1, convention="trec_eval").json()[0][
+        "ndcg"
+    ] == pytest.approx(EXPECTED)
 
 
 @pytest.mark.parametrize("preset", ["trec_eval", "sklearn"])
@@ -494,7 +643,10 @@ def test_ids_that_never_meet_are_a_warning_when_spark_has_computed(session, pres
 @pytest.mark.parametrize("preset", ["trec_eval", "standard missing_query=skip"])
 @pytest.mark.parametrize("unjudged", [1, 2])
 def test_ids_that_seldom_meet_are_a_warning_too(session, preset, unjudged):
-    judged, returned = dict.fromkeys("1abc", JUDGED["1"]), dict.fromkeys("1xy"[: 1 + unjudged], RETURNED["1"])
+    judged, returned = (
+        dict.fromkeys("1abc", JUDGED["1"]),
+        dict.fromkeys("1xy"[: 1 + unjudged], RETURNED["1"]),
+    )
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
         for options in {}, {"session": session}:
@@ -507,7 +659,10 @@ DOUBTFUL = {
         lambda judged, rows: (judged, {"als": rows.limit(0), "pop": rows}),
         "1 run.*, e.g. run=als;",
     ),
-    "no documents alike": (lambda judged, rows: (judged, rows.replace("1", "x", "doc_id")), "the cutoff 10, .*run=r;"),
+    "no documents alike": (
+        lambda judged, rows: (judged, rows.replace("1", "x", "doc_id")),
+        "the cutoff 10, .*run=r;",
+    ),
     "no judgments": (lambda judged, rows: (judged.limit(0), rows), "^judgments: no query"),
 }
 
@@ -515,10 +670,16 @@ DOUBTFUL = {
 @pytest.mark.parametrize("kind", DOUBTFUL)
 def test_what_is_doubtful_is_a_warning_when_spark_has_computed(session, kind):
     tables, words = DOUBTFUL[kind]
-    judged = session.createDataFrame([("1", "1", 1.0)], "query_id string, doc_id string, relevance double")
-    rows = session.createDataFrame([("1", "1", 1.0)], "query_id string, doc_id string, score double")
+    judged = session.createDataFrame(
+        [("1", "1", 1.0)], "query_id string, doc_id string, relevance double"
+    )
+    rows = session.createDataFrame(
+        [("1", "1", 1.0)], "query_id string, doc_id string, score double"
+    )
     with pytest.warns(UserWarning, match=words) as told:
-        evaluate(*tables(judged, rows), 10, run=None if kind == "a run without rows" else "r").to_pandas()
+        evaluate(
+            *tables(judged, rows), 10, run=None if kind == "a run without rows" else "r"
+        ).to_pandas()
     assert len([warning for warning in told if warning.category is UserWarning]) == 1
 
 
@@ -532,12 +693,18 @@ def test_spark_has_neither_scores_of_no_results_nor_paths(session):
 
 @pytest.mark.parametrize("kind", ["nested dictionaries", "pandas", "lists with scores in pandas"])
 def test_a_session_scores_what_is_in_memory_if_it_is_given(session, kind):
-    (row,) = evaluate(JUDGED, TABLES[kind](), 10, "trec_eval", session=session).dataset_scores.collect()
+    (row,) = evaluate(
+        JUDGED, TABLES[kind](), 10, "trec_eval", session=session
+    ).dataset_scores.collect()
     assert row["ndcg"] == pytest.approx(EXPECTED)
 
 
-def test_a_dataframe_of_spark_that_names_runs_is_refused_in_a_dictionary_as_counting_them_is_a_job(session):
-    with pytest.raises(InputError, match=r"^results: run 'a': its table has a column of runs, .* drop that column"):
+def test_a_dataframe_of_spark_that_names_runs_is_refused_in_a_dictionary_as_counting_them_is_a_job(
+    session,
+):
+    with pytest.raises(
+        InputError, match=r"^results: run 'a': its table has a column of runs, .* drop that column"
+    ):
         evaluate(JUDGED, {"a": session.createDataFrame(pa.table(COLUMNS))}, 10)
 
 
@@ -565,7 +732,9 @@ def test_the_examples_of_the_docstrings_run(session, module, least):
 def test_two_results_of_rank_1_in_one_table_are_a_warning_unless_the_order_is_chosen():
     merged = [("1", "10", 2.0, 1), ("1", "11", 1.0, 1), ("1", "12", 0.5, 2)]
     frame = pd.DataFrame(merged, columns=["query_id", "doc_id", "score", "rank"])
-    with pytest.warns(UserWarning, match="two results of rank 1 .* e.g. run=run; the scores decide"):
+    with pytest.warns(
+        UserWarning, match="two results of rank 1 .* e.g. run=run; the scores decide"
+    ):
         scores = evaluate(JUDGED, frame, np.array([1, 10]), "trec_eval")
     chosen = evaluate(JUDGED, frame, [1, 10], "trec_eval order=score")
     assert scores.table().values.tolist() == chosen.table().values.tolist()
@@ -574,4 +743,8 @@ def test_two_results_of_rank_1_in_one_table_are_a_warning_unless_the_order_is_ch
 def test_every_two_runs_are_compared_where_all_are_baselines():
     scores = evaluate(JUDGED, dict.fromkeys("abc", RETURNED), 10)
     compared = compare(scores, ["a", "b", "c"])
-    assert list(zip(compared["run"], compared["baseline"], strict=True)) == [("a", "b"), ("a", "c"), ("b", "c")]
+    assert list(zip(compared["run"], compared["baseline"], strict=True)) == [
+        ("a", "b"),
+        ("a", "c"),
+        ("b", "c"),
+    ]

@@ -14,12 +14,17 @@ pytestmark = pytest.mark.embedded
 
 PAGE = (Path(__file__).parents[1] / "ndcg_spark/guides/MEASURES.md").read_text(encoding="utf-8")
 #: The name, how it is written, the arithmetic and the value of each example.
-EXAMPLES = re.findall(r"^\| `(\w+)` \| `([^`]+)` \|.*\| `([^`]+)` \| (\d\.\d{4}) \|$", PAGE, re.MULTILINE)
+EXAMPLES = re.findall(
+    r"^\| `(\w+)` \| `([^`]+)` \|.*\| `([^`]+)` \| (\d\.\d{4}) \|$", PAGE, re.MULTILINE
+)
 
 
 def rows(name):
     """The cells of every row of the page's tables that begins with the name."""
-    return [re.findall(r"[^| ]+", cells) for cells in re.findall(rf"^\| {name} \|(.*)$", PAGE, re.MULTILINE)]
+    return [
+        re.findall(r"[^| ]+", cells)
+        for cells in re.findall(rf"^\| {name} \|(.*)$", PAGE, re.MULTILINE)
+    ]
 
 
 @pytest.fixture(scope="module")
@@ -27,20 +32,28 @@ def example_scores(session):
     (documents, returned), (grades,) = rows("document"), rows("grade")
     judged = dict(zip(documents, map(float, grades), strict=True))
     scores = {doc: -float(place) for place, doc in enumerate(returned)}
-    return scored(session, {"q": judged}, {"q": scores}, measures=[written for _, written, _, _ in EXAMPLES])
+    return scored(
+        session, {"q": judged}, {"q": scores}, measures=[written for _, written, _, _ in EXAMPLES]
+    )
 
 
 def test_there_is_an_example_of_every_measure():
     assert {name for name, *_ in EXAMPLES} == set(MEASURES)
 
 
-@pytest.mark.parametrize(("name", "written", "arithmetic", "value"), EXAMPLES, ids=[example[1] for example in EXAMPLES])
-def test_an_example_is_what_its_arithmetic_and_the_program_say(example_scores, name, written, arithmetic, value):
+@pytest.mark.parametrize(
+    ("name", "written", "arithmetic", "value"), EXAMPLES, ids=[example[1] for example in EXAMPLES]
+)
+def test_an_example_is_what_its_arithmetic_and_the_program_say(
+    example_scores, name, written, arithmetic, value
+):
     expected = eval(arithmetic, {"log2": math.log2})  # noqa: S307  # the page's own arithmetic
     assert f"{expected:.4f}" == value
     ((of, cutoff),) = parse_measures(written, None, ()).measure_set.pairs
     assert of == name
-    assert example_scores.of("q", cutoff)[MEASURES[name].column] == pytest.approx(expected, abs=1e-12)
+    assert example_scores.of("q", cutoff)[MEASURES[name].column] == pytest.approx(
+        expected, abs=1e-12
+    )
 
 
 def test_the_residual_is_of_the_unjudged_document(example_scores):
@@ -55,5 +68,10 @@ def test_the_scores_are_those_of_the_grades_that_the_unjudged_document_could_hav
     judged = dict(zip(documents, map(float, grades), strict=True))
     scores = {"q": {doc: -float(place) for place, doc in enumerate(returned)}}
     shown = re.findall(r"`x` has grade (\d) \| (\d\.\d{4}) \|", PAGE)
-    by_grade = {str(grade): scored(session, {"q": {**judged, "x": float(grade)}}, scores, [5]) for grade in range(4)}
-    assert shown == [(grade, f"{graded.of('q', 5)['ndcg']:.4f}") for grade, graded in by_grade.items()]
+    by_grade = {
+        str(grade): scored(session, {"q": {**judged, "x": float(grade)}}, scores, [5])
+        for grade in range(4)
+    }
+    assert shown == [
+        (grade, f"{graded.of('q', 5)['ndcg']:.4f}") for grade, graded in by_grade.items()
+    ]

@@ -40,7 +40,8 @@ def test_rows_of_a_query_and_a_document_are_graded(session):
 
 
 @pytest.mark.parametrize(
-    "options", [{"gain": "exp2"}, {"gain": {0: 0, 1: 1, 5: 3}}, {"discount": [1, 0.5], "unjudged": 1.0}]
+    "options",
+    [{"gain": "exp2"}, {"gain": {0: 0, 1: 1, 5: 3}}, {"discount": [1, 0.5], "unjudged": 1.0}],
 )
 def test_the_label_of_any_convention_is_one(session, options):
     convention = Convention.preset("trec_eval").replace(**options)
@@ -60,7 +61,9 @@ def test_the_cutoff_is_k(session):
 def test_the_metric_of_mllib_is_binary(session):
     binary = (1 / math.log2(3) + 1 / math.log2(4)) / (1 + 1 / math.log2(3))
     rows = session.createDataFrame(ROWS, LONG)
-    assert NdcgEvaluator(queryCol="user", metricName="ndcgAtK").evaluate(rows) == pytest.approx(binary)
+    assert NdcgEvaluator(queryCol="user", metricName="ndcgAtK").evaluate(rows) == pytest.approx(
+        binary
+    )
     for metric in ("AP", "ndcgAtK"):
         with pytest.raises(ConfigurationError, match="metricName"):
             of_rows(session, metricName=metric, convention="rectools")
@@ -90,7 +93,13 @@ def test_parameters_of_lists_are_refused_where_rows_are_long(session):
 
 def test_what_spark_s_evaluator_takes_is_taken(session):
     rows = session.createDataFrame([([1, 2], [1, 1])], LISTS)
-    evaluator = NdcgEvaluator().setMetricName("ndcgAtK").setK(1).setPredictionCol("prediction").setLabelCol("label")
+    evaluator = (
+        NdcgEvaluator()
+        .setMetricName("ndcgAtK")
+        .setK(1)
+        .setPredictionCol("prediction")
+        .setLabelCol("label")
+    )
     assert (evaluator.evaluate(rows), evaluator.getK()) == (1, 1)
 
 
@@ -105,7 +114,9 @@ def test_a_list_that_is_null_is_empty_and_labels_that_are_null_are_no_query(sess
 
 @pytest.mark.parametrize("param", ["queryCol", "itemCol", "scoreCol", "gradeCol", "excludeCol"])
 def test_a_column_that_is_not_there_is_no_function_of_spark(session, param):
-    with pytest.raises(InputError, match=f"'current_date', which {param} names; it has user, item, .*; set {param}"):
+    with pytest.raises(
+        InputError, match=f"'current_date', which {param} names; it has user, item, .*; set {param}"
+    ):
         of_rows(session, **{param: "current_date"})
     if param != "excludeCol":
         assert of_rows(session, queryCol="USER") == of_rows(session)
@@ -125,18 +136,26 @@ def test_recommendations_and_graded_labels_are_arrays_of_structs(session):
 
 
 def test_the_fields_of_structs_are_named_by_the_parameters_of_the_long_format_or_refused(session):
-    columns = "prediction array<struct<item:int,odds:float>>, label array<struct<thing:int,stars:float>>"
+    columns = (
+        "prediction array<struct<item:int,odds:float>>, label array<struct<thing:int,stars:float>>"
+    )
     rows = ([(8, 0.9), (7, 0.2), (9, 0.1)][::-1], [(7, 5.0), (9, 1.0)])
     named = columns.replace("thing", "item")
     params = {"convention": "trec_eval", "scoreCol": "odds", "gradeCol": "stars"}
     assert of_lists(session, rows, columns=named, **params) == pytest.approx(NDCG)
     for unnamed, lost in (("scoreCol", "score"), ("gradeCol", "relevance")):
         less = {name: value for name, value in params.items() if name != unnamed}
-        with pytest.raises(InputError, match=f"no field for the {lost}, but item, .*; set {unnamed}"):
+        with pytest.raises(
+            InputError, match=f"no field for the {lost}, but item, .*; set {unnamed}"
+        ):
             of_lists(session, rows, columns=named, **less)
-    with pytest.raises(InputError, match="no field for the document, but thing, stars; set itemCol"):
+    with pytest.raises(
+        InputError, match="no field for the document, but thing, stars; set itemCol"
+    ):
         of_lists(session, rows, columns=columns, **params)
-    with pytest.raises(InputError, match="no field for the relevance, but item, stars; set gradeCol"):
+    with pytest.raises(
+        InputError, match="no field for the relevance, but item, stars; set gradeCol"
+    ):
         of_lists(session, rows, columns=named, **{**params, "gradeCol": "rating"})
     ranked = "prediction array<struct<item:int,rank:int>>, label array<int>"
     assert of_lists(session, ([(7, 1), (8, 2)], [7]), columns=ranked) == 1
@@ -146,7 +165,11 @@ def test_the_fields_of_structs_are_named_by_the_parameters_of_the_long_format_or
     ("row", "columns", "message"),
     [
         (([1], "1"), "prediction array<int>, label string", "label is string, not an array"),
-        (([1], [(1,)]), "prediction array<int>, label array<struct<x:int>>", "label has no field for the document"),
+        (
+            ([1], [(1,)]),
+            "prediction array<int>, label array<struct<x:int>>",
+            "label has no field for the document",
+        ),
         (([1], None), LISTS, "no query counts"),
         (
             (["7.0"], [7.0]),
@@ -168,11 +191,23 @@ def test_a_dataframe_without_rows_is_refused(session):
 @pytest.mark.parametrize(
     ("columns", "row", "message"),
     [
-        ("string", ([None, "x"], [None, "z"]), r"label: row\(s\) without a doc_id, e\.g\. doc_id=null"),
+        (
+            "string",
+            ([None, "x"], [None, "z"]),
+            r"label: row\(s\) without a doc_id, e\.g\. doc_id=null",
+        ),
         ("string", (["", "x"], ["z"]), r"prediction: row\(s\) without a doc_id, e\.g\. doc_id= "),
-        ("double", ([1.2], [1.7]), r"doc_id\(s\) that are not whole numbers, e\.g\. doc_id=1\.[27]"),
+        (
+            "double",
+            ([1.2], [1.7]),
+            r"doc_id\(s\) that are not whole numbers, e\.g\. doc_id=1\.[27]",
+        ),
         ("double", ([1.0, 2.0**53], [1.0]), r"prediction: doc_id\(s\) that are not whole numbers"),
-        ("boolean", ([True], [True]), r"1 column\(s\) of the wrong type, label is boolean; ids are text or whole"),
+        (
+            "boolean",
+            ([True], [True]),
+            r"1 column\(s\) of the wrong type, label is boolean; ids are text or whole",
+        ),
     ],
 )
 def test_documents_are_those_that_evaluate_takes(session, columns, row, message):
@@ -181,18 +216,24 @@ def test_documents_are_those_that_evaluate_takes(session, columns, row, message)
         of_lists(session, row, columns=columns)
 
 
-@pytest.mark.parametrize(("kind", "seven"), [("decimal(10,2)", Decimal("7.00")), ("double", 7.0), ("float", 7.0)])
+@pytest.mark.parametrize(
+    ("kind", "seven"), [("decimal(10,2)", Decimal("7.00")), ("double", 7.0), ("float", 7.0)]
+)
 def test_whole_numbers_meet_whatever_their_type(session, kind, seven):
     columns = f"prediction array<int>, label array<{kind}>"
     assert of_lists(session, ([8, 7], [seven]), columns=columns) == pytest.approx(1 / math.log2(3))
 
 
 def test_a_user_without_a_grade_is_no_query(session):
-    assert of_rows(session, (2, 7, None, 0.5), convention="trec_eval no_relevant=zero") == pytest.approx(NDCG)
+    assert of_rows(
+        session, (2, 7, None, 0.5), convention="trec_eval no_relevant=zero"
+    ) == pytest.approx(NDCG)
 
 
 def test_a_row_without_a_user_is_refused(session):
-    with pytest.raises(InputError, match=r"dataset: row\(s\) without a query_id, e\.g\. query_id=null doc_id=7"):
+    with pytest.raises(
+        InputError, match=r"dataset: row\(s\) without a query_id, e\.g\. query_id=null doc_id=7"
+    ):
         of_rows(session, (None, 7, 1.0, 0.5))
 
 
@@ -208,14 +249,19 @@ def test_excluded_documents_leave_the_list(session):
         evaluated(session, [([8], [7], [None])], columns, **params)
     with pytest.raises(InputError, match="seen is string, not a boolean"):
         evaluated(session, [(*ROWS[0], "yes")], f"{LONG}, seen string", queryCol="user", **params)
-    with pytest.raises(InputError, match="documents are int and excluded ones string; cast one of them"):
+    with pytest.raises(
+        InputError, match="documents are int and excluded ones string; cast one of them"
+    ):
         evaluated(session, [([8], [8], ["8"])], f"{LISTS}, seen array<string>", **params)
 
 
 def test_ranks_that_structs_have_are_the_order(session):
     columns = "prediction array<struct<item:int,rank:int>>, label array<int>"
     assert of_lists(session, ([(8, 2), (7, 1)], [7]), columns=columns) == 1
-    for rank, message in ((1, "a rank with two rows"), (0, r"rank\(s\) that are not whole numbers from 1")):
+    for rank, message in (
+        (1, "a rank with two rows"),
+        (0, r"rank\(s\) that are not whole numbers from 1"),
+    ):
         with pytest.raises(InputError, match=f"dataset: prediction: {message}"):
             of_lists(session, ([(8, rank), (7, 1)], [7]), columns=columns)
 
@@ -227,7 +273,9 @@ def test_rows_have_no_ranks(session, convention):
 
 
 def test_lists_have_no_query_that_could_be_a_document(session):
-    with pytest.raises(ConfigurationError, match="convention: lists name no query, which the convention beir"):
+    with pytest.raises(
+        ConfigurationError, match="convention: lists name no query, which the convention beir"
+    ):
         of_lists(session, ([1], [1]), convention="beir")
 
 
@@ -326,7 +374,9 @@ def outcome(evaluated):
         code, sentence = refused(error.__cause__)
     else:
         return mean
-    sentence = re.sub("^(judgments|results|(dataset: )?(prediction|label|seen)|dataset): ", "", sentence)
+    sentence = re.sub(
+        "^(judgments|results|(dataset: )?(prediction|label|seen)|dataset): ", "", sentence
+    )
     return code, re.sub(", e\\.g\\. .*; ", "; ", sentence)
 
 
@@ -365,12 +415,18 @@ def long_case(session, random, odd):
         # One refusal at a time.
         given = [row for row in given if row[0] != 2]
     while rows is None:
-        kinds = [random.choice(kinds) for kinds in (ID_TYPES[:2], ID_TYPES, GRADE_TYPES, SCORE_TYPES)]
+        kinds = [
+            random.choice(kinds) for kinds in (ID_TYPES[:2], ID_TYPES, GRADE_TYPES, SCORE_TYPES)
+        ]
         with contextlib.suppress(ValueError):
-            rows = [[as_type(value, kind) for value, kind in zip(row, kinds, strict=True)] for row in given]
+            rows = [
+                [as_type(value, kind) for value, kind in zip(row, kinds, strict=True)]
+                for row in given
+            ]
     _, _, grade_kind, score_kind = kinds
     columns = ", ".join(
-        f"{name} {one}" for name, one in zip(("user", "item", "rating", "prediction"), kinds, strict=True)
+        f"{name} {one}"
+        for name, one in zip(("user", "item", "rating", "prediction"), kinds, strict=True)
     )
     frame = session.createDataFrame(rows, columns)
     evaluator = NdcgEvaluator(queryCol="user", convention=convention)
@@ -404,7 +460,10 @@ ODD_ENTRIES = [
 
 def list_case(session, random, odd, side):
     """A good query with an odd document in one of its lists, a query without a list, and one without labels."""
-    lists = {name: [(item, random.randint(0, 2)) for item in (1, 2, 3, 4)] for name in ("label", "prediction")}
+    lists = {
+        name: [(item, random.randint(0, 2)) for item in (1, 2, 3, 4)]
+        for name in ("label", "prediction")
+    }
     lists["label"][0] = (1, 2)
     lists[side].insert(random.randint(0, 4), odd)
     convention = random.choice([*CONVENTIONS, "rectools", "retrieved_list"])
@@ -414,12 +473,17 @@ def list_case(session, random, odd, side):
     while entries is None:
         is_graded, is_scored = random.random() < 0.7, random.random() < 0.5
         numbers = {"label": random.choice(GRADE_TYPES), "prediction": random.choice(SCORE_TYPES)}
-        ids = random.choice([["string"] * 2, [random.choice(ID_TYPES[::2]), random.choice(ID_TYPES[::2])]])
+        ids = random.choice(
+            [["string"] * 2, [random.choice(ID_TYPES[::2]), random.choice(ID_TYPES[::2])]]
+        )
         kinds = dict(zip(lists, ids, strict=True))
         with contextlib.suppress(ValueError):
             typed = {}
             for name, rows in lists.items():
-                typed[name] = [(as_type(item, kinds[name]), as_type(number, numbers[name])) for item, number in rows]
+                typed[name] = [
+                    (as_type(item, kinds[name]), as_type(number, numbers[name]))
+                    for item, number in rows
+                ]
             entries = typed
     named = {"label": is_graded, "prediction": is_scored}
     columns = []
@@ -427,13 +491,16 @@ def list_case(session, random, odd, side):
         kind = f"struct<item:{kinds[name]},rating:{numbers[name]}>" if has_number else kinds[name]
         columns.append(f"{name} array<{kind}>")
     given = [[row if named[name] else row[0] for row in rows] for name, rows in entries.items()]
-    frame = session.createDataFrame([given, [given[0][:1], None], [None, given[1]]], ", ".join(columns))
+    frame = session.createDataFrame(
+        [given, [given[0][:1], None], [None, given[1]]], ", ".join(columns)
+    )
     ours = outcome(lambda: NdcgEvaluator(convention=convention).evaluate(frame))
     judged, returned = [], []
     try:
         for query, some in (("1", entries["label"]), ("2", entries["label"][:1])):
             documents = [
-                (query, one_id(item), number if is_graded else as_type(1, numbers["label"])) for item, number in some
+                (query, one_id(item), number if is_graded else as_type(1, numbers["label"]))
+                for item, number in some
             ]
             judged += documents if is_graded else dict.fromkeys(documents)
         for rank, (item, score) in enumerate(entries["prediction"], 1):
@@ -441,7 +508,14 @@ def list_case(session, random, odd, side):
     except ValueError:
         assert ours[0] == "doc_id_is_not_whole", (ours, given)
         return
-    theirs = of_tables(session, judged, returned, numbers.values(), convention, "ranks" if not is_scored else "both")
+    theirs = of_tables(
+        session,
+        judged,
+        returned,
+        numbers.values(),
+        convention,
+        "ranks" if not is_scored else "both",
+    )
     assert same(ours, theirs), (ours, theirs, convention, columns, given)
 
 
@@ -479,14 +553,22 @@ def test_als_is_tuned(session, thorough):
     from pyspark.ml.tuning import CrossValidator, ParamGridBuilder
 
     # Two tastes: users like the items whose number is even or odd like theirs.
-    rows = [(user, item, float(1 + 4 * (user % 2 == item % 2))) for user in range(12) for item in range(10)]
+    rows = [
+        (user, item, float(1 + 4 * (user % 2 == item % 2)))
+        for user in range(12)
+        for item in range(10)
+    ]
     ratings = session.createDataFrame(
         [row for row in rows if (row[0] * 7 + row[1] * 3) % 5], "user int, item int, rating float"
     )
     als = ALS(rank=2, maxIter=3, seed=1, numUserBlocks=1, numItemBlocks=1)
     grid = ParamGridBuilder().addGrid(als.regParam, [0.01, 100.0]).build()
     tuned = CrossValidator(
-        estimator=als, estimatorParamMaps=grid, evaluator=NdcgEvaluator(queryCol="user", k=3), numFolds=2, seed=2
+        estimator=als,
+        estimatorParamMaps=grid,
+        evaluator=NdcgEvaluator(queryCol="user", k=3),
+        numFolds=2,
+        seed=2,
     ).fit(ratings)
     assert tuned.avgMetrics[0] > tuned.avgMetrics[1]
 

@@ -31,14 +31,23 @@ ACCEPTED = replace(FAILED[0], dataset="shop", verdict="none", accepted="why", ex
 
 
 def scores(run="bm25", cutoff=10, ndcg=0.5, **more):
-    row = {"dataset": "web", "evaluated_on": DATE, "run": run, "cutoff": cutoff, "ndcg": ndcg, "precision": None}
+    row = {
+        "dataset": "web",
+        "evaluated_on": DATE,
+        "run": run,
+        "cutoff": cutoff,
+        "ndcg": ndcg,
+        "precision": None,
+    }
     return {**row, "queries": 3, "judged_rate": 0.75, **more}
 
 
 def outcome(*rows, verdicts=(), measures=()):
     which = ("id", "trec_eval", "gain", "embedded")
     asked = parse_measure_set(measures)
-    return EvaluationOutcome(*which, [*rows] or [scores()], {}, [], None, {"total": 2.5}, asked, verdicts)
+    return EvaluationOutcome(
+        *which, [*rows] or [scores()], {}, [], None, {"total": 2.5}, asked, verdicts
+    )
 
 
 def content(ended, dataset="web"):
@@ -55,7 +64,11 @@ def samples(text):
 
 def test_metrics(monkeypatch):
     monkeypatch.setattr("time.time", lambda: 1000.5)
-    rows = [scores(precision=0.4), scores("dense", None, 0.25), scores("empty", ndcg=None, judged_rate=None, queries=0)]
+    rows = [
+        scores(precision=0.4),
+        scores("dense", None, 0.25),
+        scores("empty", ndcg=None, judged_rate=None, queries=0),
+    ]
     rows.append(scores(dataset="shop"))
     ended = outcome(*rows, measures=["precision@10"], verdicts=[*FAILED, ACCEPTED])
     web, shop = (samples(content(ended, dataset)) for dataset in ("web", "shop"))
@@ -64,7 +77,10 @@ def test_metrics(monkeypatch):
     assert web["score", 'dataset="web",run="dense",cutoff="all",measure="ndcg"'] == 0.25
     assert web["judged_rate", 'dataset="web",run="bm25",cutoff="10"'] == 0.75
     assert web["last_success_timestamp_seconds", 'dataset="web"'] == 1000.5
-    assert web["evaluated_on_timestamp_seconds", 'dataset="web"'] == (DATE - datetime.date(1970, 1, 1)).days * 86400
+    assert (
+        web["evaluated_on_timestamp_seconds", 'dataset="web"']
+        == (DATE - datetime.date(1970, 1, 1)).days * 86400
+    )
     assert web["duration_seconds", 'dataset="web"'] == 2.5
     assert (web["verdict", 'dataset="web"'], shop["verdict", 'dataset="shop"']) == (1, 0)
     assert web["acknowledged", 'dataset="web"'] == 0
@@ -77,7 +93,18 @@ def test_metrics(monkeypatch):
 
 
 #: Only a backslash, a quote and the end of a line have an escape; all else stands for itself.
-ODD = ['a"b\\c\nd', "a\tb", "\\n", "\\t", "a\rb", "\x00\x1b\x7f", "\u2028\x85\u00e9\U0001f600", "{}, =", "#", "a\\"]
+ODD = [
+    'a"b\\c\nd',
+    "a\tb",
+    "\\n",
+    "\\t",
+    "a\rb",
+    "\x00\x1b\x7f",
+    "\u2028\x85\u00e9\U0001f600",
+    "{}, =",
+    "#",
+    "a\\",
+]
 
 
 @pytest.mark.parametrize("name", ODD)
@@ -101,7 +128,12 @@ def ended(tmp_path):
     file = tmp_path / "told.json"
     program = f"import sys; open({str(file)!r}, 'a').write(sys.stdin.read()); print('printed')"
     for date, verdict in (("2026-11-18", "fail"), ("2026-11-19", "pass"), ("2026-11-21", None)):
-        row = log_row({}, verdict and {"verdict": verdict, "reason": f"of {date}"}, dataset="web", evaluation_id=date)
+        row = log_row(
+            {},
+            verdict and {"verdict": verdict, "reason": f"of {date}"},
+            dataset="web",
+            evaluation_id=date,
+        )
         append(Store(str(tmp_path / "out")), date, [{**row, "status": "published", "number": 1}])
 
     known = {"output": str(tmp_path / "out"), "on_end": f'{sys.executable} -c "{program}"'}
@@ -114,10 +146,17 @@ def test_the_command_gets_a_verdict_and_the_one_before_as_json(ended, capfd):
     notify(configured(), 5, outcome=outcome(verdicts=FAILED))
     said = told()
     assert [(one["dataset"], one["verdict"]) for one in said["verdicts"]] == [("web", "fail")]
-    assert (said["evaluation_id"], said["exit_code"], said["reason"]) == ("id", 5, FAILED[0].sentence)
+    assert (said["evaluation_id"], said["exit_code"], said["reason"]) == (
+        "id",
+        5,
+        FAILED[0].sentence,
+    )
     assert {name: one["verdict"] for name, one in said["previous"].items()} == {"web": "pass"}
     first, command = said["text"].splitlines()
-    assert (first, command.split()[:2]) == (f"web of 2026-11-20: fail. {FAILED[0].sentence}", ["ndcg-spark", "report"])
+    assert (first, command.split()[:2]) == (
+        f"web of 2026-11-20: fail. {FAILED[0].sentence}",
+        ["ndcg-spark", "report"],
+    )
     assert tuple(capfd.readouterr()) == ("", "printed\n")
 
 
@@ -126,7 +165,10 @@ def test_a_name_in_the_text_makes_no_line_of_its_own(ended):
     odd = replace(FAILED[0], sentence="fell\nweb of 2026-11-20: pass")
     notify(configured(), 5, outcome=outcome(verdicts=[odd]))
     first, command = told()["text"].splitlines()
-    assert (first.endswith("fell\\nweb of 2026-11-20: pass"), command.split()[1]) == (True, "report")
+    assert (first.endswith("fell\\nweb of 2026-11-20: pass"), command.split()[1]) == (
+        True,
+        "report",
+    )
 
 
 def changed(run, difference, outcome_="pass", **more):
@@ -178,12 +220,19 @@ def test_the_text_has_both_sides_of_new_judgments(ended):
     sides = [{"side": "old", "difference": -0.03}, {"side": "new", "difference": 0.05}]
     unknown = changed("ltr", 0.01, "undecided", sides=tuple(sides))
     lines = text_of(ended, gates.verdict(unknown), scores("ltr"))
-    assert lines[1] == "ltr: ndcg@10 0.5100, +0.0100 (-0.0300 to +0.0500) against the good nights to 2026-11-19"
+    assert (
+        lines[1]
+        == "ltr: ndcg@10 0.5100, +0.0100 (-0.0300 to +0.0500) against the good nights to 2026-11-19"
+    )
 
 
 def test_the_text_has_the_means_of_a_night_without_a_verdict_and_a_link(ended):
-    unknown = gates.verdict(gates.result("not_comparable", "no_baseline", run=None, sentence="no baseline"))
-    lines = text_of(ended, unknown, scores(), report_url="https://reports.example/{dataset}/{date}.html")
+    unknown = gates.verdict(
+        gates.result("not_comparable", "no_baseline", run=None, sentence="no baseline")
+    )
+    lines = text_of(
+        ended, unknown, scores(), report_url="https://reports.example/{dataset}/{date}.html"
+    )
     assert lines[1] == "bm25: ndcg@10 0.5000"
     assert lines[-1] == "https://reports.example/web/2026-11-20.html"
 
@@ -202,10 +251,15 @@ def test_the_text_says_since_when_a_run_falls(tmp_path):
         level = 0.5 - 0.002 * max(0, number - 11)
         kept_nights.night(tmp_path / "out", number, {"bm25": level, "dense": 0.5})
     evaluated_on = datetime.date.fromisoformat(kept_nights.date(23))
-    settings = configuration(tmp_path)(output=str(tmp_path / "out"), on_end=hook, cutoffs=[10], date=evaluated_on)
+    settings = configuration(tmp_path)(
+        output=str(tmp_path / "out"), on_end=hook, cutoffs=[10], date=evaluated_on
+    )
     notify(settings, 0, outcome=outcome(scores(ndcg=level), scores("dense")))
     text = json.loads(file.read_text(encoding="utf-8"))["text"].splitlines()
-    assert text[1:3] == [f"bm25: ndcg@10 {level:.4f} (falling since 13 January: -0.0240)", "dense: ndcg@10 0.5000"]
+    assert text[1:3] == [
+        f"bm25: ndcg@10 {level:.4f} (falling since 13 January: -0.0240)",
+        "dense: ndcg@10 0.5000",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -217,10 +271,16 @@ def test_the_text_says_since_when_a_run_falls(tmp_path):
         ("cutofs = [10]\n", False),
     ],
 )
-def test_a_configuration_that_cannot_be_read_is_told_if_its_command_can(tmp_path, settings, is_told):
+def test_a_configuration_that_cannot_be_read_is_told_if_its_command_can(
+    tmp_path, settings, is_told
+):
     program = tmp_path / "hook.py"
-    program.write_text("import sys; open('told.json', 'a').write(sys.stdin.read())", encoding="utf-8")
-    (tmp_path / "night.toml").write_text(settings.replace("HOOK", f"{sys.executable} hook.py"), encoding="utf-8")
+    program.write_text(
+        "import sys; open('told.json', 'a').write(sys.stdin.read())", encoding="utf-8"
+    )
+    (tmp_path / "night.toml").write_text(
+        settings.replace("HOOK", f"{sys.executable} hook.py"), encoding="utf-8"
+    )
     done = command_line("evaluate", "--config", "night.toml", "--date", "2026-11-20", cwd=tmp_path)
     assert (done.returncode, (tmp_path / "told.json").exists()) == (2, is_told)
     if is_told:
@@ -233,13 +293,20 @@ def test_the_text_is_written_for_nightly_sh(tmp_path, monkeypatch):
     file = tmp_path / "ended"
     monkeypatch.setenv("NDCG_SPARK_ENDED", str(file))
     notify(configuration(tmp_path)(), 5, outcome=outcome(verdicts=FAILED))
-    assert file.read_text(encoding="utf-8").splitlines()[0] == f"web of 2026-11-20: fail. {FAILED[0].sentence}"
+    assert (
+        file.read_text(encoding="utf-8").splitlines()[0]
+        == f"web of 2026-11-20: fail. {FAILED[0].sentence}"
+    )
 
 
-@pytest.mark.parametrize(("baseline", "is_told"), [("good", True), ("2026-11-20", True), ("2026-11-19", False)])
+@pytest.mark.parametrize(
+    ("baseline", "is_told"), [("good", True), ("2026-11-20", True), ("2026-11-19", False)]
+)
 def test_a_night_that_can_become_the_first_baseline_is_told_how(ended, baseline, is_told):
     configured, told = ended
-    lacking = replace(FAILED[0].results[0], reason="no_baseline", baseline=baseline, baseline_night=None)
+    lacking = replace(
+        FAILED[0].results[0], reason="no_baseline", baseline=baseline, baseline_night=None
+    )
     verdict = replace(FAILED[0], verdict="none", reason="no_baseline", results=(lacking,))
     notify(configured(), 6, outcome=outcome(verdicts=(verdict,)))
     assert ("--accept-baseline" in told()["text"]) == is_told
@@ -256,7 +323,12 @@ def test_no_secret_reaches_the_command_the_log_or_the_steps(ended, tmp_path, mon
     assert secret not in json.dumps(told())
     assert told()["output"] == "s3://***@nowhere/out"
     monkeypatch.setattr("ndcg_spark.monitoring.hook._SECONDS", 0.1)
-    for command in (f"sleep 60 {secret}", f"no-such -u a:{secret}", f"TOKEN={secret} true", f"false {secret}"):
+    for command in (
+        f"sleep 60 {secret}",
+        f"no-such -u a:{secret}",
+        f"TOKEN={secret} true",
+        f"false {secret}",
+    ):
         with logged_steps() as steps:
             notify(configured(on_end=command), 0)
         assert len(steps) == 1
@@ -273,7 +345,13 @@ def test_what_the_command_prints_is_on_stderr_or_nowhere(ended, capfd, is_silent
     assert capfd.readouterr() == ("", "" if is_silent else "printed\n")
 
 
-ENDS = [InputError("why"), EngineError("why"), ConfigurationError("why"), RuntimeError("why"), SystemExit(141)]
+ENDS = [
+    InputError("why"),
+    EngineError("why"),
+    ConfigurationError("why"),
+    RuntimeError("why"),
+    SystemExit(141),
+]
 
 
 @pytest.mark.parametrize(("end", "code"), [*zip(ENDS, (3, 4, 2, 1, 141), strict=True)])
@@ -281,7 +359,12 @@ def test_the_command_is_run_at_any_end(ended, end, code):
     configured, told = ended
     notify_failure(configured(), end)
     said = told()
-    assert (said["exit_code"], said["evaluation_id"], said["datasets"], said["verdicts"]) == (code, None, [], [])
+    assert (said["exit_code"], said["evaluation_id"], said["datasets"], said["verdicts"]) == (
+        code,
+        None,
+        [],
+        [],
+    )
     assert f"exit code {code}" in said["text"]
     # Of the others, the log has no row.
     assert ("ndcg-spark nights" in said["text"]) == (code in (1, 3, 4))
@@ -332,7 +415,9 @@ def names(folder):
     return sorted(file.name for file in folder.iterdir())
 
 
-@pytest.mark.parametrize(("date", "is_written"), [("2026-11-20", False), ("2026-11-21", True), ("2026-11-22", True)])
+@pytest.mark.parametrize(
+    ("date", "is_written"), [("2026-11-20", False), ("2026-11-21", True), ("2026-11-22", True)]
+)
 def test_only_the_newest_night_writes_metrics(ended, folder, date, is_written):
     settings = ended[0](metrics_file=str(folder), on_end=None, date=date)
     with logged_steps() as steps:
@@ -340,11 +425,17 @@ def test_only_the_newest_night_writes_metrics(ended, folder, date, is_written):
             notify(settings, 0, None, outcome(scores(run, evaluated_on=date)))
     assert {step for step, _ in steps} == (set() if is_written else {"metrics"})
     assert names(folder) == ["ndcg_spark.web.prom"] * is_written
-    assert not is_written or "bm25" not in (folder / "ndcg_spark.web.prom").read_text(encoding="utf-8")
+    assert not is_written or "bm25" not in (folder / "ndcg_spark.web.prom").read_text(
+        encoding="utf-8"
+    )
 
 
-@pytest.mark.parametrize(("dataset", "day", "is_written"), [("web", 21, False), ("web", 20, True), ("shop", 21, True)])
-def test_a_file_with_a_newer_night_of_another_output_stays(tmp_path, folder, dataset, day, is_written):
+@pytest.mark.parametrize(
+    ("dataset", "day", "is_written"), [("web", 21, False), ("web", 20, True), ("shop", 21, True)]
+)
+def test_a_file_with_a_newer_night_of_another_output_stays(
+    tmp_path, folder, dataset, day, is_written
+):
     before = content(outcome(scores(dataset=dataset, evaluated_on=f"2026-11-{day}")), dataset)
     (folder / f"ndcg_spark.{dataset}.prom").write_text(before, encoding="utf-8")
     settings = configuration(tmp_path)(metrics_file=str(folder), output=str(tmp_path / "new"))
@@ -361,7 +452,9 @@ def without_scores(evaluated_on):
 
 @pytest.mark.parametrize(("known", "is_written"), [(None, True), (0, True), (1, True), (2, False)])
 @pytest.mark.parametrize(("verdict", "value"), [("none", 0), ("fail", 1), (None, None)])
-def test_an_accepted_night_writes_its_file_again(tmp_path, folder, known, is_written, verdict, value):
+def test_an_accepted_night_writes_its_file_again(
+    tmp_path, folder, known, is_written, verdict, value
+):
     output, file = str(tmp_path / "out"), folder / "ndcg_spark.web.prom"
     kept_nights.night(tmp_path / "out", 1, {"bm25": 0.5}, verdict=verdict)
     kept_nights.night(tmp_path / "out", 1, {"bm25": 0.7}, dataset="shop")
@@ -380,13 +473,28 @@ def test_an_accepted_night_writes_its_file_again(tmp_path, folder, known, is_wri
 
 
 def test_each_dataset_has_a_file_that_no_other_writes(tmp_path, folder):
-    datasets = ["web", "Web", "WEB", "web shop", "web/shop", "web:shop", "../web", ".", "", "x" * 300, "web.a", *ODD]
+    datasets = [
+        "web",
+        "Web",
+        "WEB",
+        "web shop",
+        "web/shop",
+        "web:shop",
+        "../web",
+        ".",
+        "",
+        "x" * 300,
+        "web.a",
+        *ODD,
+    ]
     settings = configuration(tmp_path)(metrics_file=str(folder))
     notify(settings, 0, None, outcome(*(scores(dataset=dataset) for dataset in datasets)))
     notify(settings, 0, None, outcome(scores(dataset="web", ndcg=0.2)))
     files = [file.name.lower() for file in folder.iterdir()]
     assert len({*files}) == len({*datasets}) == len(files)
-    assert all(re.fullmatch(r"ndcg_spark[.-][\w-]+\.prom", name) and len(name) < 128 for name in files)
+    assert all(
+        re.fullmatch(r"ndcg_spark[.-][\w-]+\.prom", name) and len(name) < 128 for name in files
+    )
     read = {label for file in folder.iterdir() for _, label in samples(file.read_bytes().decode())}
     assert {label.partition('"')[2].partition('",')[0] for label in read if "run" in label} >= {
         "web",
@@ -413,7 +521,9 @@ def test_a_damaged_metrics_file_is_replaced(tmp_path, folder):
 
 @pytest.mark.parametrize("path", ["/x/ndcg.prom", __file__])
 def test_metrics_go_into_a_folder(tmp_path, path):
-    with pytest.raises(ConfigurationError, match="is a file; give the folder that the collector reads"):
+    with pytest.raises(
+        ConfigurationError, match="is a file; give the folder that the collector reads"
+    ):
         configuration(tmp_path)(metrics_file=path)
 
 

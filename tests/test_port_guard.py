@@ -74,7 +74,12 @@ def greeting():
 
 
 def stranger(port, then="waits"):
-    said = subprocess.run([sys.executable, "-c", STRANGER, str(port), then], capture_output=True, text=True, check=True)
+    said = subprocess.run(
+        [sys.executable, "-c", STRANGER, str(port), then],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
     return said.stdout.strip()
 
 
@@ -98,15 +103,22 @@ def test_only_a_connection_of_this_process_is_accepted(greeting, family):
     assert greeting.greeted == [("127.0.0.1", port)]
 
 
-def test_a_stranger_who_came_before_the_server_accepts_hears_nothing_and_does_not_hold_up_ours(greeting):
+def test_a_stranger_who_came_before_the_server_accepts_hears_nothing_and_does_not_hold_up_ours(
+    greeting,
+):
     greeting.may_accept.clear()
     port_guard.start(greeting)
     assert stranger(greeting.port, "leaves") == "b''"
     with subprocess.Popen(
-        [sys.executable, "-c", STRANGER, str(greeting.port), "waits"], stdout=subprocess.PIPE, text=True
+        [sys.executable, "-c", STRANGER, str(greeting.port), "waits"],
+        stdout=subprocess.PIPE,
+        text=True,
     ) as waiting:
         servers.wait_until(
-            lambda: connections_to(greeting.port) == 2, "the stranger's connection", Path(os.devnull), 10
+            lambda: connections_to(greeting.port) == 2,
+            "the stranger's connection",
+            Path(os.devnull),
+            10,
         )
         with socket.create_connection(("127.0.0.1", greeting.port), timeout=10) as ours:
             greeting.may_accept.set()
@@ -118,7 +130,10 @@ def test_a_stranger_who_came_before_the_server_accepts_hears_nothing_and_does_no
 def connections_to(port):
     """How many connections to a port the kernel keeps at the server's end, whether they stand or were left."""
     lines = Path("/proc/self/net/tcp").read_text(encoding="ascii").splitlines()[1:]
-    return sum(line.split()[1].endswith(f":{port:04X}") and line.split()[3] in {"01", "08"} for line in lines)
+    return sum(
+        line.split()[1].endswith(f":{port:04X}") and line.split()[3] in {"01", "08"}
+        for line in lines
+    )
 
 
 def test_a_connection_of_ours_that_was_given_up_is_not_accepted(greeting):
@@ -145,9 +160,13 @@ def test_the_guard_ends_with_the_thread_that_it_guards(greeting):
     servers.wait_until(lambda: not guard.is_alive(), "the guard's end", Path(os.devnull), 10)
 
 
-def test_where_no_guard_is_possible_the_server_starts_only_for_somebody_who_is_alone_and_says_so(greeting, monkeypatch):
+def test_where_no_guard_is_possible_the_server_starts_only_for_somebody_who_is_alone_and_says_so(
+    greeting, monkeypatch
+):
     monkeypatch.setattr(port_guard.platform, "machine", lambda: "pdp11")
-    with pytest.raises(EngineError, match=r"cannot be guarded .* unknown machine pdp11; ") as refused:
+    with pytest.raises(
+        EngineError, match=r"cannot be guarded .* unknown machine pdp11; "
+    ) as refused:
         port_guard.start(greeting)
     assert (refused.value.advice.option, refused.value.advice.value) == ("engine", "spark")
     assert not hasattr(greeting, "port")

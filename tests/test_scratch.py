@@ -72,14 +72,19 @@ def test_what_others_put_where_folders_are_looked_for_is_left_alone(tmp_path, mo
 @pytest.mark.slow
 def test_a_program_that_has_ended_leaves_no_folder(tmp_path):
     program = "from ndcg_spark import evaluate; evaluate({'q': {'a': 1}}, {'r': {'q': {'a': 1.0}}})"
-    done = subprocess.run([sys.executable, "-c", program], env={**os.environ, "TMPDIR": str(tmp_path)}, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", program], env={**os.environ, "TMPDIR": str(tmp_path)}, check=False
+    )
     assert (done.returncode, list(tmp_path.glob(f"*{PREFIX}*"))) == (0, [])
 
 
 @contextlib.contextmanager
 def file_size_limit(size):
     """No file can grow beyond so many bytes, as on a full disk."""
-    limits, handler = resource.getrlimit(resource.RLIMIT_FSIZE), signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    limits, handler = (
+        resource.getrlimit(resource.RLIMIT_FSIZE),
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN),
+    )
     resource.setrlimit(resource.RLIMIT_FSIZE, (size, limits[1]))
     try:
         yield
@@ -88,13 +93,19 @@ def file_size_limit(size):
         signal.signal(signal.SIGXFSZ, handler)
 
 
-def test_a_file_that_is_written_whole_keeps_its_mode_and_its_link_and_after_a_failure_its_content(tmp_path):
+def test_a_file_that_is_written_whole_keeps_its_mode_and_its_link_and_after_a_failure_its_content(
+    tmp_path,
+):
     file, link = tmp_path / "a.html", tmp_path / "link.html"
     write_whole(file, b"old")
     file.chmod(0o600)
     link.symlink_to(file)
     write_whole(link, b"new")
-    assert (file.read_bytes(), file.stat().st_mode & 0o777, link.is_symlink()) == (b"new", 0o600, True)
+    assert (file.read_bytes(), file.stat().st_mode & 0o777, link.is_symlink()) == (
+        b"new",
+        0o600,
+        True,
+    )
     with file_size_limit(10), pytest.raises(OSError, match="File too large"):
         write_whole(file, b"x" * 100)
     with pytest.raises(IsADirectoryError):
@@ -125,4 +136,8 @@ def test_a_pipe_and_a_device_are_written_to(tmp_path):
     write_whole(tmp_path / "pipe", b"content")
     assert os.read(reader, 100) == b"content"
     os.close(reader)
-    assert [is_stream(Path(name)) for name in ("/dev/null", "/dev/stdout", tmp_path)] == [True, True, False]
+    assert [is_stream(Path(name)) for name in ("/dev/null", "/dev/stdout", tmp_path)] == [
+        True,
+        True,
+        False,
+    ]

@@ -23,7 +23,11 @@ def test_similar_names(word, meant):
 
 
 def test_of_many_known_names_the_ten_most_similar_are_shown_and_the_others_counted():
-    said = str(unknown_name("query", "judged query", "q12", ["a", "bc", *(f"q{at:02}" for at in range(10, 20))]))
+    said = str(
+        unknown_name(
+            "query", "judged query", "q12", ["a", "bc", *(f"q{at:02}" for at in range(10, 20))]
+        )
+    )
     assert all(f"q{at}" in said for at in range(10, 20))
     assert "choose one of 12: " in said
 
@@ -35,11 +39,17 @@ def test_of_many_known_names_the_ten_most_similar_are_shown_and_the_others_count
         ("S3A://KEY:SEC/RE+T@bucket/in", "S3A://***@bucket/in"),
         ("s3://KEY:S@CRET@bucket", "s3://***@bucket"),
         ("hdfs://anna@namenode:9000/x", "hdfs://***@namenode:9000/x"),
-        ("s3://K:S@bucket/in?access_key=A&region=eu", "s3://***@bucket/in?access_key=***&region=***"),
+        (
+            "s3://K:S@bucket/in?access_key=A&region=eu",
+            "s3://***@bucket/in?access_key=***&region=***",
+        ),
         ("sc://host:15002/;token=abc;x-api-key=d/e=", "sc://host:15002/;token=***;x-api-key=***"),
         ("sc://host/;user_agent=my app;token=abc", "sc://host/;user_agent=*** app;token=***"),
         ("sc://host;token=a@b/c", "sc://host;token=***"),
-        ("abfss://in:SECRET@account.dfs.core.windows.net/x", "abfss://***@account.dfs.core.windows.net/x"),
+        (
+            "abfss://in:SECRET@account.dfs.core.windows.net/x",
+            "abfss://***@account.dfs.core.windows.net/x",
+        ),
         ("Two: s3://a:b@c/d, then 'sc://h/;t=u'.", "Two: s3://***@c/d, then 'sc://h/;t=***'."),
         ("refused token=abc, try again", "refused token=***, try again"),
         # Commands, headers and tokens; the path of a webhook is a secret as a whole.
@@ -98,14 +108,30 @@ def test_of_a_command_only_the_program_is_told(command, program):
 
 
 def test_each_failure_has_the_exit_code_of_its_kind():
-    kinds = ["NdcgSparkError", "ConfigurationError", "ConventionError", "InputError", "EngineError", "StorageError"]
-    assert [getattr(errors, kind)("results: what happened").exit_code for kind in kinds] == [1, 2, 2, 3, 4, 4]
+    kinds = [
+        "NdcgSparkError",
+        "ConfigurationError",
+        "ConventionError",
+        "InputError",
+        "EngineError",
+        "StorageError",
+    ]
+    assert [getattr(errors, kind)("results: what happened").exit_code for kind in kinds] == [
+        1,
+        2,
+        2,
+        3,
+        4,
+        4,
+    ]
     assert issubclass(errors.ConventionError, errors.ConfigurationError)
     assert issubclass(errors.ConfigurationError, ValueError)
 
 
 @pytest.mark.parametrize(
-    ("said", "line"), [("\n one \ntwo", "one "), ("", "ValueError"), ("x" * 1000, "x" * 300)], ids=["lines", "", "long"]
+    ("said", "line"),
+    [("\n one \ntwo", "one "), ("", "ValueError"), ("x" * 1000, "x" * 300)],
+    ids=["lines", "", "long"],
 )
 def test_the_first_line_of_an_exception_is_short_and_never_empty(said, line):
     assert errors.first_line(ValueError(said)) == line

@@ -52,9 +52,15 @@ def house_gains(tmp_path_factory):
         ("unknown_above_one", "double", [0.0, 1.0, None]),
     ],
 )
-def test_a_users_function_is_applied_to_each_row_and_gives_doubles(session, function, kind, expected):
-    table = session.createDataFrame([(0.0,), (1.0,), (4.0,)], "grade double").select(F.col("grade").cast(kind))
-    gains = table.select(user_function(f"python:house_gains.{function}", F.col("grade")).alias("gain"))
+def test_a_users_function_is_applied_to_each_row_and_gives_doubles(
+    session, function, kind, expected
+):
+    table = session.createDataFrame([(0.0,), (1.0,), (4.0,)], "grade double").select(
+        F.col("grade").cast(kind)
+    )
+    gains = table.select(
+        user_function(f"python:house_gains.{function}", F.col("grade")).alias("gain")
+    )
     assert gains.dtypes == [("gain", "double")]
     assert [row["gain"] for row in gains.collect()] == expected
 
@@ -100,7 +106,10 @@ class Module:
         self.write(f"{name}_beside", "def power(): return 1")
         lines = f"import functools, threading\nimport {name}_beside\n"
         cached = f"@functools.lru_cache\ndef power(): return {name}_beside.power()\n"
-        self.write(name, f"{lines}{cached}def gain(grades): return grades ** power()\nlock = threading.Lock()\n")
+        self.write(
+            name,
+            f"{lines}{cached}def gain(grades): return grades ** power()\nlock = threading.Lock()\n",
+        )
         self.convention = f"standard gain=python:{name}.gain"
 
     def write(self, name, text):
@@ -140,7 +149,9 @@ def by_evaluator(session, module):
 
 
 def by_dataframes(session, module):
-    judged = session.createDataFrame([row[:3] for row in ROWS], "query_id string, doc_id string, relevance double")
+    judged = session.createDataFrame(
+        [row[:3] for row in ROWS], "query_id string, doc_id string, relevance double"
+    )
     scores = evaluate(judged, RETURNED, 10, module.convention)
     return scores.dataset_scores.collect()[0]["ndcg"]
 
@@ -167,8 +178,12 @@ def test_a_changed_module_counts_from_the_next_call_on(session, module, scored, 
 
 
 def test_a_function_that_cannot_be_sent_to_workers_is_refused(session, module):
-    module.write(module.name, "import threading\nlock = threading.Lock()\ndef gain(grades): return lock")
-    with pytest.raises(ConventionError, match="cannot be sent to Python workers, TypeError: cannot pickle"):
+    module.write(
+        module.name, "import threading\nlock = threading.Lock()\ndef gain(grades): return lock"
+    )
+    with pytest.raises(
+        ConventionError, match="cannot be sent to Python workers, TypeError: cannot pickle"
+    ):
         by_function(session, module)
 
 

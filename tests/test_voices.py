@@ -62,40 +62,88 @@ KEY = re.compile(r"\b(judgments|results|exclude|convention)\.[a-z_]+|\b\w+ = |\[
 #: By what is wrong: the judgments' and the results' files, the options of `evaluate`, and a beginning of the
 #: advice in words of Python.
 REFUSED = {
-    "judged twice": ({"j": JUDGED + "q1 0 a 1\n"}, {}, "keep one row each, or judgment_duplicates=max"),
-    "returned twice": ({"r": RUN + "q1 Q0 b 3 1 bm25\n"}, {}, "keep one row each, or duplicates=best"),
+    "judged twice": (
+        {"j": JUDGED + "q1 0 a 1\n"},
+        {},
+        "keep one row each, or judgment_duplicates=max",
+    ),
+    "returned twice": (
+        {"r": RUN + "q1 Q0 b 3 1 bm25\n"},
+        {},
+        "keep one row each, or duplicates=best",
+    ),
     "twice in a run with a name": (
         {"r": RUN + "q1 Q0 b 3 1 bm25\n"},
         {"run": "x"},
         "if they are several runs, rename the column of runs to run",
     ),
-    "no grades": ({"j.csv": "query_id,doc_id\nq1,a\n"}, {}, "rename the column of the grades to relevance"),
-    "results for judgments": ({"j.csv": "query_id,doc_id,run\nq1,a,x\n"}, {}, "give the judgments first; "),
+    "no grades": (
+        {"j.csv": "query_id,doc_id\nq1,a\n"},
+        {},
+        "rename the column of the grades to relevance",
+    ),
+    "results for judgments": (
+        {"j.csv": "query_id,doc_id,run\nq1,a,x\n"},
+        {},
+        "give the judgments first; ",
+    ),
     "no ids": ({"j.csv": "a,b\n1,2\n"}, {}, "rename its columns to query_id and doc_id"),
     "no scores": ({"r.csv": "query_id,doc_id\nq1,a\n"}, {}, "rename its columns to score or rank"),
-    "two queries": ({"r.csv": "qid,topic,docno,score\n1,2,a,1\n"}, {}, "drop or rename all but one"),
+    "two queries": (
+        {"r.csv": "qid,topic,docno,score\n1,2,a,1\n"},
+        {},
+        "drop or rename all but one",
+    ),
     "a rank or a score": ({"r": "q1 a 9.5\n"}, {}, "write it with the names of its columns"),
     "a time": ({"j": "1 31 4 881250949\n"}, {}, "write it with the names of its columns"),
-    "names of columns": ({"j": "query_id doc_id\n1 31\n"}, {}, "end the name of the file in tsv or csv"),
+    "names of columns": (
+        {"j": "query_id doc_id\n1 31\n"},
+        {},
+        "end the name of the file in tsv or csv",
+    ),
     "too few fields": ({"r": "1 a\n"}, {}, "write it with the names of its columns"),
     "a grade that is none": ({"j": JUDGED + "q1 0 c x\n"}, {}, "correct them"),
     "a score with a comma": ({"r": RUN.replace("3.0", "3,0")}, {}, "write decimals with a point"),
-    "a rank that is none": ({"r": RUN.replace(" 2 2.5", " x 2.5")}, {}, "name the columns rank and score"),
-    "rank 0": ({"r": RUN.replace(" 2 2.5", " 0 2.5")}, {"convention": "standard ties=rank"}, "number ranks from 1"),
-    "ranks twice": ({"r": RUN.replace(" 2 2.5", " 1 2.5")}, {"convention": "standard order=rank"}, "number each list"),
+    "a rank that is none": (
+        {"r": RUN.replace(" 2 2.5", " x 2.5")},
+        {},
+        "name the columns rank and score",
+    ),
+    "rank 0": (
+        {"r": RUN.replace(" 2 2.5", " 0 2.5")},
+        {"convention": "standard ties=rank"},
+        "number ranks from 1",
+    ),
+    "ranks twice": (
+        {"r": RUN.replace(" 2 2.5", " 1 2.5")},
+        {"convention": "standard order=rank"},
+        "number each list",
+    ),
     "no ranks": (
         {"r.csv": "query_id,doc_id,score\nq1,a,1\n"},
         {"convention": "standard ties=rank"},
         "rename its column to rank, or ties=doc_id_asc in convention",
     ),
-    "ranks against scores": ({"r": RUN.replace(" 1 3.0", " 3 3.0").replace(" 2 2", " 1 2")}, {}, "say which decides"),
-    "swapped": ({"r": "q1 Q0 a 9 1 x\nq1 Q0 b 8 2 x\nq1 Q0 c 7 3 x\n"}, {}, "name the columns rank and score"),
+    "ranks against scores": (
+        {"r": RUN.replace(" 1 3.0", " 3 3.0").replace(" 2 2", " 1 2")},
+        {},
+        "say which decides",
+    ),
+    "swapped": (
+        {"r": "q1 Q0 a 9 1 x\nq1 Q0 b 8 2 x\nq1 Q0 c 7 3 x\n"},
+        {},
+        "name the columns rank and score",
+    ),
     "a category": (
         {"r.csv": "query_id,doc_id,score,tag\nq1,a,2,x\nq1,b,1,y\n"},
         {},
         "if it names the runs, rename it to run, else run='NAME'",
     ),
-    "an argument of a measure": ({}, {"measures": "nDCG(judged_only=True)@10"}, "unjudged=drop in convention"),
+    "an argument of a measure": (
+        {},
+        {"measures": "nDCG(judged_only=True)@10"},
+        "unjudged=drop in convention",
+    ),
     "a grade of 0": ({}, {"relevance": 0}, "relevance: Input should be greater than 0"),
     "a run without a name": ({}, {"run": ""}, "run: String should have"),
 }
@@ -116,7 +164,9 @@ def test_python_names_arguments_a_configuration_keys_and_the_command_options(tmp
     files, options, words = REFUSED[kind]
     error = refused(tmp_path, files, options)
     assert str(error) == error.worded(ARGUMENTS)
-    arguments, keys, named = (error.worded(voice).replace(str(tmp_path), "") for voice in (ARGUMENTS, KEYS, OPTIONS))
+    arguments, keys, named = (
+        error.worded(voice).replace(str(tmp_path), "") for voice in (ARGUMENTS, KEYS, OPTIONS)
+    )
     assert words in arguments
     assert not OPTION.search(arguments)
     assert not KEY.search(arguments)
@@ -157,7 +207,9 @@ def raised(error, *contexts):
 
 @pytest.mark.parametrize("kind", [InputError, MissingInputError, ReadError, UnreachableError])
 def test_a_table_is_named_once_at_its_innermost_boundary(kind):
-    error = raised(kind("no rows"), within("a.run"), about("results"), within("b.run"), about("judgments"))
+    error = raised(
+        kind("no rows"), within("a.run"), about("results"), within("b.run"), about("judgments")
+    )
     assert (error.table, error.sentence) == ("results", "results: a.run: no rows")
     assert raised(kind("no rows"), about("results", "a.run")).sentence == "results (a.run): no rows"
     assert raised(kind("no rows"), within(""), about("results")).sentence == "results: no rows"
@@ -170,7 +222,8 @@ def test_an_error_that_is_about_no_table_stays_as_it_is(kind):
 
 
 @pytest.mark.parametrize(
-    "advice", [NameColumns(("doc_id",), may_be_numbers=True), ChooseColumn("doc_id", "docno"), Convert()]
+    "advice",
+    [NameColumns(("doc_id",), may_be_numbers=True), ChooseColumn("doc_id", "docno"), Convert()],
 )
 def test_advice_gets_the_table_of_its_error(advice):
     for table, expected in (("results", "results"), ("exclude", "exclude"), ("query_scores", "")):
@@ -223,7 +276,13 @@ def test_advice_for_python_names_no_option_and_no_key(advice):
 
 
 def test_an_option_has_three_names():
-    advice = Either((Give("run_from", "file", "results"), SetOption("order", "rank", words="else"), Give("output")))
+    advice = Either(
+        (
+            Give("run_from", "file", "results"),
+            SetOption("order", "rank", words="else"),
+            Give("output"),
+        )
+    )
     sentence = Notice("is unknown", advice, "baseline-date")
     assert [sentence.worded(voice) for voice in (OPTIONS, ARGUMENTS, KEYS)] == [
         "baseline-date: is unknown; --run-from file, or else --set order=rank, or --output",
@@ -233,7 +292,11 @@ def test_an_option_has_three_names():
     ]
 
 
-KINDS = [kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, NdcgSparkError)]
+KINDS = [
+    kind
+    for kind in vars(errors).values()
+    if isinstance(kind, type) and issubclass(kind, NdcgSparkError)
+]
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -242,7 +305,9 @@ def test_an_error_of_another_process_keeps_its_advice(kind):
     if kind is ConfigurationError:
         error.problems = [Notice("missing", Give("output"), "documents")]
     copy = pickle.loads(pickle.dumps(error))  # noqa: S301  # our own
-    assert [copy.worded(voice) for voice in (OPTIONS, KEYS)] == [error.worded(voice) for voice in (OPTIONS, KEYS)]
+    assert [copy.worded(voice) for voice in (OPTIONS, KEYS)] == [
+        error.worded(voice) for voice in (OPTIONS, KEYS)
+    ]
     assert vars(copy) == vars(error)
 
 
@@ -251,5 +316,9 @@ def test_a_command_is_quoted_for_a_shell(tmp_path, monkeypatch):
     options = {"column": ["results.run=the run", "results.score=s"], "date": "2026-11-20"}
     asked = "--column 'results.run=the run' --column results.score=s --date 2026-11-20"
     # In another folder, a relative path would be another one.
-    for given, shown in (("out", f"{tmp_path}/out"), ("/out", "/out"), ("s3://b/out", "s3://b/out")):
+    for given, shown in (
+        ("out", f"{tmp_path}/out"),
+        ("/out", "/out"),
+        ("s3://b/out", "s3://b/out"),
+    ):
         assert shell_line("explain", [given], options) == f"ndcg-spark explain {shown} {asked}"

@@ -40,19 +40,28 @@ HOPELESS = {
 def command(night: str) -> list[str]:
     """The command line that evaluates a date, and copies it to the tables that NDCG_SPARK_EXPORT names, if any."""
     line = [f"{PROJECT}/scripts/nightly.sh", night, CONFIG]
-    return ["env", f"NDCG_SPARK_SUBMIT=--master {MASTER}", *line] if MASTER else [*line, "--engine", "embedded"]
+    return (
+        ["env", f"NDCG_SPARK_SUBMIT=--master {MASTER}", *line]
+        if MASTER
+        else [*line, "--engine", "embedded"]
+    )
 
 
 def run(line: list[str]) -> None:
     """Run the command, its output into the task's log; an exit code becomes a failure with or without retries."""
     log = logging.getLogger("airflow.task")
     # A task that Airflow ends takes its job with it: the script hears SIGTERM as a part of the task's process group.
-    with subprocess.Popen(line, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:  # noqa: S603  # our own script
+    # Our own script.
+    with subprocess.Popen(  # noqa: S603
+        line, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    ) as process:
         for said in process.stdout or ():
             log.info("%s", said.rstrip())
     code = process.returncode
     if code in HOPELESS:
-        raise AirflowFailException(f"ndcg-spark ended with {code}: {HOPELESS[code]}; no retry, see the log above")
+        raise AirflowFailException(
+            f"ndcg-spark ended with {code}: {HOPELESS[code]}; no retry, see the log above"
+        )
     if code:
         raise AirflowException(f"ndcg-spark ended with {code}; it is tried again")
 
@@ -80,7 +89,9 @@ def ndcg_spark() -> None:
     def evaluate(ds: str | None = None) -> None:
         """{{ ds }}, the date at which the day's interval starts, is the night."""
         if ds is None:
-            raise AirflowFailException("this run has no logical date, so no night: trigger it with one")
+            raise AirflowFailException(
+                "this run has no logical date, so no night: trigger it with one"
+            )
         run(command(ds))
 
     evaluate()

@@ -33,10 +33,17 @@ CONTENTS = {
         "conf/site/api",
     ],
     "The project": ["scripts/benchmark/README", f"{GUIDES}/CHANGELOG"],
-    "For builders": ["ndcg_spark/README", "tests/README", ".github/CONTRIBUTING", ".github/RELEASING"],
+    "For builders": [
+        "ndcg_spark/README",
+        "tests/README",
+        ".github/CONTRIBUTING",
+        ".github/RELEASING",
+    ],
 }
 _NAMED = {page for pages in CONTENTS.values() for page in pages}
-CONTENTS["Guides"] += sorted({f"{GUIDES}/{path.stem}" for path in ROOT.glob(f"{GUIDES}/*.md")} - _NAMED)
+CONTENTS["Guides"] += sorted(
+    {f"{GUIDES}/{path.stem}" for path in ROOT.glob(f"{GUIDES}/*.md")} - _NAMED
+)
 
 project = html_title = "ndcg_spark"
 version = release = ndcg_spark.__version__
@@ -88,7 +95,9 @@ def add_to_page(_: Any, page: str, source: list[str]) -> None:
     """Add what a page must not show on GitHub: the table of contents, the help of every command, templates."""
     if page == root_doc:
         for caption, pages in CONTENTS.items():
-            source[0] += "\n".join(["", "```{toctree}", ":hidden:", f":caption: {caption}", "", *pages, "```", ""])
+            source[0] += "\n".join(
+                ["", "```{toctree}", ":hidden:", f":caption: {caption}", "", *pages, "```", ""]
+            )
     if page == "conf/site/commands":
         for name in sorted(program.commands):
             source[0] += f"\n## {name}\n\n```text\n{_help_of(name)}\n```\n"
@@ -104,7 +113,9 @@ def add_to_page(_: Any, page: str, source: list[str]) -> None:
 
 def _help_of(command: str) -> str:
     with contextlib.redirect_stdout(io.StringIO()) as shown, contextlib.suppress(SystemExit):
-        program.main([command, "--help"], prog_name="ndcg-spark", max_content_width=100, terminal_width=100)
+        program.main(
+            [command, "--help"], prog_name="ndcg-spark", max_content_width=100, terminal_width=100
+        )
     return shown.getvalue().rstrip()
 
 

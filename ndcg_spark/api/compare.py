@@ -52,44 +52,49 @@ def compare(
     unchanged_queries: object = None,
     full: bool = False,
 ) -> "pd.DataFrame":
-    """Compare runs with a baseline, query by query: differences of their means, confidence intervals, p values.
+    """Compare runs with a baseline, query by query: differences of their means, confidence
+    intervals, p values.
 
-    Each table may be a Spark, pandas or Polars DataFrame, a pyarrow Table, or a dictionary of columns. Nothing but a
-    table of Spark needs an engine; it is fetched into this process.
+    Each table may be a Spark, pandas or Polars DataFrame, a pyarrow Table, or a dictionary of
+    columns. Nothing but a table of Spark needs an engine; it is fetched into this process.
 
     Parameters
     ----------
     query_scores : table
-        What `evaluate` returns, `query_scores` of `read_scores`, {run: table}, or any table with the columns run,
-        query_id and the measure, of one night. A query occurs once per run and cutoff.
+        What `evaluate` returns, `query_scores` of `read_scores`, {run: table}, or any table with
+        the columns run, query_id and the measure, of one night. A query occurs once per run and
+        cutoff.
     baseline : str, several of them, or table
-        The run, or each of the runs, that all others are compared with, and a list of all runs for all pairs; or such a
-        table of another night, whose runs are paired by name.
+        The run, or each of the runs, that all others are compared with, and a list of all runs for
+        all pairs; or such a table of another night, whose runs are paired by name.
     measures : str or several of them
-        As on the command line, `ndcg@10,dcg` or `P@5 AP`; those of ir_measures; or a column of numbers. Without a
-        cutoff, a measure is compared at all at which it has values. By default those that `evaluate` was asked for, or
-        the only column of numbers, or NDCG.
+        As on the command line, `ndcg@10,dcg` or `P@5 AP`; those of ir_measures; or a column of
+        numbers. Without a cutoff, a measure is compared at all at which it has values. By default
+        those that `evaluate` was asked for, or the only column of numbers, or NDCG.
     runs : several str, optional
         The runs to compare; by default all.
     alpha, correction
-        The significance level, and how p values are adjusted for the number of runs and slices: `holm`, `bonferroni`,
-        `bh`, `none`.
+        The significance level, and how p values are adjusted for the number of runs and slices:
+        `holm`, `bonferroni`, `bh`, `none`.
     attributes, weights : table, optional
-        For slices: query_id, attribute and value, or query_id and a column for each attribute; by default those that
-        `evaluate` was given. For a second row of every comparison: query_id and weight. In both, dataset is optional.
+        For slices: query_id, attribute and value, or query_id and a column for each attribute; by
+        default those that `evaluate` was given. For a second row of every comparison: query_id and
+        weight. In both, dataset is optional.
     margin : float
-        The largest difference that does not matter: runs that certainly differ by less are concluded to be the same.
+        The largest difference that does not matter: runs that certainly differ by less are
+        concluded to be the same.
     unchanged_queries
-        Refused with an error, as it is no option any more: queries whose judgments differ from those of another night
-        (columns judgments_hash) are always left out, and a warning says how many.
+        Refused with an error, as it is no option any more: queries whose judgments differ from
+        those of another night (columns judgments_hash) are always left out, and a warning says how
+        many.
     full : bool
         Whether to return all columns and the order of the table COMPARISONS (REFERENCE.md).
 
     Returns
     -------
     DataFrame
-        A row of pandas per dataset, measure, cutoff, run and baseline, the best run first; of slices, and with weights,
-        too, after all queries.
+        A row of pandas per dataset, measure, cutoff, run and baseline, the best run first; of
+        slices, and with weights, too, after all queries.
 
     Raises
     ------

@@ -52,45 +52,54 @@ def evaluate(
     session: "SparkSession | None" = None,
     **options: Any,
 ) -> Any:
-    """NDCG at every cutoff and any other requested measures, for every run, per query and per dataset.
+    """NDCG at every cutoff and any other requested measures, for every run, per query and per
+    dataset.
 
-    A table is a path or a list of paths (files, folders and globs in every format that the command reads), a pandas or
-    Polars DataFrame, a pyarrow Table, a dictionary of columns, a list of tuples (query, document, number) or of
-    ir_measures' own, or a dictionary: {query: {document: grade or score}}, {query: [document, ...]}, or {run: table},
-    but not {run: path}. It may have a row per query with a list of documents, and lists of their scores or grades or
-    one list of both, as `recommendForAllUsers` of Spark's ALS returns; a position in a list is a rank.
+    A table is a path or a list of paths (files, folders and globs in every format that the command
+    reads), a pandas or Polars DataFrame, a pyarrow Table, a dictionary of columns, a list of tuples
+    (query, document, number) or of ir_measures' own, or a dictionary: {query: {document: grade or
+    score}}, {query: [document, ...]}, or {run: table}, but not {run: path}. It may have a row per
+    query with a list of documents, and lists of their scores or grades or one list of both, as
+    `recommendForAllUsers` of Spark's ALS returns; a position in a list is a rank.
 
-    All is checked and scored at once by a process of its own, with the embedded engine if it is installed. Spark
-    DataFrames are scored by their session, when the scores are used; so is anything but paths if `session` is given,
-    or one table is such a DataFrame: read files with `spark.read` then.
+    All is checked and scored at once by a process of its own, with the embedded engine if it is
+    installed. Spark DataFrames are scored by their session, when the scores are used; so is
+    anything but paths if `session` is given, or one table is such a DataFrame: read files with
+    `spark.read` then.
 
-    Returns `Scores` in pandas: `table()` has a row per run and a column per measure, `per_query("ndcg@10")` a row per
-    query, `dataset_scores` and `query_scores` all. With Spark `SparkScores`: the last two as lazy DataFrames, which
-    `to_pandas()` computes. Raises ConfigurationError for an option, InputError for a table or a row that is refused,
-    StorageError for a remote path that cannot be read, and EngineError; rows of Spark are checked when the scores are
-    used, by an exception of Spark's with ``ndcg_spark refuses``.
+    Returns `Scores` in pandas: `table()` has a row per run and a column per measure,
+    `per_query("ndcg@10")` a row per query, `dataset_scores` and `query_scores` all. With Spark
+    `SparkScores`: the last two as lazy DataFrames, which `to_pandas()` computes. Raises
+    ConfigurationError for an option, InputError for a table or a row that is refused, StorageError
+    for a remote path that cannot be read, and EngineError; rows of Spark are checked when the
+    scores are used, by an exception of Spark's with ``ndcg_spark refuses``.
 
     Parameters
     ----------
     judgments, results : table
-        Columns query_id, doc_id and relevance; run, query_id, doc_id, score or rank; and dataset in both, or the names
-        that other tools give these columns. Results without a run are one, `run`, and files are runs named after
-        themselves; without scores, ranks give the order.
+        Columns query_id, doc_id and relevance; run, query_id, doc_id, score or rank; and dataset in
+        both, or the names that other tools give these columns. Results without a run are one,
+        `run`, and files are runs named after themselves; without scores, ranks give the order.
     cutoffs : int, None or several of them
         Ranks from 1; None or "all" for the whole ranking.
     convention : Convention or str
-        Which NDCG to compute: a Convention, or a preset perhaps followed by options, ``trec_eval order=score``.
+        Which NDCG to compute: a Convention, or a preset perhaps followed by options, ``trec_eval
+        order=score``.
     measures : str or several of them
-        Names such as `precision`, for every cutoff, or as papers and ir_measures write them, each with its own cutoff:
-        `P@5`, `AP`, `RBP(p=0.5)`. Runs are ordered by the first.
+        Names such as `precision`, for every cutoff, or as papers and ir_measures write them, each
+        with its own cutoff: `P@5`, `AP`, `RBP(p=0.5)`. Runs are ordered by the first.
     relevance : float, optional
-        The grade of every judgment instead of those of the table: 1 for clicks and purchases, which have no grades.
+        The grade of every judgment instead of those of the table: 1 for clicks and purchases, which
+        have no grades.
     attributes : table, optional
-        For slices: query_id, attribute and value, or query_id and a column for each attribute. One of Spark is fetched.
+        For slices: query_id, attribute and value, or query_id and a column for each attribute. One
+        of Spark is fetched.
     exclude : table, optional
-        query_id and doc_id of documents to remove from the lists before they are ranked, such as items already seen.
+        query_id and doc_id of documents to remove from the lists before they are ranked, such as
+        items already seen.
     run, dataset : str
-        The name of the only run, whatever the results say; that of the dataset if the tables have no such column.
+        The name of the only run, whatever the results say; that of the dataset if the tables have
+        no such column.
     evaluated_on : date, optional
         The date of the scores; by default today in UTC.
     session : SparkSession, optional
@@ -147,13 +156,15 @@ def compare_lists(
     exclude: Any = None,
     dataset: str = "default",
 ) -> "pd.DataFrame":
-    """How much the list of every query changed, computed without judgments, as the command `compare-lists`.
+    """How much the list of every query changed, computed without judgments, as the command
+    `compare-lists`.
 
-    `old` and `new` are results as `evaluate` takes them, or the same, and so is `exclude`. Runs are paired by name,
-    or all new ones are compared with the old run `baseline`. `persistence` is the p of rank-biased overlap. The
-    convention gives order, ties and discount; documents that it would remove because of their judgments stay. The
-    table has a row per run, query of either side and cutoff: LIST_CHANGES of COMPARING.md. Raises as `evaluate`;
-    ConfigurationError also if a cutoff is not a rank, only judgments tell the order, or there is no run to compare.
+    `old` and `new` are results as `evaluate` takes them, or the same, and so is `exclude`. Runs are
+    paired by name, or all new ones are compared with the old run `baseline`. `persistence` is the p
+    of rank-biased overlap. The convention gives order, ties and discount; documents that it would
+    remove because of their judgments stay. The table has a row per run, query of either side and
+    cutoff: LIST_CHANGES of COMPARING.md. Raises as `evaluate`; ConfigurationError also if a cutoff
+    is not a rank, only judgments tell the order, or there is no run to compare.
 
     Examples
     --------
@@ -162,7 +173,10 @@ def compare_lists(
        same_order  jaccard  rbo  moved_discount
     0       False      1.0  0.9        0.125174
     """
-    settings, scratch = {"convention": convention, "dataset": dataset, "cutoffs": cutoffs}, Scratch()
+    settings, scratch = (
+        {"convention": convention, "dataset": dataset, "cutoffs": cutoffs},
+        Scratch(),
+    )
     old_lists = make_config({"results": old, "exclude": exclude}, settings, scratch)
     new_lists = make_config({"results": new, "exclude": exclude}, settings, scratch)
     return to_pandas(compute(tasks.compare_lists, old_lists, new_lists, baseline, persistence))
@@ -179,10 +193,10 @@ def compare_judgments(
 ) -> "pd.DataFrame":
     """How far two sets of judgments agree and, with results, whether they rank the runs alike.
 
-    All are tables as `evaluate` takes them. The convention says which grades count; runs are ranked by its NDCG at the
-    cutoff (None is the whole ranking), over the queries that both sets judge. The table has a row per dataset:
-    AGREEMENTS of COMPARING.md. Raises as `evaluate`; InputError also for more than 100 grades or,
-    with results, if no query is judged by both.
+    All are tables as `evaluate` takes them. The convention says which grades count; runs are ranked
+    by its NDCG at the cutoff (None is the whole ranking), over the queries that both sets judge.
+    The table has a row per dataset: AGREEMENTS of COMPARING.md. Raises as `evaluate`; InputError
+    also for more than 100 grades or, with results, if no query is judged by both.
 
     Examples
     --------
@@ -190,7 +204,10 @@ def compare_judgments(
     >>> table[["pairs", "only_a", "kappa", "kappa_quadratic", "alpha"]].round(4).iloc[0].tolist()
     [3.0, 1.0, 0.4, 0.4, 0.4444]
     """
-    settings, scratch = {"convention": convention, "dataset": dataset, "cutoffs": [cutoff]}, Scratch()
+    settings, scratch = (
+        {"convention": convention, "dataset": dataset, "cutoffs": [cutoff]},
+        Scratch(),
+    )
     first = {"judgments": a}
     if results is not None:
         first["results"] = results
@@ -206,7 +223,9 @@ def make_config(
     relevance: float | None = None,
     run: str | None = None,
 ) -> EvaluationConfig:
-    """The configuration of a job for tables, which are written to a folder of `scratch`, and for files."""
+    """The configuration of a job for tables, which are written to a folder of `scratch`, and for
+    files.
+    """
     given: dict[str, dict[str, Any]] = {}
     for name, table in tables.items():
         if table is not None or name in ("judgments", "results"):
@@ -238,7 +257,9 @@ def _as_chosen(settings: Mapping[str, Any]) -> dict[str, Any]:
     label = settings["convention"]
     convention = parse_label(label) if isinstance(label, str) else label
     # Tables may name their datasets.
-    others = {name: value for name, value in settings.items() if (name, value) != ("dataset", "default")}
+    others = {
+        name: value for name, value in settings.items() if (name, value) != ("dataset", "default")
+    }
     return {**others, "convention": convention}
 
 
@@ -247,7 +268,9 @@ def compute(
     *arguments: Arguments.args,
     **options: Arguments.kwargs,
 ) -> Result:
-    """What a function returns in the worker; its warnings are Python's. Tables written for it have no path."""
+    """What a function returns in the worker; its warnings are Python's. Tables written for it have
+    no path.
+    """
     configs = [config for config in arguments if isinstance(config, EvaluationConfig)]
     written = [path for config in configs for path in _written(config)]
     try:
@@ -262,7 +285,9 @@ def compute(
 
 def _written(config: EvaluationConfig) -> list[str]:
     """The files that were written for tables of a configuration."""
-    tables = [table for table in (config.judgments, config.results, config.exclude) if table is not None]
+    tables = [
+        table for table in (config.judgments, config.results, config.exclude) if table is not None
+    ]
     return [path for table in tables for path in table.path if f"/{PREFIX}" in path]
 
 
@@ -275,9 +300,14 @@ def _without(paths: Iterable[str], sentence: str) -> str:
 def _input(table: Any, name: str, is_graded: bool, scratch: Scratch) -> dict[str, Any]:
     """A table in the configuration: its paths, or a file that is written for it."""
     paths = [table] if isinstance(table, str | os.PathLike) else table
-    if isinstance(paths, list | tuple) and paths and all(isinstance(path, str | os.PathLike) for path in paths):
+    if (
+        isinstance(paths, list | tuple)
+        and paths
+        and all(isinstance(path, str | os.PathLike) for path in paths)
+    ):
         return {"path": [os.fspath(path) for path in paths]}
-    # Where all have one grade no column of grades is looked up, so that two of them are not ambiguous.
+    # Where all have one grade no column of grades is looked up, so that two of them are not
+    # ambiguous.
     names = [name for name in _COLUMNS.get(name, ()) if is_graded or name != "relevance"]
     with about(name):
         rows = to_arrow(table, names or None)

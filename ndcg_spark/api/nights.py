@@ -1,4 +1,6 @@
-"""What the commands show as functions, for Python and notebooks: of published nights, and of one query."""
+"""What the commands show as functions, for Python and notebooks: of published nights, and of one
+query.
+"""
 
 import datetime
 import os
@@ -41,14 +43,15 @@ def trend(
     measures: str | None = None,
     last: int = 60,
 ) -> pd.DataFrame:
-    """The scores of an output night by night, with unusual nights flagged, as the command `trend` shows them.
+    """The scores of an output night by night, with unusual nights flagged, as the command `trend`
+    shows them.
 
-    Arguments are the options of the command: `measures` is like ``ndcg@10,judged_rate`` or ``P@5 AP``, by default the
-    headline of the newest night; `last` nights are shown, and statistics use all. A row of pandas per dataset, run,
-    measure, cutoff and night, in the columns of the command's CSV: `value` is as published, and
-    `chained` is in units of the newest judgments, where kept lists lead to them. Raises
-    ConfigurationError if there is no such dataset, run, measure or night, and StorageError if the
-    output cannot be read.
+    Arguments are the options of the command: `measures` is like ``ndcg@10,judged_rate`` or ``P@5
+    AP``, by default the headline of the newest night; `last` nights are shown, and statistics use
+    all. A row of pandas per dataset, run, measure, cutoff and night, in the columns of the
+    command's CSV: `value` is as published, and `chained` is in units of the newest judgments, where
+    kept lists lead to them. Raises ConfigurationError if there is no such dataset, run, measure or
+    night, and StorageError if the output cannot be read.
     """
     return trend_view(*lines(str(output), dataset, run, measures, last)).to_pandas()
 
@@ -65,13 +68,17 @@ def report_night(
     baseline_date: _Date = None,
     labels: _Path | None = None,
 ) -> Page:
-    """The page of a night, as the command `report` writes it: a notebook shows it, and `print` its first sentences.
+    """The page of a night, as the command `report` writes it: a notebook shows it, and `print` its
+    first sentences.
 
-    It is written to the HTML `file`, if that is given. Other arguments are the options of the command: by default the
-    newest night, compared as its gate did, else with the newest comparable one. Raises as the command does.
+    It is written to the HTML `file`, if that is given. Other arguments are the options of the
+    command: by default the newest night, compared as its gate did, else with the newest comparable
+    one. Raises as the command does.
     """
     if not isinstance(labels, str | os.PathLike | None):
-        raise ConfigurationError(f"labels: give the path of a CSV file, not a {type(labels).__name__}")
+        raise ConfigurationError(
+            f"labels: give the path of a CSV file, not a {type(labels).__name__}"
+        )
     names = read_labels(Path(labels)) if labels else Labels()
     request = Request(dataset, run, measure, baseline, _date_text(baseline_date), labels=names)
     return write_report(str(output), Path(file) if file else None, _date_text(date), request)
@@ -89,16 +96,18 @@ def gate_night(
     until: _Date = None,
     withdraw: bool = False,
 ) -> View:
-    """The verdicts of a gate on a published night, as the command `gate` shows them. The scores stay as they are.
+    """The verdicts of a gate on a published night, as the command `gate` shows them. The scores
+    stay as they are.
 
-    `config` is a TOML file with a [gate], or what such a file says, ``{"gate": {"baseline": [...], "check": [...]}}``.
-    By default the night is the newest one. `accept_baseline` is the reason for accepting it as a baseline of later
-    nights, by default for all `runs`; the log keeps the reason. `acknowledge` is the reason why its failure is a known
-    loss: later nights that fail in the same way and not more end as if they had passed, for 14 days or `until` a date.
-    `withdraw` takes back what was accepted or acknowledged. `json()` of what is returned has the verdicts, each with
-    `verdict` (pass, fail, none), `reason`, `sentence` and `exit_code`; `to_pandas` and `to_arrow` have a row for each
-    result.
-    Raises as the command does, but a night that fails its gate gets a verdict and raises no error.
+    `config` is a TOML file with a [gate], or what such a file says, ``{"gate": {"baseline": [...],
+    "check": [...]}}``. By default the night is the newest one. `accept_baseline` is the reason for
+    accepting it as a baseline of later nights, by default for all `runs`; the log keeps the reason.
+    `acknowledge` is the reason why its failure is a known loss: later nights that fail in the same
+    way and not more end as if they had passed, for 14 days or `until` a date. `withdraw` takes back
+    what was accepted or acknowledged. `json()` of what is returned has the verdicts, each with
+    `verdict` (pass, fail, none), `reason`, `sentence` and `exit_code`; `to_pandas` and `to_arrow`
+    have a row for each result. Raises as the command does, but a night that fails its gate gets a
+    verdict and raises no error.
     """
     source = config if isinstance(config, Mapping) else Path(config)
     asked = {"output": str(output), "date": _date_text(date) or date_to_judge(str(output), dataset)}
@@ -148,15 +157,16 @@ def explain(
 ) -> View:
     """The score of one query, document by document, as the command `explain` shows it.
 
-    `source` is what `evaluate` returned, the folder of a night that keeps its documents, or judgments beside results,
-    as `evaluate` takes them. Pickled scores and those of Spark DataFrames keep no documents: give the two tables, which
-    are fetched from Spark. By default every run is explained, in the newest night, at the headline's cutoff if NDCG has
-    it, else at the deepest rank; `baseline` is the run, and `baseline_date` the night, to show the changes since.
+    `source` is what `evaluate` returned, the folder of a night that keeps its documents, or
+    judgments beside results, as `evaluate` takes them. Pickled scores and those of Spark DataFrames
+    keep no documents: give the two tables, which are fetched from Spark. By default every run is
+    explained, in the newest night, at the headline's cutoff if NDCG has it, else at the deepest
+    rank; `baseline` is the run, and `baseline_date` the night, to show the changes since.
     `convention`, `relevance` and `exclude` are for two tables only.
 
-    What is returned shows tables of ranks, losses and changes; `to_pandas` and `to_arrow` have a row per run and rank,
-    `json()` all. Raises as the command does: ConfigurationError if there is no such query or run, InputError if a table
-    is refused.
+    What is returned shows tables of ranks, losses and changes; `to_pandas` and `to_arrow` have a
+    row per run and rank, `json()` all. Raises as the command does: ConfigurationError if there is
+    no such query or run, InputError if a table is refused.
 
     Examples
     --------

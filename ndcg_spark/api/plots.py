@@ -35,19 +35,24 @@ class Plot:
     def save(self, file: str | Path) -> None:
         """Write the chart to an SVG file."""
         if Path(file).suffix != ".svg":
-            raise ConfigurationError(f"file: {file} is no SVG file; name it .svg, and convert it with a browser")
+            raise ConfigurationError(
+                f"file: {file} is no SVG file; name it .svg, and convert it with a browser"
+            )
         write_file("file", Path(file), self.svg)
 
     def _repr_svg_(self) -> str:
         return self.svg
 
 
-def plot_queries(scores: Scores | SparkScores, run: str, baseline: str, measure: str | None = None) -> Plot:
-    """The difference of every query, from the largest loss to the largest gain, and both scores of each.
+def plot_queries(
+    scores: Scores | SparkScores, run: str, baseline: str, measure: str | None = None
+) -> Plot:
+    """The difference of every query, from the largest loss to the largest gain, and both scores of
+    each.
 
-    `scores` is what `evaluate` returned; `measure` is such as ``ndcg@10`` or ``AP``, by default the first. Of very many
-    queries some at equal distances are drawn. Raises ConfigurationError if there is no such run or measure, or no query
-    that both runs have a score for.
+    `scores` is what `evaluate` returned; `measure` is such as ``ndcg@10`` or ``AP``, by default the
+    first. Of very many queries some at equal distances are drawn. Raises ConfigurationError if
+    there is no such run or measure, or no query that both runs have a score for.
     """
     scores = _in_pandas(scores)
     table = scores.per_query(measure)
@@ -56,7 +61,9 @@ def plot_queries(scores: Scores | SparkScores, run: str, baseline: str, measure:
             raise unknown_name(option, "run", name, list(map(str, table.columns)))
     both = pd.DataFrame({"run": table[run], "baseline": table[baseline]}).dropna()
     if both.empty:
-        raise ConfigurationError(f"run: {run} and {baseline} have no query in common that has a score; name others")
+        raise ConfigurationError(
+            f"run: {run} and {baseline} have no query in common that has a score; name others"
+        )
     both["change"] = both["run"] - both["baseline"]
     both["tone"] = both["change"].map(tone_of)
     both["query"] = [" ".join(query) if isinstance(query, tuple) else query for query in both.index]
@@ -69,11 +76,14 @@ def plot_queries(scores: Scores | SparkScores, run: str, baseline: str, measure:
     return Plot(draw(drawing))
 
 
-def plot_runs(scores: Scores | SparkScores, baseline: str | None = None, measure: str | None = None) -> Plot:
-    """The mean of every run, the best first; with a baseline the difference from it, with its interval.
+def plot_runs(
+    scores: Scores | SparkScores, baseline: str | None = None, measure: str | None = None
+) -> Plot:
+    """The mean of every run, the best first; with a baseline the difference from it, with its
+    interval.
 
-    `scores` is what `evaluate` returned; `measure` is such as ``ndcg@10`` or ``AP``, by default the first. Raises
-    ConfigurationError if there is no such run or measure.
+    `scores` is what `evaluate` returned; `measure` is such as ``ndcg@10`` or ``AP``, by default the
+    first. Raises ConfigurationError if there is no such run or measure.
     """
     scores = _in_pandas(scores)
     measure = measure or str(scores.table().columns[0])
@@ -95,11 +105,15 @@ def plot_runs(scores: Scores | SparkScores, baseline: str | None = None, measure
     return Plot(draw(differences_drawing(title, f"{title}: {label}", compared)))
 
 
-def latex(scores: Scores | SparkScores, baseline: str | None = None, correction: str = "holm") -> str:
-    """The scores as the table of a paper: a row per run, the best in bold; ``print(latex(scores, "bm25"))``.
+def latex(
+    scores: Scores | SparkScores, baseline: str | None = None, correction: str = "holm"
+) -> str:
+    """The scores as the table of a paper: a row per run, the best in bold; ``print(latex(scores,
+    "bm25"))``.
 
-    With a baseline, scores that differ significantly have stars, as in the command's LaTeX; `correction` says how p
-    values are adjusted, as in `compare`. Raises ConfigurationError if there is no such run or correction.
+    With a baseline, scores that differ significantly have stars, as in the command's LaTeX;
+    `correction` says how p values are adjusted, as in `compare`. Raises ConfigurationError if there
+    is no such run or correction.
     """
     if isinstance(baseline, list | tuple):
         raise ConfigurationError("baseline: a table has one; give the name of a run")
@@ -117,7 +131,9 @@ def latex(scores: Scores | SparkScores, baseline: str | None = None, correction:
 
 def _in_pandas(scores: Scores | SparkScores) -> Scores:
     if not isinstance(scores, Scores | SparkScores):
-        raise ConfigurationError(f"scores: give the Scores that evaluate() returned, not a {type(scores).__name__}")
+        raise ConfigurationError(
+            f"scores: give the Scores that evaluate() returned, not a {type(scores).__name__}"
+        )
     return scores.to_pandas()
 
 

@@ -37,7 +37,9 @@ if TYPE_CHECKING:
 
 #: The formats for query scores: those that can hold any number of rows.
 _QUERY_FORMATS = ("table", "json", "csv")
-_DATE = date("--date", "Date of the night, or of the inputs. [default: the newest night, or today in UTC]")
+_DATE = date(
+    "--date", "Date of the night, or of the inputs. [default: the newest night, or today in UTC]"
+)
 _NIGHTS_ONLY = "arguments: --{} is for published nights; give their folder alone"
 
 
@@ -45,17 +47,32 @@ _NIGHTS_ONLY = "arguments: --{} is for published nights; give their folder alone
 _EVALUATE: list[click.Parameter] = [
     *shared_options.evaluation(),
     output_format(*FORMATS),
-    option("--per-query", None, "Print the scores of every query; JSON is one object per line.", is_flag=True),
+    option(
+        "--per-query",
+        None,
+        "Print the scores of every query; JSON is one object per line.",
+        is_flag=True,
+    ),
     option("--sort", "COLUMN[:asc|desc]", "Order of the scores of queries."),
-    option("--report", "FILE", "Also write an HTML report of the scores.", type=shared_options.FILE),
+    option(
+        "--report", "FILE", "Also write an HTML report of the scores.", type=shared_options.FILE
+    ),
     shared_options.labels,
     shared_options.accept_baseline,
-    option("--publish-unverified", "REASON", "Publish scores that plain Python does not agree with, for this reason."),
+    option(
+        "--publish-unverified",
+        "REASON",
+        "Publish scores that plain Python does not agree with, for this reason.",
+    ),
     shared_options.junit,
     option("--baseline", "RUN", "Compare every other run with this one."),
     shared_options.slices,
-    option("--metrics-file", "FOLDER", "Also write the means for Prometheus, a file for each dataset."),
-    option("--on-end", "COMMAND", "Run this at the end, also after a failure, with JSON on its stdin."),
+    option(
+        "--metrics-file", "FOLDER", "Also write the means for Prometheus, a file for each dataset."
+    ),
+    option(
+        "--on-end", "COMMAND", "Run this at the end, also after a failure, with JSON on its stdin."
+    ),
     date("--from first", "Evaluate each date from this one to --to, in order."),
     date("--to last", "The last date."),
     option("--accept-first", "REASON", "Accept the first night of a range as a baseline."),
@@ -301,8 +318,9 @@ def _sort_order(sort: str | None) -> "QueryOrder | None":
 def finish(exit_code: int, **arguments: Any) -> None:
     """Do what is left when an evaluation has ended.
 
-    Takes the options of the evaluation, as scripts/nightly.sh gives them. After a signal (an exit code
-    above 128) it runs --on-end; else it copies the night to the tables that NDCG_SPARK_EXPORT names.
+    Takes the options of the evaluation, as scripts/nightly.sh gives them. After a signal (an exit
+    code above 128) it runs --on-end; else it copies the night to the tables that NDCG_SPARK_EXPORT
+    names.
     """
     from ndcg_spark.monitoring.hook import after_evaluation
 
@@ -310,11 +328,15 @@ def finish(exit_code: int, **arguments: Any) -> None:
     after_evaluation(load_arguments(own), exit_code)
 
 
-@command(shared_options.evaluation(without="output documents cutoffs measures dataset"), output_format("table", "json"))
+@command(
+    shared_options.evaluation(without="output documents cutoffs measures dataset"),
+    output_format("table", "json"),
+)
 def check(style: str | None, **arguments: Any) -> None:
     """Validate judgments and results without scoring them.
 
-    Unlike an evaluation, this looks for duplicates everywhere, not only where they could change a score.
+    Unlike an evaluation, this looks for duplicates everywhere, not only where they could change a
+    score.
     """
     from ndcg_spark.job.check_inputs import check_inputs
     from ndcg_spark.report.printed_scores import print_check
@@ -323,7 +345,9 @@ def check(style: str | None, **arguments: Any) -> None:
 
 
 @command(
-    argument("paths", "Files, folders or globs of one table.", metavar="IN...", nargs=-1, required=True),
+    argument(
+        "paths", "Files, folders or globs of one table.", metavar="IN...", nargs=-1, required=True
+    ),
     argument("folder", "New folder, on any storage.", metavar="OUT"),
     choice("--input table", "What it is.", "judgments", "results", default="results"),
     shared_options.evaluation(only="run run_from column as_of relevance input_format"),
@@ -342,18 +366,28 @@ def convert(table: str, paths: tuple[str, ...], folder: str, **arguments: Any) -
 @command(
     shared_options.evaluation(without="output documents measures date"),
     _DATE,
-    option("--documents", "N", "How many, the most important first.", type=click.IntRange(min=1), default=100),
+    option(
+        "--documents",
+        "N",
+        "How many, the most important first.",
+        type=click.IntRange(min=1),
+        default=100,
+    ),
     date("--baseline-date", "List what matters to the difference from this night."),
-    option("--baseline", "RUN", "List what matters to the difference from this run, of the same night or of that one."),
+    option(
+        "--baseline",
+        "RUN",
+        "List what matters to the difference from this run, of the same night or of that one.",
+    ),
     output_format(*FORMATS),
 )
 def judge_next(documents: int, style: str | None, **arguments: Any) -> None:
     """List the unjudged documents that matter most to the runs.
 
-    Takes judgments and results, or a folder with a published night and its documents (--date, else the newest; --run
-    and --dataset choose of these). These are the documents that most runs rank highest, within the deepest cutoff; with
-    --baseline-date or --baseline, those of both nights or runs that stand at other ranks there. Judging tools can load
-    the output of --format csv.
+    Takes judgments and results, or a folder with a published night and its documents (--date, else
+    the newest; --run and --dataset choose of these). These are the documents that most runs rank
+    highest, within the deepest cutoff; with --baseline-date or --baseline, those of both nights or
+    runs that stand at other ranks there. Judging tools can load the output of --format csv.
     """
     from ndcg_spark.report.printed_scores import print_documents
 
@@ -363,7 +397,9 @@ def judge_next(documents: int, style: str | None, **arguments: Any) -> None:
         from ndcg_spark.job.explain_query import night_documents_to_judge
 
         rows = night_documents_to_judge(output, documents, **chosen)
-    elif given := next((name for name in ("baseline_date", "baseline") if chosen[name] is not None), None):
+    elif given := next(
+        (name for name in ("baseline_date", "baseline") if chosen[name] is not None), None
+    ):
         raise ConfigurationError(_NIGHTS_ONLY.format(given.replace("_", "-")))
     else:
         from ndcg_spark.job.check_inputs import documents_to_judge
@@ -375,20 +411,24 @@ def judge_next(documents: int, style: str | None, **arguments: Any) -> None:
 @command(
     argument("a", "Judgments (qrels), in any format."),
     argument("b", "Other judgments, in the same way."),
-    shared_options.evaluation(without="paths judgments exclude output documents measures relevance min_judged_rate"),
+    shared_options.evaluation(
+        without="paths judgments exclude output documents measures relevance min_judged_rate"
+    ),
     output_format(*FORMATS),
 )
 def judgments(a: str, b: str, style: str | None, **arguments: Any) -> None:
     """Compare two sets of judgments, also by how they rank runs.
 
-    Shows Cohen's kappa and Krippendorff's alpha. With --results, it also shows how far A and B rank the runs in the
-    same order, by their NDCG at the deepest cutoff.
+    Shows Cohen's kappa and Krippendorff's alpha. With --results, it also shows how far A and B rank
+    the runs in the same order, by their NDCG at the deepest cutoff.
     """
     from ndcg_spark.job.compare_inputs import compare_judgments
     from ndcg_spark.job.inputs import engine_for
     from ndcg_spark.report.comparisons import print_judgments
 
-    sides = [load_arguments({**arguments, "judgments": (path,)}, needs_inputs=False) for path in (a, b)]
+    sides = [
+        load_arguments({**arguments, "judgments": (path,)}, needs_inputs=False) for path in (a, b)
+    ]
     with engine_for(sides[0]) as engine:
         compared, convention = compare_judgments(engine, *sides)
     ranked_by = f"{written('ndcg', sides[0].cutoffs[-1])}, convention {convention.label}"
@@ -399,7 +439,13 @@ def judgments(a: str, b: str, style: str | None, **arguments: Any) -> None:
     argument("old", "Results: a file, folder, glob or table:catalog.db.name."),
     argument("new", "Other results, in the same way, or the same ones."),
     option("--baseline", "RUN", "Run of OLD to compare every run of NEW with. [default: by name]"),
-    option("--persistence", "P", "Persistence of rank-biased overlap, between 0 and 1.", type=float, default=0.9),
+    option(
+        "--persistence",
+        "P",
+        "Persistence of rank-biased overlap, between 0 and 1.",
+        type=float,
+        default=0.9,
+    ),
     option(
         "--queries",
         "N",
@@ -414,14 +460,22 @@ def judgments(a: str, b: str, style: str | None, **arguments: Any) -> None:
     output_format(*FORMATS),
 )
 def compare_lists(
-    old: str, new: str, baseline: str | None, persistence: float, queries: int, style: str | None, **arguments: Any
+    old: str,
+    new: str,
+    baseline: str | None,
+    persistence: float,
+    queries: int,
+    style: str | None,
+    **arguments: Any,
 ) -> None:
     """Compare the lists of results without judgments. All queries count, judged or not."""
     from ndcg_spark.job.compare_inputs import compare_lists as job
     from ndcg_spark.job.inputs import engine_for
     from ndcg_spark.report.comparisons import print_lists
 
-    before, after = (load_arguments({**arguments, "results": (path,)}, needs_inputs=False) for path in (old, new))
+    before, after = (
+        load_arguments({**arguments, "results": (path,)}, needs_inputs=False) for path in (old, new)
+    )
     with engine_for(before) as engine:
         changes = job(engine, before, after, baseline, persistence)
     print_lists(changes, queries, style)
@@ -435,13 +489,18 @@ def compare_lists(
     option("--baseline", "RUN", "Also show what changed since this run."),
     date("--baseline-date", "Also show what changed since this night."),
     option("--dataset", "NAME", "Dataset of the query, if there are several."),
-    option("--cutoff", "RANK", "A rank, or all. [default: the headline's for NDCG, else the deepest rank]"),
+    option(
+        "--cutoff",
+        "RANK",
+        "A rank, or all. [default: the headline's for NDCG, else the deepest rank]",
+    ),
     output_format("table", "json", "markdown"),
 )
 def explain(style: str | None, **arguments: Any) -> None:
     """Explain the score of one query, document by document.
 
-    Takes judgments and results, or a folder with a published night and its documents (--date, else the newest).
+    Takes judgments and results, or a folder with a published night and its documents (--date, else
+    the newest).
 
     Shows what each document adds and loses, and which relevant documents are missing.
     """
@@ -474,27 +533,43 @@ def _night(arguments: Mapping[str, Any]) -> str | None:
     path = arguments["paths"][0]
     if others := given - {"paths", "date", "engine", "remote"}:
         option = min(others).replace("_", "-")
-        raise ConfigurationError(f"arguments: only {path} is given, and --{option} is for judgments and results")
+        raise ConfigurationError(
+            f"arguments: only {path} is given, and --{option} is for judgments and results"
+        )
     return expanded(path)
 
 
 @command(
-    argument("name", "A preset, to show its options and formula.", metavar="[NAME]", required=False),
-    option("--compare", "JUDGMENTS RESULTS", "Score the same data under every preset, side by side.", nargs=2),
+    argument(
+        "name", "A preset, to show its options and formula.", metavar="[NAME]", required=False
+    ),
+    option(
+        "--compare",
+        "JUDGMENTS RESULTS",
+        "Score the same data under every preset, side by side.",
+        nargs=2,
+    ),
     shared_options.evaluation(
         only="exclude cutoffs measures set run run_from column relevance input_format "
         "max_rejected_fraction config engine"
     ),
     output_format(*FORMATS),
 )
-def conventions(name: str | None, compare: tuple[str, str] | None, style: str | None, **arguments: Any) -> None:
+def conventions(
+    name: str | None, compare: tuple[str, str] | None, style: str | None, **arguments: Any
+) -> None:
     """List the presets, explain one, or compare all on your data.
 
-    With --compare, --set changes an option of every preset, such as one because of which some refuse the data.
+    With --compare, --set changes an option of every preset, such as one because of which some
+    refuse the data.
     """
     if compare is None:
-        if given := next((name for name, value in arguments.items() if value not in (None, ())), None):
-            raise ConfigurationError(f"arguments: --{given.replace('_', '-')} is for --compare JUDGMENTS RESULTS")
+        if given := next(
+            (name for name, value in arguments.items() if value not in (None, ())), None
+        ):
+            raise ConfigurationError(
+                f"arguments: --{given.replace('_', '-')} is for --compare JUDGMENTS RESULTS"
+            )
         echo(list_presets_and_options() if name is None else describe_preset(name))
         return
     if name is not None:

@@ -1,4 +1,6 @@
-"""The commands about published nights: compare, gate, nights, trend, report, note, export and expire."""
+"""The commands about published nights: compare, gate, nights, trend, report, note, export and
+expire.
+"""
 
 import datetime
 from pathlib import Path
@@ -44,13 +46,37 @@ def _refuse_unchanged_queries(
     shared_options.dataset,
     many("--baseline baselines", "RUN", "Run to compare the others with. May be repeated."),
     option("--baseline-date", _OTHER_NIGHT, "Night to compare this one with, run by run."),
-    many("--run runs", "RUN", "Only this run, also for adjusted p values. May be repeated. [default: all]"),
+    many(
+        "--run runs",
+        "RUN",
+        "Only this run, also for adjusted p values. May be repeated. [default: all]",
+    ),
     option("--measures", _MEASURES, "Measures to compare. [default: the headline]"),
     shared_options.slices,
     option("--weights", "FILE", "Weights of queries (query_id, weight), for weighted rows too."),
-    choice("--correction", "How p values are adjusted.", "holm", "bonferroni", "bh", "none", default="holm"),
-    option("--alpha", "LEVEL", "Significance level; intervals cover 1 - alpha.", type=float, default=0.05),
-    option("--margin", "DIFFERENCE", "Largest difference that does not matter.", type=float, default=0.01),
+    choice(
+        "--correction",
+        "How p values are adjusted.",
+        "holm",
+        "bonferroni",
+        "bh",
+        "none",
+        default="holm",
+    ),
+    option(
+        "--alpha",
+        "LEVEL",
+        "Significance level; intervals cover 1 - alpha.",
+        type=float,
+        default=0.05,
+    ),
+    option(
+        "--margin",
+        "DIFFERENCE",
+        "Largest difference that does not matter.",
+        type=float,
+        default=0.01,
+    ),
     option(
         "--unchanged-queries",
         None,
@@ -80,10 +106,11 @@ def compare(
 ) -> None:
     """Compare published runs with a baseline.
 
-    Prints differences, confidence intervals, p values and conclusions. A baseline is a run of the same night, another
-    night, or a run of another night. Runs that certainly differ by less than --margin are the same.
-    Nights with different judgments are compared twice, under the old and under the new ones, if
-    ndcg-spark rescore has scored them; a run is better or worse only if both say it.
+    Prints differences, confidence intervals, p values and conclusions. A baseline is a run of the
+    same night, another night, or a run of another night. Runs that certainly differ by less than
+    --margin are the same. Nights with different judgments are compared twice, under the old and
+    under the new ones, if ndcg-spark rescore has scored them; a run is better or worse only if both
+    say it.
     """
     from ndcg_spark.comparison.differences import ComparisonOptions
     from ndcg_spark.comparison.matrix import read_query_tables
@@ -96,21 +123,29 @@ def compare(
     options = ComparisonOptions(metrics, **arguments, attributes=attributes, weights=weights)
     compared = compare_nights(output, options, date, dataset, baseline_date)
     if not compared.rows:
-        raise ConfigurationError("arguments: there is no run to compare with the baseline; give another")
+        raise ConfigurationError(
+            "arguments: there is no run to compare with the baseline; give another"
+        )
     print_compared(compared, style)
 
 
 @command(
     shared_options.output,
-    option("--config", "FILE", "TOML file with the [gate].", type=shared_options.FILE, required=True),
+    option(
+        "--config", "FILE", "TOML file with the [gate].", type=shared_options.FILE, required=True
+    ),
     shared_options.night,
     shared_options.dataset,
     shared_options.accept_baseline,
     option("--run", "RUN", "Accept for this run alone; may be repeated.", multiple=True),
-    option("--acknowledge", "REASON", "Acknowledge the loss of this night as known, for this reason."),
+    option(
+        "--acknowledge", "REASON", "Acknowledge the loss of this night as known, for this reason."
+    ),
     date("--until", "The last date of the acknowledgement. [default: 14 days later]"),
     option("--withdraw", None, "Take back what was accepted or acknowledged.", is_flag=True),
-    option("--rehearse", None, "Say what this gate would have decided on every night.", is_flag=True),
+    option(
+        "--rehearse", None, "Say what this gate would have decided on every night.", is_flag=True
+    ),
     shared_options.junit,
     output_format(*FORMATS),
     shared_options.messages,
@@ -146,8 +181,12 @@ def gate(
     decision = Decision(accept_baseline, run, acknowledge, until, withdraw)
     if rehearse:
         if date or decision != NO_DECISION or junit:
-            raise ConfigurationError("arguments: --rehearse is for all nights, and changes none; give only --dataset")
-        print_rehearsal(rehearse_published(load(config, asked, NightConfig), output, dataset), style)
+            raise ConfigurationError(
+                "arguments: --rehearse is for all nights, and changes none; give only --dataset"
+            )
+        print_rehearsal(
+            rehearse_published(load(config, asked, NightConfig), output, dataset), style
+        )
         return
     settings = load(config, {**asked, "date": date or date_to_judge(output, dataset)}, NightConfig)
     refuse_unwritable("junit", junit, remove=True)
@@ -196,7 +235,9 @@ def nights(output: str, every: bool, acknowledged: bool, style: str | None) -> N
     CSV and JSON contain all scores of all runs, without those of slices.
     """
     if every and acknowledged:
-        raise ConfigurationError("arguments: --all and --acknowledged list different things; give one")
+        raise ConfigurationError(
+            "arguments: --all and --acknowledged list different things; give one"
+        )
     if every:
         _print_evaluations(output, style)
         return
@@ -207,7 +248,9 @@ def nights(output: str, every: bool, acknowledged: bool, style: str | None) -> N
     from ndcg_spark.nights.reader import nights_of_dataset, read_again, read_dataset_scores
     from ndcg_spark.report.night_tables import print_nights
 
-    published, scores = read_again(lambda: (nights := committed(output), read_dataset_scores(nights)))()
+    published, scores = read_again(
+        lambda: (nights := committed(output), read_dataset_scores(nights))
+    )()
     if not published.attempts:
         nights_of_dataset(published, output, None)
     print_nights(published, scores, style)
@@ -238,14 +281,21 @@ def _print_evaluations(output: str, style: str | None) -> None:
     shared_options.dataset,
     option("--run", "RUN", "Only this run."),
     option("--measures", _MEASURES, "Measures to follow. [default: the headline]"),
-    option("--last", "N", "Show so many nights; statistics use all.", type=click.IntRange(min=1), default=60),
+    option(
+        "--last",
+        "N",
+        "Show so many nights; statistics use all.",
+        type=click.IntRange(min=1),
+        default=60,
+    ),
     output_format(*FORMATS),
 )
 def trend(output: str, style: str | None, **request: Any) -> None:
     """Show the scores of the nights, and point out unusual ones.
 
-    At new judgments it goes on if lists around them are kept: the values before are moved into units of the new ones
-    (the column chained). It is interrupted where the convention changed, or too little is kept.
+    At new judgments it goes on if lists around them are kept: the values before are moved into
+    units of the new ones (the column chained). It is interrupted where the convention changed, or
+    too little is kept.
     """
     from ndcg_spark.comparison.trend import lines
     from ndcg_spark.report.night_tables import trend_view
@@ -256,21 +306,45 @@ def trend(output: str, style: str | None, **request: Any) -> None:
 @command(
     shared_options.output,
     option("--html", "FILE", "HTML file to write.", type=shared_options.FILE),
-    option("--site", "FOLDER", "Write a page per night, an index and latest.html.", type=shared_options.FILE),
+    option(
+        "--site",
+        "FOLDER",
+        "Write a page per night, an index and latest.html.",
+        type=shared_options.FILE,
+    ),
     shared_options.night,
     shared_options.dataset,
-    option("--run", "RUN", "Run to show in detail. [default: the verdict's, else one that is worse, else the best]"),
-    option("--measure", "MEASURE", "Measure to show, e.g. ndcg@10. [default: the gate's first, else the headline]"),
+    option(
+        "--run",
+        "RUN",
+        "Run to show in detail. [default: the verdict's, else one that is worse, else the best]",
+    ),
+    option(
+        "--measure",
+        "MEASURE",
+        "Measure to show, e.g. ndcg@10. [default: the gate's first, else the headline]",
+    ),
     option("--baseline", "RUN", "Run to compare with."),
-    option("--baseline-date", _OTHER_NIGHT, "Night to compare with. [default: the gate's, else the newest]"),
-    option("--slices", "FILE", "Slices of queries (query_id, attribute, value), not those of the night."),
+    option(
+        "--baseline-date",
+        _OTHER_NIGHT,
+        "Night to compare with. [default: the gate's, else the newest]",
+    ),
+    option(
+        "--slices",
+        "FILE",
+        "Slices of queries (query_id, attribute, value), not those of the night.",
+    ),
     shared_options.labels,
 )
-def report(output: str, html: Path | None, site: Path | None, labels: Path | None, **arguments: Any) -> None:
+def report(
+    output: str, html: Path | None, site: Path | None, labels: Path | None, **arguments: Any
+) -> None:
     """Write a night as one HTML page, or all nights as a site.
 
-    A page needs no network. It begins with the verdict: which run is better or worse, by how much, how sure that is,
-    since when, which queries caused it, why, and what to do. Details follow, folded.
+    A page needs no network. It begins with the verdict: which run is better or worse, by how much,
+    how sure that is, since when, which queries caused it, why, and what to do. Details follow,
+    folded.
     """
     from ndcg_spark.comparison.matrix import read_query_tables
     from ndcg_spark.report.labels import Labels, read_labels
@@ -280,7 +354,9 @@ def report(output: str, html: Path | None, site: Path | None, labels: Path | Non
 
     date, slices = (arguments.pop(name) for name in ("date", "slices"))
     if (html is None) == (site is None) or (site is not None and date is not None):
-        raise ConfigurationError("arguments: give --html FILE for one page, or --site FOLDER without --date")
+        raise ConfigurationError(
+            "arguments: give --html FILE for one page, or --site FOLDER without --date"
+        )
     attributes, _ = read_query_tables(load_arguments({"slices": slices}, needs_inputs=False))
     names = read_labels(labels) if labels else Labels()
     request = Request(**arguments, attributes=attributes, labels=names)
@@ -293,14 +369,20 @@ def report(output: str, html: Path | None, site: Path | None, labels: Path | Non
 
 @command(
     shared_options.output,
-    option("--to", "TABLES", "delta:PATH, iceberg:CATALOG.NAMESPACE or table:CATALOG.SCHEMA.", required=True),
+    option(
+        "--to",
+        "TABLES",
+        "delta:PATH, iceberg:CATALOG.NAMESPACE or table:CATALOG.SCHEMA.",
+        required=True,
+    ),
     date("--date", "Only the nights of this date."),
     date("--since", "Only the nights of this date and later."),
 )
 def export(output: str, to: str, date: str | None, since: str | None) -> None:
     """Copy nights to tables of Delta, Iceberg or a catalog.
 
-    The rows of each date are replaced, so that repeating it changes nothing. Missing tables are created.
+    The rows of each date are replaced, so that repeating it changes nothing. Missing tables are
+    created.
     """
     from ndcg_spark.nights.export import export as export_nights
 
@@ -328,12 +410,16 @@ def note(output: str, text: str, date: str | None, dataset: str | None) -> None:
 
 @command(
     shared_options.output,
-    option("--keep-days", "DAYS", "Remove nights older than this.", type=click.IntRange(0, 700_000)),
+    option(
+        "--keep-days", "DAYS", "Remove nights older than this.", type=click.IntRange(0, 700_000)
+    ),
     date("--date", "Remove the nights of this date, such as a wrong one."),
     option("--baselines", None, "Also remove baselines of the gate.", is_flag=True),
     option("--dry-run", None, "Print what would be removed; change nothing.", is_flag=True),
 )
-def expire(output: str, keep_days: int | None, date: str | None, baselines: bool, dry_run: bool) -> None:
+def expire(
+    output: str, keep_days: int | None, date: str | None, baselines: bool, dry_run: bool
+) -> None:
     """Remove old nights and leftovers of killed evaluations.
 
     Prints what was removed, superseded evaluations too, and which baselines were kept.
@@ -342,7 +428,9 @@ def expire(output: str, keep_days: int | None, date: str | None, baselines: bool
     from ndcg_spark.nights.expire import removable, remove
 
     if (keep_days is None) == (date is None):
-        raise ConfigurationError("arguments: give --keep-days for old nights, or --date for those of one date")
+        raise ConfigurationError(
+            "arguments: give --keep-days for old nights, or --date for those of one date"
+        )
     today = datetime.datetime.now(datetime.UTC).date()
     before = "" if keep_days is None else (today - datetime.timedelta(keep_days)).isoformat()
     removals, kept = removable(

@@ -26,14 +26,20 @@ FORMATS = ("table", "json", "csv", "markdown", "latex")
 _INPUT_FORMATS = ("trec", "parquet", "orc", "csv", "tsv", "jsonl", "json")
 
 
-#: Options that take one value, and that people give twice; of all others the last counts, as wrappers rely on.
+#: Options that take one value, and that people give twice; of all others the last counts, as
+#: wrappers rely on.
 _ONCE = {"--baseline", "--labels", "--slices", "--weights", "--run"}
 
 
 class _Command(click.Command):
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         given = [arg.partition("=")[0] for arg in args]
-        single = {name for param in self.params if not getattr(param, "multiple", False) for name in param.opts}
+        single = {
+            name
+            for param in self.params
+            if not getattr(param, "multiple", False)
+            for name in param.opts
+        }
         for name in sorted(single & _ONCE):
             if given.count(name) > 1:
                 raise click.UsageError(f"{name} takes one value here; give it once.", ctx)
@@ -50,7 +56,11 @@ class _Command(click.Command):
 def command(
     *parameters: click.Parameter | Sequence[click.Parameter], codes: str = EXIT_CODES
 ) -> Callable[[Callable[..., Any]], click.Command]:
-    params = [p for group in parameters for p in ([group] if isinstance(group, click.Parameter) else group)]
+    params = [
+        p
+        for group in parameters
+        for p in ([group] if isinstance(group, click.Parameter) else group)
+    ]
     return click.command(cls=_Command, params=params, epilog=codes)
 
 
@@ -59,7 +69,9 @@ def argument(name: str, words: str, **more: Any) -> click.Argument:
 
 
 def option(names: str, metavar: str | None, words: str, **more: Any) -> click.Option:
-    return click.Option(names.split(), metavar=metavar, help=words, show_default="default" in more, **more)
+    return click.Option(
+        names.split(), metavar=metavar, help=words, show_default="default" in more, **more
+    )
 
 
 many = functools.partial(option, multiple=True)
@@ -83,21 +95,50 @@ def output_format(*formats: str) -> click.Option:
     return choice("--format style", "Output format.", *formats, default=formats[0])
 
 
-output = argument("output", "Folder with the published scores.", callback=lambda _context, _name, path: expanded(path))
+output = argument(
+    "output",
+    "Folder with the published scores.",
+    callback=lambda _context, _name, path: expanded(path),
+)
 night = date("--date", "Date of the night. [default: the newest]")
 dataset = option("--dataset", "NAME", "Only this dataset.")
 engine = [
     choice("--engine", "Engine. [default: auto]", "auto", "embedded", "spark"),
     option("--remote", "URL", "Spark Connect server, sc://host:port."),
 ]
-accept_baseline = option("--accept-baseline", "REASON", "Accept this night as a baseline, for this reason.")
-slices = option("--slices", "FILE", "Slices of queries: query_id, attribute, value; or a column for each attribute.")
-labels = option("--labels", "FILE", "Texts to show for ids: query_id and text, or doc_id, text, link.", type=FILE)
-junit = option("--junit", "FILE", "Also write the results of the gate to this file as JUnit XML.", type=FILE)
+accept_baseline = option(
+    "--accept-baseline", "REASON", "Accept this night as a baseline, for this reason."
+)
+slices = option(
+    "--slices",
+    "FILE",
+    "Slices of queries: query_id, attribute, value; or a column for each attribute.",
+)
+labels = option(
+    "--labels",
+    "FILE",
+    "Texts to show for ids: query_id and text, or doc_id, text, link.",
+    type=FILE,
+)
+junit = option(
+    "--junit", "FILE", "Also write the results of the gate to this file as JUnit XML.", type=FILE
+)
 #: How the program says on stderr what it does; `message_options` reads them.
 messages = [
-    choice("--log-format", "Print messages with their time and level.", "text", "json", expose_value=False),
-    option("--quiet", None, "Print verdict and warnings; tables only with --format.", is_flag=True, expose_value=False),
+    choice(
+        "--log-format",
+        "Print messages with their time and level.",
+        "text",
+        "json",
+        expose_value=False,
+    ),
+    option(
+        "--quiet",
+        None,
+        "Print verdict and warnings; tables only with --format.",
+        is_flag=True,
+        expose_value=False,
+    ),
 ]
 
 
@@ -120,13 +161,25 @@ def message_options(arguments: Sequence[str]) -> dict[str, Any]:
     return {**given, "voice": voice}
 
 
-#: Every option that becomes part of a configuration, in the order of the help. Without a value they are None or empty,
-#: and the configuration file or its default decides.
+#: Every option that becomes part of a configuration, in the order of the help. Without a value they
+#: are None or empty, and the configuration file or its default decides.
 _EVALUATION = [
     argument("paths", "Judgments, then all results.", nargs=-1, metavar="[JUDGMENTS RESULTS...]"),
-    many("--judgments --qrels", "PATH", "Judgments: a file, folder, glob or table:catalog.db.name. May be repeated."),
-    many("--results", "PATH", "Results (runs), in the same way. TREC files contain the names of their runs."),
-    many("--exclude", "PATH", "Documents (query_id, doc_id) to remove from the results before ranking."),
+    many(
+        "--judgments --qrels",
+        "PATH",
+        "Judgments: a file, folder, glob or table:catalog.db.name. May be repeated.",
+    ),
+    many(
+        "--results",
+        "PATH",
+        "Results (runs), in the same way. TREC files contain the names of their runs.",
+    ),
+    many(
+        "--exclude",
+        "PATH",
+        "Documents (query_id, doc_id) to remove from the results before ranking.",
+    ),
     option("--output", "FOLDER", "Folder to publish the scores in."),
     option(
         "--documents",
@@ -134,42 +187,96 @@ _EVALUATION = [
         "Keep documents too: of all judged queries, of all queries, or of the N that changed most. "
         "[default: all with a gate]",
     ),
-    option("--cutoffs", "RANK[,...]", "Ranks, and 'all' for the whole ranking. [default: 1,3,5,10; or in --measures]"),
+    option(
+        "--cutoffs",
+        "RANK[,...]",
+        "Ranks, and 'all' for the whole ranking. [default: 1,3,5,10; or in --measures]",
+    ),
     option(
         "--measures",
         "MEASURE[,...]",
         "Measures to show: ndcg, precision, recall, ap, rr, success, rbp, err or judged, at every cutoff, or bpref; or "
         "as papers write, each at its own cutoff: nDCG@10 P@5 AP RBP(p=0.5). [default: ndcg]",
     ),
-    option("--convention", "PRESET", "Which NDCG; 'conventions' lists the presets. [default: standard]"),
+    option(
+        "--convention", "PRESET", "Which NDCG; 'conventions' lists the presets. [default: standard]"
+    ),
     many("--set", "OPTION=VALUE", "Change an option of the convention. May be repeated."),
-    option("--dataset", "NAME", "Name of the dataset, if no column contains it. [default: default]"),
+    option(
+        "--dataset", "NAME", "Name of the dataset, if no column contains it. [default: default]"
+    ),
     date("--date", "Date of the scores. [default: today, UTC]"),
     option("--run", "NAME", "Name of the run; overrides what the results say."),
-    choice("--run-from", "Where the names of runs come from. [default: column, if there is one]", "file", "column"),
-    many("--column", "[TABLE.]OURS=YOURS", "A column's name in your files: results.doc_id=docno. May be repeated."),
-    many("--as-of", "TABLE=VERSION|TIME", "Version of a Delta or Iceberg table: results=12. [default: the latest]"),
-    option("--relevance", "GRADE", "Grade of every judgment; overrides what the files say.", type=float),
-    choice("--input-format", "Format of judgments and results. [default: recognised]", *_INPUT_FORMATS),
-    option("--max-rejected-fraction", "FRACTION", "Fraction of a table's rows that may be rejected. [default: 0]"),
-    option("--max-missing-fraction", "FRACTION", "Fraction of the judged queries that a run may lack. [default: 1]"),
-    option("--max-unjudged-fraction", "FRACTION", "Fraction of a run's queries that may be unjudged. [default: 1]"),
-    option("--min-judged-rate", "FRACTION", "Fraction of the returned documents that must be judged. [default: 0]"),
+    choice(
+        "--run-from",
+        "Where the names of runs come from. [default: column, if there is one]",
+        "file",
+        "column",
+    ),
+    many(
+        "--column",
+        "[TABLE.]OURS=YOURS",
+        "A column's name in your files: results.doc_id=docno. May be repeated.",
+    ),
+    many(
+        "--as-of",
+        "TABLE=VERSION|TIME",
+        "Version of a Delta or Iceberg table: results=12. [default: the latest]",
+    ),
+    option(
+        "--relevance", "GRADE", "Grade of every judgment; overrides what the files say.", type=float
+    ),
+    choice(
+        "--input-format", "Format of judgments and results. [default: recognised]", *_INPUT_FORMATS
+    ),
+    option(
+        "--max-rejected-fraction",
+        "FRACTION",
+        "Fraction of a table's rows that may be rejected. [default: 0]",
+    ),
+    option(
+        "--max-missing-fraction",
+        "FRACTION",
+        "Fraction of the judged queries that a run may lack. [default: 1]",
+    ),
+    option(
+        "--max-unjudged-fraction",
+        "FRACTION",
+        "Fraction of a run's queries that may be unjudged. [default: 1]",
+    ),
+    option(
+        "--min-judged-rate",
+        "FRACTION",
+        "Fraction of the returned documents that must be judged. [default: 0]",
+    ),
     option("--config", "FILE", "TOML file with the configuration; options override it.", type=FILE),
     *engine,
 ]
 
 
 def evaluation(without: str = "", only: str = "") -> list[click.Parameter]:
-    """All options of a configuration, except these, or only these; `load_arguments` takes their values."""
-    names = only.split() or [str(parameter.name) for parameter in _EVALUATION if parameter.name not in without.split()]
+    """All options of a configuration, except these, or only these; `load_arguments` takes their
+    values.
+    """
+    names = only.split() or [
+        str(parameter.name) for parameter in _EVALUATION if parameter.name not in without.split()
+    ]
     shown = [parameter for parameter in _EVALUATION if parameter.name in names]
     return [*shown, *messages]
 
 
-def load_arguments(arguments: Mapping[str, Any], *, needs_inputs: bool = True) -> "EvaluationConfig":
+def load_arguments(
+    arguments: Mapping[str, Any], *, needs_inputs: bool = True
+) -> "EvaluationConfig":
     """The configuration that the options of `evaluation` describe, over that of --config."""
-    from ndcg_spark.config import EvaluationConfig, ExcludeConfig, JudgmentsConfig, NightConfig, ResultsConfig, load
+    from ndcg_spark.config import (
+        EvaluationConfig,
+        ExcludeConfig,
+        JudgmentsConfig,
+        NightConfig,
+        ResultsConfig,
+        load,
+    )
 
     given = {name: value for name, value in arguments.items() if value not in (None, ())}
 
@@ -178,16 +285,29 @@ def load_arguments(arguments: Mapping[str, Any], *, needs_inputs: bool = True) -
 
     if paths := take("paths"):
         if len(paths) < 2 or given.keys() & {"judgments", "results"}:
-            ways = "give judgments, then results; or --judgments and --results, which may be repeated"
+            ways = (
+                "give judgments, then results; or --judgments and --results, which may be repeated"
+            )
             raise ConfigurationError(f"arguments: {paths[0]}: {ways}")
         given |= {"judgments": paths[:1], "results": paths[1:]}
     kind, file, columns = take("input_format"), take("config"), take("column") or ()
     # The tables whose columns a name without a table can be in.
-    names = {"judgments": JudgmentsConfig.names, "results": ResultsConfig.names, "exclude": ExcludeConfig.names}
-    unprefixed = [table for table in names if table in given or (needs_inputs and table != "exclude")]
+    names = {
+        "judgments": JudgmentsConfig.names,
+        "results": ResultsConfig.names,
+        "exclude": ExcludeConfig.names,
+    }
+    unprefixed = [
+        table for table in names if table in given or (needs_inputs and table != "exclude")
+    ]
     asked: dict[str, Any] = {
         "judgments": {"format": kind, "path": take("judgments"), "relevance": take("relevance")},
-        "results": {"format": kind, "path": take("results"), "run": take("run"), "run_from": take("run_from")},
+        "results": {
+            "format": kind,
+            "path": take("results"),
+            "run": take("run"),
+            "run_from": take("run_from"),
+        },
         "exclude": {"path": take("exclude")},
         "query_attributes": {"path": take("slices")},
         "query_weights": {"path": take("weights")},
@@ -201,10 +321,16 @@ def load_arguments(arguments: Mapping[str, Any], *, needs_inputs: bool = True) -
     for text in columns:
         ours, _, yours = text.partition("=")
         table, _, name = ours.rpartition(".")
-        owners = [table] if table in names else [owner for owner in unprefixed if not table and name in names[owner]]
+        owners = (
+            [table]
+            if table in names
+            else [owner for owner in unprefixed if not table and name in names[owner]]
+        )
         if not owners or not yours:
             near = did_you_mean(table, names)
-            raise ConfigurationError(f"arguments: --column {text}{near}: write it as in results.doc_id=docno")
+            raise ConfigurationError(
+                f"arguments: --column {text}{near}: write it as in results.doc_id=docno"
+            )
         for owner in owners:
             asked[owner].setdefault("columns", {})[name] = yours
     return load(file, {**given, **asked}, EvaluationConfig if needs_inputs else NightConfig)

@@ -1,4 +1,6 @@
-"""Two sets of judgments: how far their grades agree, and whether they rank the runs alike (COMPARING.md)."""
+"""Two sets of judgments: how far their grades agree, and whether they rank the runs alike
+(COMPARING.md).
+"""
 
 import math
 from typing import Any
@@ -23,40 +25,55 @@ MAX_GRADES = 100
 
 
 def grade_pairs(a: DataFrame, b: DataFrame, convention: Convention, dataset: str) -> DataFrame:
-    """How many documents have which grades in two tables JUDGMENTS: dataset, grade_a, grade_b (null: unjudged), pairs.
+    """How many documents have which grades in two tables JUDGMENTS: dataset, grade_a, grade_b
+    (null: unjudged), pairs.
 
-    Grades are as the convention counts them: a negative grade is no judgment unless `negative=keep`, and
-    `min_relevance` makes grades 1 or 0. A document judged twice is refused, unless an option merges its grades.
+    Grades are as the convention counts them: a negative grade is no judgment unless
+    `negative=keep`, and `min_relevance` makes grades 1 or 0. A document judged twice is refused,
+    unless an option merges its grades.
     """
     key = query_key(a.columns)
-    sides = (_graded(table, key, name, convention) for table, name in ((a, "grade_a"), (b, "grade_b")))
+    sides = (
+        _graded(table, key, name, convention) for table, name in ((a, "grade_a"), (b, "grade_b"))
+    )
     documents = next(sides).join(next(sides), on=[*key, "doc_id"], how="full")
     named = documents if "dataset" in key else documents.withColumn("dataset", F.lit(dataset))
     return named.groupBy("dataset", "grade_a", "grade_b").agg(F.count(F.lit(1)).alias("pairs"))
 
 
 def _graded(judgments: DataFrame, key: list[str], name: str, convention: Convention) -> DataFrame:
-    """One row per judged document whose grade counts: its query key, doc_id, and the grade under this name."""
+    """One row per judged document whose grade counts: its query key, doc_id, and the grade under
+    this name.
+    """
     # A grade that does not count has no gain.
     judged = judged_documents(judgments, key, convention).where(F.col("gain").isNotNull())
-    documents = judged.groupBy(*key, "doc_id").agg(F.max("relevance").alias("grade"), F.count(F.lit(1)).alias("rows"))
-    once = F.when(F.col("rows") > 1, refusal(JUDGED_TWICE, [*key, "doc_id"])).otherwise(F.col("grade"))
+    documents = judged.groupBy(*key, "doc_id").agg(
+        F.max("relevance").alias("grade"), F.count(F.lit(1)).alias("rows")
+    )
+    once = F.when(F.col("rows") > 1, refusal(JUDGED_TWICE, [*key, "doc_id"])).otherwise(
+        F.col("grade")
+    )
     return documents.select(*key, "doc_id", counted_grade(once, convention).alias(name))
 
 
 def mean_scores(a: DataFrame, b: DataFrame) -> DataFrame:
-    """One row per dataset and run: its mean NDCG in two tables QUERY_SCORES over the queries of both, and their number.
+    """One row per dataset and run: its mean NDCG in two tables QUERY_SCORES over the queries of
+    both, and their number.
 
     A mean is over the queries that have a score on its side.
     """
     key = ["dataset", "run", "query_id"]
     sides = [table.select(*key, F.col("ndcg").alias(name)) for table, name in ((a, "a"), (b, "b"))]
     both = sides[0].join(sides[1], on=key, how="inner")
-    return both.groupBy("dataset", "run").agg(F.avg("a").alias("a"), F.avg("b").alias("b"), F.count("*").alias("n"))
+    return both.groupBy("dataset", "run").agg(
+        F.avg("a").alias("a"), F.avg("b").alias("b"), F.count("*").alias("n")
+    )
 
 
 def agreement(pairs: pd.DataFrame, means: pd.DataFrame | None = None) -> dict[str, Any]:
-    """The row of AGREEMENTS of one dataset's `grade_pairs` and `mean_scores`; nan where a value is not defined."""
+    """The row of AGREEMENTS of one dataset's `grade_pairs` and `mean_scores`; nan where a value is
+    not defined.
+    """
     both = pairs.dropna(subset=["grade_a", "grade_b"])
     # The scale is that of all grades, also of documents that only one side judges.
     grades = np.unique(pairs[["grade_a", "grade_b"]].stack())
@@ -66,7 +83,11 @@ def agreement(pairs: pd.DataFrame, means: pd.DataFrame | None = None) -> dict[st
             f"{MAX_GRADES}; round them, or set min_relevance"
         )
     counts = np.zeros((len(grades), len(grades)))
-    np.add.at(counts, tuple(np.searchsorted(grades, both[side]) for side in ("grade_a", "grade_b")), both["pairs"])
+    np.add.at(
+        counts,
+        tuple(np.searchsorted(grades, both[side]) for side in ("grade_a", "grade_b")),
+        both["pairs"],
+    )
     ranked: dict[str, Any] = {}
     if means is not None:
         # A run needs both means.
@@ -85,10 +106,12 @@ def agreement(pairs: pd.DataFrame, means: pd.DataFrame | None = None) -> dict[st
 
 
 def kappa(counts: ArrayLike, is_quadratic: bool = False) -> float:
-    """Cohen's kappa (1960), or with quadratic weights (1968), as scikit-learn's `cohen_kappa_score`.
+    """Cohen's kappa (1960), or with quadratic weights (1968), as scikit-learn's
+    `cohen_kappa_score`.
 
-    1 - observed / expected disagreement. `counts` has the documents by their grade in A (rows) and in B, the grades
-    ascending; neighbouring grades are one step apart, whatever their numbers. nan where all grades are the same.
+    1 - observed / expected disagreement. `counts` has the documents by their grade in A (rows) and
+    in B, the grades ascending; neighbouring grades are one step apart, whatever their numbers. nan
+    where all grades are the same.
     """
     matrix = np.asarray(counts, np.float64)
     steps = np.subtract.outer(np.arange(len(matrix)), np.arange(len(matrix)))
@@ -98,38 +121,50 @@ def kappa(counts: ArrayLike, is_quadratic: bool = False) -> float:
 
 
 def krippendorff_alpha(coincidences: ArrayLike) -> float:
-    """Krippendorff's alpha for ordinal grades ("Computing Krippendorff's alpha-reliability", 2011), 1 at most.
+    """Krippendorff's alpha for ordinal grades ("Computing Krippendorff's alpha-reliability", 2011),
+    1 at most.
 
-    `coincidences` are for two observers the matrix of counts plus its transpose. alpha = 1 - (n - 1) sum o_ck d_ck /
-    sum n_c n_k d_ck, where the distance d_ck of two grades is the squared difference of their mean ranks among all n
-    values. nan if all values are equal.
+    `coincidences` are for two observers the matrix of counts plus its transpose. alpha = 1 - (n -
+    1) sum o_ck d_ck / sum n_c n_k d_ck, where the distance d_ck of two grades is the squared
+    difference of their mean ranks among all n values. nan if all values are equal.
     """
     pairs = np.asarray(coincidences, np.float64)
     values = pairs.sum(1)
     mean_ranks = values.cumsum() - values / 2
     distances = np.subtract.outer(mean_ranks, mean_ranks) ** 2
     expected = float(values @ distances @ values)
-    return 1 - float((values.sum() - 1) * (pairs * distances).sum()) / expected if expected else math.nan
+    return (
+        1 - float((values.sum() - 1) * (pairs * distances).sum()) / expected
+        if expected
+        else math.nan
+    )
 
 
 def tau_b(a: ArrayLike, b: ArrayLike) -> float:
-    """Kendall's tau-b (1945) of two arrays of means: 1 for the same order, -1 for the reverse; nan if one is tied."""
+    """Kendall's tau-b (1945) of two arrays of means: 1 for the same order, -1 for the reverse; nan
+    if one is tied.
+    """
     return float(stats.kendalltau(_rounded(a), _rounded(b)).statistic)
 
 
 def tau_ap(a: ArrayLike, b: ArrayLike) -> float:
-    """The AP correlation of b with the reference a (Yilmaz, Aslam and Robertson 2008), which weighs the top most.
+    """The AP correlation of b with the reference a (Yilmaz, Aslam and Robertson 2008), which weighs
+    the top most.
 
-    2 / (n - 1) * sum over the runs i of b but the first of C(i) / (rank(i) - 1), minus 1, where C(i) counts the runs
-    above i in b that are above it in a too. Tied runs of b are in random order, of which this is the mean, and a tie in
-    a counts half. 1 for the same order, -1 for the reverse; nan for fewer than two runs.
+    2 / (n - 1) * sum over the runs i of b but the first of C(i) / (rank(i) - 1), minus 1, where
+    C(i) counts the runs above i in b that are above it in a too. Tied runs of b are in random
+    order, of which this is the mean, and a tie in a counts half. 1 for the same order, -1 for the
+    reverse; nan for fewer than two runs.
     """
     # Whether the run of a row is above that of a column.
     ours, theirs = (np.sign(np.subtract.outer(side, side)) for side in (_rounded(a), _rounded(b)))
     above, tied = theirs > 0, theirs == 0
     total = 0.0
-    for right, rank, group in zip(((ours + 1) / 2 * above).sum(0), above.sum(0), tied.sum(0), strict=True):
-        # The position of a run in its group of ties; half of the runs before it in the group count as right.
+    for right, rank, group in zip(
+        ((ours + 1) / 2 * above).sum(0), above.sum(0), tied.sum(0), strict=True
+    ):
+        # The position of a run in its group of ties; half of the runs before it in the group count
+        # as right.
         positions = np.arange(rank == 0, group)
         total += ((right + positions / 2) / (rank + positions)).sum() / group
     return 2 * total / (len(ours) - 1) - 1 if len(ours) > 1 else math.nan

@@ -243,7 +243,9 @@ def _dated(date: str, tonight: Night, nights: Nights) -> Baseline:
     baseline = Baseline(Kind.NIGHTS, date)
     if date in nights.damaged:
         sentence = f"its log cannot be read: {nights.damaged[date]}"
-        return dataclasses.replace(baseline, refused=NotComparable("no_baseline", sentence, (date,)))
+        return dataclasses.replace(
+            baseline, refused=NotComparable("no_baseline", sentence, (date,))
+        )
     there = [] if date == tonight.evaluated_on else _nights_of_date(nights, tonight, date)
     verified = [night for night in there if night.unverified is None]
     if not verified:
@@ -268,7 +270,9 @@ def _good(tonight: Night, nights: Nights, good: Sequence[Night], most: int) -> B
     return _without_lost_nights(baseline, tonight, nights, most)
 
 
-def _with_nights(baseline: Baseline, known: Sequence[Night], chosen: Sequence[Night], tonight: Night) -> Baseline:
+def _with_nights(
+    baseline: Baseline, known: Sequence[Night], chosen: Sequence[Night], tonight: Night
+) -> Baseline:
     """The baseline with the chosen nights, unless the newest known one has another convention."""
     same = [night for night in chosen if has_options_of(night, tonight)]
     if same:
@@ -321,7 +325,9 @@ def named_night(nights: Nights, night: Night, date: str) -> Night:
         absent = f"night of {date}"
     if not chosen:
         advice = "ndcg-spark nights lists them"
-        raise ConfigurationError(f"{night.dataset} has no {absent}; {advice}", option="baseline-date")
+        raise ConfigurationError(
+            f"{night.dataset} has no {absent}; {advice}", option="baseline-date"
+        )
     return chosen[-1]
 
 

@@ -1,9 +1,9 @@
 """The difference of a run from its reference, over changes of judgments: a sum of pieces.
 
 A piece is a difference per query between two nights under one set of judgments. A change of
-judgments has two such pieces, its sides: both nights under the old judgments, and both under the new
-ones. Neither is fair by itself, so the chain is computed once with the higher sides and once with
-the lower ones.
+judgments has two such pieces, its sides: both nights under the old judgments, and both under the
+new ones. Neither is fair by itself, so the chain is computed once with the higher sides and once
+with the lower ones.
 """
 
 import dataclasses
@@ -25,7 +25,8 @@ from ndcg_spark.tolerance import EQUAL
 
 HIGH, LOW = "chain_high", "chain_low"
 
-#: By query, whether it is in the slice that is compared, by the attributes of two nights (the newer first).
+#: By query, whether it is in the slice that is compared, by the attributes of two nights (the newer
+#: first).
 MaskOf = Callable[[Night, Night], NDArray[np.bool_]]
 
 
@@ -251,7 +252,9 @@ def _chosen_side(old: Numbers, new: Numbers, weights: Numbers | None, side: str)
     return new if is_new_higher == (side == HIGH) else old
 
 
-def _tested(total: statistics.Total, n: int, buckets: NDArray[np.int64], alpha: float) -> dict[str, Any]:
+def _tested(
+    total: statistics.Total, n: int, buckets: NDArray[np.int64], alpha: float
+) -> dict[str, Any]:
     """The tests of a sum of pieces: nothing is drawn where the sum is no loss."""
     units = total.units
     if np.all(np.abs(units) <= EQUAL / len(units)):
@@ -295,7 +298,9 @@ def link_facts(sides: LinkSides, run: str, metric: Metric) -> dict[str, Any]:
 
 
 def change_facts(sides: LinkSides, scores: RunScores, cache: ScoreCache) -> dict[str, Any]:
-    """The same with the means of both nights under their own judgments, and of the queries that are new."""
+    """The same with the means of both nights under their own judgments, and of the queries that are
+    new.
+    """
     before = scores.matrix(sides.link.before, FIRST).scores(scores.run)
     after = scores.matrix(sides.link.after, FIRST).scores(scores.run)
     is_new = np.isnan(sides.new) & ~np.isnan(after)

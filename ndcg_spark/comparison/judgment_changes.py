@@ -50,7 +50,8 @@ def changes_of_run(
     nights: Sequence[Night],
     facts_of_copies: FactsOfCopies,
 ) -> tuple[dict[str, Change], list[str]]:
-    """The changes of judgments that can be crossed, by the date after each; and the dates of others.
+    """The changes of judgments that can be crossed, by the date after each; and the dates of
+    others.
 
     `nights` are those of a run that have a value, by date. What the log has no link for is computed
     from the copies that are kept.

@@ -1,4 +1,6 @@
-"""How much the lists of two sets of results differ, without judgments: rank-biased overlap (RBO) and others."""
+"""How much the lists of two sets of results differ, without judgments: rank-biased overlap (RBO)
+and others.
+"""
 
 from collections.abc import Collection, Sequence
 
@@ -25,8 +27,12 @@ _SIDES = ("", "baseline_")
 _QUANTILES = {"q05": 0.05, "q25": 0.25, "q50": 0.5}
 
 
-def checked_cutoffs(convention: Convention, cutoffs: Sequence[int | None], persistence: float) -> list[int]:
-    """The cutoffs; an error for the whole ranking, an impossible persistence, and an order that judgments determine."""
+def checked_cutoffs(
+    convention: Convention, cutoffs: Sequence[int | None], persistence: float
+) -> list[int]:
+    """The cutoffs; an error for the whole ranking, an impossible persistence, and an order that
+    judgments determine.
+    """
     if ranking.breaks_ties_by_gain(convention):
         raise ConventionError(
             f"convention: ties={convention.ties} orders tied documents by their judgments, and lists are compared "
@@ -34,14 +40,19 @@ def checked_cutoffs(convention: Convention, cutoffs: Sequence[int | None], persi
         )
     ranks = [cutoff for cutoff in cutoffs if cutoff is not None]
     if len(ranks) < len(cutoffs):
-        raise ConfigurationError("cutoffs: lists are compared down to a rank, not the whole ranking; give ranks from 1")
+        raise ConfigurationError(
+            "cutoffs: lists are compared down to a rank, not the whole ranking; give ranks from 1"
+        )
     if not 0 < persistence < 1:
-        raise ConfigurationError(f"persistence: {persistence!r} is not between 0 and 1; 0.9 is usual")
+        raise ConfigurationError(
+            f"persistence: {persistence!r} is not between 0 and 1; 0.9 is usual"
+        )
     return ranks
 
 
 def compared_runs(new: Collection[str], old: Collection[str], baseline: str | None) -> list[str]:
-    """The new runs that are compared, sorted: those that have an old run of their name, or all with the baseline.
+    """The new runs that are compared, sorted: those that have an old run of their name, or all with
+    the baseline.
 
     ConfigurationError if there are none, or no such baseline among the old runs.
     """
@@ -51,7 +62,9 @@ def compared_runs(new: Collection[str], old: Collection[str], baseline: str | No
     if not runs:
         theirs, ours = (", ".join(sorted(side)[:3]) for side in (old, new))
         what = f"baseline: no run to compare: the old results have {theirs}, the new ones {ours}"
-        instead = "give runs the same names, or name an old run that the new ones are compared with,"
+        instead = (
+            "give runs the same names, or name an old run that the new ones are compared with,"
+        )
         raise ConfigurationError(what, Give("baseline", min(old), words=instead))
     return runs
 
@@ -66,7 +79,8 @@ def list_changes(
     p: float,
     dataset: str,
 ) -> DataFrame:
-    """The table LIST_CHANGES of two tables RESULTS, in no order. Without a `baseline`, runs are paired by name.
+    """The table LIST_CHANGES of two tables RESULTS, in no order. Without a `baseline`, runs are
+    paired by name.
 
     `conventions` have the orders of the new and of the old results, which may differ.
     A sum fails with RETURNED_TWICE where a document is in a list twice.
@@ -87,30 +101,48 @@ def list_changes(
         "persistent_before": np.cumsum(persistent) - persistent,
     }
     by_cutoff = {"cutoff": cuts, "all_discounts": np.cumsum(discount)[cuts - 1]}
-    weights, at_cutoffs = (F.broadcast(session.createDataFrame(pa.table(columns))) for columns in (by_rank, by_cutoff))
+    weights, at_cutoffs = (
+        F.broadcast(session.createDataFrame(pa.table(columns))) for columns in (by_rank, by_cutoff)
+    )
     sides = [
         weights.join(side, on=["rank"], how="inner").select(
             *key, "doc_id", *(F.col(name).alias(f"{prefix}{name}") for name in ("length", *by_rank))
         )
         for prefix, side in zip(_SIDES, (ours, theirs), strict=True)
     ]
-    # The full outer join is a grouped union: it costs no more, and it counts documents that occur twice.
+    # The full outer join is a grouped union: it costs no more, and it counts documents that occur
+    # twice.
     documents = sides[0].unionByName(sides[1], allowMissingColumns=True)
     times = F.greatest(*(F.count(f"{prefix}rank") for prefix in _SIDES)).alias("times")
-    values = (F.max(f"{prefix}{name}").alias(f"{prefix}{name}") for prefix in _SIDES for name in ("length", *by_rank))
+    values = (
+        F.max(f"{prefix}{name}").alias(f"{prefix}{name}")
+        for prefix in _SIDES
+        for name in ("length", *by_rank)
+    )
     joined = documents.groupBy(*key, "doc_id").agg(*values, times)
     within = at_cutoffs.crossJoin(joined).where(F.least("rank", "baseline_rank") <= F.col("cutoff"))
-    lists = within.groupBy(*key, *by_cutoff).agg(*(column.alias(name) for name, column in _aggregates().items()))
-    once = F.when(F.col("times") == 1, F.col("returned")).otherwise(refusal(RETURNED_TWICE, key).cast("bigint"))
-    described = {"returned": once, "baseline": F.col("run") if baseline is None else F.lit(baseline)}
+    lists = within.groupBy(*key, *by_cutoff).agg(
+        *(column.alias(name) for name, column in _aggregates().items())
+    )
+    once = F.when(F.col("times") == 1, F.col("returned")).otherwise(
+        refusal(RETURNED_TWICE, key).cast("bigint")
+    )
+    described = {
+        "returned": once,
+        "baseline": F.col("run") if baseline is None else F.lit(baseline),
+    }
     described |= {} if "dataset" in key else {"dataset": F.lit(dataset)}
     return lists.withColumns(described).withColumns(_measures(p)).select(*LIST_CHANGES.names)
 
 
 def _ranked(results: DataFrame, key: list[str], convention: Convention, depth: int) -> DataFrame:
-    """The first documents of each list: key, doc_id, rank, length of the list. What judgments would remove stays."""
+    """The first documents of each list: key, doc_id, rank, length of the list. What judgments would
+    remove stays.
+    """
     order = convention.replace(unjudged="zero", negative="keep")
-    ranked = ranking.by_window(with_listed(results, key, order), key, order, depth).where(ranking.is_listed(order))
+    ranked = ranking.by_window(with_listed(results, key, order), key, order, depth).where(
+        ranking.is_listed(order)
+    )
     length = F.count(F.lit(1)).over(Window.partitionBy(*key))
     return ranked.select(*key, "doc_id", F.col(ranking.RANK).alias("rank"), length.alias("length"))
 
@@ -144,17 +176,19 @@ def _aggregates() -> dict[str, Column]:
 def _measures(p: float) -> dict[str, Column]:
     """The columns of LIST_CHANGES from `_aggregates`.
 
-    Sources: moved_discount Tan and Clarke (2014), extrapolated rank-biased overlap equation 32 of Webber,
-    Moffat and Zobel (2010), also for unequal lengths: the overlap at the depth s of the shorter list is
-    `shared`, that at the depth l of the longer is `common`, and the overlap of every depth is summed over
-    common documents.
+    Sources: moved_discount Tan and Clarke (2014), extrapolated rank-biased overlap equation 32 of
+    Webber, Moffat and Zobel (2010), also for unequal lengths: the overlap at the depth s of the
+    shorter list is `shared`, that at the depth l of the longer is `common`, and the overlap of
+    every depth is summed over common documents.
     """
     ours, theirs, common, shared = map(F.col, ("returned", "baseline_returned", "common", "shared"))
     one_empty = F.least(ours, theirs) == 0
-    # At least 1, because engines also divide for unused results: an empty list has no rank-biased overlap here.
+    # At least 1, because engines also divide for unused results: an empty list has no rank-biased
+    # overlap here.
     s, longer = F.greatest(F.least(ours, theirs), F.lit(1)), F.greatest(ours, theirs)
     until_s, until_l = (bound("until", "baseline_until") for bound in (F.least, F.greatest))
-    # The sum of p^d (d - s) / (s d) over d = s + 1 .. l; the part without d in the denominator is a geometric series.
+    # The sum of p^d (d - s) / (s d) over d = s + 1 .. l; the part without d in the denominator is a
+    # geometric series.
     series = (F.pow(F.lit(p), s + 1) - F.pow(F.lit(p), longer + 1)) / (1 - p)
     beyond = shared * (series / s - (until_l - until_s))
     rest = ((common - shared) / longer + shared / s) * F.pow(F.lit(p), longer)
@@ -166,24 +200,35 @@ def _measures(p: float) -> dict[str, Column]:
         "same_order": (F.col("same_rank") == ours) & (F.col("same_rank") == theirs),
         "jaccard": common / (ours + theirs - common),
         "rbo": F.when(one_empty, 0.0).otherwise(rbo),
-        "moved_discount": F.when(one_empty, 1.0).otherwise(F.greatest("gained", "lost") / F.col("all_discounts")),
+        "moved_discount": F.when(one_empty, 1.0).otherwise(
+            F.greatest("gained", "lost") / F.col("all_discounts")
+        ),
     }
 
 
 def summarized(changes: pd.DataFrame) -> pd.DataFrame:
-    """A row per run and cutoff of a table LIST_CHANGES: queries, shares of them, means and quantiles."""
+    """A row per run and cutoff of a table LIST_CHANGES: queries, shares of them, means and
+    quantiles.
+    """
     shares = {"changed_share": ~changes["same_order"], "top_changed_share": changes["top_changed"]}
-    shares |= {"lost_all_share": changes["returned"] == 0, "gained_all_share": changes["baseline_returned"] == 0}
+    shares |= {
+        "lost_all_share": changes["returned"] == 0,
+        "gained_all_share": changes["baseline_returned"] == 0,
+    }
     groups = changes.assign(**shares).groupby([*KEY], sort=False)
     columns = {"queries": groups.size()} | {name: groups[name].mean() for name in shares}
     for name in ("rbo", "moved_discount"):
         columns[name] = groups[name].mean()
-        columns |= {f"{name}_{label}": groups[name].quantile(at) for label, at in _QUANTILES.items()}
+        columns |= {
+            f"{name}_{label}": groups[name].quantile(at) for label, at in _QUANTILES.items()
+        }
     return pd.DataFrame(columns).reset_index()
 
 
 def most_changed(changes: pd.DataFrame, queries: int) -> pd.DataFrame:
-    """The rows of the queries that changed most, for each run and cutoff, with their `place`, from 1."""
+    """The rows of the queries that changed most, for each run and cutoff, with their `place`, from
+    1.
+    """
     order = ["moved_discount", "rbo", "query_id"]
     ordered = changes[~changes["same_order"]].sort_values(order, ascending=[False, True, True])
     most = ordered.assign(place=ordered.groupby([*KEY]).cumcount() + 1)

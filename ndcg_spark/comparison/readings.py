@@ -1,4 +1,5 @@
-"""Query scores read in a second way: as if unjudged documents were as relevant as the judged ones of their list.
+"""Query scores read in a second way: as if unjudged documents were as relevant as the judged ones
+of their list.
 
 Judgments age. Where they were made from lists that people saw, later lists have fewer judged
 documents, and NDCG falls without any loss. A loss that both readings show is not of this kind.

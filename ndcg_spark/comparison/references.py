@@ -26,7 +26,9 @@ MOST_LINKS = 60
 
 @dataclasses.dataclass(frozen=True)
 class Link:
-    """A change of judgments, from the last night before it to the first one under the new judgments."""
+    """A change of judgments, from the last night before it to the first one under the new
+    judgments.
+    """
 
     before: Night
     after: Night

@@ -133,7 +133,9 @@ class ScoreSource:
         }
 
 
-def _read_again(night: Night, batches: Iterable[pa.RecordBatch], metric: Metric) -> list[pa.RecordBatch]:
+def _read_again(
+    night: Night, batches: Iterable[pa.RecordBatch], metric: Metric
+) -> list[pa.RecordBatch]:
     """Rows of query scores of one cutoff in the second reading."""
     convention = night_convention(night)
     read = []
@@ -209,7 +211,9 @@ class ScoreCache:
             return self._kept(night, metric, reading, judgments)
         return self._read(night, metric, reading, judgments)
 
-    def _read(self, night: Night, metric: Metric, reading: int, judgments: str | None) -> ScoreMatrix:
+    def _read(
+        self, night: Night, metric: Metric, reading: int, judgments: str | None
+    ) -> ScoreMatrix:
         source: ScoreSource = self.source(night)
         queries = self.queries(night.dataset)
         return source.read(queries, metric, reading=reading, judgments=judgments)
@@ -291,8 +295,8 @@ def both_sides(
     """The scores of a night beside those of its baseline, with every run that both have.
 
     Those of several nights are their mean, of the nights that evaluated the measure there. With a
-    `side` of a change of judgments, both are scored under the judgments of that side. NoCopyError if
-    a copy of these scores is not kept; InputError and StorageError if scores cannot be read.
+    `side` of a change of judgments, both are scored under the judgments of that side. NoCopyError
+    if a copy of these scores is not kept; InputError and StorageError if scores cannot be read.
     """
     source = scores.source(tonight)
     judgments = None

@@ -1,9 +1,11 @@
-"""The statistics of paired differences: the t test, the randomization test beside it, and adjusted p values.
+"""The statistics of paired differences: the t test, the randomization test beside it, and adjusted
+p values.
 
-The paired t test keeps its level on scores such as NDCG, as `COMPARING.md` shows. The randomization test says how often
-random signs give a sum as large as the observed one: enumerated for up to EXACT changed units (queries, or buckets of
-queries), else drawn from a distribution that is tilted towards the observed sum (importance sampling by exponential
-tilting), so that p values far below 1 / draws are as exact as large ones.
+The paired t test keeps its level on scores such as NDCG, as `COMPARING.md` shows. The randomization
+test says how often random signs give a sum as large as the observed one: enumerated for up to EXACT
+changed units (queries, or buckets of queries), else drawn from a distribution that is tilted
+towards the observed sum (importance sampling by exponential tilting), so that p values far below 1
+/ draws are as exact as large ones.
 """
 
 from collections.abc import Sequence
@@ -27,24 +29,32 @@ MIN_P = float(np.finfo(np.float64).tiny)
 
 #: With this many changed units or fewer, every combination of signs is enumerated.
 EXACT = 16
-#: Up to this many queries, each query is a unit; beyond, the units are this many buckets of queries. Flipping buckets
-#: is a subgroup of flipping queries, so the test stays valid.
+#: Up to this many queries, each query is a unit; beyond, the units are this many buckets of
+#: queries. Flipping buckets is a subgroup of flipping queries, so the test stays valid.
 UNITS = 4_096
-#: How many signs are drawn; and for a precise p value, how many at a time until the standard error is at most this
-#: share of it, or until that would be more signs than one draw for the largest possible number of units.
+#: How many signs are drawn; and for a precise p value, how many at a time until the standard error
+#: is at most this share of it, or until that would be more signs than one draw for the largest
+#: possible number of units.
 DRAWS, REPLICATES, PRECISION = 1_000, 10_000, 0.0125
 #: So many signs are drawn at once: for more, the system clears memory again and again.
 _AT_ONCE = 1 << 15
 
 
 def paired_t(
-    n: ArrayLike, mean: ArrayLike, deviation: ArrayLike, alpha: float = 0.05, *, freedom: ArrayLike | None = None
+    n: ArrayLike,
+    mean: ArrayLike,
+    deviation: ArrayLike,
+    alpha: float = 0.05,
+    *,
+    freedom: ArrayLike | None = None,
 ) -> dict[str, Any]:
-    """The columns of COMPARISONS that the two-sided paired t test gives, with an interval of 1 - alpha.
+    """The columns of COMPARISONS that the two-sided paired t test gives, with an interval of 1 -
+    alpha.
 
-    `largest` is the largest difference, of either sign, in the interval of 1 - 2 alpha. `deviation` is that of the
-    sample of n differences, `freedom` the degrees of freedom (n - 1). All are numbers or arrays of one shape. Where
-    n < 2, nothing varies or no double holds how much it varies, every answer is nan.
+    `largest` is the largest difference, of either sign, in the interval of 1 - 2 alpha. `deviation`
+    is that of the sample of n differences, `freedom` the degrees of freedom (n - 1). All are
+    numbers or arrays of one shape. Where n < 2, nothing varies or no double holds how much it
+    varies, every answer is nan.
     """
     n, mean, deviation = (np.asarray(number, np.float64) for number in (n, mean, deviation))
     freedom = n - 1 if freedom is None else np.asarray(freedom, np.float64)
@@ -69,7 +79,9 @@ def largest_plausible(n: int, mean: float, half: float, alpha: float) -> float:
 
 
 def weighted_error(apart: Numbers, weights: Numbers) -> float:
-    """The standard error of the weighted mean of differences, as weighted least squares with HC1 gives it."""
+    """The standard error of the weighted mean of differences, as weighted least squares with HC1
+    gives it.
+    """
     n, total = len(apart), float(np.sum(weights))
     squares = np.sum((weights * (apart - np.sum(weights * apart) / total)) ** 2)
     return float(np.sqrt(n / (n - 1) * squares)) / total if n > 1 else float("nan")
@@ -89,8 +101,8 @@ def total_of_pieces(pieces: Sequence[Numbers], weights: Sequence[Numbers]) -> To
     """The sum over pieces of their weighted mean differences, such as those of a chain of nights.
 
     Each piece has a difference per query, NaN for a query that it leaves out, and a weight per
-    query. A query that is in several pieces adds to all of them, so that its contributions are added
-    before they are squared; with one piece, this is the variance of the paired t test.
+    query. A query that is in several pieces adds to all of them, so that its contributions are
+    added before they are squared; with one piece, this is the variance of the paired t test.
     """
     total = 0.0
     freedom = np.inf
@@ -116,8 +128,8 @@ def total_of_pieces(pieces: Sequence[Numbers], weights: Sequence[Numbers]) -> To
 def adjusted(p_values: ArrayLike, correction: str) -> Numbers:
     """P values adjusted for their number.
 
-    `holm` (1979) and `bonferroni` bound the chance of any false alarm, `bh` (Benjamini and Hochberg 1995) the expected
-    share of false alarms; `none` leaves them as they are.
+    `holm` (1979) and `bonferroni` bound the chance of any false alarm, `bh` (Benjamini and Hochberg
+    1995) the expected share of false alarms; `none` leaves them as they are.
     """
     result = np.array(p_values, np.float64)
     order = np.argsort(result, kind="stable")
@@ -133,10 +145,11 @@ def adjusted(p_values: ArrayLike, correction: str) -> Numbers:
 
 
 def random_signs(differences: Numbers, *, precise: bool = False) -> float:
-    """The two-sided p value of the randomization test of differences, each the sum of a unit's; 1 for a sum of 0.
+    """The two-sided p value of the randomization test of differences, each the sum of a unit's; 1
+    for a sum of 0.
 
-    It depends neither on the order of the differences nor on their unit of measurement. Those as small as rounding
-    errors of the largest one count as 0.
+    It depends neither on the order of the differences nor on their unit of measurement. Those as
+    small as rounding errors of the largest one count as 0.
     """
     differences = differences[np.argsort(np.abs(differences), kind="stable")]
     if not np.any(differences):
@@ -158,10 +171,12 @@ def random_signs(differences: Numbers, *, precise: bool = False) -> float:
 
 
 def _drawn(sizes: Numbers, observed: float, least: float, precise: bool) -> float:
-    """The mean of [|S| >= least] exp(K(t)) / cosh(t S), where each sign is + with probability 1 / (1 + exp(-2 t a)).
+    """The mean of [|S| >= least] exp(K(t)) / cosh(t S), where each sign is + with probability 1 /
+    (1 + exp(-2 t a)).
 
-    K(t) is the sum of log cosh(t a), and t is the tilt at which the mean of S is the observed sum. As |S| has the same
-    distribution under -t, this samples from the mixture of both, so that p values near 1 are as precise as small ones.
+    K(t) is the sum of log cosh(t a), and t is the tilt at which the mean of S is the observed sum.
+    As |S| has the same distribution under -t, this samples from the mixture of both, so that p
+    values near 1 are as precise as small ones.
     """
     tilt = _tilt(sizes, observed)
     cumulant = float(np.sum(_log_cosh(tilt * sizes)))
@@ -171,11 +186,20 @@ def _drawn(sizes: Numbers, observed: float, least: float, precise: bool) -> floa
         sums = np.zeros(draws)
         for part in np.array_split(sums, 1 + draws * len(sizes) // _AT_ONCE):
             # Not `@`, whose threads take four times the processor time, and longer.
-            part[:] = 2 * np.einsum("ij,j->i", chance.random((len(part), len(sizes))) < share, sizes) - sizes.sum()
+            part[:] = (
+                2 * np.einsum("ij,j->i", chance.random((len(part), len(sizes))) < share, sizes)
+                - sizes.sum()
+            )
         sums = np.abs(sums)
-        drawn = np.append(drawn, np.where(sums >= least, np.exp(cumulant - _log_cosh(tilt * sums)), 0.0))
+        drawn = np.append(
+            drawn, np.where(sums >= least, np.exp(cumulant - _log_cosh(tilt * sums)), 0.0)
+        )
         mean, error = float(drawn.mean()), float(drawn.std()) / len(drawn) ** 0.5
-        if not precise or error <= PRECISION * mean or (len(drawn) + draws) * len(sizes) > REPLICATES * UNITS:
+        if (
+            not precise
+            or error <= PRECISION * mean
+            or (len(drawn) + draws) * len(sizes) > REPLICATES * UNITS
+        ):
             return mean
 
 

@@ -1,7 +1,9 @@
-"""The scores of a run, night by night: where they cannot be compared with earlier ones, and which nights stand out.
+"""The scores of a run, night by night: where they cannot be compared with earlier ones, and which
+nights stand out.
 
-A band of a median and a median absolute deviation (MAD), which one bad night does not move, detects single nights. A
-CUSUM (Page 1954) detects a change of the level that no single night shows, and since when.
+A band of a median and a median absolute deviation (MAD), which one bad night does not move, detects
+single nights. A CUSUM (Page 1954) detects a change of the level that no single night shows, and
+since when.
 
 Where the judgments change, lists of the nights around the change have been scored under both. So
 the line goes on: its earlier part is moved into the units of the newer judgments.
@@ -22,7 +24,13 @@ from ndcg_spark.convention.measures import COLUMNS, Cutoff, by_depth, measure_at
 from ndcg_spark.convention.parsing import ALL_CUTOFFS, parse_columns, parse_cutoff
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.nights.log import Night, Nights, committed
-from ndcg_spark.nights.reader import nights_of_dataset, read_again, read_dataset_scores, returned_nothing, unpublished
+from ndcg_spark.nights.reader import (
+    nights_of_dataset,
+    read_again,
+    read_dataset_scores,
+    returned_nothing,
+    unpublished,
+)
 from ndcg_spark.tables.format import difference, score
 from ndcg_spark.text import day, unknown_name
 
@@ -39,9 +47,11 @@ _Scored = Sequence[tuple[Night, Mapping[str, Any], str]]
 _ALWAYS = ("ndcg", "ndcg_pooled", "ndcg_stddev", "ndcg_stderr", "dcg", "judged_rate")
 #: What can be followed from night to night.
 MEASURES = (*_ALWAYS, *COLUMNS)
-#: A night is compared with the median of at most WINDOW comparable nights before it, if there are at least MIN_NIGHTS.
+#: A night is compared with the median of at most WINDOW comparable nights before it, if there are
+#: at least MIN_NIGHTS.
 WINDOW, MIN_NIGHTS = 28, 7
-#: How far from the median a night may be, in standard deviations, estimated from the MAD as for normal values.
+#: How far from the median a night may be, in standard deviations, estimated from the MAD as for
+#: normal values.
 _DEVIATIONS, _OF_MAD = 3.0, 1.4826
 #: The smallest distance that is flagged, because nights of an unchanged system have a MAD of 0.
 FLOOR = 0.005
@@ -49,8 +59,9 @@ FLOOR = 0.005
 NOTHING = "returned_nothing"
 #: The flag of a night that was published although plain Python does not agree with its scores.
 UNVERIFIED = "not_verified"
-#: A CUSUM compares with the first REFERENCE comparable nights, takes SLACK off every deviation, and flags a sum of
-#: LIMIT, all in standard deviations. A single night counts for at most the deviation of the band.
+#: A CUSUM compares with the first REFERENCE comparable nights, takes SLACK off every deviation, and
+#: flags a sum of LIMIT, all in standard deviations. A single night counts for at most the deviation
+#: of the band.
 REFERENCE, SLACK, LIMIT = 28, 0.5, 8.0
 
 
@@ -64,7 +75,8 @@ class Point:
     median: float | None = None
     low: float | None = None
     high: float | None = None
-    #: Why it stands out: `low`, `high`, `level_fell`, `level_rose` NOTHING or UNVERIFIED, each with a sentence.
+    #: Why it stands out: `low`, `high`, `level_fell`, `level_rose` NOTHING or UNVERIFIED, each with
+    #: a sentence.
     flags: tuple[tuple[str, str], ...] = ()
     queries: int = 0
     #: That of the checks for this run; None if there is none.
@@ -174,9 +186,9 @@ def trend_points(
 ) -> list[Point]:
     """The nights with their breaks, the band that each is compared with, and its flags.
 
-    They come by date, each with its date, score, convention and judgments. Those with the same convention and judgments
-    are comparable, even if others lie between them. `changes` are those of the judgments over which
-    the line goes on, by the date of the night after each.
+    They come by date, each with its date, score, convention and judgments. Those with the same
+    convention and judgments are comparable, even if others lie between them. `changes` are those of
+    the judgments over which the line goes on, by the date of the night after each.
     """
     points: list[Point] = []
     comparable: dict[tuple[str, ...], list[Point]] = {}
@@ -283,11 +295,16 @@ def _add_levels(points: Sequence[Point], offsets: Sequence[float]) -> None:
 
 
 def _level_change(values: Sequence[float], start: int) -> tuple[int, int, float] | None:
-    """The night that shows another level than those from `start` have, the first night of it, and the level before."""
+    """The night that shows another level than those from `start` have, the first night of it, and
+    the level before.
+    """
     reference = values[start : start + REFERENCE]
     if len(reference) < REFERENCE:
         return None
-    center, deviation = statistics.fmean(reference), max(statistics.stdev(reference), FLOOR / _DEVIATIONS)
+    center, deviation = (
+        statistics.fmean(reference),
+        max(statistics.stdev(reference), FLOOR / _DEVIATIONS),
+    )
     # By the sign of the deviation: the sum, and the first night since it was 0.
     sums = dict.fromkeys((-1, 1), (0.0, start + REFERENCE))
     for at in range(start + REFERENCE, len(values)):
@@ -355,7 +372,9 @@ class History:
             for (night, *_), value in zip(series, values, strict=True):
                 if value is not None:
                     measured.append(night)
-            changes, others = changes_of_run(run, (measure, cutoff), measured, self._facts_of_copies)
+            changes, others = changes_of_run(
+                run, (measure, cutoff), measured, self._facts_of_copies
+            )
             self.not_crossed[key] = others
             self._points[key] = _points(series, values, changes)
         return self._points[key]
@@ -411,13 +430,18 @@ def _series(scored: Iterable[tuple[Night, Sequence[Mapping[str, Any]]]]) -> Seri
 
 @read_again
 def lines(
-    output: str, dataset: str | None = None, run: str | None = None, measures: str | None = None, last: int = 60
+    output: str,
+    dataset: str | None = None,
+    run: str | None = None,
+    measures: str | None = None,
+    last: int = 60,
 ) -> tuple[list[TrendLine], list[str]]:
-    """The trends of an output, by dataset, run and measure, only of nights with the run; and what to note of nights.
+    """The trends of an output, by dataset, run and measure, only of nights with the run; and what
+    to note of nights.
 
-    `measures` is like `ndcg@10,judged_rate`, by default the headline of the newest night. Only the `last` nights, of
-    the run if it is named, are returned; statistics use all. ConfigurationError if there is no night, or no such
-    dataset, run, measure or cutoff; StorageError.
+    `measures` is like `ndcg@10,judged_rate`, by default the headline of the newest night. Only the
+    `last` nights, of the run if it is named, are returned; statistics use all. ConfigurationError
+    if there is no night, or no such dataset, run, measure or cutoff; StorageError.
     """
     history = History(committed(output))
     nights = nights_of_dataset(history.nights, output, dataset)
@@ -428,7 +452,11 @@ def lines(
     trends = []
     for name in dict.fromkeys(night.dataset for night in nights):
         trends += history.trends(name, run, measures, last)
-    notes = [*unpublished(history.nights, dataset), *_no_values(history, trends), *_too_few_comparable(trends)]
+    notes = [
+        *unpublished(history.nights, dataset),
+        *_no_values(history, trends),
+        *_too_few_comparable(trends),
+    ]
     notes += [*_too_few_for_level(trends), *_not_crossed(history, trends), *_falls(trends)]
     return trends, notes
 
@@ -442,7 +470,12 @@ def _no_values(history: History, trends: Iterable[TrendLine]) -> list[str]:
         counted = "relevant_queries" if line.measure in COLUMNS else "queries"
         for night, row, _ in history.series(line.dataset).get((line.run, line.cutoff), ()):
             is_shown = night.evaluated_on >= line.points[0].date
-            if is_shown and row[line.measure] is None and row[counted] == 0 and not returned_nothing(row):
+            if (
+                is_shown
+                and row[line.measure] is None
+                and row[counted] == 0
+                and not returned_nothing(row)
+            ):
                 empty.setdefault((line.dataset, line.measure, line.cutoff), []).append(row)
     sentences = []
     for (dataset, measure, cutoff), rows in empty.items():
@@ -456,7 +489,9 @@ def _no_values(history: History, trends: Iterable[TrendLine]) -> list[str]:
 
 def _too_few_comparable(trends: Sequence[TrendLine]) -> list[str]:
     points = [point for line in trends for point in line.points]
-    dates = {point.date for point in points} - {point.date for point in points if point.median is not None}
+    dates = {point.date for point in points} - {
+        point.date for point in points if point.median is not None
+    }
     if not dates:
         return []
     count = f"{len(dates)} of {len({point.date for point in points})} nights, the last {max(dates)}"
@@ -525,7 +560,11 @@ def _points(
             point.flags += ((NOTHING, "it returned nothing for any judged query"),)
         if night.unverified is not None:
             point.flags += ((UNVERIFIED, f"its scores are not verified: {night.unverified}"),)
-        point.queries, point.notes, point.accepted = row["queries"], night.notes, night.row["accepted"]
+        point.queries, point.notes, point.accepted = (
+            row["queries"],
+            night.notes,
+            night.row["accepted"],
+        )
         point.restarts = is_accepted_for(night, row["run"])
         if verdict := night.record["verdict"]:
             _add_verdict(point, row["run"], verdict)
@@ -543,26 +582,38 @@ def _add_verdict(point: Point, run: str, verdict: Mapping[str, Any]) -> None:
         failed = [row["run"] for row in results if row["result"] == "fail"]
         runs = failed or [row["run"] for row in results if row["result"] != "pass"]
         said = {name: verdict[name] for name in ("verdict", "sentence")}
-        point.gate = {**said, "accepted": point.accepted, "runs": list(dict.fromkeys(filter(None, runs)))}
+        point.gate = {
+            **said,
+            "accepted": point.accepted,
+            "runs": list(dict.fromkeys(filter(None, runs))),
+        }
 
 
 def metrics_of_lines(
     text: str | None, nights: Sequence[tuple[Night, Sequence[Mapping[str, Any]]]]
 ) -> list[tuple[str, Cutoff]]:
-    """The measures and cutoffs of a text, or the headline of the newest of nights with their DATASET_SCORES.
+    """The measures and cutoffs of a text, or the headline of the newest of nights with their
+    DATASET_SCORES.
 
     A measure without a cutoff has that of the headline, if the newest night has evaluated it there.
     """
     asked, newest = nights[-1][0].measure_set, nights[-1][1]
     chosen = []
-    for measure, cutoff in parse_columns(text or written(*asked.headline([row["cutoff"] for row in newest])), MEASURES):
+    for measure, cutoff in parse_columns(
+        text or written(*asked.headline([row["cutoff"] for row in newest])), MEASURES
+    ):
         by_night = [_cutoffs(measure, night, rows) for night, rows in nights]
         now, cutoffs = by_night[-1], set().union(*by_night)
         at = asked.main_cutoff(measure, now) if cutoff == ALL_CUTOFFS else parse_cutoff(cutoff)
         if at not in cutoffs:
             others = [measure_at(measure, k) for k in sorted(cutoffs, key=by_depth)]
-            known = ", ".join(others or [name for name in MEASURES if any(row[name] is not None for row in newest)])
-            raise ConfigurationError(f"nights: {measure_at(measure, at)} was not evaluated; available: {known}")
+            known = ", ".join(
+                others
+                or [name for name in MEASURES if any(row[name] is not None for row in newest)]
+            )
+            raise ConfigurationError(
+                f"nights: {measure_at(measure, at)} was not evaluated; available: {known}"
+            )
         chosen.append((measure, at))
     return list(dict.fromkeys(chosen))
 

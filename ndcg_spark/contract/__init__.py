@@ -1,1 +1,3 @@
-"""Both inputs checked before anything is scored: rows are counted, and rejected or refused by rules."""
+"""Both inputs checked before anything is scored: rows are counted, and rejected or refused by
+rules.
+"""

@@ -16,7 +16,14 @@ from ndcg_spark import rules
 from ndcg_spark.config import EvaluationConfig
 from ndcg_spark.contract import limits, scan
 from ndcg_spark.contract.changes import Seen, see
-from ndcg_spark.contract.scan import EXCLUDED, Counts, JudgmentCounts, Rejection, ResultCounts, RunCounts
+from ndcg_spark.contract.scan import (
+    EXCLUDED,
+    Counts,
+    JudgmentCounts,
+    Rejection,
+    ResultCounts,
+    RunCounts,
+)
 from ndcg_spark.convention.convention import Convention
 from ndcg_spark.engine.sessions import is_classic
 from ndcg_spark.errors import about
@@ -29,7 +36,8 @@ from ndcg_spark.scoring.prepare import Checks, ListChecks, ListsToScore
 from ndcg_spark.scoring.ranking import Ranker, by_window
 from ndcg_spark.scoring.skipping import Floors, Pruning, plan_skipping
 
-#: With this many results per judged query, most may belong to unjudged queries, which need no floor.
+#: With this many results per judged query, most may belong to unjudged queries, which need no
+#: floor.
 _MANY_A_QUERY = 1_000
 #: How many results are sampled to see whether most are of judged queries.
 _SAMPLE = 10_000
@@ -49,7 +57,8 @@ class CheckedTables:
     result_counts: ResultCounts
     #: The rejected rows as text, in a table for each input that has some.
     rejected: tuple[DataFrame, ...] = ()
-    #: Leaves out results that are proved to lie below the deepest cutoff (`scoring.skipping`); None if all may matter.
+    #: Leaves out results that are proved to lie below the deepest cutoff (`scoring.skipping`); None
+    #: if all may matter.
     cut: Callable[[DataFrame], DataFrame] | None = None
     batches: tuple[Batch, ...] = WHOLE
     #: The inputs as they were checked, for `changes.refuse_changed`.
@@ -116,17 +125,27 @@ class CheckedTables:
 
     @property
     def datasets_without_results(self) -> list[str]:
-        return sorted(name for name in {*self.judgment_counts.queries}.difference(self.datasets) if name is not None)
+        return sorted(
+            name
+            for name in {*self.judgment_counts.queries}.difference(self.datasets)
+            if name is not None
+        )
 
     @property
     def by_batch(self) -> list[Self]:
-        """The tables once for each batch, with its results and the counts of its runs only; usually there is one."""
+        """The tables once for each batch, with its results and the counts of its runs only; usually
+        there is one.
+        """
         return [self] if self.batches == WHOLE else [self._only(batch) for batch in self.batches]
 
     def _only(self, batch: Batch) -> Self:
         runs = [run for run in self.result_counts.runs if batch.has(run.run)]
-        counts = dataclasses.replace(self.result_counts, rows=sum(run.rows for run in runs), runs=runs)
-        return dataclasses.replace(self, results=batch.select(self.results), result_counts=counts, batches=WHOLE)
+        counts = dataclasses.replace(
+            self.result_counts, rows=sum(run.rows for run in runs), runs=runs
+        )
+        return dataclasses.replace(
+            self, results=batch.select(self.results), result_counts=counts, batches=WHOLE
+        )
 
     def counts(self, cutoffs: int) -> dict[str, int]:
         judged, runs = self.judgment_counts, self.result_counts.runs
@@ -273,7 +292,10 @@ def _skipping(
 
 
 def _cut(
-    skipping: Pruning | Floors | None, counts: ResultCounts, lists: DataFrame | None, table: DataFrame
+    skipping: Pruning | Floors | None,
+    counts: ResultCounts,
+    lists: DataFrame | None,
+    table: DataFrame,
 ) -> Callable[[DataFrame], DataFrame] | None:
     if isinstance(skipping, Pruning):
         untrusted = {run.run for run in counts.runs if run.untrusted}
@@ -282,27 +304,40 @@ def _cut(
     number = sum(run.lists for run in counts.runs)
     unjudged = sum(run.unjudged_rows for run in counts.runs)
     # If most results belong to unjudged queries, leaving those out is enough.
-    if not skipping or lists is None or not skipping.is_worthwhile(counts.rows, number) or 2 * unjudged > counts.rows:
+    if (
+        not skipping
+        or lists is None
+        or not skipping.is_worthwhile(counts.rows, number)
+        or 2 * unjudged > counts.rows
+    ):
         return None
     limit = _MAX_BROADCAST_CLASSIC if is_classic(table.sparkSession) else _MAX_BROADCAST
     return partial(skipping.kept, lists=F.broadcast(lists) if number <= limit else lists)
 
 
 def _with_empty_runs(
-    runs: Sequence[RunCounts], judged: Mapping[str | None, int], named: Iterable[tuple[str | None, str]]
+    runs: Sequence[RunCounts],
+    judged: Mapping[str | None, int],
+    named: Iterable[tuple[str | None, str]],
 ) -> list[RunCounts]:
-    """The runs that have good rows or are of a judged dataset, and those of `named` files that have no row at all."""
+    """The runs that have good rows or are of a judged dataset, and those of `named` files that have
+    no row at all.
+    """
     kept = [run for run in runs if run.rows or run.dataset in judged]
     present, names = {(run.dataset, run.run) for run in kept}, {run.run for run in kept}
     datasets = list(dict.fromkeys(run.dataset for run in kept))
     for dataset, name in named:
         if (name not in names) if dataset is None else ((dataset, name) not in present):
-            kept += [RunCounts(known, name) for known in (datasets if dataset is None else [dataset])]
+            kept += [
+                RunCounts(known, name) for known in (datasets if dataset is None else [dataset])
+            ]
     return kept
 
 
 def _with_excluded(table: DataFrame, exclude: Source, checks: ListChecks) -> DataFrame:
-    """The results with the column EXCLUDED. InputError for an excluded row without a query or a document."""
+    """The results with the column EXCLUDED. InputError for an excluded row without a query or a
+    document.
+    """
     reason = rules.rejection_reason(checks.exclude_tests)
     counted = exclude.table.select(reason.alias("reason")).agg(F.count("*"), F.count("reason"))
     ((rows, rejected),) = counted.collect()
@@ -316,10 +351,17 @@ def _with_excluded(table: DataFrame, exclude: Source, checks: ListChecks) -> Dat
 
 
 def _split(
-    source: Source, table: DataFrame, reason: Column, counts: _Counts, schema: pa.Schema, config: EvaluationConfig
+    source: Source,
+    table: DataFrame,
+    reason: Column,
+    counts: _Counts,
+    schema: pa.Schema,
+    config: EvaluationConfig,
 ) -> tuple[DataFrame, _Counts, list[DataFrame]]:
     if counts.rejected:
-        counts = dataclasses.replace(counts, rejections=scan.count_rejections(source.name, table, reason))
+        counts = dataclasses.replace(
+            counts, rejections=scan.count_rejections(source.name, table, reason)
+        )
     limits.refuse_rejected(source, counts, config.max_rejected_fraction)
     good = table.where(reason.isNull()) if counts.rejected else table
     good = good.where(F.col(EXCLUDED).isNull()) if EXCLUDED in table.columns else good
@@ -329,11 +371,17 @@ def _split(
 
 
 def _rejected_rows(table: DataFrame, reason: Column, name: str) -> DataFrame:
-    """The columns of REJECTED_ROWS that do not depend on the night: the rows that have a `reason`, as text."""
+    """The columns of REJECTED_ROWS that do not depend on the night: the rows that have a `reason`,
+    as text.
+    """
     described = {"table": F.lit(name), "reason": reason}
     sources = {"dataset_read": "dataset", "line": LINE}
     for field in REJECTED_ROWS.names:
         if field not in {*described, "dataset", *IN_PATHS}:
             source = sources.get(field, field)
-            described[field] = (F.col(source) if source in table.columns else F.lit(None)).cast("string")
-    return table.select(*(column.alias(field) for field, column in described.items())).where("reason is not null")
+            described[field] = (F.col(source) if source in table.columns else F.lit(None)).cast(
+                "string"
+            )
+    return table.select(*(column.alias(field) for field, column in described.items())).where(
+        "reason is not null"
+    )

@@ -1,4 +1,6 @@
-"""What the counts decide: what is refused, and which sentences warn of a probable mistake and change nothing."""
+"""What the counts decide: what is refused, and which sentences warn of a probable mistake and
+change nothing.
+"""
 
 import dataclasses
 import functools
@@ -14,7 +16,14 @@ from pyspark.sql import functions as F
 
 from ndcg_spark.config import EvaluationConfig
 from ndcg_spark.contract.doubts import WRITE_ALIKE, about_empty_runs, about_strangers, run_example
-from ndcg_spark.contract.scan import EXAMPLE_LENGTH, Counts, JudgmentCounts, Rejection, ResultCounts, RunCounts
+from ndcg_spark.contract.scan import (
+    EXAMPLE_LENGTH,
+    Counts,
+    JudgmentCounts,
+    Rejection,
+    ResultCounts,
+    RunCounts,
+)
 from ndcg_spark.convention import presets
 from ndcg_spark.convention.convention import Convention, relevant_grade
 from ndcg_spark.convention.measures import Cutoff, MeasureSet, measure_at
@@ -53,7 +62,9 @@ _SEARCHED = 1 << 30
 
 
 def refuse_rejected(source: Source, counts: Counts, allowed: float = 0.0) -> None:
-    """InputError if the engine lost rows, there is no good one, or more than the fraction `allowed` is rejected."""
+    """InputError if the engine lost rows, there is no good one, or more than the fraction `allowed`
+    is rejected.
+    """
     table, rows, where = source.name, counts.rows, source.origin
     if source.expected_rows not in (None, rows):
         raise InputError(
@@ -61,11 +72,19 @@ def refuse_rejected(source: Source, counts: Counts, allowed: float = 0.0) -> Non
             "rename or write the files again, or read them on another engine"
         )
     if rows == 0:
-        raise InputError(f"{table}: no rows in {where}; the table is empty, check the job that writes it")
+        raise InputError(
+            f"{table}: no rows in {where}; the table is empty, check the job that writes it"
+        )
     if _is_more(counts.rejected, allowed, rows) or counts.rejected == rows:
-        budget = f"{counts.rejected} of {rows} rows rejected, max_rejected_fraction is {allowed:g}: " if allowed else ""
+        budget = (
+            f"{counts.rejected} of {rows} rows rejected, max_rejected_fraction is {allowed:g}: "
+            if allowed
+            else ""
+        )
         first = counts.rejections[0]
-        example = f"the {'first ' * (len(counts.rejections) > 1)}example is in {_place(source, first)}"
+        example = (
+            f"the {'first ' * (len(counts.rejections) > 1)}example is in {_place(source, first)}"
+        )
         advice = _correction(source, first)
         if table != "exclude" and counts.rejected < rows:
             advice = Either((advice, AllowRejected()))
@@ -78,7 +97,9 @@ def _correction(source: Source, first: Rejection) -> Advice:
     if first.reason.endswith("_is_no_number") and _DECIMAL_COMMA.search(first.example):
         advice = Do(words="write decimals with a point, not with a comma")
     elif first.reason == "score_is_no_number":
-        advice = Do(words="correct them, or drop these rows (ALS does so with coldStartStrategy='drop')")
+        advice = Do(
+            words="correct them, or drop these rows (ALS does so with coldStartStrategy='drop')"
+        )
     elif first.reason == "rank_is_no_number":
         advice = _name_both(source, "correct them, or if they are scores,")
     elif first.reason == "rank_is_no_rank":
@@ -150,36 +171,59 @@ def _place(source: Source, rejection: Rejection) -> str:
         with about(source.name), file.open() as stream:
             for number, text in enumerate(io.TextIOWrapper(stream, "utf-8-sig", "replace"), 1):
                 words = " ".join(text.split())
-                if words == line or (len(rejection.example) == EXAMPLE_LENGTH and words.startswith(line)):
+                if words == line or (
+                    len(rejection.example) == EXAMPLE_LENGTH and words.startswith(line)
+                ):
                     return f"{file.path}:{number}"
     return f"one of {len(files):,} files" if len(files) > 1 else source.origin
 
 
 def summary(rejections: Iterable[Rejection]) -> str:
-    return "; ".join(f"{entry.rows} {RULES[entry.reason].words}, e.g. {entry.example}" for entry in rejections)
+    return "; ".join(
+        f"{entry.rows} {RULES[entry.reason].words}, e.g. {entry.example}" for entry in rejections
+    )
 
 
-def refuse_unrelated(counts: ResultCounts, origin: str, judgments: DataFrame, results: DataFrame) -> None:
+def refuse_unrelated(
+    counts: ResultCounts, origin: str, judgments: DataFrame, results: DataFrame
+) -> None:
     if any(run.judged_queries for run in counts.runs):
         return
     queries = sum(run.unjudged_queries for run in counts.runs)
     what = f"answered {queries:,} unjudged queries and no judged one, e.g. run={counts.runs[0].run}"
-    to_do = check_ids("query ids (and datasets)", query_key(results.columns), judgments, results, counts.excluded)
+    to_do = check_ids(
+        "query ids (and datasets)", query_key(results.columns), judgments, results, counts.excluded
+    )
     raise InputError(f"results: {len(counts.runs)} run(s) in {origin} {what}; {to_do}")
 
 
-def check_ids(what: str, columns: Sequence[str], judgments: DataFrame, results: DataFrame, excluded: int) -> str:
-    """What to do where no id of the results is one of the judgments, with the first id of each table."""
-    removed = f"exclude removed {excluded:,} results, perhaps all that are judged; check it, and " if excluded else ""
+def check_ids(
+    what: str, columns: Sequence[str], judgments: DataFrame, results: DataFrame, excluded: int
+) -> str:
+    """What to do where no id of the results is one of the judgments, with the first id of each
+    table.
+    """
+    removed = (
+        f"exclude removed {excluded:,} results, perhaps all that are judged; check it, and "
+        if excluded
+        else ""
+    )
     first = F.min(F.substring(row_example(columns), 1, EXAMPLE_LENGTH))
-    judged, returned = (table.agg(first).collect()[0][0] or "none left" for table in (judgments, results))
+    judged, returned = (
+        table.agg(first).collect()[0][0] or "none left" for table in (judgments, results)
+    )
     return f"{removed}check that judgments ({judged}) and results ({returned}) write {what} in the same way"
 
 
-def refuse_gaps(judged: JudgmentCounts, returned: ResultCounts, max_missing: float, max_unjudged: float) -> None:
+def refuse_gaps(
+    judged: JudgmentCounts, returned: ResultCounts, max_missing: float, max_unjudged: float
+) -> None:
     lacking, unjudged = [], []
     for run in _sorted(returned.runs):
-        expected, answered = judged.queries.get(run.dataset, 0), run.judged_queries + run.unjudged_queries
+        expected, answered = (
+            judged.queries.get(run.dataset, 0),
+            run.judged_queries + run.unjudged_queries,
+        )
         if _is_more(missing := expected - run.judged_queries, max_missing, expected):
             lacking.append(f"run={run.run} lacks {missing} of {expected}")
         if _is_more(run.unjudged_queries, max_unjudged, answered):
@@ -188,15 +232,21 @@ def refuse_gaps(judged: JudgmentCounts, returned: ResultCounts, max_missing: flo
         f"lack more of the judged queries than max_missing_fraction={max_missing:g}": lacking,
         f"have more unjudged queries than max_unjudged_fraction={max_unjudged:g}": unjudged,
     }
-    words = "; ".join(f"{len(runs)} run(s) {what}, e.g. {runs[0]}" for what, runs in reasons.items() if runs)
+    words = "; ".join(
+        f"{len(runs)} run(s) {what}, e.g. {runs[0]}" for what, runs in reasons.items() if runs
+    )
     if words:
         is_stranger = any(run.unjudged_queries and not run.judged_queries for run in returned.runs)
         to_do = WRITE_ALIKE if is_stranger else "complete the tables"
         raise InputError(f"results: {words}; {to_do}, or allow more")
 
 
-def refuse_lost(judged: JudgmentCounts, returned: ResultCounts, scores: Sequence[Mapping[str, Any]]) -> None:
-    """InputError if a run lacks more queries in its scores than when its results were counted, as files changed."""
+def refuse_lost(
+    judged: JudgmentCounts, returned: ResultCounts, scores: Sequence[Mapping[str, Any]]
+) -> None:
+    """InputError if a run lacks more queries in its scores than when its results were counted, as
+    files changed.
+    """
     has_datasets = any(run.dataset is not None for run in returned.runs)
     answered = {(run.dataset, run.run): run.judged_queries for run in returned.runs}
     for row in scores:
@@ -209,8 +259,11 @@ def refuse_lost(judged: JudgmentCounts, returned: ResultCounts, scores: Sequence
             )
 
 
-def refuse_low_rates(rates: Mapping[str, float | None], cutoff: Cutoff, least: float, advice: str) -> None:
-    """InputError if a run's judged_rate at the cutoff is below `least`, with the `advice` for a rate of 0.
+def refuse_low_rates(
+    rates: Mapping[str, float | None], cutoff: Cutoff, least: float, advice: str
+) -> None:
+    """InputError if a run's judged_rate at the cutoff is below `least`, with the `advice` for a
+    rate of 0.
 
     Other limits refuse a run without results.
     """
@@ -241,12 +294,17 @@ def refuse_in_lists(results: Source, tables: Iterable[DataFrame], convention: Co
         _refuse(results, tables, "rank", "rank(s) with two documents", advice)
 
 
-def _refuse(source: Source, tables: Iterable[DataFrame], column: str, what: str, advice: Advice) -> None:
+def _refuse(
+    source: Source, tables: Iterable[DataFrame], column: str, what: str, advice: Advice
+) -> None:
     different, examples = 0, []
     for table in tables:
         key = [name for name in ("dataset", "run", "query_id", column) if name in table.columns]
-        # A document that has a rank twice is a document returned twice, not a rank of two documents.
-        several: Column = F.count("*") > 1 if column == "doc_id" else F.min("doc_id") < F.max("doc_id")
+        # A document that has a rank twice is a document returned twice, not a rank of two
+        # documents.
+        several: Column = (
+            F.count("*") > 1 if column == "doc_id" else F.min("doc_id") < F.max("doc_id")
+        )
         twice = table.groupBy(*key).agg(several.alias("several")).where("several")
         example = F.substring(row_example(key), 1, EXAMPLE_LENGTH)
         ((count, first),) = twice.agg(F.count("*"), F.min(example)).collect()
@@ -361,7 +419,11 @@ def _first_results(results: Source, run: RunCounts, config: EvaluationConfig) ->
     """The best and the worst score of rank 1 in a merged list, and the files that have them."""
     kinds = dict(results.table.dtypes)
     score, is_first = typed("score", kinds), typed("rank", kinds) == 1
-    key = {"dataset": run.dataset, "run": None if config.results.run else run.run, "query_id": run.merged_query}
+    key = {
+        "dataset": run.dataset,
+        "run": None if config.results.run else run.run,
+        "query_id": run.merged_query,
+    }
     for name, value in key.items():
         if value is not None:
             is_first &= F.col(name).cast("string") == value
@@ -380,14 +442,20 @@ def _first_results(results: Source, run: RunCounts, config: EvaluationConfig) ->
 
 
 def refuse_opposite_ranks(counts: ResultCounts, config: EvaluationConfig) -> None:
-    # The preset of a tool stands for its order: trec_eval uses the scores, also where ranks contradict them.
+    # The preset of a tool stands for its order: trec_eval uses the scores, also where ranks
+    # contradict them.
     runs = _opposite(counts)
     if runs and config.convention.based_on == "standard" and "order" not in config.chosen_options:
         raise InputError(
             f"results: score and rank contradict each other in all lists of {len(runs)} run(s), e.g. in "
             f"{runs[0].ranked_lists} of run={runs[0].run}: the first rank has the lowest score, as if scores were "
             "distances",
-            Either((SetOption("order", "rank", words="say which decides,"), SetOption("order", "score"))),
+            Either(
+                (
+                    SetOption("order", "rank", words="say which decides,"),
+                    SetOption("order", "score"),
+                )
+            ),
         )
 
 
@@ -402,18 +470,29 @@ def refuse_swapped(results: Source, counts: ResultCounts, config: EvaluationConf
             f"results: score and rank look swapped in most lists of {len(runs)} run(s), e.g. in "
             f"{runs[0].swapped_lists} of run={runs[0].run}: the scores count the results, and the "
             "ranks do not",
-            Either((_name_both(results), SetOption("order", "score", words="if scores are right,"))),
+            Either(
+                (_name_both(results), SetOption("order", "score", words="if scores are right,"))
+            ),
         )
 
 
 def _opposite(counts: ResultCounts) -> list[RunCounts]:
-    return [run for run in _sorted(counts.runs) if run.ranked_lists and run.reversed_lists == run.ranked_lists]
+    return [
+        run
+        for run in _sorted(counts.runs)
+        if run.ranked_lists and run.reversed_lists == run.ranked_lists
+    ]
 
 
 def about_input(
-    judged: JudgmentCounts, without_results: Sequence[str], returned: ResultCounts, convention: Convention
+    judged: JudgmentCounts,
+    without_results: Sequence[str],
+    returned: ResultCounts,
+    convention: Convention,
 ) -> Iterator[Notice]:
-    """Sentences about probable mistakes that the counts show. `without_results` are datasets that are judged only."""
+    """Sentences about probable mistakes that the counts show. `without_results` are datasets that
+    are judged only.
+    """
     if without_results:
         name = without_results[0]
         yield Notice(
@@ -423,7 +502,9 @@ def about_input(
     runs = _sorted(returned.runs)
     strangers = [run for run in runs if run.unjudged_queries > run.judged_queries]
     # Of a dataset without judgments, runs answer no judged query.
-    strangers = [run for run in strangers if 2 * run.judged_queries < judged.queries.get(run.dataset, 1)]
+    strangers = [
+        run for run in strangers if 2 * run.judged_queries < judged.queries.get(run.dataset, 1)
+    ]
     for run in strangers[:1]:
         counts = run.judged_queries, judged.queries.get(run.dataset, 0), run.unjudged_queries
         yield about_strangers(len(strangers), run_example(run.run, run.dataset), *counts)
@@ -499,5 +580,7 @@ def _sorted(runs: Iterable[RunCounts]) -> list[RunCounts]:
 
 
 def _is_more(part: int, fraction: float, whole: int) -> bool:
-    """Whether a part is more than a fraction of the whole. Exact, so that 29 of 100 is not more than 0.29."""
+    """Whether a part is more than a fraction of the whole. Exact, so that 29 of 100 is not more
+    than 0.29.
+    """
     return part > Fraction(repr(fraction)) * whole

@@ -1,4 +1,6 @@
-"""The counts and fingerprints of both tables, each in one scan: rows, rows that break a rule, queries and runs."""
+"""The counts and fingerprints of both tables, each in one scan: rows, rows that break a rule,
+queries and runs.
+"""
 
 import dataclasses
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -13,7 +15,8 @@ from ndcg_spark.schemas import FAULT, JUDGMENTS, LINE, OWN, RESULTS, query_key
 from ndcg_spark.scoring.refusals import row_example
 from ndcg_spark.scoring.skipping import FLOOR, Aggregates, Floors, Pruning
 
-#: The column that marks results which the table `exclude` removes from their lists; null for all others.
+#: The column that marks results which the table `exclude` removes from their lists; null for all
+#: others.
 EXCLUDED = f"{OWN}excluded"
 EXAMPLE_LENGTH = 200
 _LOW = 0xFFFFFFFF
@@ -21,7 +24,9 @@ _LOW = 0xFFFFFFFF
 
 @dataclasses.dataclass(frozen=True)
 class Rejection:
-    """How many rows of a table break one rule. `reason` is the code of the rule, a key of `rules.RULES`."""
+    """How many rows of a table break one rule. `reason` is the code of the rule, a key of
+    `rules.RULES`.
+    """
 
     table: str
     reason: str
@@ -34,8 +39,8 @@ class Counts:
     rows: int
     rejected: int = 0
     rejections: Sequence[Rejection] = ()
-    #: 16 hexadecimal digits for each dataset, None if the table names none: the same for the same rows, whatever their
-    #: order and the format of the files.
+    #: 16 hexadecimal digits for each dataset, None if the table names none: the same for the same
+    #: rows, whatever their order and the format of the files.
     fingerprints: Mapping[str | None, str] = dataclasses.field(default_factory=dict)
 
     @property
@@ -68,7 +73,8 @@ class RunCounts:
     #: How many queries have at least two results, and how many of these have only one score.
     lists: int = 0
     tied_lists: int = 0
-    #: Lists whose scores differ and that have a rank 0 or 1; like the next three, 0 unless scores and ranks are read.
+    #: Lists whose scores differ and that have a rank 0 or 1; like the next three, 0 unless scores
+    #: and ranks are read.
     ranked_lists: int = 0
     #: Of these, the lists whose first rank has the lowest score.
     reversed_lists: int = 0
@@ -103,7 +109,11 @@ def count_judgments(table: DataFrame, reason: Column) -> JudgmentCounts:
     queries, totals = _by_query(table, key, reason, [best])
     judged = F.count_if(F.col("good") > 0).alias("queries")
     # If there is no dataset to group by, an empty table yields one row of totals, all null.
-    rows = [row.asDict() for row in queries.groupBy(*key[:-1]).agg(*totals, judged).collect() if row["rows"]]
+    rows = [
+        row.asDict()
+        for row in queries.groupBy(*key[:-1]).agg(*totals, judged).collect()
+        if row["rows"]
+    ]
     return JudgmentCounts(
         rows=sum(row["rows"] for row in rows),
         rejected=sum(row["rejected"] for row in rows),
@@ -127,10 +137,12 @@ def count_results(
     skipping: Pruning | Floors | None = None,
     materialize: Callable[[Iterable[DataFrame]], DataFrame] | None = None,
 ) -> tuple[ResultCounts, DataFrame | None]:
-    """Counts of the results in one scan of each batch, and with Floors also one row per list: its key and FLOOR.
+    """Counts of the results in one scan of each batch, and with Floors also one row per list: its
+    key and FLOOR.
 
-    Queries are judged if they are in `judged_queries`, or all if that is None. Ranks are compared with scores if the
-    table's `files` are not 0. `materialize` keeps the rows of lists where they are read twice.
+    Queries are judged if they are in `judged_queries`, or all if that is None. Ranks are compared
+    with scores if the table's `files` are not 0. `materialize` keeps the rows of lists where they
+    are read twice.
     """
     key, types = query_key(table.columns), dict(table.dtypes)
     counted = []
@@ -158,7 +170,11 @@ def count_results(
         F.count_if(~is_judged & has_rows).alias("unjudged_queries"),
         F.sum(F.when(~is_judged, F.col("good")).otherwise(0)).alias("unjudged_rows"),
     ]
-    rows = [row.asDict() for part in queries for row in part.groupBy("run", *key[:-1]).agg(*totals).collect()]
+    rows = [
+        row.asDict()
+        for part in queries
+        for row in part.groupBy("run", *key[:-1]).agg(*totals).collect()
+    ]
     names = {field.name for field in dataclasses.fields(RunCounts)}
     counts = ResultCounts(
         rows=sum(row["rows"] for row in rows),
@@ -166,7 +182,12 @@ def count_results(
         fingerprints=_fingerprints(rows),
         runs=[
             # What is null, such as the sum of nothing, keeps its default.
-            RunCounts(**{"dataset": None, **{name: row[name] for name in names & row.keys() if row[name] is not None}})
+            RunCounts(
+                **{
+                    "dataset": None,
+                    **{name: row[name] for name in names & row.keys() if row[name] is not None},
+                }
+            )
             for row in ({**row, "rows": row["good_rows"]} for row in rows)
             if row["run"] and row.get("dataset", "named")
         ],
@@ -187,8 +208,14 @@ def count_rejections(name: str, table: DataFrame, reason: Column) -> list[Reject
     row = row_example(named_by_user(table.columns), LINE if LINE in table.columns else None)
     example = F.substring(row, 1, EXAMPLE_LENGTH).alias("example")
     rejected = table.select(reason.alias("reason"), example).where(F.col("reason").isNotNull())
-    rows = rejected.groupBy("reason").agg(F.count("*").alias("rows"), F.min("example").alias("example")).collect()
-    rejections = {row["reason"]: Rejection(name, row["reason"], row["rows"], row["example"]) for row in rows}
+    rows = (
+        rejected.groupBy("reason")
+        .agg(F.count("*").alias("rows"), F.min("example").alias("example"))
+        .collect()
+    )
+    rejections = {
+        row["reason"]: Rejection(name, row["reason"], row["rows"], row["example"]) for row in rows
+    }
     return [rejections[code] for code in RULES if code in rejections]
 
 
@@ -216,10 +243,16 @@ def _scores(types: Mapping[str, str]) -> Aggregates:
 
 def _ranks_beside_scores(types: Mapping[str, str], files: int) -> Aggregates:
     rank, score = typed("rank", types), typed("score", types)
-    ranked = (F.col("good") > 1) & (F.col("lowest_score") < F.col("highest_score")) & F.col("first_score").isNotNull()
+    ranked = (
+        (F.col("good") > 1)
+        & (F.col("lowest_score") < F.col("highest_score"))
+        & F.col("first_score").isNotNull()
+    )
     ones, zeros = F.col("ones"), F.col("zeros")
     # Ranks that are all 1 are no ranks, unless each result may be the first of a file.
-    merged = (F.col("lowest_top") < F.col("highest_top")) & ((ones < F.col("good")) | (F.col("good") <= files))
+    merged = (F.col("lowest_top") < F.col("highest_top")) & (
+        (ones < F.col("good")) | (F.col("good") <= files)
+    )
     # In a list of the ranks 0 and 1 only, the least score always belongs to one of them.
     ranked &= ones + zeros < F.col("good")
     counts_results = (F.col("highest_score") - F.col("lowest_score")) == F.col("good") - 1
@@ -259,17 +292,30 @@ def _ranks_beside_scores(types: Mapping[str, str], files: int) -> Aggregates:
 def _by_query(
     table: DataFrame, key: Sequence[str], reason: Column, counted: Sequence[Aggregates]
 ) -> tuple[DataFrame, list[Column]]:
-    """One row per query, with its key as text and `good`, how many rows are left to be scored; and aggregates of it."""
+    """One row per query, with its key as text and `good`, how many rows are left to be scored; and
+    aggregates of it.
+    """
     # Ids may have been read as numbers, and some engines cast text to a number to compare the two.
-    columns = {name: F.col(name).cast("string") for name in key} | {"reason": reason, "row": _row_hash(table, key)}
-    # A sum changes if a row occurs twice, an xor does not. A sum of 40 bits cannot overflow with 16 million rows.
-    by_query = {"rows": F.count("*"), "rejected": F.count("reason"), "hash": F.sum(F.shiftright("row", 24))}
+    columns = {name: F.col(name).cast("string") for name in key} | {
+        "reason": reason,
+        "row": _row_hash(table, key),
+    }
+    # A sum changes if a row occurs twice, an xor does not. A sum of 40 bits cannot overflow with 16
+    # million rows.
+    by_query = {
+        "rows": F.count("*"),
+        "rejected": F.count("reason"),
+        "hash": F.sum(F.shiftright("row", 24)),
+    }
     totals = {"rows": F.sum("rows"), "rejected": F.sum("rejected")}
     totals["high"] = F.sum(F.shiftrightunsigned("hash", 32))
     totals["low"] = F.sum(F.col("hash").bitwiseAND(F.lit(_LOW)))
     good = F.col("rows") - F.col("rejected")
     if EXCLUDED in table.columns:
-        counted = [*counted, Aggregates({"excluded": F.col(EXCLUDED)}, {"excluded": F.count("excluded")}, {})]
+        counted = [
+            *counted,
+            Aggregates({"excluded": F.col(EXCLUDED)}, {"excluded": F.count("excluded")}, {}),
+        ]
         totals["excluded"] = F.sum("excluded")
         good = good - F.col("excluded")
     for part in counted:
@@ -277,7 +323,9 @@ def _by_query(
         by_query |= part.by_query
         totals |= part.totals
     queries = table.select(*_named(columns)).groupBy(*key).agg(*_named(by_query))
-    return queries.withColumns({"good": good, "hash": F.xxhash64(*key, "rows", "hash")}), _named(totals)
+    return queries.withColumns({"good": good, "hash": F.xxhash64(*key, "rows", "hash")}), _named(
+        totals
+    )
 
 
 def _named(columns: Mapping[str, Column]) -> list[Column]:

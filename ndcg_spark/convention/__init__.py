@@ -1,1 +1,3 @@
-"""Which NDCG is computed: options, presets that reproduce other tools, measures, and the formula. No Spark."""
+"""Which NDCG is computed: options, presets that reproduce other tools, measures, and the formula.
+No Spark.
+"""

@@ -1,4 +1,6 @@
-"""Convention: one definition of NDCG, as a set of options; and what `ndcg-spark conventions` prints about it."""
+"""Convention: one definition of NDCG, as a set of options; and what `ndcg-spark conventions` prints
+about it.
+"""
 
 import dataclasses
 import math
@@ -26,8 +28,11 @@ from ndcg_spark.voices import OPTIONS as COMMANDS
 from ndcg_spark.voices import Notice, SetOption
 
 Gain = str | Mapping[float, float]
-#: The options in the order in which the formula in words lists them, those that change scores most first.
-_IN_FORMULA = tuple(dict.fromkeys(("gain", "min_relevance", "discount", "order", "score_precision", *OPTIONS)))
+#: The options in the order in which the formula in words lists them, those that change scores most
+#: first.
+_IN_FORMULA = tuple(
+    dict.fromkeys(("gain", "min_relevance", "discount", "order", "score_precision", *OPTIONS))
+)
 Discount = str | tuple[float, ...]
 
 
@@ -42,8 +47,8 @@ def parse_label(label: str) -> dict[str, Any]:
 class Convention:
     """One definition of NDCG: every option with its value.
 
-    The defaults are the textbook definition for graded judgments (gain 2^relevance - 1, discount log2(rank + 1), ideal
-    from all judged documents).
+    The defaults are the textbook definition for graded judgments (gain 2^relevance - 1, discount
+    log2(rank + 1), ideal from all judged documents).
 
     >>> Convention.preset("trec_eval").replace(gain="exp2").label
     'trec_eval gain=exp2'
@@ -96,17 +101,23 @@ class Convention:
 
     @classmethod
     def parse(cls, label: str) -> Self:
-        """The convention of a label: a preset followed by options that differ, ``trec_eval gain=exp2``."""
+        """The convention of a label: a preset followed by options that differ, ``trec_eval
+        gain=exp2``.
+        """
         options = parse_label(label)
         return cls.preset(options.pop("preset")).replace(**options)
 
     @classmethod
     def preset(cls, name: str) -> Self:
-        """The convention that reproduces a tool, by its name in PRESETS. ConventionError if there is no such name."""
+        """The convention that reproduces a tool, by its name in PRESETS. ConventionError if there
+        is no such name.
+        """
         return cls(based_on=name).replace(**PRESETS[name].options)
 
     def replace(self, **options: Any) -> Self:
-        """The same convention with some options changed. ConventionError if an option does not exist."""
+        """The same convention with some options changed. ConventionError if an option does not
+        exist.
+        """
         unknown = [option for option in options if option not in OPTIONS]
         if unknown:
             named = ", ".join(f"{option}{did_you_mean(option, OPTIONS)}" for option in unknown)
@@ -115,7 +126,9 @@ class Convention:
         return dataclasses.replace(self, **options)
 
     def options(self) -> dict[str, Any]:
-        """Every option with its value, as JSON or TOML can store it, in the order of the documentation."""
+        """Every option with its value, as JSON or TOML can store it, in the order of the
+        documentation.
+        """
         plain = {option: getattr(self, option) for option in OPTIONS}
         if isinstance(self.gain, Mapping):
             plain["gain"] = {show(grade): gain for grade, gain in self.gain.items()}
@@ -126,7 +139,9 @@ class Convention:
         """The preset and the options that differ from it, such as `trec_eval gain=exp2`."""
         preset = Convention.preset(self.based_on)
         changed = [o for o in OPTIONS if getattr(self, o) != getattr(preset, o)]
-        return " ".join([self.based_on, *(f"{option}={show(getattr(self, option))}" for option in changed)])
+        return " ".join(
+            [self.based_on, *(f"{option}={show(getattr(self, option))}" for option in changed)]
+        )
 
     @property
     def needs_rank(self) -> bool:
@@ -147,7 +162,9 @@ class Convention:
         described = [describe(option, getattr(self, option)) for option in _IN_FORMULA]
         if self.missing_query == "zero" and (self.has_own_ideal or self.ideal == "judged_capped"):
             # The ideal DCG of an empty list is 0.
-            described[_IN_FORMULA.index("missing_query")] = "missing queries count as those without gain"
+            described[_IN_FORMULA.index("missing_query")] = (
+                "missing queries count as those without gain"
+            )
         return "; ".join(words for words in described if words)
 
 
@@ -238,7 +255,10 @@ def list_presets_and_options() -> list[str]:
     width = max(map(len, PRESETS))
     lines = []
     for name, preset in PRESETS.items():
-        lines += [f"{name:<{width}}  {preset.tool}", f"{'':<{width}}  verified with {preset.verified}"]
+        lines += [
+            f"{name:<{width}}  {preset.tool}",
+            f"{'':<{width}}  verified with {preset.verified}",
+        ]
     change = SetOption("option", "value", words="change one with")
     lines += ["", Notice("Options and their values, the default first", change).worded(COMMANDS)]
     lines += [f"  {option:<26}{choices(option)}" for option in OPTIONS]
@@ -248,7 +268,9 @@ def list_presets_and_options() -> list[str]:
     ]
     for name, measure in MEASURES.items():
         arguments = ", ".join(f"{short}=..." for short in measure.arguments)
-        written = f"{measure.written[0]}{arguments and f'({arguments})'}{'' if measure.whole else '@10'}"
+        written = (
+            f"{measure.written[0]}{arguments and f'({arguments})'}{'' if measure.whole else '@10'}"
+        )
         lines.append(f"  {name:<11}{written:<21}{measure.words}")
     return lines
 
@@ -256,7 +278,9 @@ def list_presets_and_options() -> list[str]:
 def describe_preset(name: str) -> list[str]:
     chosen, preset, standard = Convention.preset(name), PRESETS[name], Convention().options()
     not_reproduced = [*preset.not_reproduced, *preset.grades.in_words()]
-    shown = {option: (show(value), show(standard[option])) for option, value in chosen.options().items()}
+    shown = {
+        option: (show(value), show(standard[option])) for option, value in chosen.options().items()
+    }
     parts = {
         "In words": chosen.formula.split("; "),
         "In mathematical notation (d a document, rel its grade, d_r the document at rank r from 1, q a query)": (

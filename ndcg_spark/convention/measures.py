@@ -1,8 +1,9 @@
-"""What is measured: cutoffs, what each measure is and how it is computed, and which of them an evaluation computes.
+"""What is measured: cutoffs, what each measure is and how it is computed, and which of them an
+evaluation computes.
 
-A cutoff is the rank down to which lists are scored, from 1; None is the whole ranking. A new measure is
-one entry of MEASURES. It is computed with SQL that every engine supports, which small functions return.
-The SQL uses
+A cutoff is the rank down to which lists are scored, from 1; None is the whole ranking. A new
+measure is one entry of MEASURES. It is computed with SQL that every engine supports, which small
+functions return. The SQL uses
 
 * for a document: its rank, and the columns that the entry names in `documents`,
 * for a list: whether a document counts on it; the names of `lists`; and `returned`, its length,
@@ -77,7 +78,8 @@ class Measure:
     words: str
     #: Its names in papers and tools; the first is that of ir_measures.
     written: tuple[str, ...]
-    #: Its columns in both tables of scores, each with the SQL of its value at a cutoff; the first is the measure.
+    #: Its columns in both tables of scores, each with the SQL of its value at a cutoff; the first
+    #: is the measure.
     values: Mapping[str, Formula]
     documents: tuple[str, ...] = ()
     #: What is summed over the documents of a list; None for a column of `documents` itself.
@@ -96,7 +98,9 @@ class Measure:
         return next(iter(self.values))
 
 
-_relevance_measure = functools.partial(Measure, documents=("relevant",), arguments={"rel": "relevant_from"})
+_relevance_measure = functools.partial(
+    Measure, documents=("relevant",), arguments={"rel": "relevant_from"}
+)
 _RELEVANT: Mapping[str, Formula | None] = {"relevant": None}
 
 
@@ -278,7 +282,9 @@ MEASURES: dict[str, Measure] = {
 }
 
 #: The columns of the measures besides NDCG, in the order of the tables.
-COLUMNS = tuple(column for name, measure in MEASURES.items() if name != "ndcg" for column in measure.values)
+COLUMNS = tuple(
+    column for name, measure in MEASURES.items() if name != "ndcg" for column in measure.values
+)
 #: The share of the returned documents that are judged, which a check can hold to limits as a score.
 JUDGED_RATE = "judged_rate"
 #: The columns of QUERY_SCORES that can be compared.
@@ -299,12 +305,17 @@ class MeasureSet:
     def main_cutoff(self, column: str, cutoffs: Iterable[Cutoff]) -> Cutoff:
         """The default cutoff of a column of scores with values at these cutoffs.
 
-        It is the headline's if the column is listed there, or is not listed and that is a rank; else the deepest rank.
+        It is the headline's if the column is listed there, or is not listed and that is a rank;
+        else the deepest rank.
         """
         available = set(cutoffs)
-        listed = available & {cutoff for name, cutoff in self.pairs if MEASURES[name].column == column}
+        listed = available & {
+            cutoff for name, cutoff in self.pairs if MEASURES[name].column == column
+        }
         headline = self.first[1] if self.first else None
-        is_default = headline in listed if listed else headline is not None and headline in available
+        is_default = (
+            headline in listed if listed else headline is not None and headline in available
+        )
         return headline if is_default else deepest_finite(listed or available)
 
     def cutoffs_for(self, *measures: str) -> list[Cutoff]:
@@ -312,11 +323,17 @@ class MeasureSet:
 
     @property
     def beside_ndcg(self) -> dict[str, Measure]:
-        return {name: measure for name, measure in MEASURES.items() if name != "ndcg" and name in dict(self.pairs)}
+        return {
+            name: measure
+            for name, measure in MEASURES.items()
+            if name != "ndcg" and name in dict(self.pairs)
+        }
 
     @property
     def needs_highest_grade(self) -> bool:
-        return any({"worth", "stop"} & {*measure.documents} for measure in self.beside_ndcg.values())
+        return any(
+            {"worth", "stop"} & {*measure.documents} for measure in self.beside_ndcg.values()
+        )
 
     @property
     def counts_relevant(self) -> bool:
@@ -331,7 +348,9 @@ class MeasureSet:
     @property
     def texts(self) -> list[str]:
         """The measures, each with its cutoff and arguments: `precision(rel=2)@5`."""
-        return [measure_at(name + arguments(name, self.options), cutoff) for name, cutoff in self.pairs]
+        return [
+            measure_at(name + arguments(name, self.options), cutoff) for name, cutoff in self.pairs
+        ]
 
     @property
     def columns(self) -> list[str]:
@@ -342,14 +361,18 @@ NDCG_ONLY = MeasureSet()
 
 
 def arguments(measure: str, options: Mapping[str, str]) -> str:
-    """The arguments of a measure that set these options, in parentheses: `(rel=2)`; empty if there are none."""
+    """The arguments of a measure that set these options, in parentheses: `(rel=2)`; empty if there
+    are none.
+    """
     takes = MEASURES[measure].arguments.items()
     given = ", ".join(f"{short}={options[option]}" for short, option in takes if option in options)
     return f"({given})" if given else ""
 
 
 def published(measure: str, cutoff: Cutoff, options: Mapping[str, str]) -> str:
-    """A measure as papers and ir_measures write it: nDCG@10, P(rel=2)@20, and AP for the whole ranking."""
+    """A measure as papers and ir_measures write it: nDCG@10, P(rel=2)@20, and AP for the whole
+    ranking.
+    """
     name = MEASURES[measure].written[0] + arguments(measure, options)
     return name if cutoff is None else f"{name}@{cutoff}"
 

@@ -10,7 +10,9 @@ from ndcg_spark.errors import ConventionError
 
 
 class Numbers:
-    """The functions that formulas are written with, for plain numbers; `scoring.ideal` has the same for Columns."""
+    """The functions that formulas are written with, for plain numbers; `scoring.ideal` has the same
+    for Columns.
+    """
 
     constant = float
     log2 = staticmethod(math.log2)
@@ -26,7 +28,9 @@ class Formula(NamedTuple):
 
 
 class TieRule(NamedTuple):
-    """The order among equal scores: by document id as text or as a number, by the rank column, or by gain."""
+    """The order among equal scores: by document id as text or as a number, by the rank column, or
+    by gain.
+    """
 
     words: str
     by: str
@@ -42,22 +46,29 @@ class Option(NamedTuple):
 
 #: Sums of larger gains could overflow a double. With exp2 the largest grade is 996.
 MAX_GAIN = 1e300
-#: Every grade of a table adds a branch to the plan: a few hundred take seconds, ten thousand took two minutes.
+#: Every grade of a table adds a branch to the plan: a few hundred take seconds, ten thousand took
+#: two minutes.
 MAX_GRADES = 500
 
 GAINS: dict[str, Formula] = {
     "exp2": Formula("gain 2^relevance - 1", "2^rel(d) - 1", lambda rel, _: 2.0**rel - 1.0),
     "linear": Formula("gain relevance", "rel(d)", lambda rel, _: rel),
-    "binary": Formula("gain 1 if relevance > 0", "[rel(d) > 0]", lambda rel, f: f.where(rel > 0, 1.0, 0.0)),
+    "binary": Formula(
+        "gain 1 if relevance > 0", "[rel(d) > 0]", lambda rel, f: f.where(rel > 0, 1.0, 0.0)
+    ),
     "judged": Formula("gain 1 if judged", "[d is judged]", lambda _, f: f.constant(1.0)),
 }
 
 DISCOUNTS: dict[str, Formula] = {
-    "log2": Formula("discount 1/log2(rank + 1)", "1 / log2(r + 1)", lambda r, f: 1.0 / f.log2(r + 1)),
+    "log2": Formula(
+        "discount 1/log2(rank + 1)", "1 / log2(r + 1)", lambda r, f: 1.0 / f.log2(r + 1)
+    ),
     "ln": Formula("discount 1/ln(rank + 1)", "1 / ln(r + 1)", lambda r, f: 1.0 / f.ln(r + 1)),
     "position": Formula("discount 1/rank", "1 / r", lambda r, _: 1.0 / r),
     "jarvelin": Formula(
-        "discount 1 up to rank 2, then 1/log2(rank)", "1 / max(1, log2 r)", lambda r, f: 1.0 / f.largest(1.0, f.log2(r))
+        "discount 1 up to rank 2, then 1/log2(rank)",
+        "1 / max(1, log2 r)",
+        lambda r, f: 1.0 / f.largest(1.0, f.log2(r)),
     ),
     "none": Formula("no discount", "1", lambda _, f: f.constant(1.0)),
 }
@@ -66,9 +77,13 @@ TIES: dict[str, TieRule] = {
     "doc_id_desc": TieRule("ties by document id, descending", "doc_id"),
     "doc_id_asc": TieRule("ties by document id, ascending", "doc_id", ascending=True),
     # For tools that read ids as numbers: 10 after 9.
-    "doc_id_num_desc": TieRule("ties by document id as a number, descending, then other ids by their text", "number"),
+    "doc_id_num_desc": TieRule(
+        "ties by document id as a number, descending, then other ids by their text", "number"
+    ),
     "doc_id_num_asc": TieRule(
-        "ties by document id as a number, ascending, then other ids by their text", "number", ascending=True
+        "ties by document id as a number, ascending, then other ids by their text",
+        "number",
+        ascending=True,
     ),
     "average": TieRule("ties averaged over all their orders", "gain"),
     "worst": TieRule("ties in their worst order", "gain", ascending=True),
@@ -103,7 +118,10 @@ OPTIONS: dict[str, Option] = {
         }
     ),
     "unjudged": Option(
-        {"zero": "unjudged documents have relevance 0", "drop": "unjudged documents leave the list"},
+        {
+            "zero": "unjudged documents have relevance 0",
+            "drop": "unjudged documents leave the list",
+        },
         "a grade from 0",
         "unjudged documents have relevance {} in the DCG",
     ),
@@ -141,7 +159,9 @@ OPTIONS: dict[str, Option] = {
     ),
     "exclude_query_as_document": Option({"false": "", "true": "the query itself is not a result"}),
     "min_relevance": Option(
-        {"none": ""}, "a grade above 0", "grades from {} count as 1 and lower ones as 0, except negative ones"
+        {"none": ""},
+        "a grade above 0",
+        "grades from {} count as 1 and lower ones as 0, except negative ones",
     ),
     # The last three concern only the measures besides NDCG.
     "relevant_from": Option(
@@ -159,7 +179,9 @@ OPTIONS: dict[str, Option] = {
 
 #: Which numbers an option accepts. Unjudged documents have grade 0, which must not be relevant.
 _NUMBERS: dict[str, Callable[[float], bool]] = {
-    **dict.fromkeys(("min_relevance", "relevant_from", "max_grade"), lambda grade: 0 < grade <= MAX_GAIN),
+    **dict.fromkeys(
+        ("min_relevance", "relevant_from", "max_grade"), lambda grade: 0 < grade <= MAX_GAIN
+    ),
     "unjudged": lambda grade: 0 <= grade <= MAX_GAIN,
     "rbp_persistence": lambda persistence: 0 < persistence < 1,
 }
@@ -168,7 +190,9 @@ _PYTHON = re.compile(r"python:[A-Za-z_]\w*(\.[A-Za-z_]\w*)+")
 
 
 def parse_option(text: str) -> tuple[str, Any]:
-    """The option and the value of the text ``option=value``: a word, number, list or table that is not yet checked."""
+    """The option and the value of the text ``option=value``: a word, number, list or table that is
+    not yet checked.
+    """
     option, equals, value = text.partition("=")
     if not equals:
         what = f"{text!r} has no value; write for example gain=linear"
@@ -190,7 +214,9 @@ def show(value: object) -> str:
     if isinstance(value, tuple):
         return f"[{', '.join(map(show, value))}]"
     if isinstance(value, Mapping):
-        return "{" + ", ".join(f"{show(grade)}: {show(gain)}" for grade, gain in value.items()) + "}"
+        return (
+            "{" + ", ".join(f"{show(grade)}: {show(gain)}" for grade, gain in value.items()) + "}"
+        )
     return str(value)
 
 

@@ -13,7 +13,9 @@ from ndcg_spark.voices import Advice, SetOption
 MAX_CUTOFFS = 100
 #: A whole number from 1 that fits into an int.
 _CUTOFF = re.compile("0*[1-9][0-9]{0,8}|0*1[0-9]{9}")
-_NAMES = {written: name for name, measure in MEASURES.items() for written in (name, *measure.written)}
+_NAMES = {
+    written: name for name, measure in MEASURES.items() for written in (name, *measure.written)
+}
 #: Blanks and commas within parentheses do not end a word.
 _WORDS = re.compile(r"(?:[^\s,(]|\([^)]*\)?)+")
 _MEASURE = re.compile(r"(?P<name>\w+)(?:\((?P<arguments>[^)]*)\))?(?:@(?P<cutoff>\w+))?")
@@ -24,12 +26,18 @@ ALL_CUTOFFS = "all cutoffs"
 
 
 def parse_cutoffs(written: object) -> list[Cutoff]:
-    """The cutoffs that `10`, `"1,3,all"`, None or several of them stand for: ascending, the whole ranking last."""
+    """The cutoffs that `10`, `"1,3,all"`, None or several of them stand for: ascending, the whole
+    ranking last.
+    """
     several = written.split(",") if isinstance(written, str) else written
     texts = ["all" if cutoff is None else str(cutoff).strip() for cutoff in listed(several)]
     invalid = [text for text in texts if text != "all" and not _CUTOFF.fullmatch(text)]
     if invalid or not 0 < len({*texts}) <= MAX_CUTOFFS:
-        what = f"invalid cutoff {', '.join(map(repr, invalid))}" if invalid else f"{len({*texts})} are given"
+        what = (
+            f"invalid cutoff {', '.join(map(repr, invalid))}"
+            if invalid
+            else f"{len({*texts})} are given"
+        )
         to_do = f"use from 1 to {MAX_CUTOFFS} positive integers or 'all'"
         raise ConfigurationError(f"{what}; {to_do}", option="cutoffs")
     return sorted({None if text == "all" else int(text) for text in texts}, key=by_depth)
@@ -57,32 +65,45 @@ def parse_measures(
 ) -> ParsedMeasures:
     """The measures of a text such as `ndcg precision P@5 AP RBP(p=0.5)@10`, or of a list.
 
-    A name in lower case (`precision`, `map`) stands for all `cutoffs`, or `default` if there are none; a name with a
-    cutoff (`precision@5`, `P@5`) for that cutoff, and a name from papers without a cutoff (`AP`) for the whole ranking.
-    `measures` is a text of measures separated by blanks or commas, or any collection whose items, as text, are
-    measures, such as those of ir_measures.
+    A name in lower case (`precision`, `map`) stands for all `cutoffs`, or `default` if there are
+    none; a name with a cutoff (`precision@5`, `P@5`) for that cutoff, and a name from papers
+    without a cutoff (`AP`) for the whole ranking. `measures` is a text of measures separated by
+    blanks or commas, or any collection whose items, as text, are measures, such as those of
+    ir_measures.
     """
     words = _words(" ".join(map(str, listed(measures))))
-    configured = list(cutoffs or (default if any(word.cutoff == ALL_CUTOFFS for word in words) else ()))
-    own = [configured if word.cutoff == ALL_CUTOFFS else [parse_cutoff(word.cutoff)] for word in words]
-    pairs = dict.fromkeys((word.name, k) for word, depths in zip(words, own, strict=True) for k in depths)
+    configured = list(
+        cutoffs or (default if any(word.cutoff == ALL_CUTOFFS for word in words) else ())
+    )
+    own = [
+        configured if word.cutoff == ALL_CUTOFFS else [parse_cutoff(word.cutoff)] for word in words
+    ]
+    pairs = dict.fromkeys(
+        (word.name, k) for word, depths in zip(words, own, strict=True) for k in depths
+    )
     headline = words[0].name, deepest_finite(own[0])
     needed = parse_cutoffs([*configured, *(cutoff for _, cutoff in pairs)])
     return ParsedMeasures(MeasureSet(tuple(pairs), headline, _options(words)), needed)
 
 
 def parse_measure_set(texts: Iterable[str], headline: str | None = None) -> MeasureSet:
-    """The measures of texts with cutoffs, such as precision@5, and the headline, by default the first of them."""
+    """The measures of texts with cutoffs, such as precision@5, and the headline, by default the
+    first of them.
+    """
     listed = list(texts)
     parsed = parse_measures(listed, None, ()).measure_set if listed else MeasureSet()
     first = parse_measures(headline, None, ()).measure_set.first if headline else parsed.first
     return MeasureSet(parsed.pairs, first, parsed.options)
 
 
-def parse_columns(text: str, also: Collection[str], options: Mapping[str, str] | None = None) -> list[tuple[str, str]]:
-    """The columns of scores in a text of measures, each with its cutoff: a rank, `all`, or ALL_CUTOFFS if it has none.
+def parse_columns(
+    text: str, also: Collection[str], options: Mapping[str, str] | None = None
+) -> list[tuple[str, str]]:
+    """The columns of scores in a text of measures, each with its cutoff: a rank, `all`, or
+    ALL_CUTOFFS if it has none.
 
-    `also` are columns that are not measures: `dcg@10`. Arguments other than those that set `options` are refused.
+    `also` are columns that are not measures: `dcg@10`. Arguments other than those that set
+    `options` are refused.
     """
     words = _words(text, also)
     if wrong := [word.text for word in words if word.options.items() - (options or {}).items()]:
@@ -95,7 +116,9 @@ def parse_columns(text: str, also: Collection[str], options: Mapping[str, str] |
 def listed(one_or_several: Any) -> Iterable[Any]:
     """What a user gave alone or as several; a text is one."""
     is_text = isinstance(one_or_several, str | bytes)
-    return one_or_several if isinstance(one_or_several, Iterable) and not is_text else [one_or_several]
+    return (
+        one_or_several if isinstance(one_or_several, Iterable) and not is_text else [one_or_several]
+    )
 
 
 def _refused(sentence: str, advice: Advice | None = None) -> ConfigurationError:
@@ -107,18 +130,24 @@ def _words(text: str, also: Collection[str] = ()) -> list[_Word]:
     choices, words = ", ".join(dict.fromkeys(names.values())), _WORDS.findall(text)
     if not words:
         raise _refused(f"the list is empty; choose from {choices}, or leave it out")
-    matches = [match for word in words if (match := _MEASURE.fullmatch(word)) and match["name"] in names]
+    matches = [
+        match for word in words if (match := _MEASURE.fullmatch(word)) and match["name"] in names
+    ]
     if unknown := [word for word in words if word not in {match[0] for match in matches}]:
         # Of names that differ in case only, the first is suggested.
         known = [*reversed(names)]
-        refused = " or ".join(f"{word!r}{did_you_mean(re.split('[@(]', word)[0], known)}" for word in unknown)
+        refused = " or ".join(
+            f"{word!r}{did_you_mean(re.split('[@(]', word)[0], known)}" for word in unknown
+        )
         examples = ", ".join(dict.fromkeys(_example(word, names) for word in unknown))
         raise _refused(f"none is called {refused}; choose from {choices}, or write {examples}")
     return [_word(match, names) for match in matches]
 
 
 def _example(word: str, names: Mapping[str, str]) -> str:
-    """How to write what trec_eval calls P_5 or ndcg_cut_10, ranx rbp.80, or others ndcg10; else, any measure."""
+    """How to write what trec_eval calls P_5 or ndcg_cut_10, ranx rbp.80, or others ndcg10; else,
+    any measure.
+    """
     if persistence := re.fullmatch(r"rbp(\.\d+)", word):
         return f"RBP(p={float(persistence[1]):g})"
     tools = re.fullmatch(r"(\w+?)(?:_cut)?[_.]?(\d+)", word)

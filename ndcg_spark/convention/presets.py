@@ -1,4 +1,6 @@
-"""Presets: the tools whose NDCG has a name here, as the options that reproduce it (see tests/parity)."""
+"""Presets: the tools whose NDCG has a name here, as the options that reproduce it (see
+tests/parity).
+"""
 
 import math
 from collections.abc import Iterator, Mapping
@@ -22,7 +24,8 @@ class Grades(NamedTuple):
 
 class Preset(NamedTuple):
     options: Mapping[str, str]
-    #: The call of the tool that gives the same numbers, and the version of the tool that they were verified with.
+    #: The call of the tool that gives the same numbers, and the version of the tool that they were
+    #: verified with.
     tool: str
     verified: str
     #: What the tool does in addition that no option reproduces.
@@ -46,7 +49,9 @@ _SKLEARN = {**_RETRIEVED, "gain": "linear", "ties": "average", "no_relevant": "z
 #: For tools that ignore grades: a document is relevant if it is listed.
 _LISTED = {"gain": "judged", "negative": "keep", "no_relevant": "zero", "relevant_from": "judged"}
 _RECTOOLS = {**_LISTED, "order": "rank", "ideal": "k_relevant"}
-_RECTOOLS_RANKS = ("ranks that are shared or have gaps, which it discounts as they are and not by their position",)
+_RECTOOLS_RANKS = (
+    "ranks that are shared or have gaps, which it discounts as they are and not by their position",
+)
 _LIGHTGBM = {**_RETRIEVED, "ties": "rank", "no_relevant": "one"}
 
 PRESETS: Mapping[str, Preset] = {
@@ -55,14 +60,20 @@ PRESETS: Mapping[str, Preset] = {
         _TREC_EVAL,
         "trec_eval 10 -c -m ndcg_cut (scores compared as doubles)",
         "trec_eval 10.0-rc3, its printed evidence",
-        ("its comparator that cuts differences of custom gains to whole numbers", "rounding to 4 decimals"),
+        (
+            "its comparator that cuts differences of custom gains to whole numbers",
+            "rounding to 4 decimals",
+        ),
         _TRUNCATED,
     ),
     "trec_eval_9": Preset(
         _TREC_EVAL_9,
         "trec_eval 9 -c -m ndcg_cut (scores compared as floats), with which NIST computed its published scores",
         "trec_eval 9.0.8: 143 published scores of TREC-COVID round 1, its own regression tests",
-        ("its comparator that cuts differences of custom gains to whole numbers", "rounding to 4 decimals"),
+        (
+            "its comparator that cuts differences of custom gains to whole numbers",
+            "rounding to 4 decimals",
+        ),
         _TRUNCATED,
     ),
     "pytrec_eval": Preset(
@@ -78,9 +89,14 @@ PRESETS: Mapping[str, Preset] = {
         ("nDCG(dcg='exp-log2')@k, which is gain=exp2 here",),
         _WHOLE,
     ),
-    "ranx": Preset(_TREC_EVAL, "ranx.evaluate(qrels, run, 'ndcg@k')", "ranx 0.3.21", (_RANDOM_TIES,)),
+    "ranx": Preset(
+        _TREC_EVAL, "ranx.evaluate(qrels, run, 'ndcg@k')", "ranx 0.3.21", (_RANDOM_TIES,)
+    ),
     "ranx_burges": Preset(
-        {**_TREC_EVAL, "gain": "exp2"}, "ranx.evaluate(qrels, run, 'ndcg_burges@k')", "ranx 0.3.21", (_RANDOM_TIES,)
+        {**_TREC_EVAL, "gain": "exp2"},
+        "ranx.evaluate(qrels, run, 'ndcg_burges@k')",
+        "ranx 0.3.21",
+        (_RANDOM_TIES,),
     ),
     "beir": Preset(
         {**_PYTREC_EVAL, "exclude_query_as_document": "true"},
@@ -112,7 +128,10 @@ PRESETS: Mapping[str, Preset] = {
         _LIGHTGBM,
         "lightgbm metric ndcg, eval_at k, documents given in the order of the rank column",
         "LightGBM 4.7.0",
-        ("label gains that stay set for the whole process", "its cut of discounts beyond rank 10,000"),
+        (
+            "label gains that stay set for the whole process",
+            "its cut of discounts beyond rank 10,000",
+        ),
         Grades("refuses", 30),
     ),
     "catboost": Preset(
@@ -195,7 +214,11 @@ PRESETS: Mapping[str, Preset] = {
         {**_RETRIEVED, "gain": "linear"},
         "tfma.metrics.NDCG(gain_key, top_k_list=[k]), grades as gains",
         "tensorflow-model-analysis 0.52.0",
-        (_RANDOM_TIES, "weights of examples", "negative gains, which it takes unless no gain of a list is positive"),
+        (
+            _RANDOM_TIES,
+            "weights of examples",
+            "negative gains, which it takes unless no gain of a list is positive",
+        ),
     ),
     "retrieved_list": Preset(
         {"ideal": "retrieved", "order": "rank"},

@@ -1,4 +1,6 @@
-"""The engines: which one opens for an evaluation, and the embedded one: Sail in this process, behind a guarded port."""
+"""The engines: which one opens for an evaluation, and the embedded one: Sail in this process,
+behind a guarded port.
+"""
 
 import atexit
 import contextlib
@@ -62,8 +64,9 @@ MIN_PARTITIONS = 16
 def open_engine(choice: str = "auto", remote: str | None = None) -> Iterator[Engine]:
     """The engine for one evaluation, stopped at the end if it was started here.
 
-    `auto` takes a running session, SPARK_REMOTE or the session of spark-submit if there is one; otherwise the embedded
-    engine if it is installed, else local Spark. EngineError where it is unavailable, or stops within the block.
+    `auto` takes a running session, SPARK_REMOTE or the session of spark-submit if there is one;
+    otherwise the embedded engine if it is installed, else local Spark. EngineError where it is
+    unavailable, or stops within the block.
     """
     refuse_mixed_sparks()
     _import_client()
@@ -87,7 +90,8 @@ def open_engine(choice: str = "auto", remote: str | None = None) -> Iterator[Eng
         engine.scratch.remove()
         engine.close()
         if not had_mode:
-            # pyspark leaves it set after a session on a server, and then does not start local Spark in this process.
+            # pyspark leaves it set after a session on a server, and then does not start local Spark
+            # in this process.
             os.environ.pop(_CONNECT_MODE, None)
 
 
@@ -127,7 +131,9 @@ def _started(choice: str, remote: str | None) -> Engine:
         return connect(remote)
     if "PYSPARK_GATEWAY_PORT" in os.environ:
         if choice == "embedded":
-            sentence = "engine: spark-submit brings its own Spark, not the embedded one; leave engine out"
+            sentence = (
+                "engine: spark-submit brings its own Spark, not the embedded one; leave engine out"
+            )
             raise EngineError(sentence)
         return start_classic({CALL_SITES: "false"}, "the session of spark-submit")
     is_installed = importlib.util.find_spec("pysail") is not None
@@ -137,7 +143,9 @@ def _started(choice: str, remote: str | None) -> Engine:
 
 
 def _import_client() -> None:
-    """Import what pyspark-client is; it takes a program in no file, such as python -c, for its doctests, and ends."""
+    """Import what pyspark-client is; it takes a program in no file, such as python -c, for its
+    doctests, and ends.
+    """
     if is_remote_only() and not hasattr(sys, "ps1"):
         sys.ps1 = ">>> "
         try:
@@ -155,7 +163,8 @@ def start_embedded() -> Engine:
         "SAIL_RUNTIME__MEMORY_POOL__TYPE": "fair",
         "SAIL_RUNTIME__MEMORY_POOL__FAIR__MAX_SIZE": str(int(machine_memory() * MEMORY_SHARE)),
         "SAIL_EXECUTION__DEFAULT_PARALLELISM": str(max(MIN_PARTITIONS, 4 * usable_cores())),
-        # gRPC uses no_proxy only where this is not set; a proxy for web pages cannot reach the engine.
+        # gRPC uses no_proxy only where this is not set; a proxy for web pages cannot reach the
+        # engine.
         "no_grpc_proxy": f"127.0.0.1,{os.environ.get('no_proxy', '')}",
         # So that AWS_ENDPOINT_URL may be a server without TLS, as it may for pyarrow.
         "AWS_ALLOW_HTTP": "true",
@@ -172,12 +181,16 @@ def start_embedded() -> Engine:
             admitted = port_guard.start(server)
             stack.callback(quietly, server.stop)
             url = f"sc://127.0.0.1:{server.listening_address[1]}"
-            session = start_session(SparkSession.builder.remote(url), "the embedded engine's session")
+            session = start_session(
+                SparkSession.builder.remote(url), "the embedded engine's session"
+            )
             stack.callback(quietly, session.stop)
             # Gives up after about one second.
             limit_retries(session, 3, 1_000)
             session.conf.set(CALL_SITES, "false")
-        except BaseException as error:  # many kinds, for its settings in the environment; a panic is no Exception
+        except (
+            BaseException
+        ) as error:  # many kinds, for its settings in the environment; a panic is no Exception
             is_panic = type(error).__name__ == "PanicException"
             if isinstance(error, EngineError) or not (is_panic or isinstance(error, Exception)):
                 raise

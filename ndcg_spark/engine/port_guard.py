@@ -1,8 +1,9 @@
 """The embedded engine's port accepts connections of this process only.
 
-Sail has no authentication: without this guard, every user of the machine could connect to its port on loopback and run
-code as the user of this process. A seccomp filter on Sail's accepting thread makes the kernel pass each of its accept
-calls to the guard, which accepts in its place and closes connections whose other end is not a socket of this process.
+Sail has no authentication: without this guard, every user of the machine could connect to its port
+on loopback and run code as the user of this process. A seccomp filter on Sail's accepting thread
+makes the kernel pass each of its accept calls to the guard, which accepts in its place and closes
+connections whose other end is not a socket of this process.
 """
 
 import contextlib
@@ -26,36 +27,42 @@ from ndcg_spark.voices import Give
 _CALLS = {"x86_64": (317, 288), "aarch64": (277, 242)}
 _NO_NEW_PRIVILEGES = 38
 _SET_FILTER = 1
-#: Flags of the filter: no mitigation of Spectre, which slows a thread down; user space decides (SECCOMP_USER_NOTIF).
+#: Flags of the filter: no mitigation of Spectre, which slows a thread down; user space decides
+#: (SECCOMP_USER_NOTIF).
 _NO_MITIGATION, _USER_DECIDES = 1 << 2, 1 << 3
 #: Instructions of the filter: load the number of the call, compare it, return an action.
 _LOAD, _IS_EQUAL, _RETURN = 0x20, 0x15, 0x06
 _NOTIFY, _ALLOW = 0x7FC00000, 0x7FFF0000
-#: struct seccomp_notif: id, process, flags; the call's number, machine, instruction pointer and six arguments.
+#: struct seccomp_notif: id, process, flags; the call's number, machine, instruction pointer and six
+#: arguments.
 _NOTIFICATION = struct.Struct("=QIIiIQ6Q")
 #: struct seccomp_notif_resp: the id, the call's value, its error, flags.
 _RESPONSE = struct.Struct("=QqiI")
 _RECEIVE, _SEND = 0xC0502100, 0xC0182101
 _ESTABLISHED = 1
-#: The variable that is set to 1 to start without a guard, where no other user can reach the loopback interface.
+#: The variable that is set to 1 to start without a guard, where no other user can reach the
+#: loopback interface.
 OPEN_PORT = "NDCG_SPARK_OPEN_PORT"
 
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
 def start(server: Any) -> threading.Event:
-    """Start a server that accepts connections of this process only; the event is set when it has accepted one.
+    """Start a server that accepts connections of this process only; the event is set when it has
+    accepted one.
 
-    Its `start` starts the thread that accepts, and returns when it listens. Other systems than Linux have no guard: the
-    server accepts every connection, and the event is set from the start. EngineError where the kernel or the container
-    does not allow a guard, and OPEN_PORT is not set; the server was not started.
+    Its `start` starts the thread that accepts, and returns when it listens. Other systems than
+    Linux have no guard: the server accepts every connection, and the event is set from the start.
+    EngineError where the kernel or the container does not allow a guard, and OPEN_PORT is not set;
+    the server was not started.
     """
     admitted = threading.Event()
     if sys.platform != "linux":
         server.start(background=True)
         admitted.set()
         return admitted
-    # A filter cannot be removed, and new threads inherit it, so it is set in a thread that starts the server and ends.
+    # A filter cannot be removed, and new threads inherit it, so it is set in a thread that starts
+    # the server and ends.
     with ThreadPoolExecutor(max_workers=1) as thread:
         try:
             notifications = thread.submit(_filter_accept).result()
@@ -67,15 +74,21 @@ def start(server: Any) -> threading.Event:
             what = f"engine: the embedded engine's port cannot be guarded against other users here, {error}"
             needs = "it needs Linux 5.0 on x86_64 or aarch64, and a container that allows seccomp"
             alone = f"or, where nobody else can log in, set {OPEN_PORT}=1"
-            raise EngineError(f"{what}; {needs}", Give("engine", "spark", words="use", then=alone)) from error
+            raise EngineError(
+                f"{what}; {needs}", Give("engine", "spark", words="use", then=alone)
+            ) from error
         # If the server does not start, no filtered thread is left, and the guard ends.
-        threading.Thread(target=_guard, args=(notifications, admitted), name="port-guard", daemon=True).start()
+        threading.Thread(
+            target=_guard, args=(notifications, admitted), name="port-guard", daemon=True
+        ).start()
         thread.submit(server.start, background=True).result()
     return admitted
 
 
 def _filter_accept() -> int:
-    """Make accept calls of this thread wait for a guard; returns the descriptor of their notifications."""
+    """Make accept calls of this thread wait for a guard; returns the descriptor of their
+    notifications.
+    """
     if platform.machine() not in _CALLS:
         raise OSError(f"unknown machine {platform.machine()}")
     seccomp, accept = _CALLS[platform.machine()]
@@ -85,11 +98,17 @@ def _filter_accept() -> int:
         (_RETURN, 0, 0, _NOTIFY),
         (_RETURN, 0, 0, _ALLOW),
     ]
-    code = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *instruction) for instruction in instructions))
-    program = ctypes.create_string_buffer(struct.pack("HP", len(instructions), ctypes.addressof(code)))
+    code = ctypes.create_string_buffer(
+        b"".join(struct.pack("HBBI", *instruction) for instruction in instructions)
+    )
+    program = ctypes.create_string_buffer(
+        struct.pack("HP", len(instructions), ctypes.addressof(code))
+    )
     # An unprivileged thread may set a filter if it can never gain privileges.
     _checked(_libc.prctl(_NO_NEW_PRIVILEGES, *(ctypes.c_ulong(value) for value in (1, 0, 0, 0))))
-    return _checked(_libc.syscall(ctypes.c_long(seccomp), _SET_FILTER, _NO_MITIGATION | _USER_DECIDES, program))
+    return _checked(
+        _libc.syscall(ctypes.c_long(seccomp), _SET_FILTER, _NO_MITIGATION | _USER_DECIDES, program)
+    )
 
 
 def _checked(value: int) -> int:
@@ -99,7 +118,9 @@ def _checked(value: int) -> int:
 
 
 def _guard(notifications: int, admitted: threading.Event) -> None:
-    """Accept for the filtered thread until it ends; if this ends first, that thread accepts nothing more."""
+    """Accept for the filtered thread until it ends; if this ends first, that thread accepts nothing
+    more.
+    """
     with open(notifications, "rb", buffering=0) as file:
         poll = select.poll()
         poll.register(file, select.POLLIN)
@@ -113,16 +134,24 @@ def _guard(notifications: int, admitted: threading.Event) -> None:
                 if connection >= 0:
                     admitted.set()
                 try:
-                    fcntl.ioctl(file, _SEND, _RESPONSE.pack(number, max(connection, 0), min(connection, 0), 0))
+                    fcntl.ioctl(
+                        file,
+                        _SEND,
+                        _RESPONSE.pack(number, max(connection, 0), min(connection, 0), 0),
+                    )
                 except OSError:
                     if connection >= 0:
                         os.close(connection)
 
 
 def _accept(listening: int, address: int, length: int, flags: int) -> int:
-    """The next connection from this process, or the negative error of accept; all others are closed."""
+    """The next connection from this process, or the negative error of accept; all others are
+    closed.
+    """
     while True:
-        connection: int = _libc.accept4(listening, ctypes.c_void_p(address), ctypes.c_void_p(length), flags)
+        connection: int = _libc.accept4(
+            listening, ctypes.c_void_p(address), ctypes.c_void_p(length), flags
+        )
         if connection < 0:
             return -ctypes.get_errno()
         with contextlib.suppress(OSError):
@@ -133,7 +162,9 @@ def _accept(listening: int, address: int, length: int, flags: int) -> int:
 
 def _is_ours(connection: int) -> bool:
     ends = _ends(connection)
-    if ends is None or not any(_ends(int(entry.name)) == ends[::-1] for entry in Path("/proc/self/fd").iterdir()):
+    if ends is None or not any(
+        _ends(int(entry.name)) == ends[::-1] for entry in Path("/proc/self/fd").iterdir()
+    ):
         return False
     # Ends are unique among established connections only: one that was closed may have had the same.
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM, fileno=os.dup(connection)) as accepted:
@@ -141,7 +172,9 @@ def _is_ours(connection: int) -> bool:
 
 
 def _ends(descriptor: int) -> tuple[object, object] | None:
-    """Host and port of the near and the far end of a connection; None if the descriptor is something else."""
+    """Host and port of the near and the far end of a connection; None if the descriptor is
+    something else.
+    """
     with contextlib.suppress(OSError):
         # A socket of this family can return addresses of IPv4 and of IPv6.
         end = socket.socket(socket.AF_INET6, socket.SOCK_STREAM, fileno=descriptor)

@@ -1,4 +1,6 @@
-"""Sessions of Spark: that of the process, local Spark, that of spark-submit, or one on a server; and their failures."""
+"""Sessions of Spark: that of the process, local Spark, that of spark-submit, or one on a server;
+and their failures.
+"""
 
 import contextlib
 import dataclasses
@@ -18,7 +20,13 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from pyspark.util import is_remote_only
 
-from ndcg_spark.errors import INSTALL_ADVICE, EngineError, InstallationError, engine_imports, first_line
+from ndcg_spark.errors import (
+    INSTALL_ADVICE,
+    EngineError,
+    InstallationError,
+    engine_imports,
+    first_line,
+)
 from ndcg_spark.scratch import Scratch
 from ndcg_spark.text import masked
 from ndcg_spark.voices import Give
@@ -26,24 +34,35 @@ from ndcg_spark.voices import Give
 #: The dialect of paths, formats and plans: Sail's, classic Spark's, or a Spark Connect server's.
 Kind = Literal["embedded", "spark", "connect"]
 
-#: The share of the machine's memory that an engine may use before it spills; the rest is for Python and others.
+#: The share of the machine's memory that an engine may use before it spills; the rest is for Python
+#: and others.
 MEMORY_SHARE = 0.6
-#: Seconds until a server must have answered its first request; without this limit, more than ten minutes.
+#: Seconds until a server must have answered its first request; without this limit, more than ten
+#: minutes.
 ANSWER_SECONDS = 30.0
 CONTROL_GROUPS = Path("/sys/fs/cgroup")
 OWN_GROUPS = Path("/proc/self/cgroup")
 
-#: Whether every Column records the line of code that made it, which takes a quarter of a small evaluation's time.
-#: A server refuses to change it.
+#: Whether every Column records the line of code that made it, which takes a quarter of a small
+#: evaluation's time. A server refuses to change it.
 CALL_SITES = "spark.python.sql.dataFrameDebugging.enabled"
-#: Java does not compile long methods, as Spark generates them: that took a quarter of an evaluation's time.
+#: Java does not compile long methods, as Spark generates them: that took a quarter of an
+#: evaluation's time.
 _LONG_METHODS = "-XX:-DontCompileHugeMethods"
-#: The gRPC status codes of an address without a server, with a server of another kind, or with one that refuses us.
-_NO_ANSWER = ("UNAVAILABLE", "DEADLINE_EXCEEDED", "UNIMPLEMENTED", "UNKNOWN", "UNAUTHENTICATED", "PERMISSION_DENIED")
+#: The gRPC status codes of an address without a server, with a server of another kind, or with one
+#: that refuses us.
+_NO_ANSWER = (
+    "UNAVAILABLE",
+    "DEADLINE_EXCEEDED",
+    "UNIMPLEMENTED",
+    "UNKNOWN",
+    "UNAUTHENTICATED",
+    "PERMISSION_DENIED",
+)
 #: What gRPC says in this process of an answer that it cannot decode, which has no code of its own.
 _UNREADABLE = "Exception deserializing response!"
-#: The channels of `require_server` are never closed: closing one can deadlock gRPC, which then holds Python's lock, so
-#: that not even a signal ends the process.
+#: The channels of `require_server` are never closed: closing one can deadlock gRPC, which then
+#: holds Python's lock, so that not even a signal ends the process.
 _CHANNELS: list[object] = []
 
 
@@ -51,11 +70,13 @@ _CHANNELS: list[object] = []
 class Engine:
     session: SparkSession
     kind: Kind
-    #: Its name and version as they are printed and recorded, without secrets: 'embedded (pysail 0.7.2)'.
+    #: Its name and version as they are printed and recorded, without secrets: 'embedded (pysail
+    #: 0.7.2)'.
     name: str
     #: Whether it reads the files that this process sees.
     sees_local_files: bool
-    #: What it puts before a path without a scheme, such as hdfs://host:port; empty for the files of a machine.
+    #: What it puts before a path without a scheme, such as hdfs://host:port; empty for the files of
+    #: a machine.
     default_storage: str = ""
     #: Stops everything that was started for it; a second call does nothing.
     close: Callable[[], None] = lambda: None
@@ -66,7 +87,8 @@ class Engine:
 
     @property
     def for_lookups(self) -> "Engine":
-        """The same engine, reading Parquet in the way that is quickest where a filter leaves few rows.
+        """The same engine, reading Parquet in the way that is quickest where a filter leaves few
+        rows.
 
         Sail decodes the other columns of these rows only, which took half the time for 60 of 96,000
         queries, and a fifth longer for an evaluation. Spark ignores the option.
@@ -74,11 +96,17 @@ class Engine:
         return dataclasses.replace(self, read_options={"pushdown_filters": "true"})
 
     def addressed(self, path: str) -> str:
-        return f"{self.default_storage}{path}" if self.default_storage and path.startswith("/") else path
+        return (
+            f"{self.default_storage}{path}"
+            if self.default_storage and path.startswith("/")
+            else path
+        )
 
 
 def running_session() -> SparkSession | None:
-    """The active session of this thread, else the default session of the process; None if there is neither."""
+    """The active session of this thread, else the default session of the process; None if there is
+    neither.
+    """
     try:
         return SparkSession.active()
     except PySparkException:
@@ -92,7 +120,12 @@ def wrap_session(session: SparkSession, address: str = "running session") -> Eng
         return Engine(session, "embedded", f"Sail {sail} ({masked(address)})", True)
     configure(session)
     if not is_classic(session):
-        return Engine(session, "connect", f"Spark {session.version} ({masked(address)})", sees_local_files=False)
+        return Engine(
+            session,
+            "connect",
+            f"Spark {session.version} ({masked(address)})",
+            sees_local_files=False,
+        )
     master = session.conf.get("spark.master", "") or ""
     files = session.conf.get("spark.hadoop.fs.defaultFS", "") or _default_storage()
     # Storage without a host, such as dbfs:///, is where this process sees it too, as in /Volumes.
@@ -108,19 +141,26 @@ def is_classic(session: SparkSession) -> bool:
 
 @functools.lru_cache(maxsize=8)
 def sail_version(session: SparkSession) -> str | None:
-    """The version of Sail that a session runs on; None on Spark. A session on a server runs a query, the first time."""
+    """The version of Sail that a session runs on; None on Spark. A session on a server runs a
+    query, the first time.
+    """
     try:
         row = None if is_classic(session) else session.sql("SELECT version()").first()
     except failures():
         return None
     version = str(row[0]) if row else ""
-    # The version() of Spark ends with the revision it was built from. Everything else is the same on both.
+    # The version() of Spark ends with the revision it was built from. Everything else is the same
+    # on both.
     return version if version and " " not in version and version != session.version else None
 
 
 def start_local() -> Engine:
-    """Local Spark on every core that this process may use; InstallationError without Java, or with a client alone."""
-    has_java = shutil.which("java") or Path(os.environ.get("JAVA_HOME", "")).joinpath("bin/java").is_file()
+    """Local Spark on every core that this process may use; InstallationError without Java, or with
+    a client alone.
+    """
+    has_java = (
+        shutil.which("java") or Path(os.environ.get("JAVA_HOME", "")).joinpath("bin/java").is_file()
+    )
     if is_remote_only() or not has_java:
         what = "Spark but its client" if has_java else "Java for local Spark"
         raise InstallationError(f"engine: there is no {what}; {INSTALL_ADVICE}")
@@ -138,10 +178,12 @@ def start_local() -> Engine:
         "spark.driver.memory": f"{max(1, int(machine_memory() * MEMORY_SHARE / 2**30))}g",
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.driver.host": "127.0.0.1",
-        # Every user of the machine can reach the ports of the JVM, so connections must present a secret.
+        # Every user of the machine can reach the ports of the JVM, so connections must present a
+        # secret.
         "spark.authenticate": "true",
         "spark.sql.shuffle.partitions": str(4 * cores),
-        # Judgments are joined without sorting them where each partition is this small, so that it fits into memory.
+        # Judgments are joined without sorting them where each partition is this small, so that it
+        # fits into memory.
         "spark.sql.adaptive.maxShuffledHashJoinLocalMapThreshold": "64m",
     }
     return start_classic(settings, "local Spark")
@@ -149,7 +191,9 @@ def start_local() -> Engine:
 
 def start_classic(settings: dict[str, Any], what: str) -> Engine:
     session = start_session(SparkSession.builder.appName("ndcg-spark").config(map=settings), what)
-    return dataclasses.replace(wrap_session(session), close=functools.partial(quietly, session.stop))
+    return dataclasses.replace(
+        wrap_session(session), close=functools.partial(quietly, session.stop)
+    )
 
 
 def connect(url: str) -> Engine:
@@ -157,7 +201,9 @@ def connect(url: str) -> Engine:
     session = start_session(SparkSession.builder.remote(url), url)
     # Gives up after about 40 seconds, as another's server may come back.
     limit_retries(session, 8, 10_000)
-    engine = dataclasses.replace(wrap_session(session, url), close=functools.partial(quietly, session.stop))
+    engine = dataclasses.replace(
+        wrap_session(session, url), close=functools.partial(quietly, session.stop)
+    )
     if engine.kind == "embedded":
         engine.close()
         what = f"engine: {engine.name} is a server of Sail"
@@ -176,14 +222,16 @@ def require_server(url: str) -> None:
     try:
         address = DefaultChannelBuilder(url)
         _CHANNELS.append(address.toChannel())
-        # Releasing a session that never began is the only request that leaves nothing behind on the server.
+        # Releasing a session that never began is the only request that leaves nothing behind on the
+        # server.
         request = proto.ReleaseSessionRequest(session_id=str(uuid.uuid4()))
         request.user_context.user_id = address.userId or ""
         proto.SparkConnectServiceStub(_CHANNELS[-1]).ReleaseSession(  # type: ignore[no-untyped-call]  # generated
             request, timeout=ANSWER_SECONDS, metadata=address.metadata()
         )
     except (PySparkException, ValueError, grpc.RpcError) as error:
-        # Any other code comes from a Spark Connect server; opening the session will show what is wrong.
+        # Any other code comes from a Spark Connect server; opening the session will show what is
+        # wrong.
         if not isinstance(error, grpc.RpcError) or error.code().name in _NO_ANSWER:
             raise EngineError(
                 f"engine: no Spark Connect server answers at {masked(url)}, {masked(failure_reason(error))}; check the "
@@ -196,7 +244,8 @@ def limit_retries(session: Any, retries: int, longest_pause: int) -> None:
 
     class Policy(DefaultPolicy):  # type: ignore[misc,unused-ignore]  # Any, where pyspark has no types
         def can_retry(self, e: BaseException) -> bool:
-            # Very seldom, an answer of Sail cannot be decoded; the next answer to the same request can.
+            # Very seldom, an answer of Sail cannot be decoded; the next answer to the same request
+            # can.
             is_unreadable = _status(e) == "INTERNAL" and e.details() == _UNREADABLE  # type: ignore[attr-defined]
             return bool(super().can_retry(e) or is_unreadable)
 
@@ -222,7 +271,8 @@ def configure(session: SparkSession) -> None:
         raise EngineError(
             f"engine: {name} cannot be set, {failure_reason(error)}; serverless compute is not supported"
         ) from error
-    # Join without a shuffle where all rows of a query are in one partition already, if the session lets us say so.
+    # Join without a shuffle where all rows of a query are in one partition already, if the session
+    # lets us say so.
     with contextlib.suppress(*failures()):
         session.conf.set("spark.sql.requireAllClusterKeysForCoPartition", "false")
 
@@ -232,24 +282,35 @@ def _default_storage() -> str:
     if not site.is_file():
         return "file:///"
     properties = ElementTree.parse(site).iter("property")  # noqa: S314  # the administrator's own file
-    values = {entry.findtext("name", "").strip(): entry.findtext("value", "").strip() for entry in properties}
+    values = {
+        entry.findtext("name", "").strip(): entry.findtext("value", "").strip()
+        for entry in properties
+    }
     return values.get("fs.defaultFS") or values.get("fs.default.name") or "file:///"
 
 
 def machine_memory() -> int:
-    """The memory that this process may use, in bytes: the machine's, or the limit of its control groups if lower."""
+    """The memory that this process may use, in bytes: the machine's, or the limit of its control
+    groups if lower.
+    """
     total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     return min([total, *(limit for (limit,) in _limits("memory.max"))])
 
 
 def usable_cores() -> int:
-    """The processor cores that this process may use: its affinity, or the quota of its control groups if lower."""
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    """The processor cores that this process may use: its affinity, or the quota of its control
+    groups if lower.
+    """
+    cores = (
+        len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    )
     return min([cores, *(math.ceil(quota / period) for quota, period in _limits("cpu.max"))])
 
 
 def _limits(name: str) -> Iterator[list[int]]:
-    """The numbers in this file of every control group that limits this process; a container is its own root."""
+    """The numbers in this file of every control group that limits this process; a container is its
+    own root.
+    """
     groups = {PurePath("/")}
     with contextlib.suppress(OSError):
         for line in OWN_GROUPS.read_text("utf-8").splitlines():
@@ -258,11 +319,17 @@ def _limits(name: str) -> Iterator[list[int]]:
     for group in groups:
         # Without a limit there is no file, or the word max.
         with contextlib.suppress(OSError, ValueError):
-            yield [*map(int, (CONTROL_GROUPS / group.relative_to("/") / name).read_text("ascii").split())]
+            yield [
+                *map(
+                    int, (CONTROL_GROUPS / group.relative_to("/") / name).read_text("ascii").split()
+                )
+            ]
 
 
 def quietly(stop: Callable[[], object]) -> None:
-    """Stop something at the end, when an evaluation already has its result or its error: without further errors."""
+    """Stop something at the end, when an evaluation already has its result or its error: without
+    further errors.
+    """
     with contextlib.suppress(Exception):
         stop()
 
@@ -271,9 +338,15 @@ def failures() -> tuple[type[Exception], ...]:
     """The exceptions that an engine raises when it fails, for an except clause."""
     from pyspark.errors import PySparkException
 
-    # After the JVM has died, py4j raises the errors of the operating system when it opens another connection.
-    kinds: tuple[type[Exception], ...] = (PySparkException, ConnectionRefusedError, ConnectionResetError)
-    # The client of Spark Connect comes without py4j (pyspark-client), and classic Spark without gRPC.
+    # After the JVM has died, py4j raises the errors of the operating system when it opens another
+    # connection.
+    kinds: tuple[type[Exception], ...] = (
+        PySparkException,
+        ConnectionRefusedError,
+        ConnectionResetError,
+    )
+    # The client of Spark Connect comes without py4j (pyspark-client), and classic Spark without
+    # gRPC.
     for module, name in (("py4j.protocol", "Py4JError"), ("grpc", "RpcError")):
         with contextlib.suppress(ImportError):
             kinds += (getattr(importlib.import_module(module), name),)
@@ -292,7 +365,8 @@ def lost(error: BaseException) -> bool:
 
 
 def failure_reason(error: BaseException) -> str:
-    # A failed gRPC call prints many lines, which pyspark wraps; only `details` is what the server said.
+    # A failed gRPC call prints many lines, which pyspark wraps; only `details` is what the server
+    # said.
     details = [failure.details() for failure in _chain(error) if _status(failure)]  # type: ignore[attr-defined]
     text = next((text for text in details if text and text.strip()), None)
     return first_line(Exception(text) if text else error).rstrip(".")

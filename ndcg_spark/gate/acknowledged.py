@@ -1,4 +1,6 @@
-"""Known losses: a night that still fails, and is not worse than the night on which somebody acknowledged it."""
+"""Known losses: a night that still fails, and is not worse than the night on which somebody
+acknowledged it.
+"""
 
 import datetime
 from collections.abc import Iterable, Mapping, Sequence

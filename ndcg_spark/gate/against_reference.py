@@ -62,7 +62,9 @@ class Question:
 
 @dataclasses.dataclass(frozen=True)
 class BesideReference:
-    """A run beside its reference: rows of COMPARISONS of each reading and side, or why there are none."""
+    """A run beside its reference: rows of COMPARISONS of each reading and side, or why there are
+    none.
+    """
 
     rows: tuple[Row, ...] = ()
     reference: Reference | None = None
@@ -112,7 +114,9 @@ class ReferenceScores:
         date = str(baseline.newest)
         return dated_reference(run, date, self.tonight, self._nights, self.runs_of)
 
-    def judged_rates(self, reference: Reference | None, run: str, cutoff: Cutoff) -> tuple[float, float] | None:
+    def judged_rates(
+        self, reference: Reference | None, run: str, cutoff: Cutoff
+    ) -> tuple[float, float] | None:
         """Which shares of the documents of a run were judged then, and are judged tonight."""
         if reference is None:
             return None
@@ -230,7 +234,9 @@ class ReferenceScores:
             self._paired[key] = self._compared_with_mean(*key)
         return [row for row in self._paired[key] if _answers(question, row)]
 
-    def _compared_with_mean(self, nights: Sequence[Night], run: str, metric: Metric, reading: int) -> list[Row]:
+    def _compared_with_mean(
+        self, nights: Sequence[Night], run: str, metric: Metric, reading: int
+    ) -> list[Row]:
         """The rows of all slices, with weights too."""
         scores = self._scores
         own = scores.matrix(self.tonight, metric, reading)
@@ -286,7 +292,9 @@ class _SliceMasks:
         self._of_night: dict[Night, dict[tuple[str | None, str | None], Mask]] = {}
 
     def of_slice(self, question: Question) -> Callable[[Night, Night], Mask]:
-        """For a piece between two nights, the queries of a slice: the attributes of the newer come first."""
+        """For a piece between two nights, the queries of a slice: the attributes of the newer come
+        first.
+        """
 
         def mask(newer: Night, older: Night) -> Mask:
             queries = self._scores.queries(newer.dataset)

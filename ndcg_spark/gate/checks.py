@@ -18,7 +18,9 @@ from ndcg_spark.text import did_you_mean
 
 
 class Part(NamedTuple):
-    """One comparison of a case: a side of a change of judgments, in one reading of unjudged documents."""
+    """One comparison of a case: a side of a change of judgments, in one reading of unjudged
+    documents.
+    """
 
     row: Row | None
     refused: NotComparable | None = None

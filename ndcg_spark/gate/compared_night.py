@@ -83,7 +83,9 @@ class ComparedNight:
 Comparisons = Mapping[Any, ComparedNight]
 
 
-def resolve_baselines(gate: GateConfig, tonight: Night, nights: Nights, scores: ScoreCache) -> list[Baseline]:
+def resolve_baselines(
+    gate: GateConfig, tonight: Night, nights: Nights, scores: ScoreCache
+) -> list[Baseline]:
     """The first step of a verdict: what each baseline of the gate stands for."""
     resolved = []
     for name in gate.all_baselines:
@@ -95,7 +97,9 @@ def resolve_baselines(gate: GateConfig, tonight: Night, nights: Nights, scores: 
     return resolved
 
 
-def _resolved(name: str, gate: GateConfig, tonight: Night, nights: Nights, scores: ScoreCache) -> list[Baseline]:
+def _resolved(
+    name: str, gate: GateConfig, tonight: Night, nights: Nights, scores: ScoreCache
+) -> list[Baseline]:
     return resolve(
         name,
         tonight,

@@ -403,9 +403,13 @@ def _not_there(
     absent = list(found.missing)
     if not (of_checks or absent):
         sentence = f"no check is for a run of {tonight.dataset} besides the baseline"
-        absent.append(Missing("no_baseline", notes[0]) if notes else Missing("not_measured", sentence))
+        absent.append(
+            Missing("no_baseline", notes[0]) if notes else Missing("not_measured", sentence)
+        )
     if found.same and gate.same_results == "undecided":
-        absent.append(Missing("not_measured", f"the results are identical to those of {found.same}"))
+        absent.append(
+            Missing("not_measured", f"the results are identical to those of {found.same}")
+        )
     return absent
 
 

@@ -16,7 +16,9 @@ from ndcg_spark.tables.format import difference as signed
 from ndcg_spark.tables.format import score
 
 
-def links_of(gate: GateConfig, tonight: Night, nights: Nights, scores: ScoreCache) -> list[dict[str, Any]]:
+def links_of(
+    gate: GateConfig, tonight: Night, nights: Nights, scores: ScoreCache
+) -> list[dict[str, Any]]:
     """The facts of each run, by every measure of a check, where tonight's judgments are new to it.
 
     Runs of which a copy is not kept have none.

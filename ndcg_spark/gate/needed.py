@@ -3,7 +3,13 @@
 from collections.abc import Iterator
 
 from ndcg_spark.comparison.baselines import Baseline, Kind
-from ndcg_spark.comparison.references import Link, Reference, accepted_reference, dated_reference, newest_link
+from ndcg_spark.comparison.references import (
+    Link,
+    Reference,
+    accepted_reference,
+    dated_reference,
+    newest_link,
+)
 from ndcg_spark.comparison.sources import ScoreCache
 from ndcg_spark.gate.compared_night import resolve_baselines
 from ndcg_spark.gate.settings import GateConfig

@@ -1,4 +1,6 @@
-"""Changes of judgments over which both sides disagreed: what happened there is not known until a night is accepted."""
+"""Changes of judgments over which both sides disagreed: what happened there is not known until a
+night is accepted.
+"""
 
 from collections.abc import Iterable, Mapping
 from typing import Any

@@ -52,7 +52,8 @@ def finding_of(case: Case, result: Result) -> Finding:
 
 
 def decide_cases(gate: GateConfig, cases: Sequence[Case]) -> list[Result]:
-    """One result per case; p is adjusted by Holm over all hypotheses that were measured and changed.
+    """One result per case; p is adjusted by Holm over all hypotheses that were measured and
+    changed.
 
     Checks that only warn are a family of their own, so that they do not weaken those that can fail.
     Those that several checks or baselines share count once.
@@ -150,7 +151,9 @@ def _numbers(case: Case, part: Part) -> dict[str, Any]:
 
 
 def _numbers_together(case: Case) -> dict[str, Any]:
-    """The numbers of a case: of two sides, the mean of the differences and the union of the intervals."""
+    """The numbers of a case: of two sides, the mean of the differences and the union of the
+    intervals.
+    """
     parts = [_numbers(case, part) for part in case.first_parts]
     numbers = parts[-1]
     differences = _known(parts, "difference")
@@ -192,7 +195,9 @@ def _of_part(gate: GateConfig, case: Case, part: Part, numbers: Numbers) -> Outc
             return Outcome(FAIL, "below_min_value", sentence)
         return Outcome(PASS, None, sentence)
     sentence = _sentence_of_drop(gate, case, part.row, numbers)
-    return _rule_of_drop(gate, numbers["p"], sentence) if is_beyond else Outcome(PASS, None, sentence)
+    return (
+        _rule_of_drop(gate, numbers["p"], sentence) if is_beyond else Outcome(PASS, None, sentence)
+    )
 
 
 def _rule_of_drop(gate: GateConfig, p: float | None, sentence: str) -> Outcome:
@@ -266,7 +271,9 @@ def _sentence_of_unjudged(case: Case, numbers: Numbers) -> str:
         return f"{lower} only where unjudged documents count as they are: have these judged"
     before, now = case.judged_rates
     points = round(100 * (before - now), 1)
-    fewer = f"{points:g} points fewer of its documents are judged ({share(now)}, was {share(before)})"
+    fewer = (
+        f"{points:g} points fewer of its documents are judged ({share(now)}, was {share(before)})"
+    )
     return f"{lower}, and {fewer}: have these judged; ndcg-spark judge-next lists them"
 
 
@@ -316,7 +323,9 @@ def _sentence_of_drop(gate: GateConfig, case: Case, row: Row | None, numbers: Nu
     return f"{subject} ({evidence}); {limit} is allowed{_few_answered(row)}"
 
 
-def _sentence_of_sides(gate: GateConfig, case: Case, parts: Sequence[Part], numbers: Numbers) -> str:
+def _sentence_of_sides(
+    gate: GateConfig, case: Case, parts: Sequence[Part], numbers: Numbers
+) -> str:
     """What a run changed by over changes of judgments, on both sides."""
     if len(parts) == 1:
         own = _numbers(case, parts[0]) | {"p": numbers["p"]}

@@ -4,7 +4,15 @@ import re
 from collections.abc import Iterator
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationInfo, field_validator, model_validator
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
 
 from ndcg_spark.convention.measures import JUDGED_RATE, SCORES, Cutoff, format_cutoff, measure_at
 from ndcg_spark.convention.parsing import listed, parse_cutoff
@@ -32,7 +40,10 @@ class Strict(BaseModel):
     @field_validator("*", mode="before")
     @classmethod
     def _numbers_are_no_truth_values(cls, given: object, info: ValidationInfo) -> object:
-        if isinstance(given, bool) and cls.model_fields[str(info.field_name)].annotation is not bool:
+        if (
+            isinstance(given, bool)
+            and cls.model_fields[str(info.field_name)].annotation is not bool
+        ):
             raise ValueError(f"it cannot be {str(given).lower()}")
         return given
 
@@ -45,7 +56,8 @@ class CheckConfig(Strict):
     cutoff: Annotated[Any, BeforeValidator(parse_cutoff)]
     slice: Annotated[str, Field(pattern="^[^=]+=.+$")] | None = None
     weighted: bool = False
-    #: How much the mean may drop: absolutely, and as a share of the baseline's mean; the stricter counts.
+    #: How much the mean may drop: absolutely, and as a share of the baseline's mean; the stricter
+    #: counts.
     max_drop: _Limit | None = None
     max_relative_drop: Annotated[_Limit, Field(le=1)] | None = None
     #: The least that the mean may be, whatever the baseline.
@@ -53,12 +65,16 @@ class CheckConfig(Strict):
     min_queries: _Queries | None = None
     severity: Literal["fail", "warn"] = "fail"
     #: By default those of the gate.
-    baselines: Annotated[tuple[str, ...], Field(min_length=1), BeforeValidator(_baselines)] | None = None
+    baselines: (
+        Annotated[tuple[str, ...], Field(min_length=1), BeforeValidator(_baselines)] | None
+    ) = None
 
     @model_validator(mode="after")
     def _has_limit(self) -> Self:
         if not self.limits_drop and self.min_value is None:
-            raise ValueError("it has no limit; give max_drop, which may be 0, max_relative_drop or min_value")
+            raise ValueError(
+                "it has no limit; give max_drop, which may be 0, max_relative_drop or min_value"
+            )
         return self
 
     @property
@@ -67,7 +83,9 @@ class CheckConfig(Strict):
 
     @property
     def needs_means(self) -> bool:
-        """Whether the means of the night itself are needed: for a minimum, or to see whether the slice exists."""
+        """Whether the means of the night itself are needed: for a minimum, or to see whether the
+        slice exists.
+        """
         return self.min_value is not None or self.slice is not None
 
     @property
@@ -83,7 +101,9 @@ class CheckConfig(Strict):
         return self.measure, self.cutoff
 
     def allowed(self, baseline_mean: float) -> float:
-        relative = None if self.max_relative_drop is None else self.max_relative_drop * abs(baseline_mean)
+        relative = (
+            None if self.max_relative_drop is None else self.max_relative_drop * abs(baseline_mean)
+        )
         return min(limit for limit in (self.max_drop, relative) if limit is not None)
 
     def subject(self, run: str) -> str:
@@ -99,7 +119,10 @@ class GateConfig(Strict):
     #: What follows if the results are identical to those of the last night.
     same_results: Literal["warn", "undecided"] = "warn"
     #: GOOD, ACCEPTED, dates, and runs of the same night, written `run NAME`.
-    baseline: Annotated[tuple[str, ...], Field(min_length=1), BeforeValidator(_baselines)] = (GOOD, ACCEPTED)
+    baseline: Annotated[tuple[str, ...], Field(min_length=1), BeforeValidator(_baselines)] = (
+        GOOD,
+        ACCEPTED,
+    )
     #: How many good nights GOOD is the mean of.
     nights: Annotated[int, Field(ge=1, le=90)] = 7
     check: Annotated[tuple[CheckConfig, ...], Field(min_length=1)]
@@ -107,7 +130,11 @@ class GateConfig(Strict):
     def checks(self, dataset: str) -> list[tuple[str, CheckConfig]]:
         """The checks of a dataset, each with its name, such as gate.check[1]."""
         named = ((f"gate.check[{number}]", check) for number, check in enumerate(self.check, 1))
-        return [(name, check) for name, check in named if check.datasets is None or dataset in check.datasets]
+        return [
+            (name, check)
+            for name, check in named
+            if check.datasets is None or dataset in check.datasets
+        ]
 
     def baselines_of(self, check: CheckConfig) -> tuple[str, ...]:
         """The names of what a check compares with."""
@@ -122,8 +149,12 @@ class GateConfig(Strict):
         return tuple(names)
 
 
-def contradictions(gate: GateConfig, cutoffs: list[Cutoff], has_attributes: bool, has_weights: bool) -> Iterator[str]:
-    """Contradictions within a gate or with the rest of the configuration: sentences with the key's path."""
+def contradictions(
+    gate: GateConfig, cutoffs: list[Cutoff], has_attributes: bool, has_weights: bool
+) -> Iterator[str]:
+    """Contradictions within a gate or with the rest of the configuration: sentences with the key's
+    path.
+    """
     for number, check in enumerate(gate.check, 1):
         name, drop = f"gate.check[{number}]", check.max_drop or 0.0
         if check.cutoff not in cutoffs:

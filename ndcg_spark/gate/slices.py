@@ -1,4 +1,6 @@
-"""Slices that lost much on a night, whether or not a check is for them: warnings, which fail nothing."""
+"""Slices that lost much on a night, whether or not a check is for them: warnings, which fail
+nothing.
+"""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -59,8 +61,8 @@ def slice_losses(
 ) -> list[SliceLoss]:
     """The slices that lost most, at most three, the largest loss first.
 
-    `values` are those of each attribute. Each run is looked at by the measure of its strictest check
-    that can fail.
+    `values` are those of each attribute. Each run is looked at by the measure of its strictest
+    check that can fail.
     """
     candidates = []
     slices = _slices_to_look_at(values)
@@ -160,7 +162,9 @@ def _beside_good(baseline: Baseline, question: Question, compared: Comparisons) 
         return []
     rows = []
     for side in beside.sides:
-        key = RowKey(question.run, *question.metric, question.attribute, question.value, False, side)
+        key = RowKey(
+            question.run, *question.metric, question.attribute, question.value, False, side
+        )
         row = beside.rows.get(key)
         if row is None:
             return []
@@ -177,7 +181,9 @@ def _large_enough(rows: list[Row], question: Question) -> list[Row]:
     return rows
 
 
-def _of_rows(check: CheckConfig, question: Question, rows: Sequence[Mapping[str, Any]], against: str) -> _Candidate:
+def _of_rows(
+    check: CheckConfig, question: Question, rows: Sequence[Mapping[str, Any]], against: str
+) -> _Candidate:
     first = [row for row in rows if row["reading"] == FIRST]
     difference = sum(row["difference"] for row in first) / len(first)
     allowed = _TIMES * check.allowed(first[-1]["baseline_mean"])

@@ -28,10 +28,10 @@ class Result:
     check: str
     severity: str
     result: str
-    #: Why, as a code; None for a pass. FAIL: dropped, below_min_value. UNDECIDED: may_be_chance, sides_disagree,
-    #: unjudged_documents. NOT_COMPARABLE:
-    #: no_baseline, other_convention, other_judgments, other_cutoff, missing_dataset, missing_run, missing_slice,
-    #: new_run, not_measured, few_queries, not_verified.
+    #: Why, as a code; None for a pass. FAIL: dropped, below_min_value. UNDECIDED: may_be_chance,
+    #: sides_disagree, unjudged_documents. NOT_COMPARABLE: no_baseline, other_convention,
+    #: other_judgments, other_cutoff, missing_dataset, missing_run, missing_slice, new_run,
+    #: not_measured, few_queries, not_verified.
     reason: str | None
     sentence: str
     run: str | None = None
@@ -39,8 +39,8 @@ class Result:
     cutoff: str | None = None
     slice: str | None = None
     weighted: bool = False
-    #: As the configuration names it. None for `min_value`, whose `difference` is that to the least value, with nothing
-    #: `allowed`.
+    #: As the configuration names it. None for `min_value`, whose `difference` is that to the least
+    #: value, with nothing `allowed`.
     baseline: str | None = None
     baseline_night: str | None = None
     mean: float | None = None
@@ -49,7 +49,8 @@ class Result:
     allowed: float | None = None
     interval_low: float | None = None
     interval_high: float | None = None
-    #: The larger p value of the two tests, or that of t where it alone cannot fail, adjusted for the number of rows.
+    #: The larger p value of the two tests, or that of t where it alone cannot fail, adjusted for
+    #: the number of rows.
     p: float | None = None
     queries: int | None = None
     #: The first night of what it is compared with, where each run has its own.
@@ -75,7 +76,8 @@ class Verdict:
     notes: tuple[str, ...] = ()
     #: name, nights (their dates) and evaluation_id (of the newest).
     baselines: tuple[Mapping[str, Any], ...] = ()
-    #: The slices that have most of the loss that decided: attribute, value, queries, of_queries, share.
+    #: The slices that have most of the loss that decided: attribute, value, queries, of_queries,
+    #: share.
     causes: tuple[Mapping[str, Any], ...] = ()
     #: Why somebody accepted this night as a baseline of later ones, and for which runs; None: all.
     accepted: str | None = None
@@ -94,7 +96,9 @@ class Verdict:
 
     @property
     def is_baseline(self) -> bool:
-        """Whether later nights may be compared with this one: accepted, or every check measured and none failed."""
+        """Whether later nights may be compared with this one: accepted, or every check measured and
+        none failed.
+        """
         return bool(self.accepted) or self.is_good
 
     @property
@@ -130,7 +134,9 @@ def runs_to_accept(results: Sequence[Mapping[str, Any]]) -> list[str]:
 
 
 def unverified_verdict(dataset: str, evaluated_on: str, reason: str) -> Verdict:
-    """No verdict: the engine and plain Python disagree about the scores, which were published for a reason."""
+    """No verdict: the engine and plain Python disagree about the scores, which were published for a
+    reason.
+    """
     sentence = f"the scores are not verified, and were published all the same: {reason}"
     result = Result("gate", FAIL, NOT_COMPARABLE, NOT_VERIFIED, sentence)
     code = EXIT_CODES[NONE]
@@ -138,7 +144,9 @@ def unverified_verdict(dataset: str, evaluated_on: str, reason: str) -> Verdict:
 
 
 def has_dated_baseline(result: Mapping[str, Any]) -> bool:
-    """Whether a check compares with a night by its date, which an acceptance of another night does not change."""
+    """Whether a check compares with a night by its date, which an acceptance of another night does
+    not change.
+    """
     return result["baseline"] is not None and result["baseline"] == result["baseline_night"]
 
 
@@ -203,5 +211,7 @@ def falls_in_words(verdict: Mapping[str, Any]) -> list[str]:
 
 
 def worst_exit_code(verdicts: Iterable[Verdict]) -> int:
-    """The exit code of several nights: a failed one outranks one without a verdict that nobody has accepted."""
+    """The exit code of several nights: a failed one outranks one without a verdict that nobody has
+    accepted.
+    """
     return min({verdict.exit_code for verdict in verdicts} - {DONE}, default=DONE)

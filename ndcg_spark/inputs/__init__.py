@@ -1,1 +1,3 @@
-"""From storage to tables: which files a path stands for, which format they have, and a reader for each format."""
+"""From storage to tables: which files a path stands for, which format they have, and a reader for
+each format.
+"""

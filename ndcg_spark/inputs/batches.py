@@ -1,4 +1,5 @@
-"""The runs that files name, and the batches of runs that are checked and scored together, of about 50 million results.
+"""The runs that files name, and the batches of runs that are checked and scored together, of about
+50 million results.
 
 Each run is counted and scored independently of the others.
 """
@@ -21,18 +22,32 @@ from ndcg_spark.inputs.shapes import Shape
 #: The bytes of each run, by its dataset (None if that is in the rows) and name.
 Runs = Mapping[tuple[str | None, str], int]
 #: The endings of a file's name that belong to its format and not to its run.
-_SUFFIXES = {".csv", ".tsv", ".json", ".jsonl", ".ndjson", ".parquet", ".orc", ".run", ".trec", ".txt", ".res"}
+_SUFFIXES = {
+    ".csv",
+    ".tsv",
+    ".json",
+    ".jsonl",
+    ".ndjson",
+    ".parquet",
+    ".orc",
+    ".run",
+    ".trec",
+    ".txt",
+    ".res",
+}
 #: The names of the files that parallel writers make of one table: Spark, Hadoop and Dask.
 _PART = re.compile(r"part[-_.]([rm]-)?\d")
 
-#: A batch is closed once it has about this many results. Measured with 960 million results in 100 runs on the embedded
-#: engine: 1.4 GB of memory instead of 15.9 GB.
+#: A batch is closed once it has about this many results. Measured with 960 million results in 100
+#: runs on the embedded engine: 1.4 GB of memory instead of 15.9 GB.
 MAX_ROWS = 50_000_000
 
 
 @dataclasses.dataclass(frozen=True)
 class Batch:
-    """The runs from the name `first` up to `end`, which is excluded, or all later runs: `Batch()` has every run."""
+    """The runs from the name `first` up to `end`, which is excluded, or all later runs: `Batch()`
+    has every run.
+    """
 
     first: str = ""
     end: str | None = None
@@ -41,7 +56,9 @@ class Batch:
         return self.first <= run and (self.end is None or run < self.end)
 
     def select(self, table: DataFrame) -> DataFrame:
-        """The rows of these runs, filtered before engines group them. Rows without a run are in the first batch."""
+        """The rows of these runs, filtered before engines group them. Rows without a run are in the
+        first batch.
+        """
         run = F.col("run")
         if self.end is not None:
             table = table.where(run < self.end if self.first else (run < self.end) | run.isNull())
@@ -51,8 +68,12 @@ class Batch:
 WHOLE = (Batch(),)
 
 
-def with_runs(files: list[File], shape: Shape, config: ResultsConfig) -> tuple[list[File], list[str], Runs]:
-    """The files with the names of their runs, where files name them; notes on that; and the runs of folders."""
+def with_runs(
+    files: list[File], shape: Shape, config: ResultsConfig
+) -> tuple[list[File], list[str], Runs]:
+    """The files with the names of their runs, where files name them; notes on that; and the runs of
+    folders.
+    """
     column = shape.columns.get("run", "run")
     dataset = shape.columns.get("dataset", "dataset")
     notes = []
@@ -73,7 +94,9 @@ def with_runs(files: list[File], shape: Shape, config: ResultsConfig) -> tuple[l
 
 
 def named_by_file(files: list[File], column: str) -> list[File]:
-    """The files, each with its name, or a part file with its folder's, as the value of a folder `column`=..."""
+    """The files, each with its name, or a part file with its folder's, as the value of a folder
+    `column`=...
+    """
     named = []
     units: dict[str, str] = {}
     for file in files:

@@ -1,8 +1,9 @@
-"""DataFrames of an engine: of Parquet where it is, of copies and of users' tables, one row per document.
+"""DataFrames of an engine: of Parquet where it is, of copies and of users' tables, one row per
+document.
 
-Engines differ in which folders add columns, and in which names they skip or take for wildcards. So files of this
-machine are read through a temporary folder of links with plain names: one read, however many files there are. Files
-elsewhere are read by their paths.
+Engines differ in which folders add columns, and in which names they skip or take for wildcards. So
+files of this machine are read through a temporary folder of links with plain names: one read,
+however many files there are. Files elsewhere are read by their paths.
 """
 
 import itertools
@@ -90,26 +91,33 @@ def _with_alike_numbers(tables: Sequence[DataFrame], names: Iterable[str]) -> li
 
 
 def merge_local_partitions(table: DataFrame) -> DataFrame:
-    # The driver has the rows of a local table, so there are few. One partition needs no shuffle later, and Spark's
-    # optimizer leaves its rows alone; it would copy them for every use otherwise.
+    # The driver has the rows of a local table, so there are few. One partition needs no shuffle
+    # later, and Spark's optimizer leaves its rows alone; it would copy them for every use
+    # otherwise.
     return table.coalesce(1) if is_classic(table.sparkSession) and table.isLocal() else table
 
 
 def dataframes_in(table: Any) -> list[DataFrame]:
     """The DataFrames of Spark in a table: itself, or those of a dictionary of runs."""
-    return [one for one in (table.values() if isinstance(table, Mapping) else [table]) if is_spark(one)]
+    return [
+        one for one in (table.values() if isinstance(table, Mapping) else [table]) if is_spark(one)
+    ]
 
 
 def union_all(tables: Sequence[DataFrame]) -> DataFrame:
     """The rows of all tables, as a tree of unions: a long chain overflows an engine's stack."""
     while len(tables) > 1:
         pairs = (tables[at : at + 2] for at in range(0, len(tables), 2))
-        tables = [reduce(partial(DataFrame.unionByName, allowMissingColumns=True), pair) for pair in pairs]
+        tables = [
+            reduce(partial(DataFrame.unionByName, allowMissingColumns=True), pair) for pair in pairs
+        ]
     return tables[0]
 
 
 def document_rows(table: DataFrame, columns: Mapping[str, str], schema: pa.Schema) -> DataFrame:
-    """The schema's columns under the schema's names, one row per document; `columns` are what the table calls ours."""
+    """The schema's columns under the schema's names, one row per document; `columns` are what the
+    table calls ours.
+    """
     ours = {*schema.names, *columns.values()}
     refuse_alike(name for name in table.columns if name.lower() in ours)
     # A list of structs is unpacked, whatever it is called: `items`, `label`.
@@ -133,7 +141,11 @@ def names_in(
     InputError without an id or a mapped column; `may_be_numbers` as of NameColumns.
     """
     sources = {name: columns.get(name, name) for name in schema.names}
-    needed = {name: source for name, source in sources.items() if name in columns or name in ("query_id", "doc_id")}
+    needed = {
+        name: source
+        for name, source in sources.items()
+        if name in columns or name in ("query_id", "doc_id")
+    }
     if lost := [name for name, source in needed.items() if source not in has]:
         raise missing_columns(lost, named_by_user(has), may_be_numbers)
     return {ours: theirs for ours, theirs in sources.items() if theirs in has}
@@ -146,18 +158,27 @@ def _struct_in(kind: DataType) -> StructType | None:
 
 
 def _unpacked(table: DataFrame, wanted: Sequence[str]) -> DataFrame:
-    """The table with the array of structs that has documents as an array of each field; InputError for several.
+    """The table with the array of structs that has documents as an array of each field; InputError
+    for several.
 
-    `recommendForAllUsers` of Spark's ALS gives each user such an array: array<struct<item, rating>>.
+    `recommendForAllUsers` of Spark's ALS gives each user such an array: array<struct<item,
+    rating>>.
     """
-    structs = {field.name: element.names for field in table.schema if (element := _struct_in(field.dataType))}
+    structs = {
+        field.name: element.names
+        for field in table.schema
+        if (element := _struct_in(field.dataType))
+    }
     packed = packed_fields(structs, wanted)
     if len(packed) > 1:
         what = f"{len(packed)} columns have lists of documents, {', '.join(packed)}"
         raise InputError(f"{what}; leave one")
     for column, fields in packed.items():
         # Not getField of the array, which the embedded engine takes for a position in it.
-        arrays = (F.col(f"{quoted(column)}.{quoted(theirs)}").alias(ours) for ours, theirs in fields.items())
+        arrays = (
+            F.col(f"{quoted(column)}.{quoted(theirs)}").alias(ours)
+            for ours, theirs in fields.items()
+        )
         others = [name for name in table.columns if name != column and name not in fields]
         table = table.select(*map(quoted, others), *arrays)
     return table
@@ -167,7 +188,9 @@ def packed_fields(
     structs: Mapping[str, Sequence[str]],
     wanted: Sequence[str],
 ) -> dict[str, dict[str, str]]:
-    """By array of structs that has documents, what its fields call our columns; `structs` are the names of fields."""
+    """By array of structs that has documents, what its fields call our columns; `structs` are the
+    names of fields.
+    """
     names = [name for name in DOCUMENT_COLUMNS if name in wanted]
     packed = {}
     for column, fields in structs.items():
@@ -275,7 +298,9 @@ def read_paths(engine: Engine, paths: list[str], **options: str) -> DataFrame:
 
 
 def read_files(engine: Engine, files: Sequence[File]) -> DataFrame:
-    """The rows of the files, and the values of their folders as columns of text in place of columns of their names."""
+    """The rows of the files, and the values of their folders as columns of text in place of columns
+    of their names.
+    """
     near = [file for file in files if file.is_local]
     far = [file for file in files if not file.is_local]
     tables = []
@@ -287,7 +312,9 @@ def read_files(engine: Engine, files: Sequence[File]) -> DataFrame:
 
 
 def read_copy(engine: Engine, copy: ParquetCopy) -> DataFrame:
-    """What this process has written, sent with the plan if need be, without columns of ours that have no value."""
+    """What this process has written, sent with the plan if need be, without columns of ours that
+    have no value.
+    """
     if engine.sees_local_files:
         table = read_paths(engine, [str(copy.folder)])
     else:
@@ -300,18 +327,24 @@ def read_copy(engine: Engine, copy: ParquetCopy) -> DataFrame:
             what = f"more than {_MAX_SENT >> 20} MB of rows on this machine, whose files {engine.name} does not read"
             raise InputError(what, Convert())
         table = engine.session.createDataFrame(rows)
-    return table.select(*(name for name in table.columns if name not in INTERNAL or name in copy.filled_columns))
+    return table.select(
+        *(name for name in table.columns if name not in INTERNAL or name in copy.filled_columns)
+    )
 
 
 def read_arrow(engine: Engine, table: pa.Table) -> DataFrame:
-    """A table of this process; InputError for more than 64 MB if the engine does not see this machine's files."""
+    """A table of this process; InputError for more than 64 MB if the engine does not see this
+    machine's files.
+    """
     folder = engine.scratch.folder()
     write_table(table, folder / "rows.parquet")
     return read_copy(engine, ParquetCopy(folder, len(table), set(table.column_names)))
 
 
 def materializer(engine: Engine) -> Callable[[Iterable[DataFrame]], DataFrame] | None:
-    """Keeps the batches of a table to be read more than once, as `Source.materialize`; None where that is expensive."""
+    """Keeps the batches of a table to be read more than once, as `Source.materialize`; None where
+    that is expensive.
+    """
     if engine.kind == "connect":
         return None
 
@@ -333,8 +366,13 @@ def _by_links(engine: Engine, files: Sequence[File]) -> DataFrame:
     try:
         root = engine.scratch.folder()
         for number, file in enumerate(files):
-            values = [_NULL if value is None else _VALUE + _UNSAFE.sub(_hex, value) for _, value in file.partition]
-            folder = root.joinpath(*(f"{OWN}folder_{at}={value}" for at, value in enumerate(values)))
+            values = [
+                _NULL if value is None else _VALUE + _UNSAFE.sub(_hex, value)
+                for _, value in file.partition
+            ]
+            folder = root.joinpath(
+                *(f"{OWN}folder_{at}={value}" for at, value in enumerate(values))
+            )
             folder.mkdir(parents=True, exist_ok=True)
             (folder / f"{number:07}.parquet").symlink_to(local(file.path))
     except OSError as error:
@@ -348,7 +386,9 @@ def _by_links(engine: Engine, files: Sequence[File]) -> DataFrame:
 
 
 def _by_paths(engine: Engine, files: Sequence[File]) -> DataFrame:
-    """One read of all files below a root, whose folders Spark finds; else one for all files of equal folders."""
+    """One read of all files below a root, whose folders Spark finds; else one for all files of
+    equal folders.
+    """
     tables = []
     for root, group in itertools.groupby(files, key=_root):
         below = list(group)
@@ -360,13 +400,19 @@ def _by_paths(engine: Engine, files: Sequence[File]) -> DataFrame:
             continue
         for partition, alike in itertools.groupby(below, key=lambda file: file.partition):
             table = read_paths(engine, [file.path for file in alike])
-            tables.append(table.withColumns({key: F.lit(value).cast("string") for key, value in partition}))
+            tables.append(
+                table.withColumns({key: F.lit(value).cast("string") for key, value in partition})
+            )
     return union_all(tables)
 
 
 def _root(file: File) -> str:
     """The folder above those that give columns; empty without such folders."""
-    return file.path.rpartition("/")[0].rpartition(f"/{file.partition[0][0]}=")[0] if file.partition else ""
+    return (
+        file.path.rpartition("/")[0].rpartition(f"/{file.partition[0][0]}=")[0]
+        if file.partition
+        else ""
+    )
 
 
 def _hex(match: re.Match[str]) -> str:

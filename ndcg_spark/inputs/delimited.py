@@ -1,7 +1,8 @@
 """TREC text, CSV and TSV: blocks of whole lines as typed columns, and the lines that are not rows.
 
-pyarrow parses every block, and hands over the lines with too few or too many fields. If a numeric field is
-not a number, it parses the block again as text. What quotes mean is decided before, in `quotes`.
+pyarrow parses every block, and hands over the lines with too few or too many fields. If a numeric
+field is not a number, it parses the block again as text. What quotes mean is decided before, in
+`quotes`.
 """
 
 import contextlib
@@ -20,7 +21,8 @@ from ndcg_spark.inputs.files import File
 from ndcg_spark.inputs.quotes import NUMBER, Quotes, RowText
 from ndcg_spark.schemas import LINE
 
-#: The columns that hold numbers, and the text of few distinct values that every other column but a document's id is.
+#: The columns that hold numbers, and the text of few distinct values that every other column but a
+#: document's id is.
 NUMBERS = ("relevance", "score", "rank")
 FEW = pa.dictionary(pa.int32(), pa.string())
 
@@ -29,12 +31,15 @@ _BYTE_ORDER_MARK = "\ufeff".encode()
 _BLANKS = " \t\r\n\f"
 _TO_BLANKS = bytes.maketrans(b"\t\f", b"  ")
 _LINE_END = re.compile(rb"\r\n?|\n")
-#: A line of a run with a blank in the document's id, and not in the run's name, ends with a rank, a score and a name.
+#: A line of a run with a blank in the document's id, and not in the run's name, ends with a rank, a
+#: score and a name.
 _ENDS_AS_RUN = re.compile(rf" [+-]?[0-9]+(\.0*)? {NUMBER} [^ ]+\Z")
 
 
 class ParsedPart(NamedTuple):
-    """The columns of a part by our names, LINE where a numeric field is no number, and the lines that are not rows."""
+    """The columns of a part by our names, LINE where a numeric field is no number, and the lines
+    that are not rows.
+    """
 
     columns: Mapping[str, pa.ChunkedArray]
     broken: Sequence[str] = ()
@@ -112,7 +117,9 @@ class Delimited:
         return ParsedPart(with_numbers(columns, lines_read), broken)
 
     def _parse(self, block: bytes, separator: str) -> tuple[dict[str, pa.ChunkedArray], list[str]]:
-        """The columns, numbers as far as pyarrow reads them, and the lines with another number of fields."""
+        """The columns, numbers as far as pyarrow reads them, and the lines with another number of
+        fields.
+        """
         invalid: list[str] = []
 
         def skip(row: arrow_csv.InvalidRow) -> str:
@@ -125,12 +132,18 @@ class Delimited:
             kinds = {"doc_id": pa.string(), "score": number, "rank": number}
             return arrow_csv.read_csv(
                 pa.BufferReader(block or b"\n"),
-                arrow_csv.ReadOptions(column_names=self.fields, use_threads=False, block_size=len(block) + 2),
+                arrow_csv.ReadOptions(
+                    column_names=self.fields, use_threads=False, block_size=len(block) + 2
+                ),
                 arrow_csv.ParseOptions(
-                    delimiter=separator, quote_char='"' if self.separator else False, invalid_row_handler=skip
+                    delimiter=separator,
+                    quote_char='"' if self.separator else False,
+                    invalid_row_handler=skip,
                 ),
                 arrow_csv.ConvertOptions(
-                    column_types={theirs: kinds.get(ours, FEW) for ours, theirs in self.columns.items()},
+                    column_types={
+                        theirs: kinds.get(ours, FEW) for ours, theirs in self.columns.items()
+                    },
                     include_columns=[*self.columns.values()],
                     null_values=[""] if self.separator else [],
                     strings_can_be_null=bool(self.separator),
@@ -145,16 +158,24 @@ class Delimited:
         return {ours: table.column(theirs) for ours, theirs in self.columns.items()}, invalid
 
     def _with_name(self, line: str, separator: str) -> str:
-        """A line of a run with the first word of a name with blanks, which trec_eval allows; "" if it is unclear."""
+        """A line of a run with the first word of a name with blanks, which trec_eval allows; "" if
+        it is unclear.
+        """
         fields = line.split(separator)
-        if self.separator or tuple(self.fields[3:]) != ("rank", "score", "run") or len(fields) <= len(self.fields):
+        if (
+            self.separator
+            or tuple(self.fields[3:]) != ("rank", "score", "run")
+            or len(fields) <= len(self.fields)
+        ):
             return ""
         is_run = re.fullmatch(NUMBER, fields[3]) and not _ENDS_AS_RUN.search(" ".join(fields))
         return separator.join(fields[: len(self.fields)]) if is_run else ""
 
 
 def blocks(file: File, size: int = _BLOCK_BYTES) -> Iterator[bytes]:
-    """The text in parts of about this many bytes, each of whole lines, without a byte order mark at its beginning."""
+    """The text in parts of about this many bytes, each of whole lines, without a byte order mark at
+    its beginning.
+    """
     with file.open() as stream:
         rest = stream.read(len(_BYTE_ORDER_MARK)).removeprefix(_BYTE_ORDER_MARK)
         while part := stream.read(size):
@@ -187,7 +208,9 @@ def _valid_blocks(
 
 
 def separator_of(kind: str, header: str) -> str:
-    """What is between the fields of CSV or TSV; in many countries spreadsheets write semicolons as CSV."""
+    """What is between the fields of CSV or TSV; in many countries spreadsheets write semicolons as
+    CSV.
+    """
     return "\t" if kind == "tsv" else max(",;\t", key=header.count)
 
 
@@ -213,9 +236,16 @@ def valid_lines(block: bytes) -> tuple[bytes, list[str]]:
     return block.replace(b"\n" + _BYTE_ORDER_MARK, b"\n"), broken
 
 
-def with_numbers(columns: Mapping[str, pa.ChunkedArray], lines: Iterable[str]) -> dict[str, pa.ChunkedArray]:
-    """The columns with numbers as such, and LINE of their `lines`, if a numeric field is not a number."""
-    typed = {name: numbers(name, column) if name in NUMBERS else column for name, column in columns.items()}
+def with_numbers(
+    columns: Mapping[str, pa.ChunkedArray], lines: Iterable[str]
+) -> dict[str, pa.ChunkedArray]:
+    """The columns with numbers as such, and LINE of their `lines`, if a numeric field is not a
+    number.
+    """
+    typed = {
+        name: numbers(name, column) if name in NUMBERS else column
+        for name, column in columns.items()
+    }
     wrong = []
     for name in NUMBERS:
         if name in typed and typed[name].null_count:
@@ -241,7 +271,8 @@ def _is_given(column: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 def numbers(name: str, column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """The values as doubles, ranks as whole numbers of 32 bits; null for what is not a plain, finite number.
+    """The values as doubles, ranks as whole numbers of 32 bits; null for what is not a plain,
+    finite number.
 
     -0.0 becomes 0.0, because engines distinguish the two in some plans and not in others.
     """
@@ -266,10 +297,13 @@ def numbers(name: str, column: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 def _single_blanks(block: bytes) -> tuple[bytes, str]:
-    """The lines with one separator between fields and none around them, and that separator: a tab if all are tabs."""
+    """The lines with one separator between fields and none around them, and that separator: a tab
+    if all are tabs.
+    """
     one, other = (b"\t", b" ") if b"\t" in block else (b" ", b"\t")
     is_low = np.frombuffer(block, np.uint8) <= ord(" ")
-    # Separators and line ends, and what comes before them in ASCII: two in a row are an empty field, or an empty line.
+    # Separators and line ends, and what comes before them in ASCII: two in a row are an empty
+    # field, or an empty line.
     is_odd = is_low[:1].any() or (is_low[1:] & is_low[:-1]).any()
     if not (is_odd or other in block or b"\f" in block or block.endswith(one)):
         return block, one.decode()

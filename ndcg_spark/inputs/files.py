@@ -1,6 +1,7 @@
 """The files that a path stands for: where each is, what its folders say, and whether it changed.
 
-Hidden names (`_SUCCESS`, `.part.crc`) are left out, as Spark does, and a hidden folder with everything in it.
+Hidden names (`_SUCCESS`, `.part.crc`) are left out, as Spark does, and a hidden folder with
+everything in it.
 """
 
 import codecs
@@ -30,10 +31,12 @@ if TYPE_CHECKING:
 
 
 _READERS = 8
-#: The bytes by which the shape of a file is recognised, and how many more are read to see one whole line.
+#: The bytes by which the shape of a file is recognised, and how many more are read to see one whole
+#: line.
 _HEAD, _LONGEST_HEAD = 1 << 16, 1 << 24
 
-#: The formats of tables whose log says which rows they have, and of files with types and a footer. All others are text.
+#: The formats of tables whose log says which rows they have, and of files with types and a footer.
+#: All others are text.
 TABLES = ("delta", "iceberg")
 BINARY = ("parquet", "orc")
 _FORMATS = {f".{kind}": kind for kind in (*BINARY, "csv", "tsv", "jsonl")} | dict.fromkeys(
@@ -72,7 +75,9 @@ class TableLogError(InputError):
 
 @dataclasses.dataclass(frozen=True)
 class Snapshot:
-    """A version of a table with a log; `version` is None if there is none yet, or if only the engine knows it."""
+    """A version of a table with a log; `version` is None if there is none yet, or if only the
+    engine knows it.
+    """
 
     #: delta or iceberg; what was given for a table of the engine's catalog.
     format: str
@@ -92,8 +97,11 @@ class File:
     size: int
     #: The columns that folders named column=value add to its rows, below the path that was given.
     partition: tuple[tuple[str, str | None], ...] = ()
-    #: The file system of pyarrow that has it, and the path there. None if only the engine can open it.
-    storage: tuple[fs.FileSystem, str] | None = dataclasses.field(default=None, compare=False, repr=False)
+    #: The file system of pyarrow that has it, and the path there. None if only the engine can open
+    #: it.
+    storage: tuple[fs.FileSystem, str] | None = dataclasses.field(
+        default=None, compare=False, repr=False
+    )
     stamp: tuple[int, int] = dataclasses.field(default=(0, 0), compare=False, repr=False)
     #: Of a table of Delta, Iceberg or a catalog, in place of its files: the version that is read.
     snapshot: Snapshot | None = dataclasses.field(default=None, compare=False, repr=False)
@@ -105,7 +113,10 @@ class File:
     @property
     def has_changed(self) -> bool:
         # A version of a table never changes, and what was copied of it is what is scored.
-        return self.storage is not None and _stamp(self.storage[0].get_file_info(self.storage[1])) != self.stamp
+        return (
+            self.storage is not None
+            and _stamp(self.storage[0].get_file_info(self.storage[1])) != self.stamp
+        )
 
     @property
     def location(self) -> tuple[fs.FileSystem, str]:
@@ -114,7 +125,9 @@ class File:
 
     @contextlib.contextmanager
     def open(self) -> Iterator[pa.NativeFile]:
-        """The bytes of the file, decompressed. InputError that names it for whatever is wrong with it."""
+        """The bytes of the file, decompressed. InputError that names it for whatever is wrong with
+        it.
+        """
         system, fs_path = self.location
         kind = "gzip" if self.path.endswith(".gz") else None
         with reading(self.path), system.open_input_stream(fs_path, compression=kind) as stream:
@@ -143,7 +156,9 @@ class Listing(NamedTuple):
 
 
 def map_files(files: Iterable[_Item], look: Callable[[_Item], _Seen]) -> list[_Seen]:
-    """What `look` returns for each file, in their order; several files are looked into at the same time."""
+    """What `look` returns for each file, in their order; several files are looked into at the same
+    time.
+    """
     with ThreadPoolExecutor(_READERS) as pool:
         return list(pool.map(look, files))
 
@@ -255,7 +270,8 @@ def _below(system: fs.FileSystem, entry: fs.FileInfo) -> Sequence[fs.FileInfo]:
     if entry.type != fs.FileType.Directory:
         return [entry]
     if isinstance(system, fs.LocalFileSystem):
-        # pyarrow's own listing passes over links to nothing, and lists a circle of links many times.
+        # pyarrow's own listing passes over links to nothing, and lists a circle of links many
+        # times.
         walk = os.walk(entry.path, followlinks=True, onerror=_raise)
         names = [f"{folder.rstrip('/')}/{name}" for folder, _, names in walk for name in names]
     else:
@@ -279,7 +295,9 @@ def _matches(system: fs.FileSystem, fs_path: str) -> tuple[list[fs.FileInfo], st
         level = [system.get_file_info(root)] if len(fixed) < len(segments) else []
         for segment in segments[len(fixed) :]:
             folders = [entry.path for entry in level if entry.type == fs.FileType.Directory]
-            infos = (info for folder in folders for info in system.get_file_info(fs.FileSelector(folder)))
+            infos = (
+                info for folder in folders for info in system.get_file_info(fs.FileSelector(folder))
+            )
             level = [info for info in infos if fnmatch.fnmatchcase(info.base_name, segment)]
     return level, root
 
@@ -292,10 +310,14 @@ def refuse_log(paths: Iterable[str]) -> None:
 
 
 def _partition(root: str, fs_path: str) -> tuple[tuple[str, str | None], ...]:
-    """The columns, with their values, that the folders between `root` and the file at `fs_path` add; None is null."""
+    """The columns, with their values, that the folders between `root` and the file at `fs_path`
+    add; None is null.
+    """
     folders = fs_path.removeprefix(root).strip("/").split("/")[:-1]
     pairs = (folder.split("=", 1) for folder in folders if "=" in folder)
-    return tuple((key, None if value == NULL_FOLDER else urllib.parse.unquote(value)) for key, value in pairs)
+    return tuple(
+        (key, None if value == NULL_FOLDER else urllib.parse.unquote(value)) for key, value in pairs
+    )
 
 
 def file_format(files: Sequence[File], configured: str | None) -> str:
@@ -303,7 +325,9 @@ def file_format(files: Sequence[File], configured: str | None) -> str:
     by_format = {_format(file): file for file in reversed(files)}
     unnamed = by_format.pop("", None)
     if unnamed:
-        by_format.setdefault("parquet" if not configured and _is_parquet(unnamed) else "trec", unnamed)
+        by_format.setdefault(
+            "parquet" if not configured and _is_parquet(unnamed) else "trec", unnamed
+        )
     kind = configured if configured and by_format.keys().isdisjoint(TABLES) else ""
     if len(by_format) > 1 and not kind:
         examples = ", ".join(f"{name} ({file.path})" for name, file in by_format.items())
@@ -321,7 +345,11 @@ def file_format(files: Sequence[File], configured: str | None) -> str:
 def _format(file: File) -> str:
     """The format of a table or a file by its name; empty where that says nothing."""
     suffix = PurePosixPath(file.path.removesuffix(".gz")).suffix.lower()
-    return file.snapshot.format if file.snapshot else _FORMATS.get(suffix, "" if file.storage else "parquet")
+    return (
+        file.snapshot.format
+        if file.snapshot
+        else _FORMATS.get(suffix, "" if file.storage else "parquet")
+    )
 
 
 def _is_parquet(file: File) -> bool:

@@ -1,7 +1,9 @@
-"""JSON: one object a line, of a document or of a query with lists of its documents; and one object of all queries.
+"""JSON: one object a line, of a document or of a query with lists of its documents; and one object
+of all queries.
 
-JSON lines are parsed by pyarrow. A block that it refuses is read line by line: a line is broken if it is not one object
-of strict JSON with plain values or lists of one length, has a wanted key twice, or has one that the first lines lack.
+JSON lines are parsed by pyarrow. A block that it refuses is read line by line: a line is broken if
+it is not one object of strict JSON with plain values or lists of one length, has a wanted key
+twice, or has one that the first lines lack.
 """
 
 import itertools
@@ -27,9 +29,12 @@ from ndcg_spark.inputs.files import File
 _BLANKS = " \t\r\f"
 #: How many documents of an object become columns together.
 _DOCUMENTS = 200_000
-#: Objects are tuples of pairs, so that a key that comes twice is there twice. Numbers are text as they are written, so
-#: that long ids stay exact; but NaN and Infinity, which strict JSON lacks, are numbers.
-_decoder = json.JSONDecoder(object_pairs_hook=tuple, parse_int=str, parse_float=str, parse_constant=float)
+#: Objects are tuples of pairs, so that a key that comes twice is there twice. Numbers are text as
+#: they are written, so that long ids stay exact; but NaN and Infinity, which strict JSON lacks, are
+#: numbers.
+_decoder = json.JSONDecoder(
+    object_pairs_hook=tuple, parse_int=str, parse_float=str, parse_constant=float
+)
 
 
 @dataclass(frozen=True)
@@ -38,7 +43,8 @@ class JsonLines:
 
     columns: Mapping[str, str]
     absent: Sequence[str] = ()
-    #: Whether a line has lists of documents, in which the position, from 1, is the rank where there are no ranks.
+    #: Whether a line has lists of documents, in which the position, from 1, is the rank where there
+    #: are no ranks.
     has_lists: bool = False
 
     def parts(self, file: File) -> Iterator[bytes]:
@@ -50,7 +56,11 @@ class JsonLines:
         table = self._parsed(block)
         if table is not None:
             columns = {ours: table.column(theirs) for ours, theirs in self.columns.items()}
-            texts = {name: column.cast(pa.string()) for name, column in columns.items() if name not in NUMBERS}
+            texts = {
+                name: column.cast(pa.string())
+                for name, column in columns.items()
+                if name not in NUMBERS
+            }
             return ParsedPart(with_numbers({**columns, **texts}, lines), broken)
         rows: list[tuple[dict[str, str | None], str]] = []
         for line in lines:
@@ -60,7 +70,9 @@ class JsonLines:
             else:
                 rows += ((row, line) for row in parsed)
         names = dict.fromkeys([*self.columns, *(["rank"] if self.has_lists else [])])
-        read = {name: pa.chunked_array([[row[name] for row, _ in rows]], pa.string()) for name in names}
+        read = {
+            name: pa.chunked_array([[row[name] for row, _ in rows]], pa.string()) for name in names
+        }
         return ParsedPart(with_numbers(read, (line for _, line in rows)), broken)
 
     def _parsed(self, block: bytes) -> pa.Table | None:
@@ -72,13 +84,17 @@ class JsonLines:
             # The text of a fraction counts as an id, so it is not parsed.
             numbers, texts = dict.fromkeys((int, float), pa.float64()), {int: pa.int64()}
             kinds = {
-                theirs: ((numbers if ours in NUMBERS else texts) | {str: pa.string()})[type(first[theirs])]
+                theirs: ((numbers if ours in NUMBERS else texts) | {str: pa.string()})[
+                    type(first[theirs])
+                ]
                 for ours, theirs in self.columns.items()
             }
             table = arrow_json.read_json(
                 pa.BufferReader(block),
                 arrow_json.ReadOptions(use_threads=False, block_size=len(block) + 1),
-                arrow_json.ParseOptions(explicit_schema=pa.schema(kinds), unexpected_field_behavior="ignore"),
+                arrow_json.ParseOptions(
+                    explicit_schema=pa.schema(kinds), unexpected_field_behavior="ignore"
+                ),
             )
         except (ValueError, KeyError, TypeError, RecursionError):
             return None
@@ -154,14 +170,22 @@ class JsonObject:
         except (ValueError, RecursionError) as error:
             what = f"{file.path} is not JSON, {first_line(error)}"
             raise InputError(f"{what}; write it again") from error
-        is_good = isinstance(queries, tuple) and all(isinstance(documents, tuple) for _, documents in queries)
+        is_good = isinstance(queries, tuple) and all(
+            isinstance(documents, tuple) for _, documents in queries
+        )
         if not is_good or any(
-            isinstance(value, (list, tuple, bool, float)) for _, rows in queries for _, value in rows
+            isinstance(value, (list, tuple, bool, float))
+            for _, rows in queries
+            for _, value in rows
         ):
             form = "{query: {document: number}}"
             to_do = "write it so, a file for each run, or as JSON lines"
             raise InputError(f"{file.path} is not {form}; {to_do}")
-        rows = ((query, document, number) for query, documents in queries for document, number in documents)
+        rows = (
+            (query, document, number)
+            for query, documents in queries
+            for document, number in documents
+        )
         while some := [*itertools.islice(rows, _DOCUMENTS)]:
             yield some
 
@@ -172,7 +196,9 @@ class JsonObject:
 
 
 def _decoded(text: str) -> Any:
-    """The value of a text of JSON; ValueError also for half of a surrogate pair, which is not a character."""
+    """The value of a text of JSON; ValueError also for half of a surrogate pair, which is not a
+    character.
+    """
     content = _decoder.decode(text)
     if "\\ud" in text or "\\uD" in text:
         json.dumps(content, ensure_ascii=False).encode()

@@ -1,8 +1,8 @@
 """Tables that people have in Python as Arrow; no engine is needed.
 
-Tables are of pandas, Polars or pyarrow, a named Series with its index, tuples, or dictionaries: of columns, {query:
-{document: number}}, {query: [document, ...]}, these by run, or {run: table}. What is returned becomes a file of
-Parquet, or a DataFrame of a session, and is then read like any other.
+Tables are of pandas, Polars or pyarrow, a named Series with its index, tuples, or dictionaries: of
+columns, {query: {document: number}}, {query: [document, ...]}, these by run, or {run: table}. What
+is returned becomes a file of Parquet, or a DataFrame of a session, and is then read like any other.
 """
 
 import itertools
@@ -31,8 +31,9 @@ _WIDER = {
     pa.large_string(): pa.string(),
     pa.string_view(): pa.string(),
 }
-#: No engine reads half-precision floats, durations, or times in nanoseconds as pandas writes them; some read neither
-#: pandas' categories (Arrow dictionaries) nor times of day. They may be within lists and structs.
+#: No engine reads half-precision floats, durations, or times in nanoseconds as pandas writes them;
+#: some read neither pandas' categories (Arrow dictionaries) nor times of day. They may be within
+#: lists and structs.
 _UNREADABLE = re.compile(
     r"halffloat|dictionary<|decimal256\(|timestamp\[ns|(duration|fixed_size_binary|time32|time64)\["
 )
@@ -49,12 +50,16 @@ def holds_structs(kind: pa.DataType) -> bool:
 
 
 def is_readable(kind: pa.DataType) -> bool:
-    """Whether every engine reads a file with a column of this type, whether or not the column is wanted."""
+    """Whether every engine reads a file with a column of this type, whether or not the column is
+    wanted.
+    """
     return not _UNREADABLE.search(str(kind))
 
 
 def plain_type(kind: pa.DataType) -> pa.DataType:
-    """The type with which every engine reads the same values; the type itself if it is one, or there is none."""
+    """The type with which every engine reads the same values; the type itself if it is one, or
+    there is none.
+    """
     if pa.types.is_dictionary(kind):
         return plain_type(kind.value_type)
     if is_list(kind):
@@ -72,9 +77,13 @@ def is_spark(table: Any) -> bool:
 
 
 def to_arrow(table: Any, wanted: Sequence[str] | None) -> pa.Table:
-    """The table in types that every engine reads, with our names; only what may be `wanted`, all if that is None."""
+    """The table in types that every engine reads, with our names; only what may be `wanted`, all if
+    that is None.
+    """
     names = wanted or ()
-    is_by_run = isinstance(table, Mapping) and "run" in names and any(map(_is_table, table.values()))
+    is_by_run = (
+        isinstance(table, Mapping) and "run" in names and any(map(_is_table, table.values()))
+    )
     try:
         rows = _run_tables(table, names) if is_by_run else _columns(_arrow(table, names), names)
     except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
@@ -97,12 +106,15 @@ def _is_table(value: Any) -> bool:
         return any(isinstance(entry, (Mapping, *_LISTS)) for entry in value.values())
     if isinstance(value, list | tuple):
         return bool(value) and isinstance(value[0], tuple)
-    # This asks the class, because a lazy frame of Polars warns of the cost when asked for its columns.
+    # This asks the class, because a lazy frame of Polars warns of the cost when asked for its
+    # columns.
     return any(hasattr(type(value), name) for name in ("columns", "column_names"))
 
 
 def _run_tables(table: Mapping[Any, Any], wanted: Sequence[str]) -> pa.Table:
-    """The tables of all runs, whose ids are text, as other runs may have text where one has numbers."""
+    """The tables of all runs, whose ids are text, as other runs may have text where one has
+    numbers.
+    """
     parts, order = [], dict[str, str]()
     for run, one in table.items():
         with within(f"run {run_name(run)!r}"):
@@ -124,12 +136,16 @@ def _run_tables(table: Mapping[Any, Any], wanted: Sequence[str]) -> pa.Table:
 
 
 def _of_one_run(table: Any, wanted: Sequence[str]) -> pa.Table:
-    """The rows of a run that has a name, without a column that names it; InputError if that has several."""
+    """The rows of a run that has a name, without a column that names it; InputError if that has
+    several.
+    """
     rows = to_arrow(table, wanted)
     if "run" in rows.column_names:
         names = rows["run"].unique().to_pylist()
         if len(names) > 1:
-            raise InputError(f"its table has several runs, e.g. {names[0]} and {names[1]}; give one")
+            raise InputError(
+                f"its table has several runs, e.g. {names[0]} and {names[1]}; give one"
+            )
         rows = rows.drop_columns(["run"])
     return without_doubtful_run(rows)
 
@@ -324,5 +340,7 @@ def _plain_column(column: pa.ChunkedArray) -> pa.ChunkedArray:
     kind = plain_type(column.type)
     if pa.types.is_dictionary(column.type):
         # Not a cast of the whole, which pyarrow does not have for every kind of text.
-        return pa.chunked_array([part.dictionary.cast(kind).take(part.indices) for part in column.chunks], kind)
+        return pa.chunked_array(
+            [part.dictionary.cast(kind).take(part.indices) for part in column.chunks], kind
+        )
     return column.cast(kind)

@@ -1,4 +1,6 @@
-"""What is not Parquet is written as Parquet once, in a temporary folder: files and their blocks in parallel."""
+"""What is not Parquet is written as Parquet once, in a temporary folder: files and their blocks in
+parallel.
+"""
 
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -22,9 +24,15 @@ from ndcg_spark.scratch import Scratch
 
 #: The most threads. Each takes the memory of about ten blocks.
 _MAX_THREADS = 16
-#: The fewest rows that are written together, as an engine takes time and memory for each part of a file.
+#: The fewest rows that are written together, as an engine takes time and memory for each part of a
+#: file.
 _MIN_ROWS = 150_000
-_TYPES = {"relevance": pa.float64(), "score": pa.float64(), "rank": pa.int32(), "doc_id": pa.string()}
+_TYPES = {
+    "relevance": pa.float64(),
+    "score": pa.float64(),
+    "rank": pa.int32(),
+    "doc_id": pa.string(),
+}
 
 #: Reads a file in parts; and makes a table of a part.
 Parts = Callable[[File], Iterator[Any]]
@@ -32,7 +40,9 @@ ToTable = Callable[[Any, File], pa.Table]
 
 
 class ParquetCopy(NamedTuple):
-    """A folder of Parquet files of one schema, how many rows they have, and which columns have a value."""
+    """A folder of Parquet files of one schema, how many rows they have, and which columns have a
+    value.
+    """
 
     folder: Path
     rows: int
@@ -48,7 +58,9 @@ def text_to_parquet(
     names: Sequence[str],
     scratch: Scratch,
 ) -> ParquetCopy:
-    """The rows of text files, with those of our columns `names` that the files or their folders have."""
+    """The rows of text files, with those of our columns `names` that the files or their folders
+    have.
+    """
     reader = shape.reader(names)
     called = {ours: shape.columns.get(ours, ours) for ours in names}
     known = {*shape.fields, *dict(files[0].partition)}
@@ -68,7 +80,9 @@ def text_to_parquet(
         tables = [complete_table(read.columns, rows, given, schema)]
         if read.broken:
             lines = pa.array(read.broken, pa.string())
-            tables.append(complete_table({LINE: lines}, len(lines), {**given, FAULT: BROKEN_LINE}, schema))
+            tables.append(
+                complete_table({LINE: lines}, len(lines), {**given, FAULT: BROKEN_LINE}, schema)
+            )
         if any(map(len, tables)):
             with_rows.add(file.path)
         return pa.concat_tables(tables)
@@ -91,9 +105,14 @@ def refuse_other_value(values: pa.ChunkedArray, ours: str, theirs: str, file: Fi
 
 
 def complete_table(
-    columns: Mapping[str, pa.ChunkedArray], rows: int, given: Mapping[str, str | None], schema: pa.Schema
+    columns: Mapping[str, pa.ChunkedArray],
+    rows: int,
+    given: Mapping[str, str | None],
+    schema: pa.Schema,
 ) -> pa.Table:
-    """The table of this schema; a column that is `given` one value, or is absent, has the same in all rows."""
+    """The table of this schema; a column that is `given` one value, or is absent, has the same in
+    all rows.
+    """
     whole, first = [], pa.array(np.zeros(rows, np.int32))
     for name, kind in zip(schema.names, schema.types, strict=True):
         is_one = name in given or name not in columns
@@ -108,7 +127,11 @@ def complete_table(
 def _cast(value: str | None, kind: pa.DataType) -> pa.Array:
     """A folder's value, null for text where numbers are expected."""
     text = pa.array([value], pa.string())
-    return numbers("rank" if kind == pa.int32() else "score", text) if pa.types.is_primitive(kind) else text
+    return (
+        numbers("rank" if kind == pa.int32() else "score", text)
+        if pa.types.is_primitive(kind)
+        else text
+    )
 
 
 def write_copy(
@@ -124,7 +147,8 @@ def write_copy(
     sources = [(file, parts(file), threading.Lock()) for file in by_size]
 
     def tables(thread: int) -> Iterator[pa.Table]:
-        # Its own share of the files, then what is left of all: few are open, and no thread waits for a large one.
+        # Its own share of the files, then what is left of all: few are open, and no thread waits
+        # for a large one.
         for file, unread, lock in (*sources[thread::threads], *sources):
             while not stopped.is_set():
                 # Two threads never read a file at the same time, and parse its parts together.
@@ -140,10 +164,13 @@ def write_copy(
             with open_writer(target, schema, compression="lz4", dictionaries=encoded) as writer:
                 for table in _together(tables(thread)):
                     rows += len(table)
-                    names |= {name for name in schema.names if table.column(name).null_count < len(table)}
+                    names |= {
+                        name for name in schema.names if table.column(name).null_count < len(table)
+                    }
                     writer.write_table(table)
         finally:
-            # Where one has failed the others end after their part; where one is done, all parts are taken.
+            # Where one has failed the others end after their part; where one is done, all parts are
+            # taken.
             stopped.set()
         if thread and not rows:
             # An engine would take the time of a file for one without rows; the table needs one.

@@ -24,7 +24,8 @@ from ndcg_spark.text import refuse_alike, rename_advice
 MAX_SLICES = 1_000
 #: Columns whose values are in one line; others may have line breaks.
 _KEYS = ("dataset", "query_id", "doc_id", "weight")
-#: The range of a weight. Squares of weights outside it are 0 or infinite, and so are quotients of their sums.
+#: The range of a weight. Squares of weights outside it are 0 or infinite, and so are quotients of
+#: their sums.
 MIN_WEIGHT, MAX_WEIGHT = 1e-100, 1e100
 
 
@@ -48,13 +49,17 @@ def _listings(config: TableConfig) -> list[Listing]:
 def _rows_of(files: Sequence[File], config: TableConfig, has_prose: bool) -> pa.Table:
     kind, origin = file_format(files, config.format), files[0].path
     if kind in ("trec", "json"):
-        raise InputError(f"{origin} has no known file ending; use .csv, .tsv, .jsonl, .parquet or .orc")
+        raise InputError(
+            f"{origin} has no known file ending; use .csv, .tsv, .jsonl, .parquet or .orc"
+        )
     with reading(origin):
         keys = config.columns.values()
         table = concatenated(_read(file, kind, keys, has_prose) for file in files)
     called = resolve_columns(config.columns, config.names, table.column_names)
     if absent := [column for column in called.values() if column not in table.column_names]:
-        raise InputError(f"{origin} has no column {absent[0]}; it has {', '.join(table.column_names)}")
+        raise InputError(
+            f"{origin} has no column {absent[0]}; it has {', '.join(table.column_names)}"
+        )
     ours = {column: name for name, column in called.items()}
     return table.rename_columns([ours.get(name, name) for name in table.column_names])
 
@@ -125,7 +130,9 @@ def _malformed(lines: Sequence[str]) -> InputError:
 
 
 def attribute_rows(table: pa.Table) -> pa.Table:
-    """QUERY_ATTRIBUTES of itself, or of a table with a column for each attribute, in which a null has no row."""
+    """QUERY_ATTRIBUTES of itself, or of a table with a column for each attribute, in which a null
+    has no row.
+    """
     with about("query_attributes"):
         return _attribute_rows(table)
 
@@ -146,7 +153,10 @@ def _attribute_rows(table: pa.Table) -> pa.Table:
     if is_long:
         rows = pa.table(keys | {name: values[name] for name in pair})
     else:
-        parts = [keys | {"attribute": pa.repeat(name, len(table)), "value": values[name]} for name in names]
+        parts = [
+            keys | {"attribute": pa.repeat(name, len(table)), "value": values[name]}
+            for name in names
+        ]
         rows = pa.concat_tables(map(pa.table, parts)).filter(pc.field("value").is_valid())
     _refuse_empty_or_repeated(rows, ["query_id", *pair])
     slices = rows.group_by(pair).aggregate([]).sort_by("attribute")
@@ -157,7 +167,9 @@ def _attribute_rows(table: pa.Table) -> pa.Table:
 
 
 def weight_rows(table: pa.Table) -> pa.Table:
-    """QUERY_WEIGHTS; InputError for an empty cell, a query that comes twice, or a weight outside its range."""
+    """QUERY_WEIGHTS; InputError for an empty cell, a query that comes twice, or a weight outside
+    its range.
+    """
     with about("query_weights"):
         return _weight_rows(table)
 
@@ -184,7 +196,9 @@ def column(table: pa.Table, name: str, kind: pa.DataType) -> pa.ChunkedArray:
         # Categories of pandas.
         own = own.value_type
         table = table.set_column(table.column_names.index(name), name, table[name].cast(own))
-    if pa.types.is_string(kind) and not re.fullmatch(r"(large_)?string|u?int\d+|null|decimal\d+\(\d+, 0\)", str(own)):
+    if pa.types.is_string(kind) and not re.fullmatch(
+        r"(large_)?string|u?int\d+|null|decimal\d+\(\d+, 0\)", str(own)
+    ):
         raise InputError(f"{name} is {own}; ids are text or whole numbers")
     try:
         # Of a time, as pandas has for a date, the day counts.

@@ -1,4 +1,6 @@
-"""How the text files of a table are to be read: by their format, the number of fields in a line, and their names."""
+"""How the text files of a table are to be read: by their format, the number of fields in a line,
+and their names.
+"""
 
 import json
 import re
@@ -23,10 +25,20 @@ from ndcg_spark.voices import Advice, Do, Either, GiveFormat, NumberColumns
 
 _SEPARATORS = {"csv": ",", "tsv": "\t"}
 _RUN = "query_id 2 doc_id rank score run"
-#: By table and number of fields in a line without a header, the names of the fields: ours, or their numbers.
+#: By table and number of fields in a line without a header, the names of the fields: ours, or their
+#: numbers.
 _LAYOUTS = {
-    "judgments": {4: "query_id 2 doc_id relevance", 3: "query_id doc_id relevance", 2: "query_id doc_id"},
-    "results": {6: _RUN, 5: "query_id 2 doc_id 4 5", 4: "query_id doc_id 3 4", 3: "query_id doc_id 3"},
+    "judgments": {
+        4: "query_id 2 doc_id relevance",
+        3: "query_id doc_id relevance",
+        2: "query_id doc_id",
+    },
+    "results": {
+        6: _RUN,
+        5: "query_id 2 doc_id 4 5",
+        4: "query_id doc_id 3 4",
+        3: "query_id doc_id 3",
+    },
     "exclude": {2: "query_id doc_id"},
 }
 #: From 100,000,000 on, a whole number is a time in seconds: March 1973.
@@ -39,13 +51,15 @@ _JSON_TEXT = re.compile(r'"(?:[^"\\]|\\.)*+"')
 
 @dataclass(frozen=True)
 class Shape:
-    #: parquet, orc, delta, iceberg, csv, tsv, jsonl; trec: text without a header; json: one object of all queries.
+    #: parquet, orc, delta, iceberg, csv, tsv, jsonl; trec: text without a header; json: one object
+    #: of all queries.
     kind: str
     #: What the files call each of our columns; those that are absent have our own names.
     columns: Mapping[str, str]
     #: Our columns that the files or their folders have, as far as first lines or footers show.
     has: frozenset[str] = frozenset()
-    #: The names of the fields in the files themselves, in their order; where they have none, ours, or their numbers.
+    #: The names of the fields in the files themselves, in their order; where they have none, ours,
+    #: or their numbers.
     fields: tuple[str, ...] = ()
     #: What is between the names of the header; empty if there is none. And how many lines it has.
     header_separator: str = ""
@@ -54,7 +68,8 @@ class Shape:
     has_literal_quotes: bool = False
     #: Whether lines of JSON hold lists of documents.
     has_lists: bool = False
-    #: Of `columns`, those that folders give and the files in them have; a file with another value is refused.
+    #: Of `columns`, those that folders give and the files in them have; a file with another value
+    #: is refused.
     in_both: Mapping[str, str] = field(default_factory=dict)
 
     def notes(self, config: TableConfig) -> list[str]:
@@ -62,7 +77,9 @@ class Shape:
         layout = " ".join(self.fields)
         if self.kind in ("trec", "json") and layout not in (_RUN, _LAYOUTS["judgments"][4]):
             return [f"read as {layout}"]
-        given = [(name, self.columns.get(name, name)) for name in sorted(self.has - {*config.columns})]
+        given = [
+            (name, self.columns.get(name, name)) for name in sorted(self.has - {*config.columns})
+        ]
         renamed = [f"{name} is {column}" for name, column in given if column != name]
         return [", ".join(renamed)] if renamed else []
 
@@ -96,8 +113,13 @@ class TableContext:
         return Shape(kind, columns, has, tuple(fields))
 
     def numbered(self, kind: str, names: Sequence[str]) -> Shape:
-        """The shape of files whose fields have these names, unless the configuration says which of them, from 1, is."""
-        mapped, ours = self.config.columns, {field: name for name, field in self.config.columns.items()}
+        """The shape of files whose fields have these names, unless the configuration says which of
+        them, from 1, is.
+        """
+        mapped, ours = (
+            self.config.columns,
+            {field: name for name, field in self.config.columns.items()},
+        )
         names = tuple(
             name if name not in mapped and f"{at}" not in ours else ours.get(f"{at}", f"{at}")
             for at, name in enumerate(names, 1)
@@ -115,10 +137,14 @@ class TableContext:
 
 
 def text_shape(files: Sequence[File], kind: str, table: TableContext) -> Shape:
-    """The shape of text of the format `kind`, by the first lines of the first file; InputError if it is not clear."""
+    """The shape of text of the format `kind`, by the first lines of the first file; InputError if
+    it is not clear.
+    """
     first, *others = [file for file in files if not _is_empty(file)] or list(files[:1])
     text = first.head()
-    lines = [line for line in (line.strip(" \t\f") for line in _LINE_END.split(text)) if line][:_LINES]
+    lines = [line for line in (line.strip(" \t\f") for line in _LINE_END.split(text)) if line][
+        :_LINES
+    ]
     if kind in ("jsonl", "json"):
         return _json_shape(text, lines, table)
     mapped = table.config.columns.values()
@@ -163,10 +189,16 @@ def _header_shape(kind: str, first: File, others: Sequence[File], table: TableCo
 
 
 def _layout_shape(lines: Sequence[str], kind: str, table: TableContext) -> Shape:
-    separator, layouts, is_run = _SEPARATORS.get(kind), _LAYOUTS[table.name], table.name == "results"
+    separator, layouts, is_run = (
+        _SEPARATORS.get(kind),
+        _LAYOUTS[table.name],
+        table.name == "results",
+    )
     rows = _rows(lines, separator, is_run)
     fields = mode(map(len, rows)) if rows else max(layouts)
-    usual = pd.DataFrame([row for row in rows if len(row) == fields], columns=range(fields), dtype=str)
+    usual = pd.DataFrame(
+        [row for row in rows if len(row) == fields], columns=range(fields), dtype=str
+    )
     names = layouts.get(fields, "").split() or [f"{at}" for at in range(1, fields + 1)]
     if is_run and fields == 3 and (usual[2] == (usual.groupby(0).cumcount() + 1).astype(str)).all():
         names[2] = "rank"
@@ -197,7 +229,9 @@ def _layout_shape(lines: Sequence[str], kind: str, table: TableContext) -> Shape
         advice = Either((numbers, GiveFormat(table.name, "csv, tsv, jsonl or json")))
     if problem:
         first = lines[0][:200] if lines else ""
-        raise InputError(f"{table.origin}: {fields} fields in a line, e.g. {first!r}, {problem}", advice)
+        raise InputError(
+            f"{table.origin}: {fields} fields in a line, e.g. {first!r}, {problem}", advice
+        )
     return shape
 
 
@@ -223,8 +257,12 @@ def _json_shape(text: str, lines: Sequence[str], table: TableContext) -> Shape:
             objects.append(dict(json.loads(line).items()))
     keys = [*dict.fromkeys(key for row in objects for key in row)]
     is_object = re.match(r"\s*\{[^{}]*\{", _JSON_TEXT.sub("", text))
-    if table.config.format == "json" or (table.config.format is None and is_object and not table.has_named(keys)):
-        return table.numbered("json", ["query_id", "doc_id", "relevance" if table.name == "judgments" else "score"])
+    if table.config.format == "json" or (
+        table.config.format is None and is_object and not table.has_named(keys)
+    ):
+        return table.numbered(
+            "json", ["query_id", "doc_id", "relevance" if table.name == "judgments" else "score"]
+        )
     shape = table.shape("jsonl", keys)
     if not shape.has - {*table.folders}:
         first = lines[0][:200] if lines else ""
@@ -234,4 +272,8 @@ def _json_shape(text: str, lines: Sequence[str], table: TableContext) -> Shape:
         )
     documents = [row.get(shape.columns.get("doc_id", "doc_id")) for row in objects]
     has_lists = isinstance(next((value for value in documents if value is not None), None), list)
-    return replace(shape, has_lists=has_lists, has=shape.has | ({"rank"} & {*table.names} if has_lists else set()))
+    return replace(
+        shape,
+        has_lists=has_lists,
+        has=shape.has | ({"rank"} & {*table.names} if has_lists else set()),
+    )

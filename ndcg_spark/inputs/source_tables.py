@@ -1,8 +1,9 @@
 """Judgments, results and tables about queries from storage: one way in for every format.
 
-Text, JSON, ORC and tables of lakehouses become Parquet once, in this process. Engines see Parquet and catalog tables.
-Columns have the schema's names. What was typed when it was stored keeps its types; in text formats, numeric columns
-are parsed, and the columns INTERNAL of `schemas` tell what is wrong with a row.
+Text, JSON, ORC and tables of lakehouses become Parquet once, in this process. Engines see Parquet
+and catalog tables. Columns have the schema's names. What was typed when it was stored keeps its
+types; in text formats, numeric columns are parsed, and the columns INTERNAL of `schemas` tell what
+is wrong with a row.
 """
 
 import dataclasses
@@ -41,10 +42,11 @@ class Source:
     name: str
     format: str
     files: list[File]
-    #: The number of rows according to footers, or to what was written; None where that is not known.
+    #: The number of rows according to footers, or to what was written; None where that is not
+    #: known.
     expected_rows: int | None = None
-    #: Writes the batches of a table to a temporary place, one after the other, and reads all of them from there; None
-    #: where the engine cannot do that cheaply.
+    #: Writes the batches of a table to a temporary place, one after the other, and reads all of
+    #: them from there; None where the engine cannot do that cheaply.
     materialize: Callable[[Iterable[DataFrame]], DataFrame] | None = None
     #: The documents that leave the lists of this table before they are ranked.
     without: "Source | None" = None
@@ -54,7 +56,8 @@ class Source:
     runs: Runs = dataclasses.field(default_factory=dict)
     #: The column that was taken for that of runs and may be another; see `limits.refuse_category`.
     doubtful_run: str | None = None
-    #: The column of the grades where the program has recognised it; None if it has our name, or the user named it.
+    #: The column of the grades where the program has recognised it; None if it has our name, or the
+    #: user named it.
     recognised_grades: str | None = None
     #: The run of all rows, whatever they say; None if they, files or folders name runs.
     run: str | None = None
@@ -88,13 +91,19 @@ class Source:
         """Where the rows are, for a message: the one file, or the first of several."""
         if not self.files:
             return self.format
-        return self.files[0].path if len(self.files) == 1 else f"{self.files[0].path} and {len(self.files) - 1} more"
+        return (
+            self.files[0].path
+            if len(self.files) == 1
+            else f"{self.files[0].path} and {len(self.files) - 1} more"
+        )
 
 
 def read_judgments(engine: Engine, config: JudgmentsConfig, graded: bool = True) -> Source:
-    """The judgments (qrels): those of the columns dataset, query_id, doc_id and relevance that are stored.
+    """The judgments (qrels): those of the columns dataset, query_id, doc_id and relevance that are
+    stored.
 
-    `config.relevance` is the grade of every row, whatever the files say; 1 for a table without grades unless `graded`.
+    `config.relevance` is the grade of every row, whatever the files say; 1 for a table without
+    grades unless `graded`.
     """
     has_own = config.relevance is None
     names = [name for name in JUDGMENTS.names if name != "relevance" or has_own]
@@ -107,7 +116,9 @@ def read_judgments(engine: Engine, config: JudgmentsConfig, graded: bool = True)
 
 
 def read_results(engine: Engine, config: ResultsConfig) -> Source:
-    """The results (runs): those of the columns dataset, run, query_id, doc_id, score and rank that are stored."""
+    """The results (runs): those of the columns dataset, run, query_id, doc_id, score and rank that
+    are stored.
+    """
     source = _read(engine, "results", config, RESULTS)
     if config.run is None:
         return source
@@ -123,7 +134,11 @@ def refuse_changed_files(sources: Iterable[Source]) -> None:
     for source in (source for table in sources for source in table.sources):
         with about(source.name), reading(source.origin):
             changes = map_files(source.files, lambda file: file.has_changed)
-        if changed := [file.path for file, has_changed in zip(source.files, changes, strict=True) if has_changed]:
+        if changed := [
+            file.path
+            for file, has_changed in zip(source.files, changes, strict=True)
+            if has_changed
+        ]:
             raise InputError(
                 f"{source.name}: {len(changed)} file(s) changed during the evaluation, e.g. {changed[0]}; nothing "
                 "was published, run again when they are complete"
@@ -204,7 +219,9 @@ def _typed_files(request: _Request, kind: str, footers: Sequence[stored.Footer])
     has_lists = any(map(is_list, kinds.values()))
     shape = context.shape(kind, list(kinds))
     notes = shape.notes(request.config)
-    structs = {column: kind.value_type.names for column, kind in kinds.items() if holds_structs(kind)}
+    structs = {
+        column: kind.value_type.names for column, kind in kinds.items() if holds_structs(kind)
+    }
     with within(context.origin):
         _refuse_alike_columns(request, shape)
         notes += _struct_notes(structs, shape, schema)
@@ -366,7 +383,10 @@ def _struct_notes(structs: Mapping[str, list[str]], shape: Shape, schema: pa.Sch
     if shape.columns.get("doc_id") not in {None, *structs}:
         return []
     packed = dataframes.packed_fields(structs, schema.names).items()
-    return [", ".join(f"{ours} is {column}.{theirs}" for ours, theirs in fields.items()) for column, fields in packed]
+    return [
+        ", ".join(f"{ours} is {column}.{theirs}" for ours, theirs in fields.items())
+        for column, fields in packed
+    ]
 
 
 def without_broken(source: Source) -> DataFrame:

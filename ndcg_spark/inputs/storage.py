@@ -1,4 +1,6 @@
-"""The storage behind a path: this machine, or one that pyarrow.fs knows by the scheme, such as s3:// and hdfs://."""
+"""The storage behind a path: this machine, or one that pyarrow.fs knows by the scheme, such as
+s3:// and hdfs://.
+"""
 
 import contextlib
 import functools
@@ -25,7 +27,8 @@ from ndcg_spark.text import masked, printable
 _FILE_SCHEME = re.compile(r"^file:(//(?=/)|//localhost(?=/)|//)?", re.IGNORECASE)
 #: The types of file systems of HDFS: pyarrow's, which needs libhdfs, and that of hdfs-native.
 HDFS = ("hdfs", "py::hdfs")
-#: What storages and readers of files raise; hdfs-native a RuntimeError in safe mode, over a quota, or without rights.
+#: What storages and readers of files raise; hdfs-native a RuntimeError in safe mode, over a quota,
+#: or without rights.
 FAILURES = (OSError, EOFError, UnicodeError, RuntimeError, pa.ArrowException)
 
 
@@ -39,14 +42,22 @@ def is_local(path: str) -> bool:
 
 
 def local(path: str) -> str:
-    """A local path or URI as an absolute path; `..` after a link leads where the operating system goes."""
+    """A local path or URI as an absolute path; `..` after a link leads where the operating system
+    goes.
+    """
     parts = Path(_FILE_SCHEME.sub("", path, count=1)).absolute().parts
     last = len(parts) - parts[::-1].index("..") if ".." in parts else 0
-    return str(Path(os.path.realpath(Path(*parts[:last])), *parts[last:])) if last else str(Path(*parts))
+    return (
+        str(Path(os.path.realpath(Path(*parts[:last])), *parts[last:]))
+        if last
+        else str(Path(*parts))
+    )
 
 
 def refuse_credentials(path: str) -> None:
-    """InputError for a URI with a user, keys or parameters in it: pyarrow would use them, and an engine would not."""
+    """InputError for a URI with a user, keys or parameters in it: pyarrow would use them, and an
+    engine would not.
+    """
     if not is_local(path) and masked(path) != path:
         what = f"{masked(path)} has a user, keys or parameters in it, which engines do not take"
         variables = "AWS_ACCESS_KEY_ID, AWS_ENDPOINT_URL or HADOOP_USER_NAME"
@@ -58,7 +69,9 @@ def storage(
     path: str,
     error: Callable[[str], NdcgSparkError] = NoStorageError,
 ) -> tuple[fs.FileSystem, str]:
-    """The file system of a path, local without a scheme, and the path there; raises `error` for an unknown storage."""
+    """The file system of a path, local without a scheme, and the path there; raises `error` for an
+    unknown storage.
+    """
     if is_local(path):
         return fs.LocalFileSystem(), local(path)
     try:
@@ -110,28 +123,37 @@ def delta_address(path: str, error: Callable[[str], NdcgSparkError] = InputError
 def delta_options() -> dict[str, str] | None:
     """The options that deltalake, unlike pyarrow, does not take from the environment."""
     # Where people name a server without encryption, they mean it.
-    return {"allow_http": "true"} if os.environ.get("AWS_ENDPOINT_URL", "").startswith("http://") else None
+    return (
+        {"allow_http": "true"}
+        if os.environ.get("AWS_ENDPOINT_URL", "").startswith("http://")
+        else None
+    )
 
 
 def _hdfs(uri: str) -> tuple[fs.FileSystem, str]:
     """HDFS by hdfs-native, the client that the embedded engine has too.
 
-    pyarrow's own needs libhdfs.so, Java and every jar of Hadoop on CLASSPATH, which a container of YARN need not have.
-    The user is that of HADOOP_USER_NAME, of Kerberos or of this process, as it is for engines.
+    pyarrow's own needs libhdfs.so, Java and every jar of Hadoop on CLASSPATH, which a container of
+    YARN need not have. The user is that of HADOOP_USER_NAME, of Kerberos or of this process, as it
+    is for engines.
     """
     if user := os.environ.get("SPARK_USER"):
-        # In a container of YARN, which belongs to another user, Spark's own clients act as this one.
+        # In a container of YARN, which belongs to another user, Spark's own clients act as this
+        # one.
         os.environ.setdefault("HADOOP_USER_NAME", user)
     authority, _, fs_path = uri.removeprefix("hdfs://").partition("/")
-    return fs.PyFileSystem(_HdfsHandler(_hdfs_client(*authority.rpartition("@")[2].split(":")))), f"/{fs_path}"
+    return fs.PyFileSystem(
+        _HdfsHandler(_hdfs_client(*authority.rpartition("@")[2].split(":")))
+    ), f"/{fs_path}"
 
 
 @functools.cache
 def _hdfs_client(host: str, port: str = "") -> Any:
     """A client that is kept here, and not by fsspec.
 
-    fsspec empties its cache in a process that is forked, as classic Spark's start does, and dropping a client there
-    waits forever for the client's threads, which only the first process has.
+    fsspec empties its cache in a process that is forked, as classic Spark's start does, and
+    dropping a client there waits forever for the client's threads, which only the first process
+    has.
     """
     from hdfs_native.fsspec import HdfsFileSystem
 
@@ -150,8 +172,13 @@ class _HdfsHandler(fs.FSSpecHandler):  # type: ignore[misc]  # pyarrow has no ty
             if selector.allow_not_found:
                 return []
             raise
-        return [self._create_file_info(status.path, self.fs._convert_file_status(status)) for status in statuses]
+        return [
+            self._create_file_info(status.path, self.fs._convert_file_status(status))
+            for status in statuses
+        ]
 
     @staticmethod
     def _create_file_info(path: str, info: dict[str, Any]) -> fs.FileInfo:
-        return fs.FSSpecHandler._create_file_info(path, {**info, "mtime": info["modification_time"] / 1000})
+        return fs.FSSpecHandler._create_file_info(
+            path, {**info, "mtime": info["modification_time"] / 1000}
+        )

@@ -1,7 +1,8 @@
-"""Files with types, and tables with a log: read in place where every engine can, else after a plain copy.
+"""Files with types, and tables with a log: read in place where every engine can, else after a plain
+copy.
 
-The libraries of Delta and Iceberg apply deleted rows and column mapping, and this process copies what they give. A
-table of a catalog that the engine knows is read by the engine.
+The libraries of Delta and Iceberg apply deleted rows and column mapping, and this process copies
+what they give. A table of a catalog that the engine knows is read by the engine.
 """
 
 import contextlib
@@ -36,9 +37,21 @@ from ndcg_spark.inputs.files import (
 )
 from ndcg_spark.inputs.memory import holds_structs, is_readable, plain_type
 from ndcg_spark.inputs.mixed_types import as_type, common_type, is_list
-from ndcg_spark.inputs.parquet_copy import ParquetCopy, complete_table, refuse_other_value, write_copy
+from ndcg_spark.inputs.parquet_copy import (
+    ParquetCopy,
+    complete_table,
+    refuse_other_value,
+    write_copy,
+)
 from ndcg_spark.inputs.shapes import Shape
-from ndcg_spark.inputs.storage import NoStorageError, delta_address, delta_options, is_local, reading, storage
+from ndcg_spark.inputs.storage import (
+    NoStorageError,
+    delta_address,
+    delta_options,
+    is_local,
+    reading,
+    storage,
+)
 from ndcg_spark.inputs.stored_rows import StoredRows, copied_rows
 from ndcg_spark.schemas import FAULT
 from ndcg_spark.scratch import Scratch
@@ -48,7 +61,9 @@ _CATALOG = "table:"
 
 
 class StoredTable(NamedTuple):
-    """A table of the engine, its number of rows (None if that is unknown), and its rows without the engine."""
+    """A table of the engine, its number of rows (None if that is unknown), and its rows without the
+    engine.
+    """
 
     table: DataFrame
     rows: int | None
@@ -69,7 +84,9 @@ def read_footers(engine: Engine, files: list[File], kind: str) -> list[Footer]:
     """The footers of files with types, with their columns; of far files only that of the first one."""
     if kind in TABLES:
         snapshots = (file.snapshot for file in files if file.snapshot)
-        return [Footer({field.name: field.type for field in snapshot.schema}) for snapshot in snapshots]
+        return [
+            Footer({field.name: field.type for field in snapshot.schema}) for snapshot in snapshots
+        ]
     if kind not in BINARY:
         return []
     if not files[0].storage:
@@ -116,7 +133,9 @@ def _plain_types(
 
 
 def _refuse_lacking(files: Sequence[File], known: Sequence[Footer], shape: Shape) -> None:
-    """InputError if a file lacks a column that others have and every row needs; its rows would have null there."""
+    """InputError if a file lacks a column that others have and every row needs; its rows would have
+    null there.
+    """
     for names in (["query_id"], ["doc_id"], ["relevance"], ["score", "rank"]):
         columns = [shape.columns.get(name, name) for name in names]
         has = [
@@ -207,8 +226,12 @@ def _plain_copy(
     schema: pa.Schema,
 ) -> ParquetCopy:
     # Spark would take a duration for a number.
-    values = ((field, field.type.value_type if is_list(field.type) else field.type) for field in schema)
-    if wrong := [f"{field.name} is {field.type}" for field, value in values if pa.types.is_temporal(value)]:
+    values = (
+        (field, field.type.value_type if is_list(field.type) else field.type) for field in schema
+    )
+    if wrong := [
+        f"{field.name} is {field.type}" for field, value in values if pa.types.is_temporal(value)
+    ]:
         what = f"{len(wrong)} column(s) of the wrong type, {', '.join(wrong)}"
         raise InputError(f"{files[0].path}: {what}; write numbers or text")
 
@@ -228,7 +251,9 @@ def _plain_copy(
         # The library of each format raises kinds of its own.
         with reading(file.path, (Exception,)):
             if file.snapshot is not None:
-                yield from file.snapshot.scan([name for name in file.snapshot.schema.names if name in schema.names])
+                yield from file.snapshot.scan(
+                    [name for name in file.snapshot.schema.names if name in schema.names]
+                )
             else:
                 system, path = file.location
                 yield from parquet_files.read_batches([path], system, schema.names, shape.kind)
@@ -237,7 +262,9 @@ def _plain_copy(
 
 
 def find(engine: Engine, config: TableConfig, table: str) -> list[File]:
-    """The files behind the paths of a table; one file with a snapshot for a table of Delta, Iceberg or a catalog."""
+    """The files behind the paths of a table; one file with a snapshot for a table of Delta, Iceberg
+    or a catalog.
+    """
     with about(table):
         listings = [_listing(engine, config, path) for path in config.path]
         files = listed_files(table, listings)
@@ -266,7 +293,11 @@ def _listing(engine: Engine, config: TableConfig, path: str) -> Listing:
         listing = list_files(engine.addressed(path))
     except TableLogError as log:
         # deltalake gives the rows of a version; its data files may still contain deleted rows.
-        is_read = log.format == "delta" and engine.sees_local_files and importlib.util.find_spec("deltalake")
+        is_read = (
+            log.format == "delta"
+            and engine.sees_local_files
+            and importlib.util.find_spec("deltalake")
+        )
         if not is_read or storage(path)[1].rstrip("/") != log.folder:
             raise
         return Listing(path, [_delta(path, config.as_of)])
@@ -279,7 +310,12 @@ def _listing(engine: Engine, config: TableConfig, path: str) -> Listing:
     # What this process cannot open is one file, unless it is the folder of a table with a log.
     for name in ("_delta_log", "metadata/*.metadata.json"):
         with contextlib.suppress(PySparkException):
-            rows = engine.session.read.format("binaryFile").load(f"{path.rstrip('/')}/{name}").select("path").take(1)
+            rows = (
+                engine.session.read.format("binaryFile")
+                .load(f"{path.rstrip('/')}/{name}")
+                .select("path")
+                .take(1)
+            )
             refuse_log(row["path"] for row in rows)
     return Listing(path, [File(path, 0)])
 
@@ -352,4 +388,6 @@ def _iceberg(table: Any, path: str, as_of: int | str | None) -> File:
         raise InputError(f"{path} has no snapshot as of {as_of}; name another")
     scan = table.scan(snapshot_id=snapshot.snapshot_id if snapshot else None)
     read = lambda names: scan.select(*names).to_arrow_batch_reader()  # noqa: E731
-    return File(path, 0, snapshot=Snapshot("iceberg", scan.snapshot_id, scan.projection().as_arrow(), read))
+    return File(
+        path, 0, snapshot=Snapshot("iceberg", scan.snapshot_id, scan.projection().as_arrow(), read)
+    )

@@ -1,8 +1,8 @@
 """The rows of a table as this process reads them from Parquet, without an engine.
 
-They are read a second time to check what an engine has computed, so nothing here trusts an engine, a
-filter of the Parquet reader, or the statistics of a footer. It is a reader of its own on purpose: what
-is wrong in `parquet_files`, by which inputs are read, is not wrong here too.
+They are read a second time to check what an engine has computed, so nothing here trusts an engine,
+a filter of the Parquet reader, or the statistics of a footer. It is a reader of its own on purpose:
+what is wrong in `parquet_files`, by which inputs are read, is not wrong here too.
 """
 
 import contextlib
@@ -40,7 +40,8 @@ class Wanted(NamedTuple):
     """Which rows are looked for: of some queries, or of some lists of these."""
 
     queries: pa.Array
-    #: The runs of the lists, and the lists themselves as `run`, _BETWEEN and `query_id`; None for all.
+    #: The runs of the lists, and the lists themselves as `run`, _BETWEEN and `query_id`; None for
+    #: all.
     runs: Collection[str] | None = None
     lists: pa.Array | None = None
 
@@ -93,7 +94,11 @@ class StoredRows:
             file = largest_first[at]
             with self._opened(file) as parquet:
                 groups = parquet.metadata.num_row_groups
-                first = self._first_rows(file, parquet, chance.randrange(groups), rows) if groups else None
+                first = (
+                    self._first_rows(file, parquet, chance.randrange(groups), rows)
+                    if groups
+                    else None
+                )
             if first is not None:
                 stretches.append(first)
         return stretches
@@ -154,7 +159,9 @@ class StoredRows:
 
     def _first_rows(self, file: File, parquet: Any, number: int, rows: int) -> "Stretch | None":
         sources = self._sources(file, parquet.schema_arrow)
-        batches = parquet.iter_batches(batch_size=rows, row_groups=[number], columns=_unique(sources.values()))
+        batches = parquet.iter_batches(
+            batch_size=rows, row_groups=[number], columns=_unique(sources.values())
+        )
         first = next(batches, None)
         table = None if first is None else pa.Table.from_batches([first])
         return Stretch(self, file, table, sources) if table else None
@@ -190,7 +197,9 @@ class StoredRows:
             rows += self._documents(row, lists)
         return rows
 
-    def _stored(self, table: pa.Table, file: File, sources: Mapping[str, str]) -> Iterator[StoredRow]:
+    def _stored(
+        self, table: pa.Table, file: File, sources: Mapping[str, str]
+    ) -> Iterator[StoredRow]:
         """The rows as they are stored, by our names, with what folders and constants say."""
         given = self._given(file)
         own = [name for name in sources if name not in given]
@@ -203,7 +212,11 @@ class StoredRows:
     def _given(self, file: File) -> dict[str, Any]:
         """The values that folders and constants give to every row of a file."""
         folders = dict(file.partition)
-        given = {name: folders[self._called(name)] for name in self.names if self._called(name) in folders}
+        given = {
+            name: folders[self._called(name)]
+            for name in self.names
+            if self._called(name) in folders
+        }
         return {**given, **self.constants}
 
     def _documents(self, row: StoredRow, columns: Sequence[str]) -> list[StoredRow]:

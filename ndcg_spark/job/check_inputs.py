@@ -1,4 +1,6 @@
-"""Inputs that are not scored: checked as for an evaluation, searched for documents to judge, or converted."""
+"""Inputs that are not scored: checked as for an evaluation, searched for documents to judge, or
+converted.
+"""
 
 import contextlib
 import dataclasses
@@ -46,14 +48,20 @@ def check_inputs(config: EvaluationConfig) -> dict[str, Any]:
     """Validate both tables by the rules of the configured convention: for JSON."""
     with _checked(config) as context:
         checked = context.checked
-        deepest = dataclasses.replace(context.evaluation, cutoffs=config.cutoffs[-1:], measures=NDCG_ONLY)
+        deepest = dataclasses.replace(
+            context.evaluation, cutoffs=config.cutoffs[-1:], measures=NDCG_ONLY
+        )
         alone = dataclasses.replace(context, evaluation=deepest)
         with count_refusals(alone):
-            means = [dataset_scores(*batch, deepest).select(*_RATE) for batch in scores_by_batch(alone)]
+            means = [
+                dataset_scores(*batch, deepest).select(*_RATE) for batch in scores_by_batch(alone)
+            ]
             rows, _ = without_slices(row.asDict() for table in means for row in table.collect())
     refuse_low_judged_rates(config, checked, rows)
     return {
-        "counts": {name: count for name, count in checked.counts(0).items() if not name.endswith("_scores")},
+        "counts": {
+            name: count for name, count in checked.counts(0).items() if not name.endswith("_scores")
+        },
         "rejected": [dataclasses.asdict(rejection) for rejection in checked.rejections],
         "datasets_without_results": checked.datasets_without_results,
         "judged_rate": rows,
@@ -64,7 +72,8 @@ def documents_to_judge(config: EvaluationConfig, limit: int) -> list[dict[str, A
     """The first rows of TO_JUDGE, at most `limit`, of inputs."""
     with _checked(config) as context:
         checked = context.checked
-        # Lists without their unjudged documents, as `unjudged=drop` makes them, would have none to find.
+        # Lists without their unjudged documents, as `unjudged=drop` makes them, would have none to
+        # find.
         convention = context.evaluation.convention.replace(unjudged="zero")
         evaluation = dataclasses.replace(context.evaluation, convention=convention)
         results = checked.of_judged_queries(checked.needed_results)

@@ -1,4 +1,6 @@
-"""Inputs compared, checked as for an evaluation: two sets of judgments or results, or one under every preset."""
+"""Inputs compared, checked as for an evaluation: two sets of judgments or results, or one under
+every preset.
+"""
 
 import dataclasses
 from collections.abc import Mapping, Sequence
@@ -41,7 +43,9 @@ from ndcg_spark.tables.writers import to_pandas
 from ndcg_spark.voices import Notice
 
 
-def compare_judgments(engine: Engine, a: EvaluationConfig, b: EvaluationConfig) -> tuple[pa.Table, Convention]:
+def compare_judgments(
+    engine: Engine, a: EvaluationConfig, b: EvaluationConfig
+) -> tuple[pa.Table, Convention]:
     """The table AGREEMENTS of the judgments of two configurations, and the convention that is used.
 
     If the first has results, their runs are ranked under both, at its deepest cutoff.
@@ -50,7 +54,9 @@ def compare_judgments(engine: Engine, a: EvaluationConfig, b: EvaluationConfig) 
     sides = [context.checked.judgments] if context else []
     seen = list(context.checked.seen) if context else []
     for config in (b,) if context else (a, b):
-        source = read_judgments(engine, config.judgments.on(config.date), convention.gain != "judged")
+        source = read_judgments(
+            engine, config.judgments.on(config.date), convention.gain != "judged"
+        )
         with translated_failures([source]):
             tests = prepare_judgments(source, config.convention)
             good, counts, _ = check_judgments(source, config, tests)
@@ -58,15 +64,24 @@ def compare_judgments(engine: Engine, a: EvaluationConfig, b: EvaluationConfig) 
         sides.append(good)
         seen.append(Seen(source, counts.fingerprints))
     if query_key(sides[0].columns) != query_key(sides[1].columns):
-        raise InputError("judgments: only one of the two sets has a column dataset; name it in both or in neither")
+        raise InputError(
+            "judgments: only one of the two sets has a column dataset; name it in both or in neither"
+        )
     with translated_failures():
-        pairs = agreement.grade_pairs(sides[0], sides[1], convention, a.dataset).toArrow().to_pandas()
+        pairs = (
+            agreement.grade_pairs(sides[0], sides[1], convention, a.dataset).toArrow().to_pandas()
+        )
     means = pd.DataFrame({"dataset": []})
     if context:
-        evaluation = dataclasses.replace(context.evaluation, cutoffs=a.cutoffs[-1:], measures=NDCG_ONLY)
+        evaluation = dataclasses.replace(
+            context.evaluation, cutoffs=a.cutoffs[-1:], measures=NDCG_ONLY
+        )
         results, runs = context.checked.needed_results, context.checked.runs()
         with count_refusals(context):
-            scores = (query_scores(side, keep_judged_queries(results, side), runs, evaluation) for side in sides)
+            scores = (
+                query_scores(side, keep_judged_queries(results, side), runs, evaluation)
+                for side in sides
+            )
             means = agreement.mean_scores(*scores).toArrow().to_pandas()
         if means.empty:
             raise InputError("judgments: no query is judged by both sets; write query ids alike")
@@ -77,14 +92,23 @@ def compare_judgments(engine: Engine, a: EvaluationConfig, b: EvaluationConfig) 
     different = "ids such as q1 and 1, or 007 and 7, are different"
     for row in rows:
         if not row["pairs"]:
-            report_step("warning", f"{row['dataset']}: no document is judged by both for any query; {different}")
+            report_step(
+                "warning",
+                f"{row['dataset']}: no document is judged by both for any query; {different}",
+            )
     # As from pandas, nan is null.
-    table = pa.Table.from_pandas(pd.DataFrame(rows, columns=AGREEMENTS.names), AGREEMENTS, preserve_index=False)
+    table = pa.Table.from_pandas(
+        pd.DataFrame(rows, columns=AGREEMENTS.names), AGREEMENTS, preserve_index=False
+    )
     return table, context.evaluation.convention if context else convention
 
 
 def compare_lists(
-    engine: Engine, old: EvaluationConfig, new: EvaluationConfig, baseline: str | None, persistence: float
+    engine: Engine,
+    old: EvaluationConfig,
+    new: EvaluationConfig,
+    baseline: str | None,
+    persistence: float,
 ) -> pd.DataFrame:
     """The table LIST_CHANGES of new results and old ones, in its order.
 
@@ -96,7 +120,9 @@ def compare_lists(
     inputs = [*sides[0], *sides[1]]
     sources = [seen.source for seen in inputs]
     if len({"dataset" in table.columns for table in lists}) > 1:
-        raise InputError("results: only one side has a column dataset; name it in both or in neither")
+        raise InputError(
+            "results: only one side has a column dataset; name it in both or in neither"
+        )
     runs = compared_runs(names[0], names[-1], baseline)
     changes = list_changes(
         lists[0],
@@ -152,11 +178,15 @@ class PresetScores:
     rejected: Sequence[Mapping[str, Any]] = ()
 
 
-def compare_presets(config: EvaluationConfig, changed: Mapping[str, Any] | None = None) -> list[PresetScores]:
-    """The configured data scored under every preset, in the order of PRESETS; `changed` are options set in each.
+def compare_presets(
+    config: EvaluationConfig, changed: Mapping[str, Any] | None = None
+) -> list[PresetScores]:
+    """The configured data scored under every preset, in the order of PRESETS; `changed` are options
+    set in each.
 
-    If the results have no ranks, a preset that breaks ties by rank breaks them by document id, as its name then says. A
-    preset that does not have a score at one of the cutoffs refuses them. InputError if every preset refuses the data.
+    If the results have no ranks, a preset that breaks ties by rank breaks them by document id, as
+    its name then says. A preset that does not have a score at one of the cutoffs refuses them.
+    InputError if every preset refuses the data.
     """
     compared = []
     # Nothing is published, whatever the configuration says.
@@ -164,7 +194,9 @@ def compare_presets(config: EvaluationConfig, changed: Mapping[str, Any] | None 
     config = config.model_copy(update=unpublished)
     with engine_for(config) as engine:
         for name in PRESETS:
-            compared.append(_scored(engine, config, name, {**config.measure_set.options, **(changed or {})}))
+            compared.append(
+                _scored(engine, config, name, {**config.measure_set.options, **(changed or {})})
+            )
             if compared[-1].refused is None:
                 report_step("scored", name)
     first = compared[0].refused
@@ -173,16 +205,23 @@ def compare_presets(config: EvaluationConfig, changed: Mapping[str, Any] | None 
     return compared
 
 
-def _scored(engine: Engine, config: EvaluationConfig, preset: str, options: Mapping[str, Any]) -> PresetScores:
+def _scored(
+    engine: Engine, config: EvaluationConfig, preset: str, options: Mapping[str, Any]
+) -> PresetScores:
     convention = Convention.preset(preset)
     try:
         convention = convention.replace(**options)
         with hidden():
             outcome = evaluate(
-                config.model_copy(update={"convention": convention, "query_attributes": None}), engine=engine
+                config.model_copy(update={"convention": convention, "query_attributes": None}),
+                engine=engine,
             )
     except (InputError, ConventionError) as error:
-        if convention.ties == "rank" and isinstance(error, MissingColumnError) and error.column == "rank":
+        if (
+            convention.ties == "rank"
+            and isinstance(error, MissingColumnError)
+            and error.column == "rank"
+        ):
             return _scored(engine, config, preset, {**options, "ties": "doc_id_asc"})
         why = Notice(error.sentence, error.advice, error.option)
         return PresetScores(convention.label, [], why)

@@ -1,4 +1,6 @@
-"""What people decide about a published night: to accept it, to acknowledge its loss, or to take that back."""
+"""What people decide about a published night: to accept it, to acknowledge its loss, or to take
+that back.
+"""
 
 import dataclasses
 from collections.abc import Mapping, Sequence
@@ -51,10 +53,14 @@ def refuse_contradictions(decision: Decision) -> None:
         sentence = "it says how long a loss is acknowledged; give a reason"
         raise ConfigurationError(sentence, option="until")
     if decision.acknowledged is not None and not decision.acknowledged.strip():
-        raise ConfigurationError("it needs a reason, which the log keeps; say why", option="acknowledge")
+        raise ConfigurationError(
+            "it needs a reason, which the log keeps; say why", option="acknowledge"
+        )
 
 
-def refuse_unknown_runs(runs: Sequence[str], night: log.Night, nights: log.Nights, scores: ScoreCache) -> None:
+def refuse_unknown_runs(
+    runs: Sequence[str], night: log.Night, nights: log.Nights, scores: ScoreCache
+) -> None:
     """ConfigurationError for a run that neither this night nor an earlier one has."""
     known = set(scores.source(night).runs) | set(scores.source(night).silent)
     unknown = [run for run in runs if run not in known]
@@ -112,7 +118,9 @@ def report_accepted_means(
         is_named = not runs or row["run"] in runs
         if row["cutoff"] != cutoff or not is_named or row[column] is None:
             continue
-        before = accepted_reference(row["run"], night, nights, lambda other: scores.source(other).runs, gate.nights)
+        before = accepted_reference(
+            row["run"], night, nights, lambda other: scores.source(other).runs, gate.nights
+        )
         was = ""
         if before is not None:
             old = _mean_of_run(scores.mean_rows(before.nights[0]), row["run"], column, cutoff)
@@ -121,7 +129,9 @@ def report_accepted_means(
         report_step("accepted", what)
 
 
-def _mean_of_run(rows: Sequence[Mapping[str, Any]], run: str, column: str, cutoff: Cutoff) -> float | None:
+def _mean_of_run(
+    rows: Sequence[Mapping[str, Any]], run: str, column: str, cutoff: Cutoff
+) -> float | None:
     for row in rows:
         if (row["run"], row["cutoff"]) == (run, cutoff):
             value: float | None = row[column]

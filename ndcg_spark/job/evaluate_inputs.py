@@ -1,4 +1,6 @@
-"""One evaluation from its configuration to printed or published scores: read, check, evaluate, publish."""
+"""One evaluation from its configuration to printed or published scores: read, check, evaluate,
+publish.
+"""
 
 import contextlib
 import dataclasses
@@ -60,8 +62,8 @@ class EvaluationOutcome:
     convention: str
     formula: str
     engine: str
-    #: The rows of the table DATASET_SCORES for all queries, by dataset, run and cutoff, the whole ranking last, with
-    #: ndcg after the key. Besides NDCG, they have only the requested measures.
+    #: The rows of the table DATASET_SCORES for all queries, by dataset, run and cutoff, the whole
+    #: ranking last, with ndcg after the key. Besides NDCG, they have only the requested measures.
     dataset_scores: list[dict[str, Any]]
     counts: dict[str, int]
     #: How many rows of which table were rejected for which reason, with an example each.
@@ -77,7 +79,8 @@ class EvaluationOutcome:
     verified: str = ""
     #: What the runs are ordered by, such as ndcg@10.
     headline: str | None = None
-    #: The rows of DATASET_SCORES of slices, by attribute and value and then as the others, which are of all queries.
+    #: The rows of DATASET_SCORES of slices, by attribute and value and then as the others, which
+    #: are of all queries.
     slice_scores: list[dict[str, Any]] = dataclasses.field(default_factory=list)
     #: The datasets that are judged but have no results, and so no scores.
     datasets_without_results: list[str] = dataclasses.field(default_factory=list)
@@ -101,11 +104,13 @@ def evaluate(
     engine: Engine | None = None,
     unverified: str | None = None,
 ) -> EvaluationOutcome:
-    """Evaluate as configured, and publish the scores, whatever the verdict, if the configuration names an output.
+    """Evaluate as configured, and publish the scores, whatever the verdict, if the configuration
+    names an output.
 
-    `accepted` is the reason why the night is a baseline for later ones even if it does not pass. Once every check
-    has passed, `write_queries` gets the table QUERY_SCORES, and the runs are compared with the run `baseline`. An
-    `engine` stays open. `unverified` is the reason to publish scores that plain Python does not agree with.
+    `accepted` is the reason why the night is a baseline for later ones even if it does not pass.
+    Once every check has passed, `write_queries` gets the table QUERY_SCORES, and the runs are
+    compared with the run `baseline`. An `engine` stays open. `unverified` is the reason to publish
+    scores that plain Python does not agree with.
     """
     clock = Clock()
     _refuse_unusable(config, accepted, unverified)
@@ -175,14 +180,18 @@ class Scored(NamedTuple):
     verified: str
 
 
-def score_unpublished(engine: Engine, config: EvaluationConfig, folder: str) -> tuple[Scored, pa.Table | None]:
+def score_unpublished(
+    engine: Engine, config: EvaluationConfig, folder: str
+) -> tuple[Scored, pa.Table | None]:
     """Evaluate as configured and publish nothing; with QUERY_ATTRIBUTES, if there are slices.
 
     The query scores stay in the folder. EngineError if this process does not see what the engine
     writes there.
     """
     if not engine.sees_local_files:
-        raise EngineError(f"engine: {engine.name} does not read the files of this machine; give session=")
+        raise EngineError(
+            f"engine: {engine.name} does not read the files of this machine; give session="
+        )
     context, (attributes, _) = _with_query_tables(read_inputs(engine, config))
     with count_refusals(context):
         scored = _scored(context, attributes, folder)
@@ -222,20 +231,29 @@ def _failures_logged(config: EvaluationConfig) -> Iterator[None]:
             more: dict[str, Any] = {"configuration": config.for_log(), "engine": config.engine}
             more["voice"] = voice_of(config.source["file"])
             more |= getattr(error, "log_entries", {})
-            log_attempt(config.dated(config.output), config.date.isoformat(), new_id(), error, code, **more)
+            log_attempt(
+                config.dated(config.output), config.date.isoformat(), new_id(), error, code, **more
+            )
         raise
 
 
-def _refuse_unusable(config: EvaluationConfig, accepted: str | None, unverified: str | None) -> None:
+def _refuse_unusable(
+    config: EvaluationConfig, accepted: str | None, unverified: str | None
+) -> None:
     if unverified is None:
         return
     if not unverified.strip():
-        raise ConfigurationError("no reason is given, and the log keeps it; say why", option="publish-unverified")
+        raise ConfigurationError(
+            "no reason is given, and the log keeps it; say why", option="publish-unverified"
+        )
     if config.output is None:
-        raise ConfigurationError("nothing is published without an output; name one", option="publish-unverified")
+        raise ConfigurationError(
+            "nothing is published without an output; name one", option="publish-unverified"
+        )
     if accepted is not None:
         raise ConfigurationError(
-            "scores that are not verified are no baseline; do not accept them", option="publish-unverified"
+            "scores that are not verified are no baseline; do not accept them",
+            option="publish-unverified",
         )
 
 
@@ -295,7 +313,9 @@ def query_scores_in_order(
     return (row.asDict() for row in scores.orderBy(*keys).toLocalIterator())
 
 
-def _compared(scores: DataFrame, tables: "QueryTables", baseline: str, measure_set: MeasureSet) -> "Comparison":
+def _compared(
+    scores: DataFrame, tables: "QueryTables", baseline: str, measure_set: MeasureSet
+) -> "Comparison":
     # Imported here, because an evaluation without a baseline need not wait for statistics.
     from ndcg_spark.comparison.differences import ComparisonOptions
     from ndcg_spark.comparison.runs import compare_sources

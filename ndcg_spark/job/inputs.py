@@ -1,4 +1,6 @@
-"""The inputs of a command: opened on an engine, checked and reported; and their scores, batch by batch."""
+"""The inputs of a command: opened on an engine, checked and reported; and their scores, batch by
+batch.
+"""
 
 import contextlib
 import dataclasses
@@ -23,7 +25,13 @@ from ndcg_spark.convention.refused_queries import (
 from ndcg_spark.engine import Engine, failure_reason, failures, lost, open_engine
 from ndcg_spark.errors import ConventionError, EngineError, InputError, StorageError
 from ndcg_spark.inputs.files import BINARY
-from ndcg_spark.inputs.source_tables import Source, read_excluded, read_judgments, read_results, refuse_changed_files
+from ndcg_spark.inputs.source_tables import (
+    Source,
+    read_excluded,
+    read_judgments,
+    read_results,
+    refuse_changed_files,
+)
 from ndcg_spark.reference import unjudged_gain
 from ndcg_spark.schemas import DATASET_SCORES, measure_first
 from ndcg_spark.scoring import refusals
@@ -69,9 +77,12 @@ def read_inputs(engine: Engine, config: EvaluationConfig, clock: Clock | None = 
     """Both tables of a configuration, checked, reported and prepared to be scored."""
     clock = clock or Clock()
     with clock.step("read", "looking at the inputs"):
-        # Computed first, so that a Python gain that cannot be imported is reported before any table is read.
+        # Computed first, so that a Python gain that cannot be imported is reported before any table
+        # is read.
         unjudged_gain(config.convention)
-        judgments = read_judgments(engine, config.judgments.on(config.date), config.convention.gain != "judged")
+        judgments = read_judgments(
+            engine, config.judgments.on(config.date), config.convention.gain != "judged"
+        )
         results = results_source(engine, config)
     report_notes(judgments, results)
     sources = judgments, results
@@ -117,10 +128,14 @@ def report_notes(*sources: Source) -> None:
 
 
 def results_source(engine: Engine, config: EvaluationConfig) -> Source:
-    """The results and the documents to remove from their lists, found and opened but not read. Raises InputError."""
+    """The results and the documents to remove from their lists, found and opened but not read.
+    Raises InputError.
+    """
     source = read_results(engine, config.results.on(config.date))
     exclude = config.exclude and config.exclude.on(config.date)
-    return dataclasses.replace(source, without=read_excluded(engine, exclude)) if exclude else source
+    return (
+        dataclasses.replace(source, without=read_excluded(engine, exclude)) if exclude else source
+    )
 
 
 def report_read(source: Source, counts: JudgmentCounts | ResultCounts) -> None:
@@ -137,7 +152,10 @@ def report_read(source: Source, counts: JudgmentCounts | ResultCounts) -> None:
             advice = "that is right if the results leave them out already, else check that both write ids alike"
             report_step("warning", f"exclude: {source.without.origin} removes no result; {advice}")
     if counts.rejections:
-        report_step("rejected", f"{counts.rejected:,} rows of {source.name}: {limits.summary(counts.rejections)}")
+        report_step(
+            "rejected",
+            f"{counts.rejected:,} rows of {source.name}: {limits.summary(counts.rejections)}",
+        )
 
 
 class PlanRefusedError(InputError):
@@ -149,34 +167,50 @@ class PlanRefusedError(InputError):
 
 
 @contextlib.contextmanager
-def translated_failures(sources: Sequence[Source] = (), output: str | None = None) -> Iterator[None]:
-    """Run the block; an engine's exception becomes an error of a row, the convention, the `output` or the engine."""
+def translated_failures(
+    sources: Sequence[Source] = (), output: str | None = None
+) -> Iterator[None]:
+    """Run the block; an engine's exception becomes an error of a row, the convention, the `output`
+    or the engine.
+    """
     try:
         yield
     except failures() as error:
         if refusal := refusals.refused(error):
             is_of_options = refusal[0] == NOT_FINITE.code
-            raise (ConventionError(refusal[1]) if is_of_options else PlanRefusedError(*refusal)) from error
+            raise (
+                ConventionError(refusal[1]) if is_of_options else PlanRefusedError(*refusal)
+            ) from error
         if lost(error):
             raise
         kind, reason = type(error).__name__, failure_reason(error)
         if kind == "PythonException":
             last = [kind, *(line.strip() for line in str(error).splitlines() if line.strip())][-1]
-            raise ConventionError(f"convention: a python: function failed, {last}; correct it") from error
+            raise ConventionError(
+                f"convention: a python: function failed, {last}; correct it"
+            ) from error
         if output:
-            # What is read while the output is written has been read before, so it is at fault only if it has changed.
+            # What is read while the output is written has been read before, so it is at fault only
+            # if it has changed.
             refuse_changed_files(sources)
             raise StorageError(
                 f"output: {output} cannot be written, {reason}; check space, rights and address"
             ) from error
-        typed = [source.origin for table in sources for source in table.sources if source.format in BINARY]
+        typed = [
+            source.origin
+            for table in sources
+            for source in table.sources
+            if source.format in BINARY
+        ]
         damage = f", or a file is damaged, {' or '.join(typed)}" if typed else ""
         raise EngineError(f"engine: {kind}, {reason}; its log may say more{damage}") from error
 
 
 @contextlib.contextmanager
 def count_refusals(context: Context) -> Iterator[None]:
-    """Run the block, which computes scores; if a row is refused, the error says how many are, as far as it is known."""
+    """Run the block, which computes scores; if a row is refused, the error says how many are, as
+    far as it is known.
+    """
     checked, convention = context.checked, context.evaluation.convention
     try:
         with translated_failures(context.sources):
@@ -202,7 +236,9 @@ def scores_by_batch(context: Context) -> list[tuple[DataFrame, DataFrame]]:
 
 
 def accepted_means(context: Context, rows: Iterable[Row | Mapping[str, Any]]) -> Means:
-    """Rows of dataset scores with the requested measures, sorted. InputError if too few documents are judged."""
+    """Rows of dataset scores with the requested measures, sorted. InputError if too few documents
+    are judged.
+    """
     columns = measure_first(DATASET_SCORES, context.evaluation.measures.columns)
     means = without_slices({name: row[name] for name in columns} for row in rows)
     refuse_changed_files(context.sources)
@@ -216,9 +252,15 @@ def accepted_means(context: Context, rows: Iterable[Row | Mapping[str, Any]]) ->
 def refuse_low_judged_rates(
     config: EvaluationConfig, checked: CheckedTables, rows: Sequence[Mapping[str, Any]]
 ) -> None:
-    """InputError if a run's judged_rate at the deepest cutoff is below `min_judged_rate`; a warning if it is 0."""
+    """InputError if a run's judged_rate at the deepest cutoff is below `min_judged_rate`; a warning
+    if it is 0.
+    """
     deepest, advice = config.cutoffs[-1], ""
-    rates = {f"{row['run']} dataset={row['dataset']}": row["judged_rate"] for row in rows if row["cutoff"] == deepest}
+    rates = {
+        f"{row['run']} dataset={row['dataset']}": row["judged_rate"]
+        for row in rows
+        if row["cutoff"] == deepest
+    }
     if 0 in rates.values():
         tables, excluded = (checked.judgments, checked.results), checked.result_counts.excluded
         advice = limits.check_ids("document ids", ["doc_id"], *tables, excluded)

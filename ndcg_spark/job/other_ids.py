@@ -1,4 +1,6 @@
-"""Runs that seem to write ids in another way than the judgments: those of documents, and those of some queries."""
+"""Runs that seem to write ids in another way than the judgments: those of documents, and those of
+some queries.
+"""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any

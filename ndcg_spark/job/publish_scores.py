@@ -1,4 +1,6 @@
-"""The scores of checked tables are written and verified, judged by the gate if there is one, and published."""
+"""The scores of checked tables are written and verified, judged by the gate if there is one, and
+published.
+"""
 
 import dataclasses
 import platform
@@ -36,7 +38,12 @@ from ndcg_spark.nights.log import Nights, committed
 from ndcg_spark.nights.store import FAILURES
 from ndcg_spark.rules import BY_CONVENTION
 from ndcg_spark.schemas import query_key
-from ndcg_spark.scoring.evaluation import dataset_scores, kept_attributes, ranked_documents, rejected_rows
+from ndcg_spark.scoring.evaluation import (
+    dataset_scores,
+    kept_attributes,
+    ranked_documents,
+    rejected_rows,
+)
 from ndcg_spark.scoring.ideal import ideal_sizes, judged_documents
 from ndcg_spark.scoring.lists import rows_with_keys, rows_without_keys, without_repeats
 from ndcg_spark.steps import report_step
@@ -79,7 +86,9 @@ def publish(
     for sentence in remove(output, leftovers(output)):
         report_step("removed", sentence)
     verdicts: list[Verdict] = []
-    with Publication(output, evaluation.evaluated_on.isoformat(), evaluation.evaluation_id) as publication:
+    with Publication(
+        output, evaluation.evaluated_on.isoformat(), evaluation.evaluation_id
+    ) as publication:
         rows = write_scores(context, publication)
         _write_others(context, publication)
         means = accepted_means(context, rows)
@@ -113,10 +122,14 @@ def publish(
         from ndcg_spark.job.gate import report_verdicts
 
         report_verdicts(verdicts, output, config.source["file"])
-    return Published(means, lambda: publication.read("query_scores", session), verdicts, verified.in_words)
+    return Published(
+        means, lambda: publication.read("query_scores", session), verdicts, verified.in_words
+    )
 
 
-def _whole_record(context: Context, rows: Sequence[Mapping[str, Any]], verified: Verified) -> dict[str, Any]:
+def _whole_record(
+    context: Context, rows: Sequence[Mapping[str, Any]], verified: Verified
+) -> dict[str, Any]:
     """What the log keeps; `rows` are those of DATASET_SCORES of all queries."""
     record = {**night_record(context), "verified": verified.in_words}
     unknown = runs_with_unknown_ids(context, rows)
@@ -125,7 +138,9 @@ def _whole_record(context: Context, rows: Sequence[Mapping[str, Any]], verified:
     return record
 
 
-def _warn_of_ended_acceptances(publication: Publication, record: dict[str, Any], datasets: Iterable[str]) -> None:
+def _warn_of_ended_acceptances(
+    publication: Publication, record: dict[str, Any], datasets: Iterable[str]
+) -> None:
     """Warn of acceptances that an evaluation without a gate ends: only a gate takes them over."""
     nights = committed(publication.store)
     for name in datasets:
@@ -158,7 +173,9 @@ def _judged(
         results = judge_written(gate, publication, record, datasets, options, accepted)
     changed = [(name, *query) for name, judged in results.items() for query in judged.changed]
     if changed:
-        with context.clock.step("documents", "keeping the documents of the queries that changed most"):
+        with context.clock.step(
+            "documents", "keeping the documents of the queries that changed most"
+        ):
             lists = pa.table(dict(zip(_LIST, zip(*changed, strict=True), strict=True)))
             _write_documents(context, publication, context.engine.session.createDataFrame(lists))
         report_step("documents", f"kept for {len(changed):,} lists that changed most")
@@ -166,20 +183,24 @@ def _judged(
 
 
 def write_scores(context: Context, publication: Publication) -> list[dict[str, Any]]:
-    """Write both tables of scores, and read back how many rows they have; the rows of DATASET_SCORES."""
+    """Write both tables of scores, and read back how many rows they have; the rows of
+    DATASET_SCORES.
+    """
     evaluation, clock, checked = context.evaluation, context.clock, context.checked
     counts = checked.counts(len(evaluation.cutoffs))
     with clock.step("evaluate", "evaluating the results"):
         for scores, _ in scores_by_batch(context):
             _write_table(context, publication, "query_scores", scores)
-        # This comes before rows are counted: if a changed input is why there are too few, the storage is not at fault.
+        # This comes before rows are counted: if a changed input is why there are too few, the
+        # storage is not at fault.
         refuse_changed(checked.seen)
         publication.verify("query_scores", counts["query_scores"])
     with clock.step("aggregate", "averaging the query scores"):
         written = publication.read("query_scores", context.engine.session)
         table = dataset_scores(written, checked.runs(), evaluation, context.slices)
         rows = [row.asDict() for row in table.collect()]
-        # Every list of nights reads this small table. An engine may write several files, and this is one.
+        # Every list of nights reads this small table. An engine may write several files, and this
+        # is one.
         publication.write_rows("dataset_scores", rows)
         slice_rows = sum(row["attribute"] is not None for row in rows)
         publication.verify("dataset_scores", counts["dataset_scores"] + slice_rows)
@@ -199,9 +220,14 @@ def _write_others(context: Context, publication: Publication) -> None:
     if checked.rejected:
         with clock.step("reject", "keeping the rejected rows"):
             _write_table(
-                context, publication, "rejected_rows", rejected_rows(checked.rejected, checked.datasets, evaluation)
+                context,
+                publication,
+                "rejected_rows",
+                rejected_rows(checked.rejected, checked.datasets, evaluation),
             )
-            publication.verify("rejected_rows", sum(rejection.rows for rejection in checked.rejections))
+            publication.verify(
+                "rejected_rows", sum(rejection.rows for rejection in checked.rejections)
+            )
 
 
 def _write_table(context: Context, publication: Publication, name: str, table: DataFrame) -> None:
@@ -209,10 +235,14 @@ def _write_table(context: Context, publication: Publication, name: str, table: D
         publication.write(name, table)
 
 
-def _write_documents(context: Context, publication: Publication, lists: DataFrame | None = None) -> None:
-    """Write the table RANKED_DOCUMENTS of these lists, by default of all, each with the ideal ranking of its query.
+def _write_documents(
+    context: Context, publication: Publication, lists: DataFrame | None = None
+) -> None:
+    """Write the table RANKED_DOCUMENTS of these lists, by default of all, each with the ideal
+    ranking of its query.
 
-    There must be as many rows as the query scores say were returned, and as many as the ideal rankings are deep.
+    There must be as many rows as the query scores say were returned, and as many as the ideal
+    rankings are deep.
     """
     checked, evaluation = context.checked, context.evaluation
     convention, depth = evaluation.convention, deepest_finite(evaluation.cutoffs)
@@ -359,16 +389,26 @@ def logged_means(config: EvaluationConfig, means: Means, dataset: str) -> list[d
 
 
 def night_record(context: Context) -> dict[str, Any]:
-    """What the log keeps of an evaluation, as JSON values without secrets: what was computed from what."""
+    """What the log keeps of an evaluation, as JSON values without secrets: what was computed from
+    what.
+    """
     config, checked, convention = context.config, context.checked, context.evaluation.convention
     inputs = {}
     for source in context.sources:
         for other in source.sources:
             inputs[other.name] = _files_for_log(other)
-    for source, counts in zip(context.sources, (checked.judgment_counts, checked.result_counts), strict=True):
+    for source, counts in zip(
+        context.sources, (checked.judgment_counts, checked.result_counts), strict=True
+    ):
         # Inputs with equal fingerprints have the same rows, in any order and format.
-        fingerprints = {name or config.dataset: digits for name, digits in counts.fingerprints.items()}
-        known = {"rows": counts.rows, "fingerprint": counts.fingerprint, "fingerprints": fingerprints}
+        fingerprints = {
+            name or config.dataset: digits for name, digits in counts.fingerprints.items()
+        }
+        known = {
+            "rows": counts.rows,
+            "fingerprint": counts.fingerprint,
+            "fingerprints": fingerprints,
+        }
         inputs[source.name] |= known
     configuration = {**config.for_log({"convention"}), **config.source}
     if context.evaluation.measures.needs_highest_grade:

@@ -1,4 +1,6 @@
-"""The spot check of an evaluation: some lists are recomputed in plain Python before anything is published."""
+"""The spot check of an evaluation: some lists are recomputed in plain Python before anything is
+published.
+"""
 
 import contextlib
 import functools
@@ -64,8 +66,8 @@ def verify(
     """The spot check of scores.
 
     `scores` are the files of QUERY_SCORES, `dataset_rows` the rows of DATASET_SCORES, or None where
-    only the query scores of a `bucket` of queries are there. NotVerifiedError if the engine and plain Python
-    disagree, unless the scores are to be published `unverified`, for this reason.
+    only the query scores of a `bucket` of queries are there. NotVerifiedError if the engine and
+    plain Python disagree, unless the scores are to be published `unverified`, for this reason.
     """
     with context.clock.step("verify", "recomputing some lists in plain Python"), _system_memory():
         subject = _subject(context, bucket)
@@ -121,7 +123,9 @@ def _subject(context: Context, bucket: Bucket | None) -> Subject:
 
 
 def _lookup(source: Source, runs: Collection[str]) -> DataFrame:
-    """The rows in the files of these runs; in all files if they name no run, or runs are not asked for."""
+    """The rows in the files of these runs; in all files if they name no run, or runs are not asked
+    for.
+    """
     if source.lookup is None:
         return source.table
     files = source.files
@@ -175,7 +179,9 @@ def _log_entries(context: Context, differences: Iterable[Difference]) -> Row:
     }
 
 
-def _disagreement(context: Context, subject: Subject, outcome: Outcome, differences: Sequence[Difference]) -> str:
+def _disagreement(
+    context: Context, subject: Subject, outcome: Outcome, differences: Sequence[Difference]
+) -> str:
     """What differs, the command that shows the first list, and the file with all of them."""
     command = _command_to_see(context.config, context.evaluation.convention, differences[0])
     return report_findings(
@@ -189,7 +195,9 @@ def _disagreement(context: Context, subject: Subject, outcome: Outcome, differen
 
 
 def _command_to_see(config: EvaluationConfig, convention: Convention, first: Difference) -> str:
-    """The command that shows a list; empty where there is none, or its run or its tables have no name there."""
+    """The command that shows a list; empty where there is none, or its run or its tables have no
+    name there.
+    """
     is_nameless = config.results.run is not None or not first.run or first.query_id is None
     if is_nameless or (config.source["overridden"] and config.source["file"]):
         return ""

@@ -1,7 +1,8 @@
 """An evaluation writes its rows where they stay, verifies them, and adds its rows to the log.
 
-Nothing is overwritten. A process that is killed at any point leaves the old night, or the new one if its rows of the
-log were added; what it wrote before that does not count, and a later evaluation removes it.
+Nothing is overwritten. A process that is killed at any point leaves the old night, or the new one
+if its rows of the log were added; what it wrote before that does not count, and a later evaluation
+removes it.
 """
 
 import contextlib
@@ -27,7 +28,8 @@ if TYPE_CHECKING:
 class Publication:
     """Publishes the scores of one evaluation: `write` and `verify` every table, then `commit`.
 
-    Readers see nothing before the commit. As a context, it removes what was written if the block fails.
+    Readers see nothing before the commit. As a context, it removes what was written if the block
+    fails.
     """
 
     def __init__(self, output: str, evaluated_on: str, evaluation_id: str) -> None:
@@ -44,14 +46,18 @@ class Publication:
             self.abandon()
 
     def write(self, name: str, table: "DataFrame") -> None:
-        table.drop(*IN_PATHS).write.parquet(self.store.for_engine(self._folder(name)), mode="append")
+        table.drop(*IN_PATHS).write.parquet(
+            self.store.for_engine(self._folder(name)), mode="append"
+        )
 
     def write_rows(self, name: str, rows: Sequence[Mapping[str, Any]]) -> None:
         with self.store.failures("cannot be written"):
             self.store.add_rows(self._folder(name), rows, stored(name))
 
     def read(self, name: str, session: "SparkSession") -> "DataFrame":
-        return read_night_files(session, name, [self.store.for_engine(self._folder(name))], self._date, self._id)
+        return read_night_files(
+            session, name, [self.store.for_engine(self._folder(name))], self._date, self._id
+        )
 
     def night(self, dataset: str, record: Mapping[str, Any]) -> Night:
         """What was verified, as a night of a dataset that is not published yet."""
@@ -104,10 +110,14 @@ class Publication:
                 "published. If the engine is a cluster, give the output as a URI that this machine sees too"
             )
 
-    def commit(self, record: Mapping[str, Any], datasets: Mapping[str, Mapping[str, Any]]) -> list[str]:
-        """Add a row to the log for each dataset, with these entries of a verdict: from here on this evaluation counts.
+    def commit(
+        self, record: Mapping[str, Any], datasets: Mapping[str, Mapping[str, Any]]
+    ) -> list[str]:
+        """Add a row to the log for each dataset, with these entries of a verdict: from here on this
+        evaluation counts.
 
-        Returns a sentence for each night of which another evaluation counts that was published at the same time.
+        Returns a sentence for each night of which another evaluation counts that was published at
+        the same time.
         """
         own = {"status": "published", "committed_at": utc_now()}
         with self.store.failures("cannot be written, and nothing was published"):
@@ -141,10 +151,14 @@ class Publication:
             sizes = {path: size for path, size in there.items() if path.endswith(".parquet")}
             if is_removed or sizes != {path: file["bytes"] for path, file in files.items()}:
                 where = f"output: files of {name} in {self.store.location}"
-                raise StorageError(f"{where} changed after they were verified; nothing was published, run this again")
+                raise StorageError(
+                    f"{where} changed after they were verified; nothing was published, run this again"
+                )
 
     def abandon(self) -> None:
-        """Remove what was written, unless it has been published; failures of the storage are ignored."""
+        """Remove what was written, unless it has been published; failures of the storage are
+        ignored.
+        """
         with contextlib.suppress(*FAILURES, StorageError):
             known = committed(self.store, [self._date])
             if not known.damaged and self._id not in {row["evaluation_id"] for row in known.rows}:

@@ -17,7 +17,9 @@ SECONDS_WITHOUT_ROW = 24 * 3600.0
 #: A reader that has read the log before an evaluation was superseded still finds its rows for an
 #: hour.
 SECONDS_SUPERSEDED = 3600.0
-_KEPT = "they are the newest good nights or baselines of the gate, or lead to these over new judgments"
+_KEPT = (
+    "they are the newest good nights or baselines of the gate, or lead to these over new judgments"
+)
 _REMOVE_TOO = Give("baselines", then="removes them, too")
 _FOLDER = re.compile(r"query_scores/evaluated_on=([^/]+)/evaluation_id=([^/]+)/")
 
@@ -116,7 +118,9 @@ def removable(
         return removals, [Notice(f"{len(old)} old night(s) stay: {why}", restore)]
     stays = set() if baselines else needed(known, old) - {date or ""}
     removals.extend(_nights_of(found, day) for day in sorted(old - stays))
-    kept = [Notice(f"the nights of {day} stay: {_KEPT}", _REMOVE_TOO) for day in sorted(old & stays)]
+    kept = [
+        Notice(f"the nights of {day} stay: {_KEPT}", _REMOVE_TOO) for day in sorted(old & stays)
+    ]
     return removals, kept
 
 

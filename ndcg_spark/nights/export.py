@@ -1,4 +1,6 @@
-"""Copies of the nights that count in tables of Delta, Iceberg or a Spark catalog; repeating it changes nothing."""
+"""Copies of the nights that count in tables of Delta, Iceberg or a Spark catalog; repeating it
+changes nothing.
+"""
 
 import contextlib
 import functools
@@ -17,7 +19,8 @@ from ndcg_spark.nights.store import LOG
 from ndcg_spark.schemas import EVALUATIONS, KEPT
 from ndcg_spark.text import masked
 
-#: The tables and their schemas. The log comes last: while it is old, so are its numbers of the date.
+#: The tables and their schemas. The log comes last: while it is old, so are its numbers of the
+#: date.
 TABLES = {**KEPT, LOG: EVALUATIONS}
 _NEVER_NULL = ("dataset", "evaluated_on")
 #: What spells the type of a column in another way: wide text, and the name of a list's values.
@@ -25,11 +28,17 @@ _SPELLING = re.compile(r"large_|_view|(?<=<)\w+(?=:)")
 
 
 def export(
-    output: str, to: str, date: str | None = None, since: str | None = None, report: Callable[[str], None] = print
+    output: str,
+    to: str,
+    date: str | None = None,
+    since: str | None = None,
+    report: Callable[[str], None] = print,
 ) -> None:
-    """Copy the nights that count, of all dates, of one, or since one; `report` is called with a sentence for each date.
+    """Copy the nights that count, of all dates, of one, or since one; `report` is called with a
+    sentence for each date.
 
-    ConfigurationError, before anything is written, if there is no such night or target, or a table has another shape.
+    ConfigurationError, before anything is written, if there is no such night or target, or a table
+    has another shape.
     """
     known = committed(output)
     needed = [day for day in known.damaged if day >= (since or "")]
@@ -37,7 +46,9 @@ def export(
     dates = {night.evaluated_on for night in known if date in (None, night.evaluated_on)}
     dates = {day for day in dates if day >= (since or "")}
     if not dates:
-        raise ConfigurationError(f"output: no published night of these dates in {masked(output)}; check the path")
+        raise ConfigurationError(
+            f"output: no published night of these dates in {masked(output)}; check the path"
+        )
     try:
         with _target(to) as target:
             for name in TABLES:
@@ -58,7 +69,9 @@ def export(
     except NdcgSparkError:
         raise
     except Exception as error:  # the libraries raise many kinds
-        raise StorageError(f"export: {masked(to)} failed, {masked(first_line(error))}; run it again") from error
+        raise StorageError(
+            f"export: {masked(to)} failed, {masked(first_line(error))}; run it again"
+        ) from error
 
 
 @contextlib.contextmanager
@@ -73,9 +86,13 @@ def _private_files() -> Iterator[None]:
 
 
 def _refuse_other_shape(name: str, there: pa.Schema | None) -> None:
-    """ConfigurationError if a table is there, and what it has differs or it lacks columns that are never null."""
+    """ConfigurationError if a table is there, and what it has differs or it lacks columns that are
+    never null.
+    """
     schemas = (TABLES[name], TABLES[name] if there is None else there)
-    own, known = ({(field.name, _SPELLING.sub("", str(field.type))) for field in schema} for schema in schemas)
+    own, known = (
+        {(field.name, _SPELLING.sub("", str(field.type))) for field in schema} for schema in schemas
+    )
     if wrong := (known - own) | {column for column in own - known if column[0] in _NEVER_NULL}:
         raise ConfigurationError(
             f"export: the table {name} has another shape, {len(wrong)} column(s) differ, e.g. {' '.join(min(wrong))}; "
@@ -86,12 +103,16 @@ def _refuse_other_shape(name: str, there: pa.Schema | None) -> None:
 def _exported_rows(name: str, nights: Sequence[Night]) -> pa.RecordBatchReader:
     if name == LOG:
         return log_table(night.row for night in nights).to_reader()
-    return pa.RecordBatchReader.from_batches(TABLES[name], read_night_batches(nights, name, TABLES[name].names))
+    return pa.RecordBatchReader.from_batches(
+        TABLES[name], read_night_batches(nights, name, TABLES[name].names)
+    )
 
 
 @contextlib.contextmanager
 def _target(to: str) -> Iterator["_Tables"]:
-    """The tables that a text such as delta:PATH names. ConfigurationError where they cannot be written from here."""
+    """The tables that a text such as delta:PATH names. ConfigurationError where they cannot be
+    written from here.
+    """
     form, _, address = to.partition(":")
     try:
         if form == "delta" and address:
@@ -113,7 +134,9 @@ def _target(to: str) -> Iterator["_Tables"]:
 
 
 class _Delta:
-    """Tables of Delta. As below, `replace` creates tables and adds columns; it raises what the library raises."""
+    """Tables of Delta. As below, `replace` creates tables and adds columns; it raises what the
+    library raises.
+    """
 
     def __init__(self, path: str) -> None:
         import deltalake
@@ -131,13 +154,21 @@ class _Delta:
         return pa.schema(table(address, **self._options).schema().to_arrow()) if is_there else None
 
     def replace(self, name: str, date: str, nights: Sequence[Night]) -> None:
-        how = {"mode": "overwrite", "predicate": f"evaluated_on = DATE '{date}'", "schema_mode": "merge"}
+        how = {
+            "mode": "overwrite",
+            "predicate": f"evaluated_on = DATE '{date}'",
+            "schema_mode": "merge",
+        }
         address, by = f"{self._root}/{name}", ["evaluated_on"]
-        self._library.write_deltalake(address, _exported_rows(name, nights), partition_by=by, **how, **self._options)
+        self._library.write_deltalake(
+            address, _exported_rows(name, nights), partition_by=by, **how, **self._options
+        )
 
 
 class _Iceberg:
-    """Tables of Iceberg. Each file has rows of one date, so that it is replaced whole without partitions."""
+    """Tables of Iceberg. Each file has rows of one date, so that it is replaced whole without
+    partitions.
+    """
 
     def __init__(self, name: str) -> None:
         from pyiceberg.catalog import load_catalog
@@ -146,26 +177,39 @@ class _Iceberg:
         catalog, _, self._namespace = name.partition(".")
         try:
             self._catalog = load_catalog(catalog)
-        except (NotInstalledError, ValueError) as error:  # what a kind of catalog needs, and settings
+        except (
+            NotInstalledError,
+            ValueError,
+        ) as error:  # what a kind of catalog needs, and settings
             raise ConfigurationError(
                 f"export: the catalog {catalog} does not open, {masked(first_line(error))}"
             ) from error
 
     def schema(self, name: str) -> pa.Schema | None:
         named = f"{self._namespace}.{name}"
-        return self._catalog.load_table(named).schema().as_arrow() if self._catalog.table_exists(named) else None
+        return (
+            self._catalog.load_table(named).schema().as_arrow()
+            if self._catalog.table_exists(named)
+            else None
+        )
 
     def replace(self, name: str, date: str, nights: Sequence[Night]) -> None:
         self._catalog.create_namespace_if_not_exists(self._namespace)
         named = f"{self._namespace}.{name}"
-        table, rows = self._catalog.create_table_if_not_exists(named, TABLES[name]), _exported_rows(name, nights)
+        table, rows = (
+            self._catalog.create_table_if_not_exists(named, TABLES[name]),
+            _exported_rows(name, nights),
+        )
         with table.update_schema() as change:
             change.union_by_name(TABLES[name])
         with warnings.catch_warnings():
             # A date that is exported for the first time replaces nothing.
             warnings.filterwarnings("ignore", message="Delete operation did not match any records")
             # It streams into tables without partitions only.
-            table.overwrite(rows if table.spec().is_unpartitioned() else rows.read_all(), f"evaluated_on = '{date}'")
+            table.overwrite(
+                rows if table.spec().is_unpartitioned() else rows.read_all(),
+                f"evaluated_on = '{date}'",
+            )
 
 
 class _Spark:
@@ -173,18 +217,29 @@ class _Spark:
         from pyspark.sql import functions
         from pyspark.sql.pandas import types
 
-        self._session, self._namespace, self._functions, self._types = session, address, functions, types
+        self._session, self._namespace, self._functions, self._types = (
+            session,
+            address,
+            functions,
+            types,
+        )
 
     def _name(self, name: str) -> str:
         return ".".join(f"`{part}`" for part in [*self._namespace.split("."), name])
 
     def schema(self, name: str) -> pa.Schema | None:
         is_there = self._session.catalog.tableExists(self._name(name))
-        return self._types.to_arrow_schema(self._session.table(self._name(name)).schema) if is_there else None
+        return (
+            self._types.to_arrow_schema(self._session.table(self._name(name)).schema)
+            if is_there
+            else None
+        )
 
     def replace(self, name: str, date: str, nights: Sequence[Night]) -> None:
         fields = self._types.from_arrow_schema(TABLES[name])
-        columns = {field.name: f"`{field.name}` {field.dataType.simpleString()}" for field in fields}
+        columns = {
+            field.name: f"`{field.name}` {field.dataType.simpleString()}" for field in fields
+        }
         create = f"CREATE TABLE IF NOT EXISTS {self._name(name)} ({', '.join(columns.values())})"
         self._session.sql(f"{create} PARTITIONED BY (evaluated_on)")
         if lacking := columns.keys() - self._session.table(self._name(name)).columns:
@@ -194,7 +249,9 @@ class _Spark:
             rows = self._session.createDataFrame(_exported_rows(name, nights).read_all())
         else:
             rows = read_nights(nights, name, self._session)
-        rows.writeTo(self._name(name)).overwrite(self._functions.expr(f"evaluated_on = DATE '{date}'"))
+        rows.writeTo(self._name(name)).overwrite(
+            self._functions.expr(f"evaluated_on = DATE '{date}'")
+        )
 
 
 _Tables = _Delta | _Iceberg | _Spark

@@ -1,4 +1,6 @@
-"""The log of an output, which says which evaluation of a night counts. Rows are only ever added to it."""
+"""The log of an output, which says which evaluation of a night counts. Rows are only ever added to
+it.
+"""
 
 import concurrent.futures
 import dataclasses
@@ -23,7 +25,8 @@ from ndcg_spark.schemas import EVALUATIONS
 
 Row = Mapping[str, Any]
 
-#: The `reason` of the verdict on a night that was published although the spot check found a difference.
+#: The `reason` of the verdict on a night that was published although the spot check found a
+#: difference.
 NOT_VERIFIED = "not_verified"
 #: What the column `verified` says before why it was published then.
 _UNVERIFIED = "not verified: "
@@ -55,9 +58,15 @@ class Night:
 
     @functools.cached_property
     def record(self) -> Row:
-        """Its row with the columns of JSON decoded; `verdict` has the findings, `seconds` those of each step."""
+        """Its row with the columns of JSON decoded; `verdict` has the findings, `seconds` those of
+        each step.
+        """
         row = {**self.row, **{name: json.loads(self.row[name] or "{}") for name in JSON}}
-        verdict = {**{name: row[name] for name in _VERDICT}, **row["findings"]} if row["verdict"] else None
+        verdict = (
+            {**{name: row[name] for name in _VERDICT}, **row["findings"]}
+            if row["verdict"]
+            else None
+        )
         return {**row, "verdict": verdict, "seconds": row["steps"], "notes": list(self.notes)}
 
     @functools.cached_property
@@ -85,7 +94,9 @@ class Night:
 
     @property
     def is_good(self) -> bool:
-        """Whether later nights may be compared with it: every check measured something and none failed, or accepted."""
+        """Whether later nights may be compared with it: every check measured something and none
+        failed, or accepted.
+        """
         return bool(self.row["is_baseline"]) and self.unverified is None
 
     def files(self, table: str) -> dict[str, Mapping[str, int]]:
@@ -105,10 +116,14 @@ class Nights(list[Night]):
     """Every night that counts, sorted by dataset and date, and what else the log says."""
 
     def __init__(
-        self, nights: Iterable[Night] = (), rows: Sequence[Row] = (), damaged: Mapping[str, str] | None = None
+        self,
+        nights: Iterable[Night] = (),
+        rows: Sequence[Row] = (),
+        damaged: Mapping[str, str] | None = None,
     ) -> None:
         super().__init__(nights)
-        #: All rows of the log, in the order in which they count, each with its `file` and when that was `written`.
+        #: All rows of the log, in the order in which they count, each with its `file` and when that
+        #: was `written`.
         self.rows = rows
         #: By date, why its log cannot be read.
         self.damaged = damaged or {}
@@ -130,7 +145,9 @@ class Nights(list[Night]):
 
 
 def committed(output: str | Store, dates: Iterable[str] | None = None) -> Nights:
-    """The nights of an output, or of some dates of it. A date whose log is damaged has none, and a warning says so."""
+    """The nights of an output, or of some dates of it. A date whose log is damaged has none, and a
+    warning says so.
+    """
     store = output if isinstance(output, Store) else Store(output)
     folders = [LOG] if dates is None else [f"{LOG}/evaluated_on={date}" for date in dates]
     with store.failures("cannot be read"):
@@ -141,7 +158,10 @@ def committed(output: str | Store, dates: Iterable[str] | None = None) -> Nights
     damaged = {date: content for date, content in contents if isinstance(content, str)}
     for problem in damaged.values():
         _logger.warning("output: %s; its nights are left out", problem)
-    rows = sorted((row for date, file_rows in contents if date not in damaged for row in file_rows), key=_order_in_log)
+    rows = sorted(
+        (row for date, file_rows in contents if date not in damaged for row in file_rows),
+        key=_order_in_log,
+    )
     evaluation = operator.itemgetter("dataset", "evaluated_on", "evaluation_id")
     published = [row for row in rows if row["status"] == "published"]
     # A revision that was added while its night expired revises nothing.
@@ -161,7 +181,9 @@ def _is_of_a_date(file: OutputFile) -> bool:
 
 
 def _rows_of_file(store: Store, file: OutputFile) -> tuple[str, Any]:
-    """The date and the rows of a file of the log, none if it was removed meanwhile; or why it cannot be read."""
+    """The date and the rows of a file of the log, none if it was removed meanwhile; or why it
+    cannot be read.
+    """
     date = file.path.rpartition("/")[0].rpartition("=")[2]
     try:
         rows = _whole_rows(store, file.path)
@@ -174,7 +196,9 @@ def _rows_of_file(store: Store, file: OutputFile) -> tuple[str, Any]:
 
 
 def _whole_rows(store: Store, path: str) -> list[dict[str, Any]]:
-    """The rows of a file of the log, as they were written: by its checksum, else each row is checked."""
+    """The rows of a file of the log, as they were written: by its checksum, else each row is
+    checked.
+    """
     checksum = named_checksum(path)
     rows: list[dict[str, Any]] = store.read(path, checksum).to_pylist()
     if not rows:
@@ -237,7 +261,9 @@ def _stood_for(rows: Sequence[Row]) -> dict[str, Any]:
 
 
 def log_table(rows: Iterable[Row]) -> pa.Table:
-    days = [{**row, "evaluated_on": datetime.date.fromisoformat(row["evaluated_on"])} for row in rows]
+    days = [
+        {**row, "evaluated_on": datetime.date.fromisoformat(row["evaluated_on"])} for row in rows
+    ]
     return pa.Table.from_pylist(days, EVALUATIONS)
 
 
@@ -248,7 +274,14 @@ def append(store: Store, evaluated_on: str, rows: Iterable[Row]) -> str:
 
 def log_row(record: Row, verdict: Row | None = None, **more: Any) -> Row:
     seconds, verdict = record.get("seconds", {}), verdict or {}
-    row = {**_EMPTY, **record, "revision": 0, "is_baseline": False, "seconds": seconds.get("total"), "steps": seconds}
+    row = {
+        **_EMPTY,
+        **record,
+        "revision": 0,
+        "is_baseline": False,
+        "seconds": seconds.get("total"),
+        "steps": seconds,
+    }
     row |= {name: verdict.get(name) for name in _VERDICT}
     findings = verdict.keys() - {*_VERDICT, "accepted", "dataset", "evaluated_on"}
     row |= {"findings": {name: verdict[name] for name in findings}, **more}
@@ -256,7 +289,9 @@ def log_row(record: Row, verdict: Row | None = None, **more: Any) -> Row:
         own = table.get("fingerprints", {}).get(more.get("dataset"))
         row[f"{name}_fingerprint"] = own or table.get("fingerprint")
     texts = {name: row[name] for name in JSON if row.get(name) is not None}
-    return row | {name: json.dumps(value, ensure_ascii=False, default=str) for name, value in texts.items()}
+    return row | {
+        name: json.dumps(value, ensure_ascii=False, default=str) for name, value in texts.items()
+    }
 
 
 def verified_in_words(lists: int, unverified: str | None) -> str:
@@ -274,10 +309,10 @@ def utc_now() -> str:
 def revise(night: Night, **entries: Any) -> None:
     """Add a copy of a night's row with these entries to the log.
 
-    They are a `note`; why the night is `accepted` as a baseline, and for which `accepted_runs`; what
-    is `acknowledged`; or what is `withdrawn`, with `is_baseline` as it is then. ConfigurationError
-    for an empty note, or a night whose scores are not verified; StorageError if the night was
-    replaced or removed in the meantime, so that nothing was changed that counts.
+    They are a `note`; why the night is `accepted` as a baseline, and for which `accepted_runs`;
+    what is `acknowledged`; or what is `withdrawn`, with `is_baseline` as it is then.
+    ConfigurationError for an empty note, or a night whose scores are not verified; StorageError if
+    the night was replaced or removed in the meantime, so that nothing was changed that counts.
     """
     if "note" in entries and not entries["note"].strip():
         raise ConfigurationError("note: the text is empty; say what to remember about the night")
@@ -300,4 +335,6 @@ def refuse_replaced(night: Night, error: type[StorageError]) -> None:
     known = committed(night.store, [night.evaluated_on])
     known.refuse_damaged([night.evaluated_on])
     if night not in known:
-        raise error(f"output: {night} in {night.store.location} was replaced meanwhile; run this again")
+        raise error(
+            f"output: {night} in {night.store.location} was replaced meanwhile; run this again"
+        )

@@ -1,4 +1,6 @@
-"""The nights that a command works on, and their rows: as a DataFrame of an engine, or read without one."""
+"""The nights that a command works on, and their rows: as a DataFrame of an engine, or read without
+one.
+"""
 
 import concurrent.futures
 import contextlib
@@ -41,7 +43,9 @@ class ReplacedError(StorageError):
 
 
 def read_again(reader: Callable[P, T]) -> Callable[P, T]:
-    """Let a function that reads the log and nights do so again, once, if one of them is replaced meanwhile."""
+    """Let a function that reads the log and nights do so again, once, if one of them is replaced
+    meanwhile.
+    """
 
     @functools.wraps(reader)
     def read(*args: P.args, **kwargs: P.kwargs) -> T:
@@ -62,12 +66,14 @@ def read_scores(
     session: "SparkSession | None" = None,
     judgments: str | None = None,
 ) -> "pd.DataFrame | DataFrame":
-    """The rows of a published table for all nights, or for the nights of one date, in its schema and in no order.
+    """The rows of a published table for all nights, or for the nights of one date, in its schema
+    and in no order.
 
-    `table` is `dataset_scores`, `query_scores`, `comparisons`, `ranked_documents`, `query_attributes`, `rejected_rows`,
-    or `evaluations`, the log. Its rows are a pandas DataFrame, or with a `session` a lazy one of Spark over exactly the
-    files that count when it is made. StorageError if the output cannot be read, or files of a night are missing;
-    ConfigurationError if there is no table of that name, or no night.
+    `table` is `dataset_scores`, `query_scores`, `comparisons`, `ranked_documents`,
+    `query_attributes`, `rejected_rows`, or `evaluations`, the log. Its rows are a pandas DataFrame,
+    or with a `session` a lazy one of Spark over exactly the files that count when it is made.
+    StorageError if the output cannot be read, or files of a night are missing; ConfigurationError
+    if there is no table of that name, or no night.
 
     With ``judgments="newest"``, the scores of a dataset are those under the judgments of its newest
     night. Of nights with other judgments they are what `rescore` computed, over the queries that
@@ -78,7 +84,9 @@ def read_scores(
         raise unknown_name("read_scores", "table", table, (*KEPT, LOG))
     nights, location = committed(str(output)), str(output)
     day = iso_date(date) if date else None
-    chosen = select_nights(nights, location, day) if day else nights_of_dataset(nights, location, None)
+    chosen = (
+        select_nights(nights, location, day) if day else nights_of_dataset(nights, location, None)
+    )
     if judgments is not None:
         # Here, because copies are read as nights are.
         from ndcg_spark.nights.newest import read_newest
@@ -100,8 +108,11 @@ def iso_date(date: datetime.date | str) -> str:
     return datetime.date(date.year, date.month, date.day).isoformat()
 
 
-def select_nights(nights: Nights, output: str, date: str | None = None, dataset: str | None = None) -> list[Night]:
-    """The nights of a date, by default the newest, one of each dataset. `nights` are all that the output has.
+def select_nights(
+    nights: Nights, output: str, date: str | None = None, dataset: str | None = None
+) -> list[Night]:
+    """The nights of a date, by default the newest, one of each dataset. `nights` are all that the
+    output has.
 
     StorageError if the log of the date, or by default of a date after the newest night, is damaged.
     """
@@ -113,7 +124,11 @@ def select_nights(nights: Nights, output: str, date: str | None = None, dataset:
     attempts = [_attempt(row) for row in nights.attempts if row["evaluated_on"] == date]
     if attempts and all(night.evaluated_on != date for night in nights):
         raise ConfigurationError(f"date: {attempts[-1]}")
-    chosen = [night for night in nights_of_dataset(nights, output, dataset) if night.evaluated_on == (date or newest)]
+    chosen = [
+        night
+        for night in nights_of_dataset(nights, output, dataset)
+        if night.evaluated_on == (date or newest)
+    ]
     if not chosen:
         which = f" of {dataset}" if dataset else ""
         raise ConfigurationError(
@@ -156,7 +171,9 @@ def datasets_left_out(nights: Sequence[Night], date: str, dataset: str | None = 
 
     None if there are none, or if a `dataset` was named.
     """
-    last = {night.dataset: night.evaluated_on for night in sorted(nights) if night.evaluated_on < date}
+    last = {
+        night.dataset: night.evaluated_on for night in sorted(nights) if night.evaluated_on < date
+    }
     there = datasets_of_date(nights, date)
     older = [name for name in last if name not in there]
     if dataset is not None or not older:
@@ -166,14 +183,20 @@ def datasets_left_out(nights: Sequence[Night], date: str, dataset: str | None = 
 
 
 def failed_attempts(nights: Nights, dataset: str | None = None) -> list[Mapping[str, Any]]:
-    """The rows of the log of the last evaluations that published nothing, of dates without a night or after it."""
+    """The rows of the log of the last evaluations that published nothing, of dates without a night
+    or after it.
+    """
     there: dict[str, str] = {}
     for night in nights:
         if dataset in (None, night.dataset):
             date, time = night.evaluated_on, night.row["committed_at"] or ""
             there[date] = max(time, there.get(date, ""))
     last = {row["evaluated_on"]: row for row in nights.attempts}
-    return [row for date, row in last.items() if date not in there or (row["committed_at"] or "") > there[date]]
+    return [
+        row
+        for date, row in last.items()
+        if date not in there or (row["committed_at"] or "") > there[date]
+    ]
 
 
 def _attempt(row: Mapping[str, Any]) -> str:
@@ -187,9 +210,16 @@ def unpublished(nights: Nights, dataset: str | None = None) -> list[str]:
     """
     there = {night.evaluated_on for night in nights if dataset in (None, night.dataset)}
     failed = failed_attempts(nights, dataset)
-    sentences = [("evaluated again, " if row["evaluated_on"] in there else "") + _attempt(row) for row in failed]
+    sentences = [
+        ("evaluated again, " if row["evaluated_on"] in there else "") + _attempt(row)
+        for row in failed
+    ]
     for name, group in itertools.groupby(nights, key=lambda night: night.dataset):
-        days = [datetime.date.fromisoformat(night.evaluated_on) for night in group if dataset in (None, name)]
+        days = [
+            datetime.date.fromisoformat(night.evaluated_on)
+            for night in group
+            if dataset in (None, name)
+        ]
         steps = [(after - before).days for before, after in itertools.pairwise(days)]
         sentences += [
             f"{name} has no night between {before} and {after}"
@@ -213,7 +243,9 @@ def evaluated_metrics(night: Night, rows: Iterable[Mapping[str, Any]]) -> set[tu
 
 
 def earlier(nights: Iterable[Night], dataset: str, evaluated_on: str) -> list[Night]:
-    return [night for night in nights if night.dataset == dataset and night.evaluated_on < evaluated_on]
+    return [
+        night for night in nights if night.dataset == dataset and night.evaluated_on < evaluated_on
+    ]
 
 
 def refuse_unverified(nights: Iterable[Night]) -> None:
@@ -245,7 +277,11 @@ def read_nights(nights: Sequence[Night], table: str, session: "SparkSession") ->
             parts.append(rows.where(rows["dataset"] == night.dataset))
     # Spark Connect takes no empty table without a schema.
     empty = KEPT[table].empty_table()
-    return union_all(parts) if parts else session.createDataFrame(empty, from_arrow_schema(empty.schema))
+    return (
+        union_all(parts)
+        if parts
+        else session.createDataFrame(empty, from_arrow_schema(empty.schema))
+    )
 
 
 def read_night_files(
@@ -266,14 +302,21 @@ def stored(table: str) -> pa.Schema:
 
 
 def read_rows(
-    nights: Sequence[Night], table: str, columns: Sequence[str] | None = None, where: Where | None = None
+    nights: Sequence[Night],
+    table: str,
+    columns: Sequence[str] | None = None,
+    where: Where | None = None,
 ) -> pa.Table:
-    """The rows of these nights in a table that satisfy `where`, in no order, read without an engine."""
+    """The rows of these nights in a table that satisfy `where`, in no order, read without an
+    engine.
+    """
     schema = pa.schema([KEPT[table].field(name) for name in columns or KEPT[table].names])
     return pa.Table.from_batches(read_night_batches(nights, table, schema.names, where), schema)
 
 
-def night_rows(night: Night, table: str, columns: Sequence[str] | None = None, **where: Sequence[Any]) -> list[Row]:
+def night_rows(
+    night: Night, table: str, columns: Sequence[str] | None = None, **where: Sequence[Any]
+) -> list[Row]:
     return list(read_rows([night], table, columns, where).to_pylist())
 
 
@@ -300,7 +343,9 @@ def read_night_batches(
         ]
         with _lost_files_named(night, table):
             night.store.refuse_changed(files)
-            yield from ds.FileSystemDataset(fragments, schema, parquet, night.store.system).to_batches(
+            yield from ds.FileSystemDataset(
+                fragments, schema, parquet, night.store.system
+            ).to_batches(
                 columns=list(columns),
                 filter=functools.reduce(operator.and_, conditions),
                 fragment_readahead=night.store.at_once,
@@ -317,7 +362,8 @@ def refuse_changed_nights(nights: Iterable[Night]) -> None:
 
 
 def returned_nothing(row: Mapping[str, Any]) -> bool:
-    """Whether a run returned nothing for any judged query, by its row of DATASET_SCORES of all queries.
+    """Whether a run returned nothing for any judged query, by its row of DATASET_SCORES of all
+    queries.
 
     Its scores are 0 where missing queries count, but nothing of it was measured.
     """
@@ -331,7 +377,9 @@ def answering_runs(rows: Iterable[Mapping[str, Any]]) -> set[str]:
 
 
 def read_dataset_scores(nights: Sequence[Night]) -> list[list[Row]]:
-    """The rows of DATASET_SCORES of each night without slices, by run and cutoff; ndcg and measures follow the key."""
+    """The rows of DATASET_SCORES of each night without slices, by run and cutoff; ndcg and measures
+    follow the key.
+    """
     empty = dict.fromkeys(measure_first(DATASET_SCORES, COLUMNS))
 
     def scores_of_all_queries(night: Night) -> list[Row]:
@@ -341,8 +389,14 @@ def read_dataset_scores(nights: Sequence[Night]) -> list[list[Row]]:
             files = night.files("dataset_scores")
             tables = [night.store.read(path, file.get("crc32")) for path, file in files.items()]
         # Slices go before rows become dictionaries, which takes longest.
-        rows = (row for table in tables for row in table.filter(pc.is_null(table["attribute"])).to_pylist())
-        return without_slices({**empty, **row, **key} for row in rows if row["dataset"] == night.dataset)[0]
+        rows = (
+            row
+            for table in tables
+            for row in table.filter(pc.is_null(table["attribute"])).to_pylist()
+        )
+        return without_slices(
+            {**empty, **row, **key} for row in rows if row["dataset"] == night.dataset
+        )[0]
 
     with concurrent.futures.ThreadPoolExecutor(nights[0].store.at_once if nights else 1) as pool:
         return list(pool.map(scores_of_all_queries, nights))
@@ -350,7 +404,9 @@ def read_dataset_scores(nights: Sequence[Night]) -> list[list[Row]]:
 
 @contextlib.contextmanager
 def _lost_files_named(night: Night, table: str) -> Iterator[None]:
-    """Run the block, which reads a table of a night; if its files fail, say so, or that the night was replaced."""
+    """Run the block, which reads a table of a night; if its files fail, say so, or that the night
+    was replaced.
+    """
     try:
         yield
     except NdcgSparkError:

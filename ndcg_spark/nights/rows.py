@@ -79,8 +79,8 @@ _FINDINGS = {
     "baselines?": [{"name": str, "nights": [str], "evaluation_id?": _TEXT}],
     "causes?": [{"attribute": str, "value": str, "share": _NUMBER, _ANY: (*_MAYBE, str)}],
 }
-#: What the columns of JSON have in them, as far as programs look at it. A type or several; a list of
-#: one shape; or an object, whose other keys may have any value.
+#: What the columns of JSON have in them, as far as programs look at it. A type or several; a list
+#: of one shape; or an object, whose other keys may have any value.
 _SHAPES: Mapping[str, Any] = {
     "options": {_ANY: (str, int, float, bool, _NULL)},
     "configuration": {
@@ -99,7 +99,9 @@ _SHAPES: Mapping[str, Any] = {
     "findings": _FINDINGS,
     "files": {_ANY: {_ANY: {"rows": int, "bytes": int, "crc32?": int}}},
     "means": [{"run": str, "cutoff": (int, _NULL), _ANY: _MAYBE}],
-    "links": [{"run": str, "measure": str, "cutoff": (int, _NULL), "before": str, _ANY: (*_MAYBE, str)}],
+    "links": [
+        {"run": str, "measure": str, "cutoff": (int, _NULL), "before": str, _ANY: (*_MAYBE, str)}
+    ],
     "accepted_runs": [str],
     "acknowledged": {"reason": str, "until": str},
     "withdrawn": [str],

@@ -27,7 +27,8 @@ from ndcg_spark.text import masked
 LOG = "evaluations"
 #: The exceptions of a storage that fails; a RuntimeError is one of HDFS.
 FAILURES = (OSError, RuntimeError, pa.ArrowException)
-#: How many requests a remote storage gets at once. Its clients keep as many connections as pyarrow has threads.
+#: How many requests a remote storage gets at once. Its clients keep as many connections as pyarrow
+#: has threads.
 _AT_ONCE = 64
 #: The checksum of its content in the name of a file that this process wrote.
 _NAMED_CHECKSUM = re.compile(r"/[0-9a-f]{32}-([0-9a-f]{8})\.parquet$")
@@ -55,7 +56,9 @@ class DamagedFileError(OSError):
 
 
 class Store:
-    """An output folder on any storage of pyarrow.fs. All paths are relative to it; what fails raises FAILURES."""
+    """An output folder on any storage of pyarrow.fs. All paths are relative to it; what fails
+    raises FAILURES.
+    """
 
     def __init__(self, output: str) -> None:
         #: The output without secrets, for messages.
@@ -75,12 +78,16 @@ class Store:
 
     @contextlib.contextmanager
     def failures(self, failed: str) -> Iterator[None]:
-        """Run the block; a failure of the storage in it becomes a StorageError that says what `failed`."""
+        """Run the block; a failure of the storage in it becomes a StorageError that says what
+        `failed`.
+        """
         try:
             yield
         except FAILURES as error:
             advice = "check space, rights and address"
-            raise StorageError(f"output: {self.location} {failed}, {first_line(error)}; {advice}") from error
+            raise StorageError(
+                f"output: {self.location} {failed}, {first_line(error)}; {advice}"
+            ) from error
 
     def for_engine(self, path: str) -> str:
         return f"{self._uri}/{path}"
@@ -93,7 +100,9 @@ class Store:
 
     def _remote_files(self, path: str, tries: int = 10) -> Iterable[OutputFile]:
         try:
-            infos = self.system.get_file_info(fs.FileSelector(path, recursive=True, allow_not_found=True))
+            infos = self.system.get_file_info(
+                fs.FileSelector(path, recursive=True, allow_not_found=True)
+            )
         except FileNotFoundError:
             # Another evaluation has removed a folder before this listing reached it.
             if tries == 1:
@@ -170,7 +179,8 @@ class Store:
                 os.chmod(local, mode & _MODE)  # noqa: PTH101
 
     def refuse_changed(self, files: Mapping[str, Mapping[str, int]]) -> None:
-        """DamagedFileError if a local file has another checksum than the log says; each is read once.
+        """DamagedFileError if a local file has another checksum than the log says; each is read
+        once.
 
         Elsewhere that would fetch every file twice.
         """
@@ -187,7 +197,8 @@ class Store:
     def add_rows(self, folder: str, rows: Iterable[Mapping[str, Any]], schema: pa.Schema) -> str:
         """Add a few rows as a new file, with null for a value that a row lacks; its path.
 
-        A thousand such files are read at once, in half the time if there is nothing in them but values.
+        A thousand such files are read at once, in half the time if there is nothing in them but
+        values.
         """
         content, table = io.BytesIO(), pa.Table.from_pylist([*rows], schema)
         write_table(table, content, compression="none", dictionaries=False, has_checksums=True)
@@ -208,8 +219,9 @@ class Store:
         part = f"{above}/.{name}.{uuid.uuid4().hex}.part"
         try:
             if self.is_local:
-                # Rows of the log contain the configuration, so only the owner and the group may read them. They decide
-                # what counts, so they must be on disk before they are visible.
+                # Rows of the log contain the configuration, so only the owner and the group may
+                # read them. They decide what counts, so they must be on disk before they are
+                # visible.
                 new = os.O_CREAT | os.O_EXCL | os.O_WRONLY
                 with os.fdopen(os.open(f"{self._root}/{part}", new, _MODE), "wb") as file:
                     file.write(content)
@@ -234,7 +246,9 @@ class Store:
             self.system.delete_file(path)
 
     def delete(self, path: str) -> bool:
-        """Delete a file or a folder, and locally its parent if that is empty then; returns whether it was there."""
+        """Delete a file or a folder, and locally its parent if that is empty then; returns whether
+        it was there.
+        """
         kind = self.system.get_file_info(path).type
         # Another evaluation may remove it at the same time.
         with contextlib.suppress(FileNotFoundError):

@@ -1,4 +1,6 @@
-"""Comparisons as tables: of runs, with the test, stars and flags in words; of judgments, and of lists."""
+"""Comparisons as tables: of runs, with the test, stars and flags in words; of judgments, and of
+lists.
+"""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -68,8 +70,12 @@ def print_compared(compared: "Comparison", style: str | None) -> None:
 
 
 def print_judgments(rows: Rows, style: str | None, ranked_by: str) -> None:
-    notes = [f"tau: of the runs by {ranked_by}"] if any(row["runs"] is not None for row in rows) else []
-    print_view(View([make_table(rows, AGREEMENTS.names, notes)], rows, AGREEMENTS.names, rows), style)
+    notes = (
+        [f"tau: of the runs by {ranked_by}"] if any(row["runs"] is not None for row in rows) else []
+    )
+    print_view(
+        View([make_table(rows, AGREEMENTS.names, notes)], rows, AGREEMENTS.names, rows), style
+    )
 
 
 def print_lists(changes: "pd.DataFrame", queries: int, style: str | None) -> None:
@@ -132,16 +138,25 @@ def _sentences_on_sides(means: Rows) -> list[str]:
 
 
 def comparison_tables(compared: "Comparison") -> list[Table]:
-    """One row per comparison, by dataset, measure and attribute, the worst first; and the queries that changed most."""
+    """One row per comparison, by dataset, measure and attribute, the worst first; and the queries
+    that changed most.
+    """
     rows = _worst_first(compared.rows)
     lines = [
-        {"dataset": row["dataset"], "run": row["run"], "against": row["baseline"], "measure": _measure(row)}
+        {
+            "dataset": row["dataset"],
+            "run": row["run"],
+            "against": row["baseline"],
+            "measure": _measure(row),
+        }
         | {"slice": "" if row["attribute"] is None else f"{row['attribute']}={row['value']}"}
         | {"side": row["side"]}
         | compared_cells(row)
         for row in rows
     ]
-    hidden = {name for name in ("measure", "slice", "side") if len({line[name] for line in lines}) < 2}
+    hidden = {
+        name for name in ("measure", "slice", "side") if len({line[name] for line in lines}) < 2
+    }
     if len({(row["run"], row["baseline"]) for row in rows}) == len({row["run"] for row in rows}):
         hidden.add("against")
     # A line has about a hundred columns at most.
@@ -153,7 +168,12 @@ def comparison_tables(compared: "Comparison") -> list[Table]:
     notes = comparison_notes(rows, compared.correction, compared.alpha)
     compared_table = make_table(lines, names, notes, ["mean", "baseline", "difference"], **more)
     queries = [
-        {"dataset": row["dataset"], "run": row["run"], "against": row["baseline"], "measure": _measure(row)}
+        {
+            "dataset": row["dataset"],
+            "run": row["run"],
+            "against": row["baseline"],
+            "measure": _measure(row),
+        }
         | {"side": row["side"], "query": row["query_id"], "before": row["baseline_score"]}
         | {"nights": row["baseline_nights"], "now": row["score"], "change": row["difference"]}
         for row in compared.queries
@@ -199,7 +219,9 @@ def compared_cells(row: Row, mean: str = "mean", p: str = "p_adjusted") -> dict[
         "interval": _interval(row) if has_interval else None,
         _P[p]: row[p] if is_tested else None,
         "won/tied/lost": "/".join(f"{row[name]:,}" for name in ("wins", "ties", "losses")),
-        "conclusion": f"{conclusion_in_words(row)} ({flags})" if flags else conclusion_in_words(row),
+        "conclusion": f"{conclusion_in_words(row)} ({flags})"
+        if flags
+        else conclusion_in_words(row),
     }
 
 
@@ -224,24 +246,40 @@ def _measure(row: Row) -> str:
 
 
 def counts(rows: Rows) -> str:
-    """By measure, how many comparisons like the first one, on all queries if there are any, have which conclusion."""
-    like = [row for row in rows if all(row[name] == rows[0][name] for name in ("attribute", "weight_effective_n"))]
+    """By measure, how many comparisons like the first one, on all queries if there are any, have
+    which conclusion.
+    """
+    like = [
+        row
+        for row in rows
+        if all(row[name] == rows[0][name] for name in ("attribute", "weight_effective_n"))
+    ]
     # Both sides of a comparison have one conclusion.
     like = [row for row in like if row["side"] != OLD]
     own = Counter((_measure(row), conclusion_in_words(row)) for row in like)
 
     def listed(measure: str) -> str:
-        return ", ".join(f"{own[measure, word]:,} {word}" for word in CONCLUSIONS if (measure, word) in own)
+        return ", ".join(
+            f"{own[measure, word]:,} {word}" for word in CONCLUSIONS if (measure, word) in own
+        )
 
-    return "; ".join(f"{measure}: {listed(measure)}" for measure in dict.fromkeys(map(_measure, like)))
+    return "; ".join(
+        f"{measure}: {listed(measure)}" for measure in dict.fromkeys(map(_measure, like))
+    )
 
 
 def conclusion_in_words(row: Row) -> str:
-    return "unchanged" if "unchanged" in row["flags"] else (row["conclusion"] or "not_tested").replace("_", " ")
+    return (
+        "unchanged"
+        if "unchanged" in row["flags"]
+        else (row["conclusion"] or "not_tested").replace("_", " ")
+    )
 
 
 def stars(row: Row) -> str:
-    """One, two or three for a p value that decides below 0.05, 0.01 and 0.001; `?` where the tests disagree."""
+    """One, two or three for a p value that decides below 0.05, 0.01 and 0.001; `?` where the tests
+    disagree.
+    """
     p = row["p_decides"]
     if p is None or _DOUBTED.intersection(row["flags"]):
         return "?" if "doubt" in row["flags"] else ""
@@ -263,20 +301,31 @@ def comparison_notes(rows: Rows, correction: str, alpha: float) -> list[str]:
         notes.append(f"interval: {what}, not adjusted for the number of comparisons")
     sizes: dict[str, list[float]] = {}
     for row in rows:
-        is_unsure = conclusion_in_words(row) == "cannot tell" and not _DOUBTED.intersection(row["flags"])
+        is_unsure = conclusion_in_words(row) == "cannot tell" and not _DOUBTED.intersection(
+            row["flags"]
+        )
         if is_unsure and row["minimum_detectable"] is not None:
             sizes.setdefault(_measure(row), []).append(row["minimum_detectable"])
     if sizes:
-        ranges = {measure: dict.fromkeys(map(numbers.score, (min(own), max(own)))) for measure, own in sizes.items()}
+        ranges = {
+            measure: dict.fromkeys(map(numbers.score, (min(own), max(own))))
+            for measure, own in sizes.items()
+        }
         found = ", ".join(f"{' to '.join(ends)} in {measure}" for measure, ends in ranges.items())
-        notes.append(f"cannot tell: a difference of {found} would be found with a power of 80 %, without adjustment")
+        notes.append(
+            f"cannot tell: a difference of {found} would be found with a power of 80 %, without adjustment"
+        )
     if any(row["side"] is not None for row in rows):
         notes.append(_ON_SIDES)
-    return notes + [FLAGS[flag] for flag in dict.fromkeys(flag for row in rows for flag in _shown_flags(row))]
+    return notes + [
+        FLAGS[flag] for flag in dict.fromkeys(flag for row in rows for flag in _shown_flags(row))
+    ]
 
 
 def notes_on_answers(rows: Rows) -> list[str]:
-    """A sentence for each run that returned nothing, which is why it has no stars, or answered few queries."""
+    """A sentence for each run that returned nothing, which is why it has no stars, or answered few
+    queries.
+    """
     notes = []
     for row in rows:
         if row["attribute"] is not None or row["weight_effective_n"] is not None:
@@ -289,11 +338,22 @@ def notes_on_answers(rows: Rows) -> list[str]:
 
 
 def notes_on_tests(rows: Rows, correction: str, meaning: str = _STARRED) -> list[str]:
-    sizes, adjusted = sorted({row["family_size"] for row in rows if row["family_size"] is not None}), ""
+    sizes, adjusted = (
+        sorted({row["family_size"] for row in rows if row["family_size"] is not None}),
+        "",
+    )
     if correction in _CORRECTIONS and max(sizes, default=0) > 1:
         adjusted = f", adjusted for {' or '.join(map(str, sizes))} comparisons ({_CORRECTIONS[correction]})"
-    names = {"the run of the same name" if row["baseline"] == row["run"] else row["baseline"] for row in rows}
+    names = {
+        "the run of the same name" if row["baseline"] == row["run"] else row["baseline"]
+        for row in rows
+    }
     dates = {str(row["baseline_night"])[:10] for row in rows if row["baseline_night"] is not None}
-    against = f"baseline: {', '.join(sorted(names))}{' of ' * bool(dates)}{', '.join(sorted(dates))}"
+    against = (
+        f"baseline: {', '.join(sorted(names))}{' of ' * bool(dates)}{', '.join(sorted(dates))}"
+    )
     is_tested = any(row["p_value"] is not None for row in rows)
-    return [*([against] if rows else []), *([f"p: two-sided paired t test{adjusted}{meaning}"] if is_tested else [])]
+    return [
+        *([against] if rows else []),
+        *([f"p: two-sided paired t test{adjusted}{meaning}"] if is_tested else []),
+    ]

@@ -1,4 +1,6 @@
-"""How scores are printed: of an evaluation, of every query, under every preset; and how one query is explained."""
+"""How scores are printed: of an evaluation, of every query, under every preset; and how one query
+is explained.
+"""
 
 import dataclasses
 import math
@@ -6,7 +8,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ndcg_spark.convention.convention import definition
-from ndcg_spark.convention.measures import MEASURES, NDCG_ONLY, MeasureSet, by_depth, published, written
+from ndcg_spark.convention.measures import (
+    MEASURES,
+    NDCG_ONLY,
+    MeasureSet,
+    by_depth,
+    published,
+    written,
+)
 from ndcg_spark.explanation.query import LINE, Explained, Explanation, Facts, changed_documents
 from ndcg_spark.reference import Score
 from ndcg_spark.report.comparisons import (
@@ -32,7 +41,11 @@ if TYPE_CHECKING:
     from ndcg_spark.job.evaluate_inputs import EvaluationOutcome
 
 Row = Mapping[str, Any]
-_COUNTS = {"missing": "missing_queries", "no relevant": "no_relevant_queries", "unjudged": "unjudged_queries"}
+_COUNTS = {
+    "missing": "missing_queries",
+    "no relevant": "no_relevant_queries",
+    "unjudged": "unjudged_queries",
+}
 _WEIGHT = (
     "weight: the sum over runs of the discount of the document's rank within the cutoff, or of its change since the "
     "other night or from the other run"
@@ -40,9 +53,22 @@ _WEIGHT = (
 _ALL_JUDGED = "every document that matters within the cutoff is judged"
 _LOSSES = ("doc_id", "relevance", "where", "ideal_rank", "gain", "loss")
 _ABSENT = ("doc_id", "relevance", "gain", "where")
-_KEPT_ONLY = "only those of the ideal ranking and of the list of the run, as far as the night keeps them"
-_TO_CUTOFF = "a night keeps lists down to its deepest cutoff; a document without a rank may stand below it"
-_CHANGES = ("doc_id", "relevance", "baseline_rank", "rank", "moved", "baseline_contribution", "contribution", "change")
+_KEPT_ONLY = (
+    "only those of the ideal ranking and of the list of the run, as far as the night keeps them"
+)
+_TO_CUTOFF = (
+    "a night keeps lists down to its deepest cutoff; a document without a rank may stand below it"
+)
+_CHANGES = (
+    "doc_id",
+    "relevance",
+    "baseline_rank",
+    "rank",
+    "moved",
+    "baseline_contribution",
+    "contribution",
+    "change",
+)
 _STATUS = {
     "missing": "the run has no results for this query",
     "no_relevant": "no document of this query has a gain, so the convention decides its score",
@@ -50,7 +76,9 @@ _STATUS = {
 
 
 def print_outcome(outcome: "EvaluationOutcome", style: str | None) -> None:
-    """Print dataset scores, comparisons and verdicts. CSV has the rows of COMPARISONS alone if there are any."""
+    """Print dataset scores, comparisons and verdicts. CSV has the rows of COMPARISONS alone if
+    there are any.
+    """
     compared, measures = outcome.comparison, outcome.measures
     columns: Sequence[str] = measure_first(DATASET_SCORES, measures.columns)
     runs = sorted_runs(outcome.dataset_scores, measures)
@@ -65,7 +93,9 @@ def print_outcome(outcome: "EvaluationOutcome", style: str | None) -> None:
         tables = [score_table(outcome.dataset_scores, notes, measures)]
         tables += [score_table(outcome.slice_scores, (), measures)] if outcome.slice_scores else []
         tables += comparison_tables(compared) if compared else []
-    tables += [verdict_table(verdict.as_json(), len(outcome.verdicts) > 1) for verdict in outcome.verdicts]
+    tables += [
+        verdict_table(verdict.as_json(), len(outcome.verdicts) > 1) for verdict in outcome.verdicts
+    ]
     value = dataclasses.asdict(dataclasses.replace(outcome, comparison=None))
     value["measures"] = measures.texts
     value["output"] = outcome.output and masked(outcome.output)
@@ -76,14 +106,23 @@ def print_outcome(outcome: "EvaluationOutcome", style: str | None) -> None:
     print_view(View(tables, value, columns, rows), style)
 
 
-def score_table(rows: Sequence[Row], notes: Iterable[str] = (), measure_set: MeasureSet = NDCG_ONLY) -> Table:
+def score_table(
+    rows: Sequence[Row], notes: Iterable[str] = (), measure_set: MeasureSet = NDCG_ONLY
+) -> Table:
     """One row per dataset and run, and per slice if the rows are of slices; the best first."""
     slices: dict[str | None, list[Row]] = {}
     for row in rows:
         is_sliced = row.get("attribute") is not None
-        slices.setdefault(f"{row['attribute']}={row['value']}" if is_sliced else None, []).append(row)
+        slices.setdefault(f"{row['attribute']}={row['value']}" if is_sliced else None, []).append(
+            row
+        )
     lines = [
-        {"slice": name, "dataset": run[0]["dataset"], "run": run[0]["run"], **_scores(run, rows, measure_set, True)}
+        {
+            "slice": name,
+            "dataset": run[0]["dataset"],
+            "run": run[0]["run"],
+            **_scores(run, rows, measure_set, True),
+        }
         for name, own in slices.items()
         for run in sorted_runs(own, measure_set)
     ]
@@ -96,10 +135,14 @@ def paper_table(
     measure_set: MeasureSet = NDCG_ONLY,
     marks: Mapping[tuple[str, str, str, int | None], str] | None = None,
 ) -> Table:
-    """One row per dataset and run. The best score of each column and dataset is marked, and all that look the same."""
+    """One row per dataset and run. The best score of each column and dataset is marked, and all
+    that look the same.
+    """
     lines: list[dict[str, Any]] = []
     asked, options = _pairs(rows, measure_set), measure_set.options
-    pairs = [(MEASURES[name].column, cutoff, published(name, cutoff, options)) for name, cutoff in asked]
+    pairs = [
+        (MEASURES[name].column, cutoff, published(name, cutoff, options)) for name, cutoff in asked
+    ]
     for run in sorted_runs(rows, measure_set):
         line = {"dataset": run[0]["dataset"], "run": run[0]["run"]}
         for column, cutoff, heading in pairs:
@@ -110,14 +153,20 @@ def paper_table(
         lines.append(line)
     for *_, heading in pairs:
         for dataset in {line["dataset"] for line in lines}:
-            values = [line[heading] for line in lines if line["dataset"] == dataset and line[heading] is not None]
+            values = [
+                line[heading]
+                for line in lines
+                if line["dataset"] == dataset and line[heading] is not None
+            ]
             for value in values:
                 value.is_best = numbers.score(value) == numbers.score(max(values))
     return make_table(lines, (), notes, kept=[heading for *_, heading in pairs])
 
 
 def _pairs(rows: Iterable[Row], measure_set: MeasureSet) -> Sequence[tuple[str, int | None]]:
-    return measure_set.pairs or [("ndcg", cutoff) for cutoff in sorted({row["cutoff"] for row in rows}, key=by_depth)]
+    return measure_set.pairs or [
+        ("ndcg", cutoff) for cutoff in sorted({row["cutoff"] for row in rows}, key=by_depth)
+    ]
 
 
 def _headings(rows: Iterable[Row], measure_set: MeasureSet) -> list[str]:
@@ -136,13 +185,23 @@ def _scores(
             scores["std error"] = at.get(cutoff, {}).get("ndcg_stderr")
     # The means of NDCG and of other measures can be over different queries.
     has_others = any(not MEASURES[name].column.startswith("ndcg") for name, _ in measure_set.pairs)
-    relevant = max((row.get("relevant_queries") or 0 for row in run), default=None) if has_others else None
+    relevant = (
+        max((row.get("relevant_queries") or 0 for row in run), default=None) if has_others else None
+    )
     counts = {heading: deepest.get(column) for heading, column in _COUNTS.items()}
     rate = deepest.get("judged_rate")
-    return {**scores, "queries": deepest.get("queries"), "relevant queries": relevant, **counts, "judged rate": rate}
+    return {
+        **scores,
+        "queries": deepest.get("queries"),
+        "relevant queries": relevant,
+        **counts,
+        "judged rate": rate,
+    }
 
 
-def print_presets(compared: Sequence["PresetScores"], style: str | None, asked: MeasureSet = NDCG_ONLY) -> None:
+def print_presets(
+    compared: Sequence["PresetScores"], style: str | None, asked: MeasureSet = NDCG_ONLY
+) -> None:
     all_rows: list[Row] = []
     rows: list[Row] = []
     entries = []
@@ -171,12 +230,27 @@ def print_presets(compared: Sequence["PresetScores"], style: str | None, asked: 
     print_view(View(tables, entries, columns, rows), style)
 
 
-def print_query_scores(rows: Iterable[Row], style: str | None, measures: Sequence[str] = ()) -> None:
-    """Print rows of QUERY_SCORES as they come from the engine, never all at once; in JSON an object on each line."""
+def print_query_scores(
+    rows: Iterable[Row], style: str | None, measures: Sequence[str] = ()
+) -> None:
+    """Print rows of QUERY_SCORES as they come from the engine, never all at once; in JSON an object
+    on each line.
+    """
     if style is None:
         return
     shown = measure_first(QUERY_SCORES, measures)
-    names = ["dataset", "run", "query_id", "cutoff", "ndcg", *measures, "dcg", "ideal_dcg", "returned", "judged"]
+    names = [
+        "dataset",
+        "run",
+        "query_id",
+        "cutoff",
+        "ndcg",
+        *measures,
+        "dcg",
+        "ideal_dcg",
+        "returned",
+        "judged",
+    ]
     with printing():
         if style == "csv":
             print_csv(shown, rows)
@@ -190,7 +264,10 @@ def print_query_scores(rows: Iterable[Row], style: str | None, measures: Sequenc
 
 
 def print_check(checked: Mapping[str, Any], style: str | None) -> None:
-    counts = [{"counted": name.replace("_", " "), "number": count} for name, count in checked["counts"].items()]
+    counts = [
+        {"counted": name.replace("_", " "), "number": count}
+        for name, count in checked["counts"].items()
+    ]
     rates = make_table(checked["judged_rate"], ("dataset", "run", "cutoff", "judged_rate"))
     print_view(View([make_table(counts), rates], checked), style)
 
@@ -204,44 +281,85 @@ def print_documents(rows: Sequence[Mapping[str, Any]], style: str | None, most: 
 
 
 def explanation_view(explained: Explained) -> View:
-    pairs = [(one, *explained.baselines.get(one.facts.run, (None, ""))) for one in explained.explanations]
-    rows = [{"run": explanation.facts.run, **line} for explanation, *_ in pairs for line in explanation.lines]
+    pairs = [
+        (one, *explained.baselines.get(one.facts.run, (None, ""))) for one in explained.explanations
+    ]
+    rows = [
+        {"run": explanation.facts.run, **line}
+        for explanation, *_ in pairs
+        for line in explanation.lines
+    ]
     tables = [table for pair in pairs for table in _tables(*pair)]
     return View(tables, [_value(*pair) for pair in pairs], ("run", *LINE), rows)
 
 
 def _tables(explanation: Explanation, baseline: Facts | None, against: str) -> list[Table]:
-    facts, score, convention = explanation.facts, explanation.facts.score, explanation.facts.convention
-    measure, within = written("ndcg", facts.cutoff), "in all" if facts.cutoff is None else "within the cutoff"
+    facts, score, convention = (
+        explanation.facts,
+        explanation.facts.score,
+        explanation.facts.convention,
+    )
+    measure, within = (
+        written("ndcg", facts.cutoff),
+        "in all" if facts.cutoff is None else "within the cutoff",
+    )
     returned = f"{score.returned} document(s) {within}, {score.judged} of them judged"
-    said = [f"DCG {numbers.score(score.dcg)} / ideal DCG {numbers.score(score.ideal_dcg)}; {returned}"]
+    said = [
+        f"DCG {numbers.score(score.dcg)} / ideal DCG {numbers.score(score.ideal_dcg)}; {returned}"
+    ]
     if score.status in _STATUS:
         said.append(_STATUS[score.status])
     if not explanation.ideal_known:
-        said.append("the night does not keep the documents of the ideal ranking; explain it from the inputs")
+        said.append(
+            "the night does not keep the documents of the ideal ranking; explain it from the inputs"
+        )
     said.append(f"{convention.label}: {convention.formula}")
     ranks = [{**line, "tied": "tied" if line["tied"] else None} for line in explanation.lines]
     # Below the end of the list there is nothing to show.
-    ranks = [{k: "" if v is None and row["doc_id"] is None else v for k, v in row.items()} for row in ranks]
+    ranks = [
+        {k: "" if v is None and row["doc_id"] is None else v for k, v in row.items()}
+        for row in ranks
+    ]
     title = f"query {facts.query_id} of {facts.dataset}, run {facts.run}: {measure} {numbers.score(score.ndcg)}"
     lost = math.fsum(loss["loss"] for loss in explanation.losses)
     loss = "gain * (discount at the ideal rank - discount at its rank)"
     words = f"{loss}; in all {numbers.score(lost)} = ideal DCG - DCG"
     parts = [
         ("Losses by document", explanation.losses if facts.returned else (), _LOSSES, [words]),
-        ("Relevant documents outside the cutoff", explanation.absent, _ABSENT, [] if facts.whole else [_KEPT_ONLY]),
+        (
+            "Relevant documents outside the cutoff",
+            explanation.absent,
+            _ABSENT,
+            [] if facts.whole else [_KEPT_ONLY],
+        ),
         ("Unjudged documents", list(map(vars, explanation.unjudged)), ("doc_id", "rank"), []),
     ]
     if baseline is not None:
         changed = _changed(measure, score, baseline.score)
         documents = changed_documents(facts, [baseline])
-        moved = [{**row, "moved": row["moved_up"] or row["what"].replace("_", " ")} for row in documents]
+        moved = [
+            {**row, "moved": row["moved_up"] or row["what"].replace("_", " ")} for row in documents
+        ]
         is_whole = facts.whole and baseline.whole
-        parts.append((f"Compared with {against}", moved, _CHANGES, [changed] if is_whole else [changed, _TO_CUTOFF]))
+        parts.append(
+            (
+                f"Compared with {against}",
+                moved,
+                _CHANGES,
+                [changed] if is_whole else [changed, _TO_CUTOFF],
+            )
+        )
     # Nothing was returned: what is lost is the ideal ranking itself.
     names = () if facts.returned else ("rank", "discount", "ideal_doc_id", "ideal_contribution")
     ranked = make_table(ranks, names, title=title, sentences=said)
-    return [ranked, *(make_table(rows, names, title=head, sentences=top) for head, rows, names, top in parts if rows)]
+    return [
+        ranked,
+        *(
+            make_table(rows, names, title=head, sentences=top)
+            for head, rows, names, top in parts
+            if rows
+        ),
+    ]
 
 
 def _changed(measure: str, score: Score, before: Score) -> str:
@@ -257,9 +375,16 @@ def _changed(measure: str, score: Score, before: Score) -> str:
 
 def _value(explanation: Explanation, baseline: Facts | None, against: str) -> dict[str, Any]:
     facts = explanation.facts
-    value: dict[str, Any] = {name: getattr(facts, name) for name in ("dataset", "run", "query_id", "cutoff")}
-    value |= vars(facts.score) | {"convention": facts.convention.label, "formula": facts.convention.formula}
-    value |= {name: getattr(explanation, name) for name in ("lines", "losses", "absent", "ideal_known")}
+    value: dict[str, Any] = {
+        name: getattr(facts, name) for name in ("dataset", "run", "query_id", "cutoff")
+    }
+    value |= vars(facts.score) | {
+        "convention": facts.convention.label,
+        "formula": facts.convention.formula,
+    }
+    value |= {
+        name: getattr(explanation, name) for name in ("lines", "losses", "absent", "ideal_known")
+    }
     value["unjudged"] = [{"doc_id": row.doc_id, "rank": row.rank} for row in explanation.unjudged]
     if baseline is not None:
         value["baseline"] = {"run": against, **vars(baseline.score)}

@@ -48,8 +48,12 @@ class Evaluation:
         return None if self.convention.ideal == "retrieved" else self.cutoffs[-1]
 
 
-def query_scores(judgments: DataFrame, results: DataFrame, runs: DataFrame, evaluation: Evaluation) -> DataFrame:
-    """The table QUERY_SCORES, in no order; `runs` has one row per run, with its dataset if the tables name datasets."""
+def query_scores(
+    judgments: DataFrame, results: DataFrame, runs: DataFrame, evaluation: Evaluation
+) -> DataFrame:
+    """The table QUERY_SCORES, in no order; `runs` has one row per run, with its dataset if the
+    tables name datasets.
+    """
     key = query_key(judgments.columns)
     convention, measures = evaluation.convention, evaluation.measures
     cutoffs, depth = evaluation.cutoffs, evaluation.depth
@@ -75,7 +79,9 @@ def query_scores(judgments: DataFrame, results: DataFrame, runs: DataFrame, eval
 def to_judge(judgments: DataFrame, results: DataFrame, evaluation: Evaluation) -> DataFrame:
     key = query_key(judgments.columns)
     judged = ideal.judged_documents(judgments, key, evaluation.convention)
-    listed = lists.listed_gains(results, judged, key, evaluation.convention, evaluation.depth, evaluation.rank)
+    listed = lists.listed_gains(
+        results, judged, key, evaluation.convention, evaluation.depth, evaluation.rank
+    )
     unjudged = lists.unjudged_documents(listed, key, evaluation.convention)
     return _with_evaluation(unjudged, key, evaluation).select(*TO_JUDGE.names)
 
@@ -85,7 +91,9 @@ def dataset_scores(
 ) -> DataFrame:
     aggregated = counted_queries.means(per_query, evaluation.measures, slices)
     named = _with_evaluation(runs, runs.columns, evaluation)
-    rows = counted_queries.with_every_run(aggregated, named, list(evaluation.cutoffs), evaluation.measures)
+    rows = counted_queries.with_every_run(
+        aggregated, named, list(evaluation.cutoffs), evaluation.measures
+    )
     convention = evaluation.convention
     described = {"convention": F.lit(convention.label), "formula": F.lit(convention.formula)}
     return rows.withColumns(described).select(*DATASET_SCORES.names)
@@ -98,7 +106,11 @@ def ranked_documents(
     convention, depth = evaluation.convention, deepest_finite(evaluation.cutoffs)
     judged = ideal.judged_documents(judgments, key, convention)
     listed = lists.returned_documents(results, judged, key, convention, depth).where("on_list")
-    listed = listed if convention.duplicates == "best" else lists.with_single_documents(listed, ["run", *key])
+    listed = (
+        listed
+        if convention.duplicates == "best"
+        else lists.with_single_documents(listed, ["run", *key])
+    )
     columns = ("doc_id", "rank", "tied", "tie_group", "score", "relevance", "gain", "discount")
     table = listed.select("run", *key, *columns)
     if with_ideal and not convention.has_own_ideal:
@@ -110,29 +122,42 @@ def ranked_documents(
     return _with_evaluation(table, key, evaluation).select(*RANKED_DOCUMENTS.names)
 
 
-def rejected_rows(tables: Sequence[DataFrame], datasets: Sequence[str | None], evaluation: Evaluation) -> DataFrame:
-    """The table REJECTED_ROWS. A row of no published dataset gets the first, so that it creates no other night."""
+def rejected_rows(
+    tables: Sequence[DataFrame], datasets: Sequence[str | None], evaluation: Evaluation
+) -> DataFrame:
+    """The table REJECTED_ROWS. A row of no published dataset gets the first, so that it creates no
+    other night.
+    """
     named = [name for name in datasets if name is not None]
     rows = functools.reduce(DataFrame.unionByName, tables)
     if named:
         read = F.col("dataset_read")
         rows = rows.withColumn("dataset", F.when(read.isin(named), read).otherwise(F.lit(named[0])))
-    return _with_evaluation(rows, ["dataset"] if named else [], evaluation).select(*REJECTED_ROWS.names)
+    return _with_evaluation(rows, ["dataset"] if named else [], evaluation).select(
+        *REJECTED_ROWS.names
+    )
 
 
-def kept_attributes(attributes: DataFrame, judgments: DataFrame, evaluation: Evaluation) -> DataFrame:
+def kept_attributes(
+    attributes: DataFrame, judgments: DataFrame, evaluation: Evaluation
+) -> DataFrame:
     key = query_key(judgments.columns)
     judged = _with_evaluation(judgments.select(*key).distinct(), key, evaluation)
-    return attributes.join(judged, on=query_key(attributes.columns), how="inner").select(*KEPT_ATTRIBUTES.names)
+    return attributes.join(judged, on=query_key(attributes.columns), how="inner").select(
+        *KEPT_ATTRIBUTES.names
+    )
 
 
 def new_id() -> str:
-    """A new evaluation_id: the time in UTC and eight random hexadecimal digits, so that ids sort by time."""
+    """A new evaluation_id: the time in UTC and eight random hexadecimal digits, so that ids sort by
+    time.
+    """
     return f"{datetime.datetime.now(datetime.UTC):%Y%m%dT%H%M%SZ}-{uuid.uuid4().hex[:8]}"
 
 
 def _with_evaluation(table: DataFrame, columns: Sequence[str], evaluation: Evaluation) -> DataFrame:
-    """The table with evaluated_on and evaluation_id, and with the dataset of the evaluation if it has no such column.
+    """The table with evaluated_on and evaluation_id, and with the dataset of the evaluation if it
+    has no such column.
 
     Its `columns` are passed in, because `.columns` makes the engine plan the whole query.
     """

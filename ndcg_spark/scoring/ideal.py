@@ -1,4 +1,6 @@
-"""The gain of a grade, the discount of a rank, and the ideal ranking of each query, which needs only the judgments."""
+"""The gain of a grade, the discount of a rank, and the ideal ranking of each query, which needs
+only the judgments.
+"""
 
 import math
 import pickle
@@ -30,7 +32,9 @@ def gain(relevance: Column, convention: Convention) -> Column:
     """The gain of a judged grade; null if a table lacks it, or it is no number or beyond MAX_GAIN."""
     rule, grade = convention.gain, counted_grade(relevance, convention)
     if isinstance(rule, Mapping):
-        worth = F.coalesce(*(F.when(grade == F.lit(known), F.lit(value)) for known, value in rule.items()))
+        worth = F.coalesce(
+            *(F.when(grade == F.lit(known), F.lit(value)) for known, value in rule.items())
+        )
     else:
         worth = _computed(GAINS, rule, grade)
     return F.when(F.abs(worth) <= MAX_GAIN, worth)
@@ -44,7 +48,9 @@ def counted_grade(relevance: Column, convention: Convention) -> Column:
 
 
 def discount(rank: Column, convention: Convention) -> Column:
-    """The weight by which a gain at a rank from 1 is multiplied; 0 past the end of a list of weights."""
+    """The weight by which a gain at a rank from 1 is multiplied; 0 past the end of a list of
+    weights.
+    """
     rule = convention.discount
     if isinstance(rule, tuple):
         return F.coalesce(F.get(F.array(*map(F.lit, rule)), rank - F.lit(1)), F.lit(0.0))
@@ -52,7 +58,8 @@ def discount(rank: Column, convention: Convention) -> Column:
 
 
 def user_function(name: str, column: Column) -> Column:
-    # It is wrapped here, because a UDF that is made before the session belongs to classic Spark and fails on Connect.
+    # It is wrapped here, because a UDF that is made before the session belongs to classic Spark and
+    # fails on Connect.
     packed = pack_function(name)
 
     def floats(values: pd.Series) -> pd.Series:
@@ -71,22 +78,36 @@ class _Columns:
     log2 = staticmethod(F.log2)
     ln = staticmethod(F.ln)
     largest = staticmethod(lambda one, other: F.greatest(F.lit(one), other))
-    where = staticmethod(lambda condition, then, otherwise: F.when(condition, F.lit(then)).otherwise(F.lit(otherwise)))
+    where = staticmethod(
+        lambda condition, then, otherwise: F.when(condition, F.lit(then)).otherwise(
+            F.lit(otherwise)
+        )
+    )
 
 
 def _computed(formulas: Mapping[str, Formula], rule: str, column: Column) -> Column:
-    value: Column = formulas[rule].compute(column, _Columns()) if rule in formulas else user_function(rule, column)
+    value: Column = (
+        formulas[rule].compute(column, _Columns())
+        if rule in formulas
+        else user_function(rule, column)
+    )
     return value
 
 
-def judged_documents(judgments: DataFrame, query_key: list[str], convention: Convention) -> DataFrame:
-    """The judged documents with their gain, null for a negative grade that is not kept: its query is judged."""
+def judged_documents(
+    judgments: DataFrame, query_key: list[str], convention: Convention
+) -> DataFrame:
+    """The judged documents with their gain, null for a negative grade that is not kept: its query
+    is judged.
+    """
     key = [*query_key, "doc_id"]
     relevance = F.col("relevance")
     worth = gain(relevance, convention)
     if convention.judgment_duplicates == "mean":
         # Rules ensure that each grade has a gain, but the mean of grades may have none.
-        worth = F.when(worth.isNotNull(), worth).otherwise(refusal(MEAN_WITHOUT_GAIN, [*key, "relevance"]))
+        worth = F.when(worth.isNotNull(), worth).otherwise(
+            refusal(MEAN_WITHOUT_GAIN, [*key, "relevance"])
+        )
     worth = worth if convention.negative == "keep" else F.when(relevance >= 0, worth)
     merged = _merged_grades(judgments, key, convention.judgment_duplicates)
     return merged.select(*key, "relevance", worth.alias("gain"))
@@ -126,12 +147,17 @@ def _mean_grade(sorted_grades: str) -> Column:
 
 
 def judged_queries(
-    judged: DataFrame, query_key: list[str], depth: int | None, aggregates: Mapping[str, Column] = MappingProxyType({})
+    judged: DataFrame,
+    query_key: list[str],
+    depth: int | None,
+    aggregates: Mapping[str, Column] = MappingProxyType({}),
 ) -> DataFrame:
-    """One row per judged query, in no order: its key, gains, JUDGMENTS_HASH and the `aggregates` of its documents.
+    """One row per judged query, in no order: its key, gains, JUDGMENTS_HASH and the `aggregates` of
+    its documents.
 
-    `gains` are those of the ideal ranking down to `depth`, the largest first. A document judged twice is refused also
-    where one of its gains is beyond the depth. The hash is the same in any order, on any engine.
+    `gains` are those of the ideal ranking down to `depth`, the largest first. A document judged
+    twice is refused also where one of its gains is beyond the depth. The hash is the same in any
+    order, on any engine.
     """
     rows = judged.withColumn("hash", F.xxhash64("doc_id", "relevance"))
     queries = rows.groupBy(*query_key).agg(
@@ -143,7 +169,9 @@ def judged_queries(
         F.sum(F.col("hash").bitwiseAND(F.lit(_LOW))).alias("low"),
         *(column.alias(name) for name, column in aggregates.items()),
     )
-    gains = F.when(are_distinct("documents"), F.col("gains")).otherwise(F.array(refusal(JUDGED_TWICE, query_key)))
+    gains = F.when(are_distinct("documents"), F.col("gains")).otherwise(
+        F.array(refusal(JUDGED_TWICE, query_key))
+    )
     best = gains if depth is None else F.slice(gains, 1, depth)
     hashed = F.xxhash64("rows", "high", "low").alias(JUDGMENTS_HASH)
     return queries.select(*query_key, best.alias("gains"), hashed, *aggregates)
@@ -152,27 +180,40 @@ def judged_queries(
 def ideal_ranking(
     queries: DataFrame, query_key: list[str], convention: Convention, kept: Sequence[str] = ()
 ) -> DataFrame:
-    """One row per query and rank of its ideal ranking, at least one: key, `kept`, IDEAL_RANK and discounted."""
-    ranked = queries.select(*query_key, *kept, F.posexplode_outer("gains").alias("position", "gain"))
+    """One row per query and rank of its ideal ranking, at least one: key, `kept`, IDEAL_RANK and
+    discounted.
+    """
+    ranked = queries.select(
+        *query_key, *kept, F.posexplode_outer("gains").alias("position", "gain")
+    )
     ranked = ranked.select(*query_key, *kept, (F.col("position") + 1).alias(IDEAL_RANK), "gain")
     discounted = F.col("gain") * discount(F.col(IDEAL_RANK), convention)
     return ranked.select(*query_key, *kept, IDEAL_RANK, discounted.alias("discounted"))
 
 
 def ideal_scores(
-    ideal: DataFrame, query_key: list[str], cutoffs: Sequence[Cutoff], convention: Convention, kept: Sequence[str] = ()
+    ideal: DataFrame,
+    query_key: list[str],
+    cutoffs: Sequence[Cutoff],
+    convention: Convention,
+    kept: Sequence[str] = (),
 ) -> DataFrame:
-    """One row per judged query: its key, ideal_dcg_K for every cutoff K, null if the query has no gains, and `kept`.
+    """One row per judged query: its key, ideal_dcg_K for every cutoff K, null if the query has no
+    gains, and `kept`.
 
-    With ideal=k_relevant, that is the DCG of K relevant documents, or 0 for a query that has none. The whole ranking
-    has no K, so its ideal comes from the judged documents.
+    With ideal=k_relevant, that is the DCG of K relevant documents, or 0 for a query that has none.
+    The whole ranking has no K, so its ideal comes from the judged documents.
     """
     sums = sums_at(cutoffs, "ideal_dcg", F.col("discounted"), IDEAL_RANK)
     if convention.ideal == "k_relevant":
         for k in (k for k in cutoffs if k is not None):
-            total, best = sums[column_at("ideal_dcg", k)], math.fsum(discounts(k, convention.discount))
+            total, best = (
+                sums[column_at("ideal_dcg", k)],
+                math.fsum(discounts(k, convention.discount)),
+            )
             sums[column_at("ideal_dcg", k)] = F.when(total > 0, F.lit(best)).otherwise(total)
-    # These have one value per query. As grouping keys they would be shuffled, and first() is slow on Sail.
+    # These have one value per query. As grouping keys they would be shuffled, and first() is slow
+    # on Sail.
     sums |= {name: F.max(name) for name in kept}
     return ideal.groupBy(*query_key).agg(*(column.alias(name) for name, column in sums.items()))
 
@@ -180,7 +221,9 @@ def ideal_scores(
 def capped_ideal_scores(
     scores: DataFrame, ideal: DataFrame, query_key: list[str], cutoffs: Sequence[Cutoff]
 ) -> DataFrame:
-    """`scores` with ideal_dcg_K for every cutoff K: the DCG of the ideal ranking's first min(K, returned) ranks."""
+    """`scores` with ideal_dcg_K for every cutoff K: the DCG of the ideal ranking's first min(K,
+    returned) ranks.
+    """
     run_key = ["run", *query_key]
     reached = F.when(F.col(IDEAL_RANK) <= F.col("returned"), F.col("discounted"))
     sums = sums_at(cutoffs, "ideal_dcg", reached, IDEAL_RANK)
@@ -189,8 +232,12 @@ def capped_ideal_scores(
     return scores.join(capped, on=run_key, how="left")
 
 
-def ideal_documents(judged: DataFrame, query_key: list[str], convention: Convention, depth: int | None) -> DataFrame:
-    """One row per query and rank of its ideal ranking, down to `depth`; of equal gains, the larger id comes first."""
+def ideal_documents(
+    judged: DataFrame, query_key: list[str], convention: Convention, depth: int | None
+) -> DataFrame:
+    """One row per query and rank of its ideal ranking, down to `depth`; of equal gains, the larger
+    id comes first.
+    """
     ranked = rank_by_gain(judged.where(F.col("gain").isNotNull()), query_key, "gain", "rank")
     within = ranked if depth is None else ranked.where(F.col("rank") <= depth)
     weight = discount(F.col("rank"), convention).alias("discount")

@@ -1,4 +1,6 @@
-"""The list of each run and query: ranked, joined with the judgments, and summed to DCG or shown as documents."""
+"""The list of each run and query: ranked, joined with the judgments, and summed to DCG or shown as
+documents.
+"""
 
 import functools
 from collections.abc import Sequence
@@ -73,8 +75,8 @@ def listed_gains(
 ) -> DataFrame:
     """The results down to `depth`, ranked and joined with the judgments, in no order.
 
-    `own_gain` is the document's own; `gain` is what counts at its rank, which is the mean of its tie group if ties are
-    averaged. What the measures besides NDCG need is averaged in the same way.
+    `own_gain` is the document's own; `gain` is what counts at its rank, which is the mean of its
+    tie group if ties are averaged. What the measures besides NDCG need is averaged in the same way.
     """
     run_key = ["run", *query_key]
     # Judgments that decide which documents stay on the list are joined before it is ranked.
@@ -85,7 +87,9 @@ def listed_gains(
         table = rank(with_listed(results, run_key, convention), run_key, convention, depth)
         table = _with_judgments(table, judged, query_key, depth)
     own_gain = F.coalesce("gain", F.lit(unjudged_gain(convention)))
-    table = table.withColumns({"judged": F.col("gain").isNotNull(), "own_gain": own_gain, "gain": own_gain})
+    table = table.withColumns(
+        {"judged": F.col("gain").isNotNull(), "own_gain": own_gain, "gain": own_gain}
+    )
     document_columns = beside_ndcg.document_columns(convention, measures)
     table = table.withColumns(document_columns)
     return ranking.settle_ties(table, run_key, convention, depth, ["gain", *document_columns])
@@ -98,9 +102,11 @@ def _with_judgments(
     depth: int | None = None,
 ) -> DataFrame:
     """The table, cut at `depth`, with the columns of the judgments: null for unjudged documents."""
-    # The embedded engine takes a column that is constant before an outer join, such as the gain of gain=judged or the
-    # grade of all judgments, for constant after it too, and does not sort by it.
-    not_constant = {name: F.when(F.octet_length("doc_id") >= 0, F.col(name)) for name in ("relevance", "gain")}
+    # The embedded engine takes a column that is constant before an outer join, such as the gain of
+    # gain=judged or the grade of all judgments, for constant after it too, and does not sort by it.
+    not_constant = {
+        name: F.when(F.octet_length("doc_id") >= 0, F.col(name)) for name in ("relevance", "gain")
+    }
     graded, document = judged.withColumns(not_constant), [*query_key, "doc_id"]
     if depth is not None and depth <= _SHALLOW:
         return table.join(graded, on=document, how="left")
@@ -128,12 +134,13 @@ def run_scores(
     depth: int | None,
     measures: MeasureSet,
 ) -> DataFrame:
-    """One row per run and query with results: its key, returned, and dcg_K, cg_K and judged_K for every cutoff K.
+    """One row per run and query with results: its key, returned, and dcg_K, cg_K and judged_K for
+    every cutoff K.
 
     discount_K is the sum of the discounts, judged_discount_K that of judged documents. Where each
     run has its own ideal there is ideal_dcg_K as well, and with `measures` the aggregates that they
-    need.
-    DISTINCT is false for a list in which a document counts twice, whose sums are wrong; see `refuse_returned_twice`.
+    need. DISTINCT is false for a list in which a document counts twice, whose sums are wrong; see
+    `refuse_returned_twice`.
     """
     run_key = ["run", *query_key]
     listed = ranking.is_listed(convention)
@@ -151,7 +158,10 @@ def run_scores(
         sums[column_at("judged_discount", k)] = F.sum(F.when(counts, discounted[beside_ndcg.KNOWN]))
     if convention.ideal == "retrieved":
         table = ranking.rank_by_gain(
-            table.withColumn("ideal_gain", F.when(listed, F.col("own_gain"))), run_key, "ideal_gain", IDEAL_RANK
+            table.withColumn("ideal_gain", F.when(listed, F.col("own_gain"))),
+            run_key,
+            "ideal_gain",
+            IDEAL_RANK,
         )
         ideal = F.col("ideal_gain") * discount(F.col(IDEAL_RANK), convention)
         sums |= sums_at(cutoffs, "ideal_dcg", ideal, IDEAL_RANK)
@@ -175,22 +185,34 @@ def run_scores(
 def refuse_returned_twice(
     table: DataFrame, key: list[str], convention: Convention, cutoffs: Sequence[Cutoff]
 ) -> DataFrame:
-    """Every sum raises RETURNED_TWICE for a list with duplicates: all do, because engines drop unused columns."""
+    """Every sum raises RETURNED_TWICE for a list with duplicates: all do, because engines drop
+    unused columns.
+    """
     kinds = {"dcg": "double", "cg": "double", "judged": "bigint", "judged_discount": "double"}
     kinds |= {"ideal_dcg": "double"} if convention.has_own_ideal else {}
-    sums = {"returned": "bigint", **{column_at(score, k): kinds[score] for score in kinds for k in cutoffs}}
+    sums = {
+        "returned": "bigint",
+        **{column_at(score, k): kinds[score] for score in kinds for k in cutoffs},
+    }
     # Null stands for a query that the run did not answer.
     once, refused = F.coalesce(DISTINCT, F.lit(True)), refusal(RETURNED_TWICE, key)
-    guarded = {name: F.when(once, F.col(name)).otherwise(refused.cast(kind)) for name, kind in sums.items()}
+    guarded = {
+        name: F.when(once, F.col(name)).otherwise(refused.cast(kind)) for name, kind in sums.items()
+    }
     return table.withColumns(guarded).drop(DISTINCT)
 
 
 def returned_documents(
-    results: DataFrame, judged: DataFrame, query_key: list[str], convention: Convention, depth: int | None = None
+    results: DataFrame,
+    judged: DataFrame,
+    query_key: list[str],
+    convention: Convention,
+    depth: int | None = None,
 ) -> DataFrame:
     """One row per run, query and returned document down to `depth`, in no order.
 
-    `rank` is that in the list that is scored, where `on_list` is true; `gain` times `discount` is what counts there.
+    `rank` is that in the list that is scored, where `on_list` is true; `gain` times `discount` is
+    what counts there.
     """
     run_key = ["run", *query_key]
     score = F.col("score") if "score" in results.columns else F.lit(None).cast("double")
@@ -204,13 +226,23 @@ def returned_documents(
         "doc_id",
         F.col(RANK).alias("rank"),
         ranking.is_listed(convention).alias("on_list"),
-        *(ranking.RETURNED_RANK, ranking.TIE_GROUP, ranking.TIED, "score", "relevance", "gain", "own_gain"),
+        *(
+            ranking.RETURNED_RANK,
+            ranking.TIE_GROUP,
+            ranking.TIED,
+            "score",
+            "relevance",
+            "gain",
+            "own_gain",
+        ),
         discount(F.col(RANK), convention).alias("discount"),
     )
 
 
 def with_single_documents(documents: DataFrame, run_key: list[str]) -> DataFrame:
-    """The same documents, whose `rank` fails with RETURNED_TWICE if a list that is not scored has a document twice."""
+    """The same documents, whose `rank` fails with RETURNED_TWICE if a list that is not scored has a
+    document twice.
+    """
     copies = F.count(F.lit(1)).over(Window.partitionBy(*run_key, "doc_id"))
     refused = refusal(RETURNED_TWICE, [*run_key, "doc_id"], "int")
     return documents.withColumn("rank", F.when(copies > 1, refused).otherwise(F.col("rank")))
@@ -223,5 +255,7 @@ def unjudged_documents(documents: DataFrame, key: list[str], convention: Convent
     unjudged = documents.where(ranking.is_listed(convention) & ~F.col("judged"))
     unjudged = unjudged.withColumn("weight", discount(F.col(RANK), convention))
     return unjudged.groupBy(*key, "doc_id").agg(
-        F.count(F.lit(1)).alias("runs"), F.min(RANK).alias("best_rank"), F.sum("weight").alias("weight")
+        F.count(F.lit(1)).alias("runs"),
+        F.min(RANK).alias("best_rank"),
+        F.sum("weight").alias("weight"),
     )

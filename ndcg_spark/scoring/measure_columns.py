@@ -1,4 +1,6 @@
-"""The measures besides NDCG, in the same pass over the same ranked documents; `convention.measures` defines each."""
+"""The measures besides NDCG, in the same pass over the same ranked documents; `convention.measures`
+defines each.
+"""
 
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -32,9 +34,15 @@ def refuse_averaged(convention: Convention, measures: MeasureSet) -> None:
 
 
 def with_highest_of_query(
-    documents: DataFrame, judgments: DataFrame, key: list[str], convention: Convention, measures: MeasureSet
+    documents: DataFrame,
+    judgments: DataFrame,
+    key: list[str],
+    convention: Convention,
+    measures: MeasureSet,
 ) -> DataFrame:
-    """The judged documents, with the column HIGHEST if a measure needs it and the convention does not set it."""
+    """The judged documents, with the column HIGHEST if a measure needs it and the convention does
+    not set it.
+    """
     if not measures.needs_highest_grade or not isinstance(convention.max_grade, str):
         return documents
     # Before grades of a document are merged: the best grade that a judge could give.
@@ -67,7 +75,9 @@ def document_columns(convention: Convention, measures: MeasureSet) -> dict[str, 
     the reader (Chapelle et al. 2009).
     """
     judged = F.col("judged")
-    highest = F.col(HIGHEST) if isinstance(convention.max_grade, str) else F.lit(convention.max_grade)
+    highest = (
+        F.col(HIGHEST) if isinstance(convention.max_grade, str) else F.lit(convention.max_grade)
+    )
     grade = F.greatest(counted_grade(F.col("relevance"), convention), F.lit(0.0))
     graded = judged & (highest > 0)
     stop = F.pow(F.lit(2.0), grade - highest) - F.pow(F.lit(2.0), -highest)
@@ -103,7 +113,9 @@ def list_aggregates(convention: Convention, measures: MeasureSet) -> dict[str, C
     return aggregates
 
 
-def measure_values(convention: Convention, measures: MeasureSet) -> Iterator[tuple[str, Column, bool]]:
+def measure_values(
+    convention: Convention, measures: MeasureSet
+) -> Iterator[tuple[str, Column, bool]]:
     for name, measure in measures.beside_ndcg.items():
         for column, formula in measure.values.items():
             for k in measures.cutoffs_for(name):

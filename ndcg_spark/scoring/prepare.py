@@ -1,7 +1,8 @@
 """What is scored, decided in one place: of two tables and options, what the metric takes.
 
-A guard enforces the rules for rows. Its caller chooses which: `contract.counting` counts the rows that
-break a rule in one scan and then refuses the table; with `scoring.raising` the plan raises at one.
+A guard enforces the rules for rows. Its caller chooses which: `contract.counting` counts the rows
+that break a rule in one scan and then refuses the table; with `scoring.raising` the plan raises at
+one.
 """
 
 import dataclasses

@@ -1,4 +1,6 @@
-"""Rows that are refused while the scores are computed: an exception ``ndcg_spark refuses [code] sentence``."""
+"""Rows that are refused while the scores are computed: an exception ``ndcg_spark refuses [code]
+sentence``.
+"""
 
 import re
 from collections.abc import Iterable
@@ -11,14 +13,18 @@ from ndcg_spark.rules import RowTest, named_by_user
 from ndcg_spark.schemas import LINE
 
 #: Spark ends the first line of its message with a state of SQL.
-_REFUSED = re.compile(r"ndcg_spark refuses \[(?P<code>\w+)\] (?P<sentence>[^\n]*?)( SQLSTATE: \w+)?\s*$", re.MULTILINE)
+_REFUSED = re.compile(
+    r"ndcg_spark refuses \[(?P<code>\w+)\] (?P<sentence>[^\n]*?)( SQLSTATE: \w+)?\s*$", re.MULTILINE
+)
 
 
 _TO_DO = "correct the row"
 
 
 def refused(error: BaseException) -> tuple[str, str] | None:
-    """The code and the sentence of a refusal in an engine's exception; None if the engine failed for another reason."""
+    """The code and the sentence of a refusal in an engine's exception; None if the engine failed
+    for another reason.
+    """
     match = _REFUSED.search(str(error))
     return (match["code"], match["sentence"].strip()) if match else None
 
@@ -30,7 +36,9 @@ def refusal(
     line: str | None = None,
 ) -> Column:
     begins = F.lit(f"ndcg_spark refuses [{why.code}] {why.before_example}")
-    return F.raise_error(F.concat(begins, row_example(key, line), F.lit(why.after_example))).cast(kind)
+    return F.raise_error(F.concat(begins, row_example(key, line), F.lit(why.after_example))).cast(
+        kind
+    )
 
 
 def row_example(names: Iterable[str], line: str | None = None) -> Column:
@@ -40,9 +48,11 @@ def row_example(names: Iterable[str], line: str | None = None) -> Column:
 
 
 def _example(names: Iterable[str]) -> str:
-    # As SQL, because on classic Spark every function call is a round trip to the JVM, and there are many refusals.
+    # As SQL, because on classic Spark every function call is a round trip to the JVM, and there are
+    # many refusals.
     pairs = (
-        f"'{name}=' || coalesce(cast(`{name}` as string), '{'all' if name == 'cutoff' else 'null'}')" for name in names
+        f"'{name}=' || coalesce(cast(`{name}` as string), '{'all' if name == 'cutoff' else 'null'}')"
+        for name in names
     )
     return f"concat_ws(' ', {', '.join(pairs)})"
 
@@ -50,8 +60,8 @@ def _example(names: Iterable[str]) -> str:
 def refuse_rows(table: DataFrame, tests: Iterable[RowTest], name: str) -> DataFrame:
     """The table `name`, unchecked: it fails when a row's column is computed that breaks its rule.
 
-    A filter would be shorter, but the embedded engine evaluates all branches of a condition in a filter, and would fail
-    at good rows.
+    A filter would be shorter, but the embedded engine evaluates all branches of a condition in a
+    filter, and would fail at good rows.
     """
     kinds, columns = dict(table.dtypes), named_by_user(table.columns)
     line = LINE if LINE in kinds else None
@@ -60,7 +70,9 @@ def refuse_rows(table: DataFrame, tests: Iterable[RowTest], name: str) -> DataFr
         why = QueryRefusal(rule.code, name, rule.words, _TO_DO)
         for column in [rule.column] if rule.column else {"doc_id": None, **guarded}:
             kept = guarded.get(column, F.col(column))
-            guarded[column] = F.when(breaks, refusal(why, columns, kinds[column], line)).otherwise(kept)
+            guarded[column] = F.when(breaks, refusal(why, columns, kinds[column], line)).otherwise(
+                kept
+            )
     return table.withColumns(guarded).select(*columns)
 
 

@@ -1,13 +1,16 @@
-"""Results below the deepest cutoff of their list are skipped before it is ranked, where a scan proves that they are.
+"""Results below the deepest cutoff of their list are skipped before it is ranked, where a scan
+proves that they are.
 
-With ranks: in runs whose lists are all sorted by rank. A list is sorted if enough of its rows have a rank down to the
-depth, and the worst of these is better than the best of the others. Measured with 9.6 million results on the embedded
-engine: 1.7 s instead of 3.3 s, and 0.64 GB instead of 0.98 GB.
+With ranks: in runs whose lists are all sorted by rank. A list is sorted if enough of its rows have
+a rank down to the depth, and the worst of these is better than the best of the others. Measured
+with 9.6 million results on the embedded engine: 1.7 s instead of 3.3 s, and 0.64 GB instead of 0.98
+GB.
 
-Without ranks: where a list has a floor: at least `depth` of its results score this high. Of the results of a list in
-each of more than `depth` buckets, the best score is kept. The best `depth` of these belong to different
-results, so the least of them is a floor. With 16 buckets and a depth of 10, about 15 of a list's 100 results reach it.
-Measured with 96 million results on the embedded engine: 50 s of processor time instead of 73 s, 2.3 instead of 4.2 GB.
+Without ranks: where a list has a floor: at least `depth` of its results score this high. Of the
+results of a list in each of more than `depth` buckets, the best score is kept. The best `depth` of
+these belong to different results, so the least of them is a floor. With 16 buckets and a depth of
+10, about 15 of a list's 100 results reach it. Measured with 96 million results on the embedded
+engine: 50 s of processor time instead of 73 s, 2.3 instead of 4.2 GB.
 """
 
 import dataclasses
@@ -33,7 +36,9 @@ MIN_DEPTHS = 3
 
 
 class Aggregates(NamedTuple):
-    """Columns of good rows, aggregates of them by query, and of those by run (for judgments, by dataset)."""
+    """Columns of good rows, aggregates of them by query, and of those by run (for judgments, by
+    dataset).
+    """
 
     columns: Mapping[str, Column]
     by_query: Mapping[str, Column]
@@ -42,20 +47,32 @@ class Aggregates(NamedTuple):
 
 @dataclasses.dataclass(frozen=True)
 class Pruning:
-    """Skips results with ranks beyond `depth`, in runs whose lists are proved to be in the order of their ranks."""
+    """Skips results with ranks beyond `depth`, in runs whose lists are proved to be in the order of
+    their ranks.
+    """
 
     depth: int
     convention: Convention
 
     def counted(self, types: Mapping[str, str], _row: Column) -> Aggregates:
-        """What counts the judged lists of a run that may not be in the order of their ranks, as `untrusted`."""
+        """What counts the judged lists of a run that may not be in the order of their ranks, as
+        `untrusted`.
+        """
         rank = typed("rank", types)
         is_near = F.coalesce(rank <= self.depth, F.lit(False))
-        key = -rank.cast("double") if self.convention.order == "rank" else _score(types, self.convention)
+        key = (
+            -rank.cast("double")
+            if self.convention.order == "rank"
+            else _score(types, self.convention)
+        )
         too_few = F.col("near_rows") < F.least("good", F.lit(self.depth))
         # Rows with equal scores are in the order of their ranks only if ranks break ties.
         by_rank = self.convention.order == "score" and self.convention.ties == "rank"
-        mixed = F.col("worst_near") < F.col("best_far") if by_rank else F.col("worst_near") <= F.col("best_far")
+        mixed = (
+            F.col("worst_near") < F.col("best_far")
+            if by_rank
+            else F.col("worst_near") <= F.col("best_far")
+        )
         refuted = too_few | F.coalesce(mixed, F.lit(False))
         return Aggregates(
             {"near": F.when(is_near, key), "far": F.when(~is_near, key)},
@@ -84,12 +101,22 @@ class Floors:
         return rows >= max(MIN_ROWS, MIN_DEPTHS * self.depth * lists)
 
     def counted(self, types: Mapping[str, str], row: Column) -> Aggregates:
-        """The floor of a list: minus infinity if fewer than `depth` buckets of `row`, a hash, have a result."""
-        columns = {"ranked_by": _score(types, self.convention), "bucket": row.bitwiseAND(F.lit(self.buckets - 1))}
-        best = (F.max(F.when(F.col("bucket") == at, F.col("ranked_by"))) for at in range(self.buckets))
+        """The floor of a list: minus infinity if fewer than `depth` buckets of `row`, a hash, have
+        a result.
+        """
+        columns = {
+            "ranked_by": _score(types, self.convention),
+            "bucket": row.bitwiseAND(F.lit(self.buckets - 1)),
+        }
+        best = (
+            F.max(F.when(F.col("bucket") == at, F.col("ranked_by"))) for at in range(self.buckets)
+        )
         lowest = F.lit(float("-inf"))
-        # On Sail the maximum of minus infinity is the lowest double, below which results would be lost.
-        finite = (F.when(score > F.lit(-sys.float_info.max), score).otherwise(lowest) for score in best)
+        # On Sail the maximum of minus infinity is the lowest double, below which results would be
+        # lost.
+        finite = (
+            F.when(score > F.lit(-sys.float_info.max), score).otherwise(lowest) for score in best
+        )
         descending = F.sort_array(F.array(*finite), asc=False)
         return Aggregates(columns, {FLOOR: F.get(descending, F.lit(self.depth - 1))}, {})
 
@@ -101,11 +128,21 @@ class Floors:
 
 
 def plan_skipping(
-    convention: Convention, cutoffs: Sequence[int | None], columns: Collection[str], rows: int, queries: int
+    convention: Convention,
+    cutoffs: Sequence[int | None],
+    columns: Collection[str],
+    rows: int,
+    queries: int,
 ) -> Pruning | Floors | None:
-    """How so many results of so many judged queries can be skipped; None if all may matter, or floors cost more."""
+    """How so many results of so many judged queries can be skipped; None if all may matter, or
+    floors cost more.
+    """
     # Where documents are removed from a list, deeper ones move up.
-    if convention.ideal == "retrieved" or ranking.removes_documents(convention) or cutoffs[-1] is None:
+    if (
+        convention.ideal == "retrieved"
+        or ranking.removes_documents(convention)
+        or cutoffs[-1] is None
+    ):
         return None
     if "rank" in columns:
         return Pruning(cutoffs[-1], convention)

@@ -28,7 +28,11 @@ class Definition(NamedTuple):
 
 
 def expected_row(
-    ranking: Ranking, definition: Definition, cutoff: Cutoff, weights: Sequence[float], highest: float
+    ranking: Ranking,
+    definition: Definition,
+    cutoff: Cutoff,
+    weights: Sequence[float],
+    highest: float,
 ) -> dict[str, Expected]:
     """The columns of the row of QUERY_SCORES at a cutoff; without those that cannot be compared.
 
@@ -72,7 +76,9 @@ def is_same(expected: Expected, actual: Any) -> bool:
     return bool(value == actual or abs(value - actual) <= allowed)
 
 
-def _measures(ranking: Ranking, definition: Definition, cutoff: Cutoff, highest: float) -> dict[str, Expected]:
+def _measures(
+    ranking: Ranking, definition: Definition, cutoff: Cutoff, highest: float
+) -> dict[str, Expected]:
     """Every column of a measure beside NDCG; null where it was not asked for."""
     convention, wanted = definition.convention, definition.measures
     row = dict.fromkeys(COLUMNS, Expected(None))
@@ -84,7 +90,9 @@ def _measures(ranking: Ranking, definition: Definition, cutoff: Cutoff, highest:
     for name in asked:
         measure = wanted.beside_ndcg[name]
         for column in measure.values:
-            value = reference.measured(ranking, convention, values[column], measure.is_ratio, relevant)
+            value = reference.measured(
+                ranking, convention, values[column], measure.is_ratio, relevant
+            )
             row[column] = Expected(value, allowed_error(value or 0.0))
     return row
 

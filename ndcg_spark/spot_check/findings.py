@@ -42,9 +42,15 @@ def _in_words(engine: str, lists: int, differences: Sequence[Difference]) -> str
 
 
 def _write_case(
-    engine: str, name: str, definition: Definition, outcome: Outcome, differences: Iterable[Difference]
+    engine: str,
+    name: str,
+    definition: Definition,
+    outcome: Outcome,
+    differences: Iterable[Difference],
 ) -> str:
-    """Write the lists that differ, their rows and both values to a file; returns a sentence that names it."""
+    """Write the lists that differ, their rows and both values to a file; returns a sentence that
+    names it.
+    """
     some = list(differences)[:_MOST_WRITTEN]
     wanted = {(one.run, one.query_id) for one in some}
     lists = []

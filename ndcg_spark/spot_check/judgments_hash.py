@@ -1,7 +1,7 @@
 """The hash of a query's judgments in plain Python: Spark's xxhash64, which every engine has.
 
-XXH64 is Yann Collet's (https://xxhash.com, BSD). Spark hashes several values one after the other: the
-hash of one is the seed of the next, and the first seed is 42.
+XXH64 is Yann Collet's (https://xxhash.com, BSD). Spark hashes several values one after the other:
+the hash of one is the seed of the next, and the first seed is 42.
 """
 
 import struct

@@ -53,10 +53,14 @@ class Total:
             return Expected(None)
         if abs(below) < ROUNDING * size:
             return None
-        return Expected(self.sums[dividend] / below, allowed_error(self.sizes[dividend] / abs(below)))
+        return Expected(
+            self.sums[dividend] / below, allowed_error(self.sizes[dividend] / abs(below))
+        )
 
     def deviation(self) -> Expected | None:
-        """The standard deviation of ndcg over the queries, with n - 1; None if it cannot be compared."""
+        """The standard deviation of ndcg over the queries, with n - 1; None if it cannot be
+        compared.
+        """
         count = self.count.get("ndcg", 0)
         if count < 2:
             return Expected(None)
@@ -106,13 +110,20 @@ class Means:
             yield key, {name: value for name, value in row.items() if value is not None}
 
     def _relevant_queries(self, key: Key, total: Total) -> Expected:
-        """How many queries the means of the measures beside NDCG are over; null where none was asked for."""
+        """How many queries the means of the measures beside NDCG are over; null where none was
+        asked for.
+        """
         beside = self._measures.beside_ndcg
         if key.cutoff not in self._measures.cutoffs_for(*beside):
             return Expected(None)
         return Expected(max(total.count.get(measure.column, 0) for measure in beside.values()))
 
-    def _add(self, table: pa.Table, columns: Sequence[str], names: Sequence[tuple[str | None, str | None]]) -> None:
+    def _add(
+        self,
+        table: pa.Table,
+        columns: Sequence[str],
+        names: Sequence[tuple[str | None, str | None]],
+    ) -> None:
         sums = [(name, kind) for name in columns for kind in ("sum", "count")]
         sums += [(_size(name), "sum") for name in columns]
         sums += [("missing", "sum"), ("no_relevant", "sum")]
@@ -162,7 +173,10 @@ class _Slices:
     def cut(self, table: pa.Table) -> pa.Table:
         """Each row once for every slice of its query."""
         datasets = table["dataset"].to_pylist() if self._has_datasets else [None] * len(table)
-        slices = [self._numbers(query) for query in zip(datasets, table["query_id"].to_pylist(), strict=True)]
+        slices = [
+            self._numbers(query)
+            for query in zip(datasets, table["query_id"].to_pylist(), strict=True)
+        ]
         places = np.repeat(np.arange(len(table)), [len(numbers) for numbers in slices])
         flat = np.fromiter((at for numbers in slices for at in numbers), np.int64, len(places))
         cut = table.drop_columns([_SLICE]).take(pa.array(places))

@@ -1,4 +1,6 @@
-"""Stored rows as the input contract reads them, in plain Python: types, rules, and what is excluded."""
+"""Stored rows as the input contract reads them, in plain Python: types, rules, and what is
+excluded.
+"""
 
 import math
 import re
@@ -89,7 +91,9 @@ def judged_documents(rows: Iterable[StoredRow], convention: Convention) -> Judge
     return judged
 
 
-def returned_documents(rows: Iterable[StoredRow], excluded: Excluded, convention: Convention) -> Listed:
+def returned_documents(
+    rows: Iterable[StoredRow], excluded: Excluded, convention: Convention
+) -> Listed:
     """The lists of each run, without the rows that break a rule and what is excluded."""
     listed: Listed = {}
     for row in rows:

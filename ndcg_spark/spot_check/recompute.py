@@ -1,7 +1,7 @@
 """Some lists of an evaluation recomputed in plain Python, from the rows of its inputs.
 
-An engine that loses a row, takes a null for a number or sorts the wrong way changes scores silently.
-This module shares nothing with the engine but the files.
+An engine that loses a row, takes a null for a number or sorts the wrong way changes scores
+silently. This module shares nothing with the engine but the files.
 """
 
 import random
@@ -33,11 +33,14 @@ from ndcg_spark.spot_check.judgments_hash import SEED, signed, xxhash64
 from ndcg_spark.spot_check.means import Means, differing_rows
 from ndcg_spark.spot_check.plain_rows import Judged, Listed, Pair, id_text
 
-#: This process does not read a table with more rows as a whole: the engine finds the rows of the lists.
+#: This process does not read a table with more rows as a whole: the engine finds the rows of the
+#: lists.
 LARGE = 2_000_000
-#: How many files of an input lists are drawn from, and how many rows of each file are read for that.
+#: How many files of an input lists are drawn from, and how many rows of each file are read for
+#: that.
 _FILES, _STRETCH = 4, 20_000
-#: The most runs whose lists are recomputed: of large results, and of results that only an engine can read.
+#: The most runs whose lists are recomputed: of large results, and of results that only an engine
+#: can read.
 _FEW_RUNS, _SOME_RUNS = 2, 5
 #: How many rows are drawn from each file, and about how many queries if an engine has to find them.
 _DRAWN, _FOUND = 30, 40
@@ -152,7 +155,9 @@ def recompute(
         from_inputs += _new_lists(inputs, set(drawn))
     from_inputs = [pair for pair in from_inputs if pair.query in inputs.judged]
     required = [pair for pair in subject.required if _has_scores(pair, subject, inputs)]
-    lists = chosen_pairs(required, from_scores, from_inputs, inputs.listed, subject.definition.cutoffs)
+    lists = chosen_pairs(
+        required, from_scores, from_inputs, inputs.listed, subject.definition.cutoffs
+    )
     lists = _within_budget(lists, inputs)
     differences = list(_lost_rows(subject.judgments, rows, of_judgments, subject))
     differences += _lost_rows(subject.results, rows, of_results, subject)
@@ -181,7 +186,9 @@ def _has_scores(pair: Pair, subject: Subject, inputs: Inputs) -> bool:
     return (pair.dataset, pair.run) in subject.runs and pair.query in inputs.judged
 
 
-def _drawn_from_scores(scores: StoredRows, means: Means, subject: Subject, chance: random.Random) -> list[Pair]:
+def _drawn_from_scores(
+    scores: StoredRows, means: Means, subject: Subject, chance: random.Random
+) -> list[Pair]:
     """Lists of the files of query scores, whose rows are added to the means."""
     deepest = subject.definition.cutoffs[-1]
     columns = ["dataset", "run", "query_id", "cutoff", "status", "returned", "judged"]
@@ -239,13 +246,18 @@ class DrawnRows(NamedTuple):
 
 
 def _read_rows(subject: Subject, drawn: Sequence[Pair], bucket: Bucket) -> DrawnRows:
-    """The rows of all lists that were drawn, and of queries of the bucket where only an engine reads."""
+    """The rows of all lists that were drawn, and of queries of the bucket where only an engine
+    reads.
+    """
     queries = {pair.query_id for pair in drawn}
     runs = {pair.run for pair in drawn}
     judgments = _rows(subject.judgments, queries, bucket)
     if subject.judgments.stored is None:
-        # Judged queries that were not drawn from the scores, so that a list that is lost there is found.
-        queries.update(query for query in (id_text(row.get("query_id")) for row in judgments) if query)
+        # Judged queries that were not drawn from the scores, so that a list that is lost there is
+        # found.
+        queries.update(
+            query for query in (id_text(row.get("query_id")) for row in judgments) if query
+        )
     if subject.results.stored is None or subject.results.is_large:
         results = _engine_rows(subject.results.rows_of(runs), _are_among(queries))
     else:
@@ -254,7 +266,9 @@ def _read_rows(subject: Subject, drawn: Sequence[Pair], bucket: Bucket) -> Drawn
     return DrawnRows(judgments, results, exclude, queries, runs)
 
 
-def _rows(table: InputTable, queries: Collection[str], bucket: Bucket | None = None) -> list[StoredRow]:
+def _rows(
+    table: InputTable, queries: Collection[str], bucket: Bucket | None = None
+) -> list[StoredRow]:
     """The rows of these queries: read by this process, or found by the engine's simplest plan."""
     if table.stored is not None and not table.is_large:
         return table.stored.of_queries(queries)
@@ -322,7 +336,9 @@ def _lost_rows(
                 values = {name: row.get(name) for name in ("relevance", "score", "rank")}
                 dataset = id_text(row.get("dataset")) or subject.dataset
                 what = f"a row of {table.name} for document {document}"
-                yield Difference(dataset, run or "", id_text(row.get("query_id")), None, what, None, values)
+                yield Difference(
+                    dataset, run or "", id_text(row.get("query_id")), None, what, None, values
+                )
 
 
 def _within_budget(lists: Iterable[Pair], inputs: Inputs) -> list[Pair]:
@@ -337,7 +353,9 @@ def _within_budget(lists: Iterable[Pair], inputs: Inputs) -> list[Pair]:
     return kept
 
 
-def _actual_rows(scores: StoredRows, lists: Iterable[Pair], subject: Subject) -> dict[tuple[Pair, Cutoff], StoredRow]:
+def _actual_rows(
+    scores: StoredRows, lists: Iterable[Pair], subject: Subject
+) -> dict[tuple[Pair, Cutoff], StoredRow]:
     """The rows of QUERY_SCORES of these lists, by list and cutoff."""
     wanted = set(lists)
     actual = {}
@@ -361,7 +379,9 @@ def _differing_lists(
     for pair, ranking in rankings.items():
         dataset = pair.dataset or subject.dataset
         if ranking is None:
-            yield Difference(dataset, pair.run, pair.query_id, None, "a document twice", "scored", "refused")
+            yield Difference(
+                dataset, pair.run, pair.query_id, None, "a document twice", "scored", "refused"
+            )
             continue
         hashed += len(ranking.grades)
         fixed = {"judgments_hash": expected_hash(ranking)} if hashed <= _MOST_HASHED else {}
@@ -372,7 +392,9 @@ def _differing_lists(
             try:
                 expected = {**expected_row(ranking, definition, cutoff, weights, highest), **fixed}
             except InputError:
-                yield Difference(dataset, pair.run, pair.query_id, cutoff, "the query", "scored", "refused")
+                yield Difference(
+                    dataset, pair.run, pair.query_id, cutoff, "the query", "scored", "refused"
+                )
                 continue
             for column, engine, python in _differing(row, expected):
                 yield Difference(dataset, pair.run, pair.query_id, cutoff, column, engine, python)
@@ -402,7 +424,9 @@ def _weights(rankings: Iterable[Ranking], definition: Definition) -> list[float]
     return reference.discounts(depth, definition.convention.discount) if depth else []
 
 
-def _differing(row: Mapping[str, Any] | None, expected: Mapping[str, Expected]) -> Iterator[tuple[str, Any, Any]]:
+def _differing(
+    row: Mapping[str, Any] | None, expected: Mapping[str, Expected]
+) -> Iterator[tuple[str, Any, Any]]:
     if row is None:
         yield "the row", None, {name: entry.value for name, entry in expected.items()}
         return

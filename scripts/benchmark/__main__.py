@@ -28,9 +28,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m scripts.benchmark", description=__doc__)
     parser.add_argument("--scenario", nargs="+", choices=SCENARIOS, default=["peers"])
     parser.add_argument("--only", nargs="+", metavar="PROGRAM", help="these programs of a scenario")
-    parser.add_argument("--scale", type=float, default=1.0, help="multiplies the size of all data; try 0.01")
+    parser.add_argument(
+        "--scale", type=float, default=1.0, help="multiplies the size of all data; try 0.01"
+    )
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--cache", type=Path, default=Path(tempfile.gettempdir()) / "ndcg-spark-benchmark")
+    parser.add_argument(
+        "--cache", type=Path, default=Path(tempfile.gettempdir()) / "ndcg-spark-benchmark"
+    )
     given = parser.parse_args(arguments)
     # As an installed package has: without bytecode every start compiles again.
     compileall.compile_dir(PROJECT / "ndcg_spark", quiet=1)
@@ -44,9 +48,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     # In a process of its own: what a process has held counts as held by the programs that it starts.
     with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as measuring:
         for name, programs in scenarios.items():
-            wanted = [program for program in programs if program.name in (given.only or [program.name])]
+            wanted = [
+                program for program in programs if program.name in (given.only or [program.name])
+            ]
             rows, problems = run_rounds(wanted, given.rounds, measuring)
-            sys.stdout.write("\n".join([f"\n{name}\n", medians(rows).to_string(na_rep=""), "", *problems, ""]))
+            sys.stdout.write(
+                "\n".join([f"\n{name}\n", medians(rows).to_string(na_rep=""), "", *problems, ""])
+            )
             wrong += problems
     return int(bool(wrong))
 
@@ -66,15 +74,23 @@ def run_rounds(
             try:
                 measured, printed = measuring.submit(measure, command, program.env).result()
             except subprocess.CalledProcessError as error:
-                problems[program.name] = f"{program.name}: exit code {error.returncode}, {error.stderr}"
+                problems[program.name] = (
+                    f"{program.name}: exit code {error.returncode}, {error.stderr}"
+                )
                 continue
         # Other work makes a figure worthless.
-        sys.stderr.write(f"{program.name:<32} {measured['seconds']:8.2f} s, load average {os.getloadavg()[0]:.1f}\n")
+        sys.stderr.write(
+            f"{program.name:<32} {measured['seconds']:8.2f} s, load average {os.getloadavg()[0]:.1f}\n"
+        )
         rows.append({"program": program.name, **measured})
         for call, (first, *later) in printed.get("inside", {}).items():
             rows.append({"program": f"{program.name}, first {call}", "seconds": first})
-            rows += [{"program": f"{program.name}, {call}", "seconds": seconds} for seconds in later]
-        mine = fmean(row.get("ndcg", float("nan")) for row in printed.get("dataset_scores", [printed]))
+            rows += [
+                {"program": f"{program.name}, {call}", "seconds": seconds} for seconds in later
+            ]
+        mine = fmean(
+            row.get("ndcg", float("nan")) for row in printed.get("dataset_scores", [printed])
+        )
         scores[program.name], theirs = mine, scores.get(program.like or "")
         if theirs is not None and not abs(mine - theirs) <= 1e-9:
             problems[program.name] = f"{program.name} gives {mine}, {program.like} {theirs}"

@@ -44,7 +44,9 @@ def _on_classic(cases: Cases, scratch: Path, settings: Mapping[str, str]) -> dic
     logs = scratch / "log"
     logs.mkdir()
     logged = {**_SETTINGS, "spark.eventLog.dir": logs.as_uri(), **settings}
-    arguments = " ".join(f"--conf {shlex.quote(f'{name}={value}')}" for name, value in logged.items())
+    arguments = " ".join(
+        f"--conf {shlex.quote(f'{name}={value}')}" for name, value in logged.items()
+    )
     os.environ["PYSPARK_SUBMIT_ARGS"] = f"{arguments} pyspark-shell"
     spans, costs = {}, {}
     with open_engine("spark") as engine:
@@ -53,7 +55,10 @@ def _on_classic(cases: Cases, scratch: Path, settings: Mapping[str, str]) -> dic
             costs[name] = _evaluated(engine, name, case, scratch)
             spans[name] = (start, time.time())
     (log,) = logs.iterdir()
-    return {name: costs[name] | read_event_log(log, _sizes(case), *spans[name]) for name, case in cases.items()}
+    return {
+        name: costs[name] | read_event_log(log, _sizes(case), *spans[name])
+        for name, case in cases.items()
+    }
 
 
 class _Requests(grpc.UnaryUnaryClientInterceptor, grpc.UnaryStreamClientInterceptor):
@@ -69,7 +74,9 @@ class _Requests(grpc.UnaryUnaryClientInterceptor, grpc.UnaryStreamClientIntercep
 def _on_embedded(cases: Cases, scratch: Path) -> dict[str, Cost]:
     costs: dict[str, Cost] = {}
     opened, process = grpc.insecure_channel, psutil.Process()
-    grpc.insecure_channel = lambda *given, **named: grpc.intercept_channel(opened(*given, **named), _Requests())
+    grpc.insecure_channel = lambda *given, **named: grpc.intercept_channel(
+        opened(*given, **named), _Requests()
+    )
     with open_engine("embedded") as engine:
         for name, case in cases.items():
             _Requests.names.clear()
@@ -94,7 +101,9 @@ def _sizes(case: Mapping[str, Any]) -> dict[str, int]:
     sizes = {}
     for table in ("results", "judgments"):
         path = Path(case[table]["path"])
-        sizes[table] = sum(file.stat().st_size for file in (path, *path.rglob("*")) if file.is_file())
+        sizes[table] = sum(
+            file.stat().st_size for file in (path, *path.rglob("*")) if file.is_file()
+        )
     return sizes
 
 
@@ -117,21 +126,36 @@ def read_event_log(path: Path, tables: Mapping[str, int], start: float, end: flo
     # Of the updates of a plan the last one is what was run to its end.
     started = [event for event in events["SQLExecutionStart"] if is_within(event["time"])]
     known = {event["executionId"] for event in started}
-    shown = [*started, *(event for event in events["SQLAdaptiveExecutionUpdate"] if event["executionId"] in known)]
+    shown = [
+        *started,
+        *(event for event in events["SQLAdaptiveExecutionUpdate"] if event["executionId"] in known),
+    ]
     plans = {event["executionId"]: event["sparkPlanInfo"] for event in shown}
-    values = _values([event for event in events["DriverAccumUpdates"] if event["executionId"] in plans], ended)
+    values = _values(
+        [event for event in events["DriverAccumUpdates"] if event["executionId"] in plans], ended
+    )
     # Every operator that did work, once, even if several plans name it: its metrics tell it from the others.
-    nodes = {frozenset(_metrics(node).values()): node for plan in plans.values() for node in _walk(plan)}
+    nodes = {
+        frozenset(_metrics(node).values()): node for plan in plans.values() for node in _walk(plan)
+    }
     operators = [node for ids, node in nodes.items() if ids & values.keys()]
     exchanges = [node for node in operators if node["nodeName"] == "Exchange"]
     tasks = [event["Task Metrics"] for event in ended]
     return {
         "jobs": sum(is_within(event["Submission Time"]) for event in events["JobStart"]),
         "exchanges": len(exchanges),
-        **{f"scans_of_{name}": sum(_scans(node, size, values) for node in operators) for name, size in tables.items()},
-        **{f"exchanges_of_{name}": sum(_moves(at, size, values) for at in exchanges) for name, size in tables.items()},
+        **{
+            f"scans_of_{name}": sum(_scans(node, size, values) for node in operators)
+            for name, size in tables.items()
+        },
+        **{
+            f"exchanges_of_{name}": sum(_moves(at, size, values) for at in exchanges)
+            for name, size in tables.items()
+        },
         "bytes_read": sum(task["Input Metrics"]["Bytes Read"] for task in tasks),
-        "bytes_shuffled": sum(task["Shuffle Write Metrics"]["Shuffle Bytes Written"] for task in tasks),
+        "bytes_shuffled": sum(
+            task["Shuffle Write Metrics"]["Shuffle Bytes Written"] for task in tasks
+        ),
         "bytes_spilled": sum(task["Disk Bytes Spilled"] for task in tasks),
         "executor_cpu_seconds": sum(task["Executor CPU Time"] for task in tasks) / 1e9,
         "task_memory": max(task["Peak Execution Memory"] for task in tasks),
@@ -160,12 +184,16 @@ def _metrics(node: Event) -> dict[str, int]:
 
 def _scans(node: Event, size: int, values: Mapping[int, int]) -> bool:
     # Not by their path: the evaluation may have linked the files into a folder of its own.
-    return node["nodeName"].startswith("Scan ") and values.get(_metrics(node).get("size of files read", -1)) == size
+    return (
+        node["nodeName"].startswith("Scan ")
+        and values.get(_metrics(node).get("size of files read", -1)) == size
+    )
 
 
 def _moves(node: Event, size: int, values: Mapping[int, int]) -> bool:
     return any(
-        _scans(below, size, values) or ("Aggregate" not in below["nodeName"] and _moves(below, size, values))
+        _scans(below, size, values)
+        or ("Aggregate" not in below["nodeName"] and _moves(below, size, values))
         for below in node["children"]
     )
 
@@ -173,5 +201,9 @@ def _moves(node: Event, size: int, values: Mapping[int, int]) -> bool:
 if __name__ == "__main__":
     with tempfile.TemporaryDirectory() as scratch:
         engine, cases, settings = sys.argv[1], json.loads(sys.argv[2]), json.loads(sys.argv[3])
-        costs = _on_classic(cases, Path(scratch), settings) if engine == "spark" else _on_embedded(cases, Path(scratch))
+        costs = (
+            _on_classic(cases, Path(scratch), settings)
+            if engine == "spark"
+            else _on_embedded(cases, Path(scratch))
+        )
     sys.stdout.write(json.dumps({"cost": costs}) + "\n")

@@ -34,7 +34,10 @@ ONE_FILE = {
     "crlf.txt": ("", "{} {} {} {} {} {}\r\n"),
     "one.csv": ("query_id,doc_id,rank,score,run\n", "{0},{2},{3},{4},{5}\n"),
     "one.tsv": ("query_id\tdoc_id\trank\tscore\trun\n", "{0}\t{2}\t{3}\t{4}\t{5}\n"),
-    "one.jsonl": ("", '{{"query_id": "{0}", "doc_id": "{2}", "rank": {3}, "score": {4}, "run": "{5}"}}\n'),
+    "one.jsonl": (
+        "",
+        '{{"query_id": "{0}", "doc_id": "{2}", "rank": {3}, "score": {4}, "run": "{5}"}}\n',
+    ),
 }
 
 
@@ -55,12 +58,17 @@ class Setting(NamedTuple):
     def parquet(self, queries: int) -> tuple[Files, Files]:
         """Data of so many queries, and the same without ranks, where only a sort can tell the order of a list."""
         folder = self._made(_write_parquet, max(20, round(queries * self.scale)))
-        return Files(folder / "judgments", folder / "results"), Files(folder / "judgments", folder / "unranked")
+        return Files(folder / "judgments", folder / "results"), Files(
+            folder / "judgments", folder / "unranked"
+        )
 
     def text(self, runs: int, queries: int) -> dict[str, Files]:
         """So many TREC runs gzipped, plain (a file each), and in every shape of ONE_FILE."""
         folder = self._made(_write_text, max(2, round(runs * self.scale)), queries)
-        return {shape: Files(folder / "qrels.txt", folder / shape) for shape in ("gzipped", "plain", *ONE_FILE)}
+        return {
+            shape: Files(folder / "qrels.txt", folder / shape)
+            for shape in ("gzipped", "plain", *ONE_FILE)
+        }
 
     def _made(self, write: Callable[..., None], *size: int) -> Path:
         """The folder with what `write` puts there, unless it is there already from beginning to end."""
@@ -80,7 +88,9 @@ def link_runs(files: Files, runs: int) -> Files:
     """The results as those of so many runs, each a folder of links to the same files, which name no run."""
     root = files.results.parents[1] / f"{files.results.parent.name}-of-{runs}" / files.results.name
     (root.parent / "nameless").mkdir(parents=True, exist_ok=True)
-    nameless = [root.parent / "nameless" / f"{root.name}-{file.name}" for file in files.results.iterdir()]
+    nameless = [
+        root.parent / "nameless" / f"{root.name}-{file.name}" for file in files.results.iterdir()
+    ]
     for file, path in zip(files.results.iterdir(), nameless, strict=True):
         pq.write_table(pq.read_table(file).drop_columns("run"), path)
     for number in range(runs):
@@ -107,10 +117,14 @@ def _write_parquet(folder: Path, seed: int, queries: int) -> None:
         pq.write_table(judgments, folder / "judgments" / name)
 
         noise = chance.random((len(mine), RETURNED))
-        merit = noise + 0.2 * np.pad(grades[:, : JUDGED // 2], ((0, 0), (0, RETURNED - JUDGED // 2)))
+        merit = noise + 0.2 * np.pad(
+            grades[:, : JUDGED // 2], ((0, 0), (0, RETURNED - JUDGED // 2))
+        )
         # Shuffled within a query, so that no program finds the lists sorted.
         places = np.argsort(chance.random(noise.shape), axis=1)
-        rank = np.take_along_axis(np.argsort(np.argsort(-merit, axis=1), axis=1) + 1, places, axis=1)
+        rank = np.take_along_axis(
+            np.argsort(np.argsort(-merit, axis=1), axis=1) + 1, places, axis=1
+        )
         score, answered = 20.0 - (rank - noise / 2) * (19.0 / RETURNED), mine % 100 != 7
         columns = {
             "run": pa.repeat("run-00", rank[answered].size),
@@ -124,19 +138,29 @@ def _write_parquet(folder: Path, seed: int, queries: int) -> None:
 
 def _ids(queries: np.ndarray, places: np.ndarray) -> dict[str, pa.Array]:
     """The query of every row, and the document at each of the places of the query's walk."""
-    start, step = queries[:, None] * 7919 % DOCUMENTS, 1 + queries[:, None] * 104_729 % (DOCUMENTS - 1)
+    start, step = (
+        queries[:, None] * 7919 % DOCUMENTS,
+        1 + queries[:, None] * 104_729 % (DOCUMENTS - 1),
+    )
     documents = pa.array(((start + step * places) % DOCUMENTS).ravel()).cast(pa.string())
     names = pa.array([f"query-{query:07d}" for query in queries], pa.string())
     of_rows = np.repeat(np.arange(len(queries)), places.shape[-1])
-    return {"query_id": names.take(pa.array(of_rows)), "doc_id": pc.binary_join_element_wise("doc-", documents, "")}
+    return {
+        "query_id": names.take(pa.array(of_rows)),
+        "doc_id": pc.binary_join_element_wise("doc-", documents, ""),
+    }
 
 
 def _write_text(folder: Path, seed: int, runs: int, queries: int) -> None:
     chance = np.random.default_rng(seed)
     # Different ones, as the factor is odd.
-    ids = np.array([f"{at * 2_654_435_761 % 2**32:08x}" for at in range(queries * CANDIDATES)]).reshape(queries, -1)
+    ids = np.array(
+        [f"{at * 2_654_435_761 % 2**32:08x}" for at in range(queries * CANDIDATES)]
+    ).reshape(queries, -1)
     grades = np.searchsorted([0.7, 0.85], chance.random((queries, TEXT_JUDGED)), side="right")
-    qrels = (f"{query + 1} 0 {ids[query, at]} {grade}\n" for (query, at), grade in np.ndenumerate(grades))
+    qrels = (
+        f"{query + 1} 0 {ids[query, at]} {grade}\n" for (query, at), grade in np.ndenumerate(grades)
+    )
     (folder / "qrels.txt").write_text("".join(qrels), encoding="ascii")
     for shape in ("gzipped", "plain"):
         (folder / shape).mkdir()
@@ -157,7 +181,9 @@ def _write_text(folder: Path, seed: int, runs: int, queries: int) -> None:
         text = "".join(("\t" if run % 2 else " ").join(map(str, row)) + "\n" for row in rows)
         (folder / "plain" / f"run-{run:03d}.txt").write_text(text, encoding="ascii")
         # Without the time, so that the same seed gives the same bytes.
-        (folder / "gzipped" / f"run-{run:03d}.gz").write_bytes(gzip.compress(text.encode(), 6, mtime=0))
+        (folder / "gzipped" / f"run-{run:03d}.gz").write_bytes(
+            gzip.compress(text.encode(), 6, mtime=0)
+        )
         for name, (_, line) in ONE_FILE.items():
             with (folder / name).open("a", encoding="ascii", newline="") as file:
                 file.writelines(line.format(*row) for row in rows)

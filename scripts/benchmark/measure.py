@@ -18,7 +18,9 @@ PROJECT = Path(__file__).resolve().parents[2]
 ENVIRONMENT = {"PYTHONPATH": str(PROJECT), "PYSPARK_PYTHON": sys.executable}
 
 
-def measure(command: Sequence[str], env: Mapping[str, str]) -> tuple[dict[str, float], dict[str, Any]]:
+def measure(
+    command: Sequence[str], env: Mapping[str, str]
+) -> tuple[dict[str, float], dict[str, Any]]:
     """Run the command to its end; what it took, and the last line it printed if that is JSON.
 
     The processor's time is that of all it started, and memory that of the process that held most. CalledProcessError
@@ -27,7 +29,9 @@ def measure(command: Sequence[str], env: Mapping[str, str]) -> tuple[dict[str, f
     java: dict[int, tuple[float, int]] = {}
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
         start = time.perf_counter()
-        process = subprocess.Popen(command, stdout=out, stderr=err, env={**os.environ, **ENVIRONMENT, **env})  # noqa: S603
+        process = subprocess.Popen(  # noqa: S603
+            command, stdout=out, stderr=err, env={**os.environ, **ENVIRONMENT, **env}
+        )
         ended = os.pidfd_open(process.pid)
         while not select.select([ended], [], [], 0.1)[0]:
             # No Python waits for its JVM, so the usage of the process does not include it.
@@ -44,7 +48,11 @@ def measure(command: Sequence[str], env: Mapping[str, str]) -> tuple[dict[str, f
         if process.returncode != 0:
             said = err.read().decode(errors="replace")[-1500:]
             raise subprocess.CalledProcessError(process.returncode, command, None, said)
-        lines = [line for line in out.read().decode(errors="replace").splitlines() if line.startswith("{")]
+        lines = [
+            line
+            for line in out.read().decode(errors="replace").splitlines()
+            if line.startswith("{")
+        ]
     cpu = usage.ru_utime + usage.ru_stime + sum(cpu for cpu, _ in java.values())
     peak = max(usage.ru_maxrss * 1024, *(rss for _, rss in java.values()), 0) / 1e9
     took = {"seconds": seconds, "processor seconds": cpu, "memory, GB": peak}

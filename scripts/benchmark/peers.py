@@ -119,12 +119,22 @@ def pytrec_eval(judgments: str, results: str, _: str, k: int) -> float:
     import pytrec_eval
 
     is_text = Path(judgments).is_file()
-    qrels = _from_text(Path(judgments), 3, int) if is_text else _from_parquet(judgments, "relevance", "int64")
+    qrels = (
+        _from_text(Path(judgments), 3, int)
+        if is_text
+        else _from_parquet(judgments, "relevance", "int64")
+    )
     evaluator = pytrec_eval.RelevanceEvaluator(qrels, {f"ndcg_cut.{k}"})
     files = sorted(Path(results).iterdir())
-    runs = (_from_text(path, 4, float) for path in files) if is_text else [_from_parquet(results, "score", "double")]
+    runs = (
+        (_from_text(path, 4, float) for path in files)
+        if is_text
+        else [_from_parquet(results, "score", "double")]
+    )
     found = (evaluator.evaluate(run).values() for run in runs)
-    return statistics.fmean(statistics.fmean(values[f"ndcg_cut_{k}"] for values in run) for run in found)
+    return statistics.fmean(
+        statistics.fmean(values[f"ndcg_cut_{k}"] for values in run) for run in found
+    )
 
 
 def _from_text(path: Path, column: int, number: Callable[[str], float]) -> Nested:
@@ -160,14 +170,19 @@ def mllib(judgments: str, results: str, _: str, k: int) -> float:
     from ndcg_spark.engine import open_engine
 
     with open_engine("spark") as engine:
-        judged, returned = engine.session.read.parquet(judgments), engine.session.read.parquet(results)
+        judged, returned = (
+            engine.session.read.parquet(judgments),
+            engine.session.read.parquet(results),
+        )
         # Null is not collected: a query without a relevant document has an empty list.
         relevant = F.collect_list(F.when(F.col("relevance") > 0, F.col("doc_id")))
         best = F.slice(F.sort_array(F.collect_list(F.struct("score", "doc_id")), asc=False), 1, k)
         labels = judged.groupBy("query_id").agg(relevant.alias("labels"))
         lists = returned.groupBy("query_id").agg(best.getField("doc_id").alias("documents"))
         both = labels.join(lists, on="query_id", how="left")
-        both = both.select(F.coalesce("documents", F.array().cast("array<string>")).alias("documents"), "labels")
+        both = both.select(
+            F.coalesce("documents", F.array().cast("array<string>")).alias("documents"), "labels"
+        )
         return float(callMLlibFunc("newRankingMetrics", both._jdf).ndcgAt(k))
 
 

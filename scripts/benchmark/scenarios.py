@@ -27,16 +27,42 @@ def module(name: str, module: str, *arguments: str, **changes: Any) -> Program:
     return Program(name, [sys.executable, "-m", module, *arguments], **changes)
 
 
-def ours(name: str, files: Files, preset: str = "standard", engine: str = "embedded", **changes: Any) -> Program:
+def ours(
+    name: str, files: Files, preset: str = "standard", engine: str = "embedded", **changes: Any
+) -> Program:
     """`ndcg-spark evaluate` with its output kept."""
-    options = ["--judgments", str(files.judgments), "--results", str(files.results), "--cutoffs", CUTOFF]
-    options += ["--convention", preset, "--engine", engine, "--output", "OUTPUT", "--format", "json"]
+    options = [
+        "--judgments",
+        str(files.judgments),
+        "--results",
+        str(files.results),
+        "--cutoffs",
+        CUTOFF,
+    ]
+    options += [
+        "--convention",
+        preset,
+        "--engine",
+        engine,
+        "--output",
+        "OUTPUT",
+        "--format",
+        "json",
+    ]
     return module(name, "ndcg_spark", "evaluate", *options, **changes)
 
 
 def peer(name: str, files: Files, like: str, called: str = "") -> Program:
     """A function of `peers` on the same files, called by its name or another."""
-    return module(called or name, "scripts.benchmark.peers", name, *map(str, files), "OUTPUT", CUTOFF, like=like)
+    return module(
+        called or name,
+        "scripts.benchmark.peers",
+        name,
+        *map(str, files),
+        "OUTPUT",
+        CUTOFF,
+        like=like,
+    )
 
 
 def peers(setting: Setting) -> list[Program]:
@@ -53,8 +79,16 @@ def peers(setting: Setting) -> list[Program]:
         ours("embedded, pytrec_eval", ranked, "pytrec_eval"),
         peer("pytrec_eval", ranked, "embedded, pytrec_eval"),
         ours("embedded, mllib_binary", ranked, "mllib_binary"),
-        ours("classic, mllib_binary", ranked, "mllib_binary", "spark", like="embedded, mllib_binary"),
-        ours("classic, mllib_binary, no ranks", unranked, "mllib_binary", "spark", like="embedded, mllib_binary"),
+        ours(
+            "classic, mllib_binary", ranked, "mllib_binary", "spark", like="embedded, mllib_binary"
+        ),
+        ours(
+            "classic, mllib_binary, no ranks",
+            unranked,
+            "mllib_binary",
+            "spark",
+            like="embedded, mllib_binary",
+        ),
         peer("mllib", ranked, "embedded, mllib_binary"),
     ]
 
@@ -64,7 +98,10 @@ def text(setting: Setting) -> list[Program]:
     shapes = setting.text(143, 30)
     return [
         *(ours(shape, files, "pytrec_eval", like="gzipped") for shape, files in shapes.items()),
-        *(peer("pytrec_eval", shapes[of], "gzipped", f"pytrec_eval, {of}") for of in ("gzipped", "plain")),
+        *(
+            peer("pytrec_eval", shapes[of], "gzipped", f"pytrec_eval, {of}")
+            for of in ("gzipped", "plain")
+        ),
         Program("zcat", ["sh", "-c", 'zcat "$0"/*.gz | wc -l', str(shapes["gzipped"].results)]),
     ]
 
@@ -74,7 +111,10 @@ def runs(setting: Setting) -> list[Program]:
     pool = {"SAIL_RUNTIME__MEMORY_POOL__FAIR__MAX_SIZE": str(int(0.6 * 8 * 2**30))}
     programs = []
     for number in (10, 100):
-        name, (ranked, unranked) = f"{number} runs", (link_runs(files, number) for files in setting.parquet(QUERIES))
+        name, (ranked, unranked) = (
+            f"{number} runs",
+            (link_runs(files, number) for files in setting.parquet(QUERIES)),
+        )
         programs += [
             ours(name, ranked, env=pool),
             ours(f"{name}, no ranks", unranked, env=pool, like=name),
@@ -85,19 +125,41 @@ def runs(setting: Setting) -> list[Program]:
 
 def library(_: Setting) -> list[Program]:
     """The library as a notebook calls it, twenty times in a session of each engine."""
-    return [module(engine, "scripts.benchmark.library", engine, "20") for engine in ("embedded", "spark")]
+    return [
+        module(engine, "scripts.benchmark.library", engine, "20")
+        for engine in ("embedded", "spark")
+    ]
 
 
 def cases_of(setting: Setting) -> dict[str, dict[str, Any]]:
     """The settings of evaluations for `cost`: with ranks, without, of TREC text, and with all measures."""
     ranked, unranked = setting.parquet(20_000)
-    files = {"with ranks": ranked, "no ranks": unranked, "text": setting.text(20, 20)["gzipped"], "measures": ranked}
+    files = {
+        "with ranks": ranked,
+        "no ranks": unranked,
+        "text": setting.text(20, 20)["gzipped"],
+        "measures": ranked,
+    }
     cases: dict[str, dict[str, Any]] = {
-        name: {"judgments": {"path": str(of.judgments)}, "results": {"path": str(of.results)}, "cutoffs": CUTOFF}
+        name: {
+            "judgments": {"path": str(of.judgments)},
+            "results": {"path": str(of.results)},
+            "cutoffs": CUTOFF,
+        }
         for name, of in files.items()
     }
     # Every measure that needs no more of a list than its first ranks.
-    cases["measures"]["measures"] = ("ndcg", "precision", "recall", "ap", "rr", "success", "rbp", "err", "judged")
+    cases["measures"]["measures"] = (
+        "ndcg",
+        "precision",
+        "recall",
+        "ap",
+        "rr",
+        "success",
+        "rbp",
+        "err",
+        "judged",
+    )
     return cases
 
 

@@ -51,7 +51,9 @@ def test_kappa_is_that_of_scikit_learn():
 
 @pytest.mark.parametrize("counts", [[[5, 0], [0, 0]], [[0, 0], [0, 0]]])
 def test_one_grade_has_no_agreement_beyond_chance(counts):
-    assert np.isnan([kappa(counts), kappa(counts, is_quadratic=True), krippendorff_alpha(counts)]).all()
+    assert np.isnan(
+        [kappa(counts), kappa(counts, is_quadratic=True), krippendorff_alpha(counts)]
+    ).all()
 
 
 @pytest.mark.parametrize("levels", [3, 1000])
@@ -74,7 +76,10 @@ def test_tau_ap_by_its_definition_and_with_ties_the_mean_of_all_orders():
     every = []
     for order in itertools.permutations(range(6)):
         if all(b[one] >= b[other] for one, other in itertools.pairwise(order)):
-            right = [sum((np.sign(a[j] - a[order[rank]]) + 1) / 2 for j in order[:rank]) / rank for rank in range(1, 6)]
+            right = [
+                sum((np.sign(a[j] - a[order[rank]]) + 1) / 2 for j in order[:rank]) / rank
+                for rank in range(1, 6)
+            ]
             every.append(2 / 5 * sum(right) - 1)
     assert tau_ap(a, b) == pytest.approx(np.mean(every), abs=1e-12)
 
@@ -93,7 +98,11 @@ def table_of(rows):
 def random_judgments(seed, queries=6):
     chance = random.Random(seed)  # noqa: S311  # it makes test data
     documents = [(f"q{query}", f"d{doc}") for query in range(queries) for doc in range(12)]
-    return [(*key, float(chance.choice([-1, 0, 0, 1, 2, 4]))) for key in documents if chance.random() < 0.8]
+    return [
+        (*key, float(chance.choice([-1, 0, 0, 1, 2, 4])))
+        for key in documents
+        if chance.random() < 0.8
+    ]
 
 
 def test_random_judgments_are_compared_as_in_plain_python(session):
@@ -101,7 +110,9 @@ def test_random_judgments_are_compared_as_in_plain_python(session):
     row = compared(*map(table_of, rows))["default"]
     a, b = ({(query, doc): grade for query, doc, grade in side if grade >= 0} for side in rows)
     both = [(a[key], b[key]) for key in {*a} & {*b}]
-    counts = np.array([[both.count((one, other)) for other in (0, 1, 2, 4)] for one in (0, 1, 2, 4)])
+    counts = np.array(
+        [[both.count((one, other)) for other in (0, 1, 2, 4)] for one in (0, 1, 2, 4)]
+    )
     expected = {
         "pairs": len(both),
         "only_a": len({*a} - {*b}),
@@ -116,12 +127,23 @@ def test_random_judgments_are_compared_as_in_plain_python(session):
 
 @pytest.mark.parametrize(
     ("options", "pairs", "only_a", "kappa"),
-    [({}, 2, 2, 0), ({"negative": "keep"}, 4, 1, 1 - 2 / (4 - 3 / 4)), ({"min_relevance": 1}, 2, 2, math.nan)],
+    [
+        ({}, 2, 2, 0),
+        ({"negative": "keep"}, 4, 1, 1 - 2 / (4 - 3 / 4)),
+        ({"min_relevance": 1}, 2, 2, math.nan),
+    ],
 )
 def test_grades_count_as_the_convention_says(session, options, pairs, only_a, kappa):
-    a, b = {"q": {"a": 1, "b": 2, "c": -2, "d": 0, "e": 3}}, {"q": {"a": 1, "b": 1, "c": -2, "d": -1}}
+    a, b = (
+        {"q": {"a": 1, "b": 2, "c": -2, "d": 0, "e": 3}},
+        {"q": {"a": 1, "b": 1, "c": -2, "d": -1}},
+    )
     row = compared(a, b, convention=Convention(**options))["default"]
-    assert (row["pairs"], row["only_a"], row["kappa"]) == (pairs, only_a, pytest.approx(kappa, nan_ok=True))
+    assert (row["pairs"], row["only_a"], row["kappa"]) == (
+        pairs,
+        only_a,
+        pytest.approx(kappa, nan_ok=True),
+    )
 
 
 def test_refusals(session):
@@ -131,17 +153,30 @@ def test_refusals(session):
     )
     many, other = {"q": {f"d{n}": n / 100 for n in range(101)}}, table_of([("r", "d", 1.0)])
     runs = {"q": {"d": 0.5}}
-    for refused in ((twice, once), (many, many), (once, once.assign(dataset="web")), (once, other, runs)):
+    for refused in (
+        (twice, once),
+        (many, many),
+        (once, once.assign(dataset="web")),
+        (once, other, runs),
+    ):
         with pytest.raises(InputError):
             compared(*refused)
-    assert compared(twice, once, convention=Convention(judgment_duplicates="max"))["default"]["kappa"] == 1
+    assert (
+        compared(twice, once, convention=Convention(judgment_duplicates="max"))["default"]["kappa"]
+        == 1
+    )
 
 
 def test_datasets_are_compared_each_by_itself(session):
     grades = {"one": [(1, 1), (0, 1), (1, 0), (0, 0)], "two": [(1, 1), (0, 0)]}
-    rows = [(f"d{n}", name, *pair) for name, pairs in grades.items() for n, pair in enumerate(pairs)]
+    rows = [
+        (f"d{n}", name, *pair) for name, pairs in grades.items() for n, pair in enumerate(pairs)
+    ]
     frame = pd.DataFrame(rows, columns=["doc_id", "dataset", "a", "b"]).assign(query_id="q")
-    sides = [frame.rename(columns={side: "relevance"})[["dataset", *table_of([]).columns]] for side in "ab"]
+    sides = [
+        frame.rename(columns={side: "relevance"})[["dataset", *table_of([]).columns]]
+        for side in "ab"
+    ]
     assert {name: row["kappa"] for name, row in compared(*sides).items()} == {"one": 0, "two": 1}
 
 
@@ -149,26 +184,44 @@ def test_runs_are_ranked_by_their_means_over_the_queries_that_both_judge(session
     a, b = table_of(random_judgments(3, 8)), table_of(random_judgments(14, 7))
     chance = random.Random(7)  # noqa: S311  # it makes test data
     results = {
-        run: {f"q{query}": chance.sample([f"d{n}" for n in range(12)], 8) for query in range(8)} for run in "wxyz"
+        run: {f"q{query}": chance.sample([f"d{n}" for n in range(12)], 8) for query in range(8)}
+        for run in "wxyz"
     }
     row = compared(a, b, results, 5)["default"]
-    scores = [evaluate(judgments, results, 5).query_scores for judgments in (a[a["query_id"] != "q7"], b)]
+    scores = [
+        evaluate(judgments, results, 5).query_scores for judgments in (a[a["query_id"] != "q7"], b)
+    ]
     means = [side.pivot(index="query_id", columns="run", values="ndcg").mean() for side in scores]
     assert (row["runs"], row["queries"]) == (4, 7)
-    assert (row["tau_b"], row["tau_ap"]) == pytest.approx((tau_b(*means), tau_ap(*means)), abs=1e-12)
+    assert (row["tau_b"], row["tau_ap"]) == pytest.approx(
+        (tau_b(*means), tau_ap(*means)), abs=1e-12
+    )
     assert row["tau_b"] < 1
 
 
 def test_the_command(tmp_path):
     (tmp_path / "a.qrels").write_text("q1 0 d1 2\nq1 0 d2 1\nq1 0 d3 0\nq2 0 d1 0\nq2 0 d2 2\n")
     (tmp_path / "b.qrels").write_text("q1 0 d1 2\nq1 0 d2 2\nq1 0 d4 1\nq2 0 d1 1\nq2 0 d2 0\n")
-    rows = [("q1", "d1", "good"), ("q2", "d2", "good"), ("q1", "d3", "other"), ("q2", "d1", "other")]
-    (tmp_path / "x.run").write_text("".join(f"{query} Q0 {doc} 1 1 {run}\n" for query, doc, run in rows))
+    rows = [
+        ("q1", "d1", "good"),
+        ("q2", "d2", "good"),
+        ("q1", "d3", "other"),
+        ("q2", "d1", "other"),
+    ]
+    (tmp_path / "x.run").write_text(
+        "".join(f"{query} Q0 {doc} 1 1 {run}\n" for query, doc, run in rows)
+    )
     arguments = ["judgments", "a.qrels", "b.qrels", "--results", "x.run", "--format"]
     (row,) = json.loads(command_line(*arguments, "json", cwd=tmp_path).stdout)
     assert (row["runs"], row["queries"], row["tau_b"]) == (2, 2, -1)
-    (row,) = csv.DictReader(command_line(*arguments[:3], "--format", "csv", cwd=tmp_path).stdout.splitlines())
-    assert (row["pairs"], float(row["kappa"]), row["tau_b"]) == ("4", pytest.approx(1 - 3 / (4 - 6 / 4)), "")
+    (row,) = csv.DictReader(
+        command_line(*arguments[:3], "--format", "csv", cwd=tmp_path).stdout.splitlines()
+    )
+    assert (row["pairs"], float(row["kappa"]), row["tau_b"]) == (
+        "4",
+        pytest.approx(1 - 3 / (4 - 6 / 4)),
+        "",
+    )
     table = command_line(*arguments, "table", "--cutoffs", "3,5", cwd=tmp_path).stdout
     assert table.splitlines()[-1] == "tau: of the runs by ndcg@5, convention standard"
     (tmp_path / "b.qrels").write_text("1 0 d1 2\n")
@@ -185,8 +238,17 @@ def test_the_judgments_of_trec_covid_rank_its_runs_as_published(shared_data, tmp
     folder = shared_data / "trec-covid-round1"
     every = (folder / "qrels.txt").read_text(encoding="utf-8").splitlines()
     # What was judged before the runs came in, and what was judged because of them.
-    (tmp_path / "early.txt").write_text("\n".join(line for line in every if line.split()[1] == "0.5") + "\n")
-    more = ["--results", str(folder / "runs"), "--convention", "trec_eval_9", "--set", "order=score"]
+    (tmp_path / "early.txt").write_text(
+        "\n".join(line for line in every if line.split()[1] == "0.5") + "\n"
+    )
+    more = [
+        "--results",
+        str(folder / "runs"),
+        "--convention",
+        "trec_eval_9",
+        "--set",
+        "order=score",
+    ]
     more += ["--cutoffs", "10", "--format", "json"]
     done = command_line("judgments", "early.txt", str(folder / "qrels.txt"), *more, cwd=tmp_path)
     (row,) = json.loads(done.stdout)

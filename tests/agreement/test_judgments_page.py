@@ -30,8 +30,12 @@ def agreement(session):
     return compare_judgments(*sides).iloc[0].to_dict()
 
 
-@pytest.mark.parametrize(("measure", "arithmetic", "value"), EXAMPLES, ids=[name for name, *_ in EXAMPLES])
-def test_an_example_is_what_its_arithmetic_and_the_program_say(agreement, measure, arithmetic, value):
+@pytest.mark.parametrize(
+    ("measure", "arithmetic", "value"), EXAMPLES, ids=[name for name, *_ in EXAMPLES]
+)
+def test_an_example_is_what_its_arithmetic_and_the_program_say(
+    agreement, measure, arithmetic, value
+):
     expected = eval(arithmetic)  # noqa: S307  # the page's own arithmetic
     assert f"{expected:.4f}" == value
     assert agreement[measure] == pytest.approx(expected, abs=1e-12)

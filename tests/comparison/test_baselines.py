@@ -214,7 +214,12 @@ def test_a_night_that_is_accepted_for_a_run_is_good_for_it_alone():
 
 @pytest.mark.parametrize("reason", ["dropped", "may_be_chance", "sides_disagree"])
 def test_a_loss_that_was_accepted_for_a_run_hides_the_nights_before_it_for_that_run(reason):
-    nights = [logged(1), logged(2), logged(3, accepted="known", runs=["r"], reason=reason), logged(4)]
+    nights = [
+        logged(1),
+        logged(2),
+        logged(3, accepted="known", runs=["r"], reason=reason),
+        logged(4),
+    ]
     assert days(good_nights(nights, logged(5), "r")) == [3, 4]
     assert days(good_nights(nights, logged(5), "s")) == [1, 2, 4]
 
@@ -235,7 +240,15 @@ def test_the_accepted_reference_is_the_newest_accepted_night_and_good_ones_after
     runs_of = having(r=ALWAYS, s=ALWAYS)
     tonight = logged(20)
     # At most seven nights, whatever the gate says.
-    assert days(accepted_reference("r", tonight, nights, runs_of, 9).nights) == [3, 5, 6, 7, 8, 9, 10]
+    assert days(accepted_reference("r", tonight, nights, runs_of, 9).nights) == [
+        3,
+        5,
+        6,
+        7,
+        8,
+        9,
+        10,
+    ]
     assert days(accepted_reference("r", tonight, nights, runs_of, 1).nights) == [3]
     # What is accepted for another run is no good night of this one.
     assert days(accepted_reference("s", tonight, nights, runs_of, 3).nights) == [1, 2, 5]
@@ -306,9 +319,16 @@ def test_a_date_is_that_night_alone_with_its_links():
 
 @pytest.mark.parametrize(
     ("day", "judgments", "runs", "expected"),
-    [(3, "j2", ALWAYS, (2, 3)), (5, "j2", ALWAYS, None), (5, "j2", (1, 5), (1, 5)), (1, "j1", ALWAYS, None)],
+    [
+        (3, "j2", ALWAYS, (2, 3)),
+        (5, "j2", ALWAYS, None),
+        (5, "j2", (1, 5), (1, 5)),
+        (1, "j1", ALWAYS, None),
+    ],
 )
-def test_the_newest_link_leads_to_the_first_night_of_a_run_under_its_judgments(day, judgments, runs, expected):
+def test_the_newest_link_leads_to_the_first_night_of_a_run_under_its_judgments(
+    day, judgments, runs, expected
+):
     link = newest_link("r", logged(day, judgments=judgments), CHANGING, having(r=runs))
     assert (link and (*days([link.before]), *days([link.after]))) == expected
 

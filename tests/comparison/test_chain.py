@@ -48,7 +48,9 @@ def row_of(made, side, scores, tonight, weights=None):
     """The row of a chain on all queries."""
     matrix = scores.matrix(tonight, FIRST)
     queries = matrix.queries
-    return chain_row({}, made, side, matrix.scores("r"), everything(queries), weights, queries.buckets, 0.05)
+    return chain_row(
+        {}, made, side, matrix.scores("r"), everything(queries), weights, queries.buckets, 0.05
+    )
 
 
 def compared_row(baseline, tonight, cache, side=None, weights=None):
@@ -98,7 +100,9 @@ def test_within_one_set_of_judgments_a_chain_is_the_paired_difference(tmp_path, 
 
 @pytest.mark.parametrize("weights", [None, WEIGHTS])
 @pytest.mark.parametrize("seed", range(3))
-def test_from_the_night_before_a_change_the_chain_is_both_sides_of_the_change(tmp_path, seed, weights):
+def test_from_the_night_before_a_change_the_chain_is_both_sides_of_the_change(
+    tmp_path, seed, weights
+):
     chance = np.random.default_rng(seed)
     old = tuple(int(at < 50) for at in range(N))
     new = tuple(2 * int(at >= 10) for at in range(N))
@@ -119,13 +123,15 @@ def test_from_the_night_before_a_change_the_chain_is_both_sides_of_the_change(tm
         assert_same_numbers(row, expected)
         assert row["queries"] == 40
     # A loss is also tested with random signs.
-    assert weights is not None or row_of(made, LOW, scores, tonight)["p_randomization"] == pytest.approx(
-        lower["p_randomization"], rel=0.1
-    )
+    assert weights is not None or row_of(made, LOW, scores, tonight)[
+        "p_randomization"
+    ] == pytest.approx(lower["p_randomization"], rel=0.1)
 
 
 @pytest.mark.parametrize("changes", [1, 4])
-def test_a_chain_over_judgments_that_move_all_lists_alike_is_the_difference_of_the_lists(tmp_path, changes):
+def test_a_chain_over_judgments_that_move_all_lists_alike_is_the_difference_of_the_lists(
+    tmp_path, changes
+):
     """Each query adds to all pieces, so that what it adds is summed up before it is squared."""
     chance = np.random.default_rng(changes)
     moved = chance.normal(0, 0.05, (changes + 1, N))
@@ -205,9 +211,13 @@ FINE = (0.009, -0.01)
         (FINE, FINE, N + 1, ([5, 6], 0)),
     ],
 )
-def test_a_chain_begins_after_the_newest_change_that_cannot_be_crossed(first, second, least, expected):
+def test_a_chain_begins_after_the_newest_change_that_cannot_be_crossed(
+    first, second, least, expected
+):
     scores = Known({"2026-11-03": first, "2026-11-05": second})
-    limits = Limits(allowed=lambda mean: 0.04 * mean, min_queries=least, mask_of=everything(range(N)))
+    limits = Limits(
+        allowed=lambda mean: 0.04 * mean, min_queries=least, mask_of=everything(range(N))
+    )
     tonight = fake(7, "j3")
     reference = Reference(tuple(NIGHTS[:2]), LINKS)
     used = usable_reference(reference, tonight, NIGHTS, 7, scores, limits)
@@ -220,7 +230,12 @@ def test_without_a_good_night_after_a_change_that_cannot_be_crossed_there_is_no_
     scores = Known({"2026-11-03": FINE, "2026-11-05": None})
     limits = Limits(allowed=lambda mean: 0.02, min_queries=1, mask_of=everything(range(N)))
     tonight = NIGHTS[4]
-    assert usable_reference(Reference(tuple(NIGHTS[:2]), LINKS), tonight, NIGHTS[:4], 7, scores, limits) is None
+    assert (
+        usable_reference(
+            Reference(tuple(NIGHTS[:2]), LINKS), tonight, NIGHTS[:4], 7, scores, limits
+        )
+        is None
+    )
 
 
 # The variance, and how often an interval holds the truth.
@@ -232,7 +247,11 @@ def plain_total(pieces, weights):
     contributions = {}
     freedoms = []
     for apart, weight in zip(pieces, weights, strict=True):
-        known = [at for at in range(len(apart)) if not math.isnan(apart[at]) and not math.isnan(weight[at])]
+        known = [
+            at
+            for at in range(len(apart))
+            if not math.isnan(apart[at]) and not math.isnan(weight[at])
+        ]
         size = sum(weight[at] for at in known)
         mean = sum(weight[at] * apart[at] for at in known) / size
         total += mean
@@ -255,7 +274,9 @@ def test_the_variance_of_a_chain_adds_what_a_query_adds_to_all_pieces(pieces, is
         weight[:3] = np.nan
     made = total_of_pieces(list(apart), [weight] * pieces)
     total, error, freedom = plain_total(apart.tolist(), [weight.tolist()] * pieces)
-    assert (made.total, made.error, made.freedom) == pytest.approx((total, error, freedom), rel=1e-12)
+    assert (made.total, made.error, made.freedom) == pytest.approx(
+        (total, error, freedom), rel=1e-12
+    )
     # What random signs are given to is the sum itself.
     assert made.units.sum() == pytest.approx(total, abs=1e-14)
     if not is_weighted:
@@ -340,7 +361,11 @@ def random_lists(seed, levels):
         judgments[query] = {doc: int(chance.integers(0, 4)) for doc in documents[:6]}
         judgments[query][documents[0]] = 2
         listed = chance.permutation(documents)[: chance.integers(1, 11)]
-        scores = chance.permutation(100)[: len(listed)] if levels is None else chance.integers(0, levels, len(listed))
+        scores = (
+            chance.permutation(100)[: len(listed)]
+            if levels is None
+            else chance.integers(0, levels, len(listed))
+        )
         results[query] = {str(doc): float(score) for doc, score in zip(listed, scores, strict=True)}
     # One list of unjudged documents alone.
     results["q0"] = {"other": 2.0, "another": 1.0}
@@ -375,7 +400,11 @@ def plain_reading(grades, scores, cutoff, measure):
             returned += part
             if doc in grades:
                 judged += part
-                worth = float(grades[doc] >= 1) / cutoff if measure == "precision" else gain_of(grades[doc])
+                worth = (
+                    float(grades[doc] >= 1) / cutoff
+                    if measure == "precision"
+                    else gain_of(grades[doc])
+                )
                 of_judged += part * worth
     value = of_judged / (judged / returned) if judged else 0.0
     if measure != "ndcg":
@@ -431,13 +460,19 @@ def test_the_second_reading_takes_unjudged_documents_for_judged_ones(case, measu
 
 def test_a_list_of_which_nothing_is_judged_scores_0_in_the_second_reading():
     ((first, second, _),) = [
-        found for found in readings("standard unjudged=1", 5, None, "ndcg", 5) if found[0]["query_id"] == "q0"
+        found
+        for found in readings("standard unjudged=1", 5, None, "ndcg", 5)
+        if found[0]["query_id"] == "q0"
     ]
     assert (first["ndcg"] > 0, second["ndcg"]) == (True, 0.0)
 
 
-@pytest.mark.parametrize(("share", "returned", "expected"), [(None, 5, None), (None, 0, 0.0), (0.5, 5, 0.8)])
-def test_a_list_of_which_the_judged_share_is_not_known_has_no_second_reading(share, returned, expected):
+@pytest.mark.parametrize(
+    ("share", "returned", "expected"), [(None, 5, None), (None, 0, 0.0), (0.5, 5, 0.8)]
+)
+def test_a_list_of_which_the_judged_share_is_not_known_has_no_second_reading(
+    share, returned, expected
+):
     row = {"status": "scored", "returned": returned, "judged_discount_share": share}
     table = pa.Table.from_pylist([{**row, "ndcg": 0.4, "dcg": 1.2, "ideal_dcg": 3.0}])
     table = table.set_column(2, "judged_discount_share", pa.array([share], pa.float64()))
@@ -447,4 +482,6 @@ def test_a_list_of_which_the_judged_share_is_not_known_has_no_second_reading(sha
 
 def test_other_measures_have_no_second_reading():
     assert [has_second_reading(name) for name in ("ndcg", "dcg", "cg", "precision")] == [True] * 4
-    assert [has_second_reading(name) for name in ("ap", "recall", "rr", "judged_rate")] == [False] * 4
+    assert [has_second_reading(name) for name in ("ap", "recall", "rr", "judged_rate")] == [
+        False
+    ] * 4

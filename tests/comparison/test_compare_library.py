@@ -21,9 +21,9 @@ FRAME = pd.DataFrame(COLUMNS)
 TABLES = {
     "a dictionary of columns": COLUMNS,
     "pandas": FRAME.rename(columns={"query_id": "qid"}),
-    "pandas with dates and categories": FRAME.astype({"run": "category", "query_id": "uint32"}).assign(
-        evaluated_on=pd.Timestamp("2026-11-20"), more=[[1]] * 6
-    ),
+    "pandas with dates and categories": FRAME.astype(
+        {"run": "category", "query_id": "uint32"}
+    ).assign(evaluated_on=pd.Timestamp("2026-11-20"), more=[[1]] * 6),
     "pyarrow": pa.table(COLUMNS),
     "runs": {name: FRAME[FRAME["run"] == name].drop(columns="run") for name in ("old", "new")},
 }
@@ -54,7 +54,12 @@ def test_frames_of_polars_are_compared():
     polars = pytest.importorskip("polars")
     slices = polars.DataFrame({"query_id": ["1", "2"], "kind": ["a", "b"]})
     rows = compare_rows(polars.DataFrame(COLUMNS), "old", attributes=slices)
-    assert [(row["value"], row["queries"]) for row in rows] == [(None, 3), ("a", 1), ("b", 1), ("(none)", 1)]
+    assert [(row["value"], row["queries"]) for row in rows] == [
+        (None, 3),
+        ("a", 1),
+        ("b", 1),
+        ("(none)", 1),
+    ]
 
 
 def test_a_dataframe_of_the_session_is_compared_with_a_frame_of_pandas(session):
@@ -78,7 +83,9 @@ def test_the_scores_of_an_evaluation_are_compared_as_they_are(session):
 
 def test_scores_of_two_conventions_are_not_compared():
     judgments, results = {"q": {"a": 2.0, "b": 1.0}}, {"q": {"b": 2.0, "a": 1.0}}
-    scores, same, other = (evaluate(judgments, results, 1, label) for label in ("standard", "ranx_burges", "trec_eval"))
+    scores, same, other = (
+        evaluate(judgments, results, 1, label) for label in ("standard", "ranx_burges", "trec_eval")
+    )
     with pytest.raises(ConfigurationError, match="its convention is trec_eval"):
         compare(scores, other)
     assert len(compare(scores, evaluate(judgments, results, 1))) == len(compare(same, same)) == 1
@@ -86,7 +93,9 @@ def test_scores_of_two_conventions_are_not_compared():
 
 def test_excluded_documents_leave_both_sides():
     excluded = {"query_id": ["q"], "doc_id": ["a"]}
-    (row,) = compare_lists({"q": ["a", "b"]}, {"q": ["b", "a"]}, 2, exclude=excluded).to_dict("records")
+    (row,) = compare_lists({"q": ["a", "b"]}, {"q": ["b", "a"]}, 2, exclude=excluded).to_dict(
+        "records"
+    )
     assert row["same_order"]
 
 
@@ -104,7 +113,9 @@ def test_what_is_shown_are_the_columns_that_people_read_and_the_best_run_first()
     # What tells rows apart is shown too, and all queries come before the slices.
     kinds = {"query_id": [f"q{at}" for at in range(20)], "kind": ["a"] * 20}
     with pytest.warns(UserWarning, match="19 of 20 queries have no weight"):
-        more = compare(scores, ["old", "low"], attributes=kinds, weights={"query_id": ["q1"], "weight": [1]})
+        more = compare(
+            scores, ["old", "low"], attributes=kinds, weights={"query_id": ["q1"], "weight": [1]}
+        )
     assert {*more} - {*shown} == {"baseline", "attribute", "value", "flags", "weight_effective_n"}
     assert more["attribute"].isna().tolist() == [True] * 4 + [False] * 4
     assert list(compare(scores, "old", full=True)) == COMPARISONS.names
@@ -114,10 +125,16 @@ def test_what_is_shown_are_the_columns_that_people_read_and_the_best_run_first()
 
 
 def test_a_baseline_may_be_several_runs_which_are_one_family():
-    rows = compare_rows(shifted({"old": 0.0, "older": 0.1, "new": 0.2, "newest": 0.4}), ["old", "older"])
+    rows = compare_rows(
+        shifted({"old": 0.0, "older": 0.1, "new": 0.2, "newest": 0.4}), ["old", "older"]
+    )
     pairs = [(run, baseline) for run in ("new", "newest") for baseline in ("old", "older")]
-    assert [(row["run"], row["baseline"], row["family_size"]) for row in rows] == [(*pair, 4) for pair in pairs]
-    assert min(row["p_adjusted"] for row in rows) == pytest.approx(min(row["p_value"] for row in rows) * 4)
+    assert [(row["run"], row["baseline"], row["family_size"]) for row in rows] == [
+        (*pair, 4) for pair in pairs
+    ]
+    assert min(row["p_adjusted"] for row in rows) == pytest.approx(
+        min(row["p_value"] for row in rows) * 4
+    )
 
 
 MEASURED = {"run": ["old", "old", "new", "new"], "query_id": [1] * 4, "cutoff": [5, None] * 2}
@@ -128,7 +145,11 @@ PRECISION, NDCG = ("precision", 5, 0.6 - 0.2), ("ndcg", None, 0.7 - 0.2)
 @pytest.mark.parametrize(
     ("measures", "expected"),
     [
-        *(("P@5", [PRECISION]), ("precision", [PRECISION]), ("ndcg", [("ndcg", 5, 0.5 - 0.1), NDCG])),
+        *(
+            ("P@5", [PRECISION]),
+            ("precision", [PRECISION]),
+            ("ndcg", [("ndcg", 5, 0.5 - 0.1), NDCG]),
+        ),
         *((["P@5", "ndcg@all"], [PRECISION, NDCG]), ("P@5 ndcg@all", [PRECISION, NDCG])),
         # A column of this name.
         ("P@7", [("P@7", 5, 1.0), ("P@7", None, 1.0)]),

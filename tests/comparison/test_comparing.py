@@ -31,18 +31,24 @@ def checked_with_scipy(row, run, baseline):
     expected = stats.ttest_rel(run, baseline)
     low, high = expected.confidence_interval(0.95)
     assert row["p_value"] == pytest.approx(expected.pvalue, rel=1e-12)
-    assert [row["interval_low"], row["interval_high"]] == pytest.approx([low, high], rel=1e-12, abs=1e-14)
+    assert [row["interval_low"], row["interval_high"]] == pytest.approx(
+        [low, high], rel=1e-12, abs=1e-14
+    )
     assert row["effect_size"] == pytest.approx(expected.statistic / len(run) ** 0.5, rel=1e-10)
 
 
 def checked_with_weights(row, apart, weight):
     """That a row is what weighted least squares say, with fewer degrees of freedom than statsmodels has."""
-    api = pytest.importorskip("statsmodels.api", reason="needs statsmodels: pip install --group parity")
+    api = pytest.importorskip(
+        "statsmodels.api", reason="needs statsmodels: pip install --group parity"
+    )
     fitted = api.WLS(apart, np.ones(len(apart)), weights=weight).fit(cov_type="HC1", use_t=True)
     effective = weight.sum() ** 2 / (weight**2).sum()
     low, high = fitted.params[0] + fitted.bse[0] * stats.t.ppf([0.025, 0.975], effective - 1)
     assert row["weight_effective_n"] == pytest.approx(effective)
-    assert row["p_value"] == pytest.approx(2 * stats.t.sf(abs(fitted.tvalues[0]), effective - 1), rel=1e-10)
+    assert row["p_value"] == pytest.approx(
+        2 * stats.t.sf(abs(fitted.tvalues[0]), effective - 1), rel=1e-10
+    )
     assert [row["interval_low"], row["interval_high"]] == pytest.approx([low, high], rel=1e-10)
 
 
@@ -54,33 +60,54 @@ def test_every_row_is_what_pandas_and_scipy_make_of_the_scores(seed):
     chance, queries = np.random.default_rng(seed), [f"q{at}" for at in range(60)]
     frames, tables = {}, []
     for cutoff in (5, 10, None):
-        frame = pd.DataFrame(chance.random((60, 3)).round(1), index=queries, columns=["a", "b", "old"])
+        frame = pd.DataFrame(
+            chance.random((60, 3)).round(1), index=queries, columns=["a", "b", "old"]
+        )
         frames[cutoff] = frame.mask(chance.random(frame.shape) < 0.1)
-        tables.append(scores({run: frames[cutoff][run].dropna().to_dict() for run in frame}, cutoff=cutoff))
+        tables.append(
+            scores({run: frames[cutoff][run].dropna().to_dict() for run in frame}, cutoff=cutoff)
+        )
     kinds = {query: {"kind": str(chance.choice(["x", "y"]))} for query in queries[:50]}
     kinds |= {query: {"kind": ["x", "y"], "size": "s"} for query in queries[:12]}
     weight = pd.Series(chance.uniform(0.5, 2, 55), index=queries[:55])
     rows = compare_rows(
-        pa.concat_tables(tables), "old", attributes=attributes(kinds), weights=weights(list(weight)), correction="bh"
+        pa.concat_tables(tables),
+        "old",
+        attributes=attributes(kinds),
+        weights=weights(list(weight)),
+        correction="bh",
     )
-    slices = {(None, None): set(queries), ("kind", "(none)"): {*queries[50:]}, ("size", "s"): {*queries[:12]}}
+    slices = {
+        (None, None): set(queries),
+        ("kind", "(none)"): {*queries[50:]},
+        ("size", "s"): {*queries[:12]},
+    }
     slices |= {("size", "(none)"): {*queries[12:]}}
-    slices |= {("kind", value): {query for query, of in kinds.items() if value in of["kind"]} for value in "xy"}
+    slices |= {
+        ("kind", value): {query for query, of in kinds.items() if value in of["kind"]}
+        for value in "xy"
+    }
     assert len(rows) == 3 * 2 * len(slices) * 2
     for row in rows:
         is_weighted = row["weight_effective_n"] is not None
-        frame = frames[row["cutoff"]].loc[sorted(slices[row["attribute"], row["value"]], key=queries.index)]
+        frame = frames[row["cutoff"]].loc[
+            sorted(slices[row["attribute"], row["value"]], key=queries.index)
+        ]
         frame = frame.loc[frame.index.isin(weight.index)] if is_weighted else frame
         both = frame[[row["run"], "old"]].dropna()
         run, old = both[row["run"]].to_numpy(), both["old"].to_numpy()
         won, lost = int((run - old > 1e-9).sum()), int((old - run > 1e-9).sum())
         known = {"queries": len(both), "wins": won, "losses": lost, "ties": len(both) - won - lost}
         known |= {"changed_queries": won + lost}
-        known |= {"unpaired_queries": int(frame[[row["run"], "old"]].isna().sum(axis=1).eq(1).sum())}
+        known |= {
+            "unpaired_queries": int(frame[[row["run"], "old"]].isna().sum(axis=1).eq(1).sum())
+        }
         assert row | known == row
         of_each = weight[both.index].to_numpy() if is_weighted else None
         means = [np.average(values, weights=of_each) for values in (run, old, run - old)]
-        assert [row["mean"], row["baseline_mean"], row["difference"]] == pytest.approx(means, rel=1e-12, abs=1e-15)
+        assert [row["mean"], row["baseline_mean"], row["difference"]] == pytest.approx(
+            means, rel=1e-12, abs=1e-15
+        )
         assert row["relative_difference"] == pytest.approx(means[2] / means[1], rel=1e-9)
         is_small = row["attribute"] is not None and len(both) < 10
         assert (row["p_value"] is None, "below_min_queries" in row["flags"]) == (is_small, is_small)
@@ -93,12 +120,18 @@ def test_every_row_is_what_pandas_and_scipy_make_of_the_scores(seed):
             is_doubted = any((row[one] < 0.05) != (row[other] < 0.05) for one, other in pairs)
             assert ("doubt" in row["flags"]) == is_doubted
         if row["conclusion"] in ("better", "worse"):
-            assert (row["conclusion"] == "better", row["p_decides"] < 0.05) == (row["difference"] > 0, True)
+            assert (row["conclusion"] == "better", row["p_decides"] < 0.05) == (
+                row["difference"] > 0,
+                True,
+            )
     for cutoff, is_weighted in itertools.product(frames, (False, True)):
         kind = [row for row in rows if row["cutoff"] == cutoff and row["p_value"] is not None]
         kind = [row for row in kind if (row["weight_effective_n"] is not None) == is_weighted]
         larger = [max(row["p_value"], row["p_randomization"] or 0) for row in kind]
-        for name, p_values in (("p_adjusted", [row["p_value"] for row in kind]), ("p_decides", larger)):
+        for name, p_values in (
+            ("p_adjusted", [row["p_value"] for row in kind]),
+            ("p_decides", larger),
+        ):
             expected = multitest.multipletests(p_values, method="fdr_bh")[1]
             assert [row[name] for row in kind] == pytest.approx(list(expected), rel=1e-12)
         assert {row["family_size"] for row in kind} == {len(kind)}
@@ -116,7 +149,12 @@ def test_the_example_of_the_guide_is_as_it_is_worked_out_there():
     (row,) = compare_rows(scores({"old": old, "new": new}), "old")
     assert list(row) == COMPARISONS.names
     assert (row["wins"], row["ties"], row["losses"], row["flags"]) == (6, 1, 1, ["few_changed"])
-    printed = {"difference": 0.0750, "effect_size": 0.7783, "minimum_detectable": 0.1111, "p_value": 0.0636}
+    printed = {
+        "difference": 0.0750,
+        "effect_size": 0.7783,
+        "minimum_detectable": 0.1111,
+        "p_value": 0.0636,
+    }
     interval = {"interval_low": -0.0056, "interval_high": 0.1556}
     assert {name: round(row[name], 4) for name in printed | interval} == printed | interval
     assert row["p_randomization"] == row["p_decides"] == 24 / 256
@@ -126,10 +164,29 @@ def test_the_example_of_the_guide_is_as_it_is_worked_out_there():
 @pytest.mark.parametrize(
     ("apart", "expected"),
     [
-        ([0.0] * MANY, {"flags": ["unchanged"], "p_value": 1.0, "interval_low": None, "family_size": None}),
-        ([-0.1] * 60, {"flags": ["no_variation"], "p_value": 2.0**-59, "interval_low": None, "conclusion": "worse"}),
+        (
+            [0.0] * MANY,
+            {"flags": ["unchanged"], "p_value": 1.0, "interval_low": None, "family_size": None},
+        ),
+        (
+            [-0.1] * 60,
+            {
+                "flags": ["no_variation"],
+                "p_value": 2.0**-59,
+                "interval_low": None,
+                "conclusion": "worse",
+            },
+        ),
         ([0.01] * 200 + [0.5, -0.3] * 10, {"flags": []}),
-        ([0.1], {"flags": ["too_few"], "p_value": None, "interval_low": None, "difference": pytest.approx(0.1)}),
+        (
+            [0.1],
+            {
+                "flags": ["too_few"],
+                "p_value": None,
+                "interval_low": None,
+                "difference": pytest.approx(0.1),
+            },
+        ),
         ([0.0], {"flags": ["too_few", "unchanged"], "p_value": 1.0, "interval_low": None}),
         ([0.1, -0.3], {"flags": ["few_changed"], "p_randomization": 1.0, "p_decides": 1.0}),
         ([0.0] * 50 + [0.5, -0.1] * 4, {"flags": ["few_changed"]}),
@@ -139,16 +196,28 @@ def test_the_example_of_the_guide_is_as_it_is_worked_out_there():
 )
 def test_what_is_unusual_is_a_flag(apart, expected):
     baseline = np.full(len(apart), -1e308 if apart[0] > 1 else 0.5)
-    (row,) = compare_rows(scores({"old": baseline, "new": baseline + apart if apart[0] < 1 else apart}), "old")
+    (row,) = compare_rows(
+        scores({"old": baseline, "new": baseline + apart if apart[0] < 1 else apart}), "old"
+    )
     assert row | expected == row
 
 
 def test_tests_that_disagree_once_they_are_adjusted_conclude_nothing():
     # Of the 64 ways to give six gains a sign, 2 have a sum as far from 0.
     runs = {"new": [0.6, 0.61, 0.62] * 2, "old": [0.5] * 6}
-    (alone,), (_, row) = (compare_rows(scores(more | runs), "old") for more in ({}, {"flat": [0.6, 0.4] * 3}))
-    assert (alone["p_decides"], alone["flags"], alone["conclusion"]) == (2 / 64, ["few_changed"], "better")
-    assert (row["p_decides"], row["flags"], row["conclusion"]) == (4 / 64, ["few_changed", "doubt"], "cannot_tell")
+    (alone,), (_, row) = (
+        compare_rows(scores(more | runs), "old") for more in ({}, {"flat": [0.6, 0.4] * 3})
+    )
+    assert (alone["p_decides"], alone["flags"], alone["conclusion"]) == (
+        2 / 64,
+        ["few_changed"],
+        "better",
+    )
+    assert (row["p_decides"], row["flags"], row["conclusion"]) == (
+        4 / 64,
+        ["few_changed", "doubt"],
+        "cannot_tell",
+    )
 
 
 def test_runs_that_certainly_differ_by_less_than_the_margin_are_the_same():
@@ -189,24 +258,53 @@ def test_queries_are_named_in_the_order_of_the_comparisons_and_equal_ones_by_the
 
 
 def test_a_night_is_paired_with_another_by_the_names_of_runs_and_nothing_is_lost():
-    tonight = scores({"a": {"q1": 0.5, "q2": 0.75, "q3": 0.0, "q5": None}, "b": {"q1": 1.0}}, evaluated_on=NIGHT)
-    before = scores({"a": {"q1": 0.25, "q3": 0.5, "q4": 1.0, "q5": None}, "c": {"q1": 0.5}}, evaluated_on=BEFORE)
+    tonight = scores(
+        {"a": {"q1": 0.5, "q2": 0.75, "q3": 0.0, "q5": None}, "b": {"q1": 1.0}}, evaluated_on=NIGHT
+    )
+    before = scores(
+        {"a": {"q1": 0.25, "q3": 0.5, "q4": 1.0, "q5": None}, "c": {"q1": 0.5}}, evaluated_on=BEFORE
+    )
     a, b, c = compared(tonight, before).rows
     # q1 and q3 pair; q2 is new, q4 is gone, and q5 is in neither mean.
-    assert a | {"run": "a", "queries": 2, "unpaired_queries": 2, "difference": (0.25 - 0.5) / 2} == a
+    assert (
+        a | {"run": "a", "queries": 2, "unpaired_queries": 2, "difference": (0.25 - 0.5) / 2} == a
+    )
     assert a | {"baseline": "a", "evaluated_on": NIGHT, "baseline_night": BEFORE} == a
-    assert b | {"queries": 0, "unpaired_queries": 1, "flags": ["baseline_missing", "too_few"], "mean": None} == b
-    assert c | {"queries": 0, "unpaired_queries": 1, "flags": ["run_missing", "too_few"], "p_value": None} == c
+    assert (
+        b
+        | {
+            "queries": 0,
+            "unpaired_queries": 1,
+            "flags": ["baseline_missing", "too_few"],
+            "mean": None,
+        }
+        == b
+    )
+    assert (
+        c
+        | {
+            "queries": 0,
+            "unpaired_queries": 1,
+            "flags": ["run_missing", "too_few"],
+            "p_value": None,
+        }
+        == c
+    )
     # Or every run with one run of the other night.
     rows = compared(tonight, before, "c").rows
-    assert [(row["run"], row["baseline"], row["difference"]) for row in rows] == [("a", "c", 0.0), ("b", "c", 0.5)]
+    assert [(row["run"], row["baseline"], row["difference"]) for row in rows] == [
+        ("a", "c", 0.0),
+        ("b", "c", 0.5),
+    ]
 
 
 def answers(old, new, policy=0.0, status=True):
     """Scores of two runs by query; for None the run returned nothing, which scores `policy`."""
     table = scores({"old": old, "new": new})
     nothing = np.asarray(table["ndcg"].is_null())
-    table = table.set_column(3, "ndcg", table["ndcg"].fill_null(policy) if policy is not None else table["ndcg"])
+    table = table.set_column(
+        3, "ndcg", table["ndcg"].fill_null(policy) if policy is not None else table["ndcg"]
+    )
     if status:
         table = table.append_column("status", pa.array(np.where(nothing, "missing", "scored")))
     return table.append_column("returned", pa.array(np.where(nothing, 0, 10)))
@@ -221,7 +319,15 @@ def test_a_run_that_returned_nothing_is_missing_on_either_side(policy, status):
     for old, new, flag in ((OLD, NONE, "run_missing"), (NONE, OLD, "baseline_missing")):
         (missing,) = compared(answers(old, new, policy, status), None, "old").rows
         assert flag in missing["flags"]
-        untested = ("mean", "difference", "p_value", "p_decides", "interval_low", "conclusion", "family_size")
+        untested = (
+            "mean",
+            "difference",
+            "p_value",
+            "p_decides",
+            "interval_low",
+            "conclusion",
+            "family_size",
+        )
         assert [missing[name] for name in untested] == [None] * len(untested)
         assert (missing["queries"], missing["unpaired_queries"]) == (0, 20)
     both = compared(answers(NONE, NONE, policy, status), None, "old").rows[0]
@@ -242,7 +348,11 @@ def test_a_side_that_answered_a_tenth_fewer_queries_is_flagged_and_counted(answe
     for old, new, counts in ((OLD, few, (answered, 20)), (few, OLD, (20, answered))):
         (row,) = compared(answers(old, new), None, "old").rows
         assert ("few_answered" in row["flags"]) == is_few
-        assert (row["answered_queries"], row["baseline_answered_queries"], row["judged_queries"]) == (*counts, 20)
+        assert (
+            row["answered_queries"],
+            row["baseline_answered_queries"],
+            row["judged_queries"],
+        ) == (*counts, 20)
     # Both lack the same queries.
     (row,) = compared(answers(few, few), None, "old").rows
     assert "few_answered" not in row["flags"]
@@ -252,7 +362,9 @@ def test_a_run_that_only_one_of_the_datasets_lacks_is_named():
     tables = [scores({"old": OLD, "new": OLD}, dataset=name) for name in ("web", "news")]
     tables.append(scores({"old": OLD}, dataset="shop"))
     warnings = compared(pa.concat_tables(tables), None, "old").warnings
-    assert [*map(str, warnings)] == ["shop: 1 run(s) of other datasets have no results there, e.g. new"]
+    assert [*map(str, warnings)] == [
+        "shop: 1 run(s) of other datasets have no results there, e.g. new"
+    ]
     assert compared(pa.concat_tables(tables), None, "old", runs=["old"]).warnings == []
 
 
@@ -276,9 +388,13 @@ def test_tables_of_others_may_have_a_status_of_their_own():
 
 def test_scores_of_several_nights_or_without_a_dataset_of_the_other_night_are_refused():
     one, two = (scores({"old": [0.5], "new": [0.6]}, evaluated_on=date) for date in (BEFORE, NIGHT))
-    with pytest.raises(InputError, match=r"^query_scores: scores of 2 nights, e\.g\. 2026-11-19 and 2026-11-20"):
+    with pytest.raises(
+        InputError, match=r"^query_scores: scores of 2 nights, e\.g\. 2026-11-19 and 2026-11-20"
+    ):
         compare_rows(pa.concat_tables([one, two]), "old")
-    with pytest.raises(ConfigurationError, match=r"^baseline: it has no scores of the dataset default"):
+    with pytest.raises(
+        ConfigurationError, match=r"^baseline: it has no scores of the dataset default"
+    ):
         compare_rows(two, scores({"old": [0.5]}, dataset="web"))
 
 
@@ -380,23 +496,36 @@ def test_what_is_not_tested_on_one_side_is_tested_on_none():
 def test_slices_have_no_share_where_gains_and_losses_cancel_or_it_may_be_chance(lost, won, shares):
     apart = np.repeat([-0.1, 0.1, 0.0], [lost, won, lost])
     both = matrix({"new": 0.5 + apart, "old": np.full(len(apart), 0.5)})
-    names = ("dataset", "evaluated_on", "evaluation_id", "baseline_night", "baseline_nights", "side")
+    names = (
+        "dataset",
+        "evaluated_on",
+        "evaluation_id",
+        "baseline_night",
+        "baseline_nights",
+        "side",
+    )
     key = {**dict.fromkeys(names), "reading": 1}
     sides = Sides(both, both, ("ndcg", 10), key, [("new", "old")])
-    kinds = attributes({f"q{at}": {"kind": "x" if change else "y"} for at, change in enumerate(apart)})
+    kinds = attributes(
+        {f"q{at}": {"kind": "x" if change else "y"} for at, change in enumerate(apart)}
+    )
     whole, *parts = comparison_rows(sides, ComparisonOptions(attributes=kinds))
     few = {"queries": 1, "of_queries": 1000}
     assert [explains_change({**few, "share": share}) for share in (0.04, 0.06)] == [False, True]
-    assert {cause["value"]: pytest.approx(cause["share"]) for cause in causes(whole, parts)} == shares
+    assert {
+        cause["value"]: pytest.approx(cause["share"]) for cause in causes(whole, parts)
+    } == shares
 
 
 @pytest.mark.parametrize("dataset", ["default", "other"])
 def test_attributes_of_which_no_query_has_scores_are_told(dataset):
     sliced = {"dataset": [dataset, "other"], "query_id": ["q0", "q1"], "kind": ["a", "a"]}
-    comparison = compared(scores({"old": [0.5], "new": [0.6]}), None, "old", attributes=pa.table(sliced))
-    assert ["none of its queries" in warning.sentence for warning in comparison.warnings] == [True] * (
-        dataset == "other"
+    comparison = compared(
+        scores({"old": [0.5], "new": [0.6]}), None, "old", attributes=pa.table(sliced)
     )
+    assert ["none of its queries" in warning.sentence for warning in comparison.warnings] == [
+        True
+    ] * (dataset == "other")
 
 
 def test_attributes_of_queries_that_are_all_left_out_are_not_said_to_be_of_none():
@@ -412,38 +541,79 @@ def test_attributes_of_queries_that_are_all_left_out_are_not_said_to_be_of_none(
 @pytest.mark.parametrize("weight", [1e-100, 1e100])
 def test_the_smallest_and_the_largest_weight_change_nothing(weight):
     baseline, run = pairs_of("normal", MANY, 4)
-    plain, weighted = compare_rows(scores({"old": baseline, "new": run}), "old", weights=weights([weight] * MANY))
+    plain, weighted = compare_rows(
+        scores({"old": baseline, "new": run}), "old", weights=weights([weight] * MANY)
+    )
     for name in ("difference", "interval_low", "interval_high", "p_value"):
         assert weighted[name] == pytest.approx(plain[name], rel=1e-9)
 
 
 REFUSED = [
     ({"baseline": "odl"}, ConfigurationError, "no run is called 'odl'"),
-    ({"measures": "query_id"}, ConfigurationError, "no numbers 'query_id' in the table; it has ndcg"),
-    ({"unchanged_queries": True}, ConfigurationError, "unchanged_queries: queries with other judgments are always"),
+    (
+        {"measures": "query_id"},
+        ConfigurationError,
+        "no numbers 'query_id' in the table; it has ndcg",
+    ),
+    (
+        {"unchanged_queries": True},
+        ConfigurationError,
+        "unchanged_queries: queries with other judgments are always",
+    ),
     ({"unchanged_queries": False}, ConfigurationError, "always left out"),
     ({"correction": "tukey"}, ConfigurationError, "choose holm, bonferroni, bh, none"),
     ({"alpha": 5}, ConfigurationError, "alpha: 5 is not between 0 and 1"),
-    ({"query_scores": {"old": {"a": 0.1}}}, InputError, "it has old; give the columns run, query_id and a measure"),
+    (
+        {"query_scores": {"old": {"a": 0.1}}},
+        InputError,
+        "it has old; give the columns run, query_id and a measure",
+    ),
     ({"baseline": None}, InputError, "NoneType is not a table"),
     ({"query_scores": {"run": ["old"], "query_id": [1.0], "ndcg": [1.0]}}, InputError, "is double"),
-    ({"attributes": attributes({"q0": {"a": ["x", "x"]}})}, InputError, "1 row(s) repeat the query_id and attribute"),
+    (
+        {"attributes": attributes({"q0": {"a": ["x", "x"]}})},
+        InputError,
+        "1 row(s) repeat the query_id and attribute",
+    ),
     ({"attributes": attributes({"q0": {"a": ""}})}, InputError, "1 row(s) with an empty value"),
     ({"attributes": {"query_id": ["q0"]}}, InputError, "give query_id, attribute and value"),
-    ({"attributes": {"query_id": [f"q{at}" for at in range(1001)], "v": range(1001)}}, InputError, "1,001 slices"),
-    ({"weights": weights([1.0, 0.0])}, InputError, "1 weight(s) are not numbers from 1e-100 to 1e+100, e.g. of q"),
+    (
+        {"attributes": {"query_id": [f"q{at}" for at in range(1001)], "v": range(1001)}},
+        InputError,
+        "1,001 slices",
+    ),
+    (
+        {"weights": weights([1.0, 0.0])},
+        InputError,
+        "1 weight(s) are not numbers from 1e-100 to 1e+100, e.g. of q",
+    ),
     ({"weights": weights([float("nan"), 1e200])}, InputError, "2 weight(s) are not numbers"),
     ({"weights": weights([1.0, None])}, InputError, "1 row(s) with an empty weight"),
-    ({"weights": {"query_id": ["q0"] * 2, "weight": [1.0] * 2}}, InputError, "1 row(s) repeat the query_id"),
+    (
+        {"weights": {"query_id": ["q0"] * 2, "weight": [1.0] * 2}},
+        InputError,
+        "1 row(s) repeat the query_id",
+    ),
     ({"weights": {"query_id": [None, "q1"], "weight": [1.0, 1.0]}}, InputError, "empty query_id"),
-    ({"weights": {"user": ["q0"], "revenue": [1.0]}}, InputError, "column(s) missing, weight; it has user, revenue"),
-    ({"weights": {"q0": 1.0}}, InputError, "'q0' has float, which is no column; give a table with query_id and weight"),
+    (
+        {"weights": {"user": ["q0"], "revenue": [1.0]}},
+        InputError,
+        "column(s) missing, weight; it has user, revenue",
+    ),
+    (
+        {"weights": {"q0": 1.0}},
+        InputError,
+        "'q0' has float, which is no column; give a table with query_id and weight",
+    ),
 ]
 
 
 @pytest.mark.parametrize(("options", "error", "words"), REFUSED, ids=str)
 def test_what_cannot_be_compared_is_refused(options, error, words):
-    given = {"query_scores": scores({"old": [0.5, 0.25], "new": [0.6, 0.25]}), "baseline": "old"} | options
+    given = {
+        "query_scores": scores({"old": [0.5, 0.25], "new": [0.6, 0.25]}),
+        "baseline": "old",
+    } | options
     with pytest.raises(error) as refused:
         compare(**given)
     assert words in str(refused.value)

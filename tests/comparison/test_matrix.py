@@ -28,7 +28,11 @@ def read(*tables, runs=("a", "b"), metric=PLACE, queries=None):
 
 def with_hashes(table):
     is_there = "judgments_hash" in table.column_names
-    return table if is_there else table.append_column("judgments_hash", pa.nulls(len(table), pa.int64()))
+    return (
+        table
+        if is_there
+        else table.append_column("judgments_hash", pa.nulls(len(table), pa.int64()))
+    )
 
 
 def judged(hashes, **runs):
@@ -37,19 +41,30 @@ def judged(hashes, **runs):
     return table.append_column("judgments_hash", pa.array([*hashes] * len(runs), pa.int64()))
 
 
-@given(st.dictionaries(st.tuples(st.sampled_from("ab"), st.sampled_from("pqrstuvw")), st.floats(0, 1) | st.none()))
+@given(
+    st.dictionaries(
+        st.tuples(st.sampled_from("ab"), st.sampled_from("pqrstuvw")), st.floats(0, 1) | st.none()
+    )
+)
 def test_every_score_has_its_place_however_the_rows_are_split(cells):
     rows = [scores({run: {query: value}}) for (run, query), value in cells.items()]
     score_matrix = read(*rows)
     ids = score_matrix.queries.ids.to_pylist()
     expected = {(run, query): value for (run, query), value in cells.items() if value is not None}
-    values = {(run, query): score_matrix.values[r, q] for r, run in enumerate("ab") for q, query in enumerate(ids)}
+    values = {
+        (run, query): score_matrix.values[r, q]
+        for r, run in enumerate("ab")
+        for q, query in enumerate(ids)
+    }
     assert {cell: value for cell, value in values.items() if not np.isnan(value)} == expected
     assert {*ids} == {query for _, query in cells}
 
 
 def test_nights_share_their_queries_and_other_runs_and_cutoffs_are_left_out():
-    queries, deep = Queries(), scores({"a": {"p": 0.75}}).set_column(2, "cutoff", pa.nulls(1, pa.int32()))
+    queries, deep = (
+        Queries(),
+        scores({"a": {"p": 0.75}}).set_column(2, "cutoff", pa.nulls(1, pa.int32())),
+    )
     tonight = read(scores({"a": {"p": 0.5}, "c": {"p": 1.0}}), deep, queries=queries)
     before = read(scores({"a": {"q": 0.25, "p": 1.0}}), queries=queries)
     assert queries.ids.to_pylist() == ["p", "q"]
@@ -62,14 +77,20 @@ def test_nights_share_their_queries_and_other_runs_and_cutoffs_are_left_out():
 @pytest.mark.parametrize(
     ("table", "words"),
     [
-        *((scores({"a": {"p": 0.5, empty: 0.5}}), "1 row(s) with an empty query_id") for empty in ("", None)),
+        *(
+            (scores({"a": {"p": 0.5, empty: 0.5}}), "1 row(s) with an empty query_id")
+            for empty in ("", None)
+        ),
         (scores({None: {"p": 0.5, "q": 0.5}}), "2 row(s) with an empty run"),
         *(
             (scores({"a": {"p": x}}), "1 row(s) with an infinite score in ndcg, e.g. of query_id=p")
             for x in (np.inf, -np.inf)
         ),
         (pa.concat_tables([scores({"a": {"p": 0.5}})] * 3), "1 row(s) repeat a query at cutoff 10"),
-        (pa.concat_tables([judged([n], a=[0.5], **{str(n): [0.5]}) for n in (1, 2)]).slice(1, 3), "judgments_hash"),
+        (
+            pa.concat_tables([judged([n], a=[0.5], **{str(n): [0.5]}) for n in (1, 2)]).slice(1, 3),
+            "judgments_hash",
+        ),
     ],
     ids=["empty", "null", "run", "infinite", "minus infinity", "twice", "hash"],
 )

@@ -16,16 +16,49 @@ pytestmark = pytest.mark.embedded
 #: the p value of every sign counted out. The upper end of row 4 is scipy's own (0.0476...); the README of the data has
 #: 0.0475622790 there, which is not as far from the difference as the lower end is.
 PERMTEST = {
-    "2": (0.00117549, 1.8535340832839975, 0.0647175091269526, -7.217185e-05, 0.0024231595, 33, 267, 24, 0.060973),
-    "3": (0.00310673, 0.9771648337085989, 0.3292188362245391, -0.0031480786, 0.0093615353, 86, 143, 95, 0.332143),
-    "4": (0.03525858, 5.61041332225996, 4.34324854325424e-08, 0.0228948815, 0.0476222790, 152, 113, 59, 2.563e-09),
+    "2": (
+        0.00117549,
+        1.8535340832839975,
+        0.0647175091269526,
+        -7.217185e-05,
+        0.0024231595,
+        33,
+        267,
+        24,
+        0.060973,
+    ),
+    "3": (
+        0.00310673,
+        0.9771648337085989,
+        0.3292188362245391,
+        -0.0031480786,
+        0.0093615353,
+        86,
+        143,
+        95,
+        0.332143,
+    ),
+    "4": (
+        0.03525858,
+        5.61041332225996,
+        4.34324854325424e-08,
+        0.0228948815,
+        0.0476222790,
+        152,
+        113,
+        59,
+        2.563e-09,
+    ),
 }
 
 
 def test_two_systems_of_trec_8_have_the_significance_that_was_published(shared_data):
     with (shared_data / "significance" / "adhoc8_ap_125_126.csv").open(encoding="utf-8") as file:
         topics = list(csv.DictReader(file))
-    both = {name: {topic["query_id"]: float(topic[name]) for topic in topics} for name in ("baseline", "experimental")}
+    both = {
+        name: {topic["query_id"]: float(topic[name]) for topic in topics}
+        for name in ("baseline", "experimental")
+    }
     (row,) = compare_rows(scores(both), "baseline", correction="none")
     assert row["queries"] == 50
     # Urbano, Lima and Hanjalic (2019): t test 0.0013193972, permutation test 0.001188.
@@ -54,7 +87,15 @@ def test_four_systems_on_324_queries_have_the_significance_that_was_published(sh
 def test_142_runs_of_trec_covid_against_one_are_those_of_scipy(shared_data, tmp_path):
     folder = shared_data / "trec-covid-round1"
     done = command_line(
-        *("evaluate", folder / "qrels.txt", folder / "runs", "--convention", "trec_eval_9", "--set", "order=score"),
+        *(
+            "evaluate",
+            folder / "qrels.txt",
+            folder / "runs",
+            "--convention",
+            "trec_eval_9",
+            "--set",
+            "order=score",
+        ),
         *("--cutoffs", "10", "--engine", "embedded", "--output", tmp_path, "--date", "2020-05-01"),
         cwd=tmp_path,
     )
@@ -69,8 +110,12 @@ def test_142_runs_of_trec_covid_against_one_are_those_of_scipy(shared_data, tmp_
         expected = stats.ttest_rel(topics[row["run"]], baseline)
         interval = expected.confidence_interval(0.95)
         assert row["queries"] == 30
-        assert [row["interval_low"], row["interval_high"]] == pytest.approx(list(interval), rel=1e-12, abs=1e-14)
+        assert [row["interval_low"], row["interval_high"]] == pytest.approx(
+            list(interval), rel=1e-12, abs=1e-14
+        )
         assert row["p_value"] == pytest.approx(expected.pvalue, rel=1e-12)
         # The two tests of the same differences are never far apart.
         assert row["p_randomization"] == pytest.approx(expected.pvalue, abs=0.05)
-    assert min(row["p_adjusted"] for row in rows) == pytest.approx(142 * min(row["p_value"] for row in rows))
+    assert min(row["p_adjusted"] for row in rows) == pytest.approx(
+        142 * min(row["p_value"] for row in rows)
+    )

@@ -13,14 +13,19 @@ from ndcg_spark.config import AttributesConfig, WeightsConfig
 from ndcg_spark.errors import InputError
 from ndcg_spark.inputs.query_tables import attribute_rows, read_query_table
 
-WIDE = [{"qid": "q1", "language": "de", "words": "2"}, {"qid": "q2", "language": None, "words": "3"}]
+WIDE = [
+    {"qid": "q1", "language": "de", "words": "2"},
+    {"qid": "q2", "language": None, "words": "3"},
+]
 EXPECTED = {("q1", "language", "de"), ("q1", "words", "2"), ("q2", "words", "3")}
 FRAME = pd.DataFrame(WIDE)
 WRITE = {
     "a.csv": lambda path: FRAME.to_csv(path, index=False),
     "a.tsv": lambda path: FRAME.to_csv(path, index=False, sep="\t"),
     "a.csv.gz": lambda path: path.write_bytes(gzip.compress(FRAME.to_csv(index=False).encode())),
-    "a.jsonl": lambda path: path.write_text("".join(json.dumps(row) + "\n" for row in WIDE), encoding="utf-8"),
+    "a.jsonl": lambda path: path.write_text(
+        "".join(json.dumps(row) + "\n" for row in WIDE), encoding="utf-8"
+    ),
     "a.parquet": lambda path: pq.write_table(pa.table(FRAME), path),
     "a.orc": lambda path: orc.write_table(pa.table(FRAME), path),
 }
@@ -31,7 +36,10 @@ def read(*paths, config=AttributesConfig, **more):
 
 
 def rows(table):
-    return {(row["query_id"], row["attribute"], row["value"]) for row in attribute_rows(table).to_pylist()}
+    return {
+        (row["query_id"], row["attribute"], row["value"])
+        for row in attribute_rows(table).to_pylist()
+    }
 
 
 @pytest.mark.parametrize("name", WRITE)
@@ -58,7 +66,10 @@ def test_columns_are_mapped_or_have_the_names_of_other_tools(tmp_path):
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("Slices;;\nquery_id;lang;kind\nq1;de;x\n", "2 columns have no name, beside 'Slices'; .* a title"),
+        (
+            "Slices;;\nquery_id;lang;kind\nq1;de;x\n",
+            "2 columns have no name, beside 'Slices'; .* a title",
+        ),
         ("Slices;\nquery_id;lang\nq1;de\n", "columns Slices, ; .* a title"),
         ("Nr,lang\nq1,de\n", "columns Nr, lang; .*; rename its columns to query_id$"),
     ],
@@ -69,7 +80,9 @@ def test_a_file_without_ids_is_refused_with_its_columns_and_what_to_do(tmp_path,
         attribute_rows(read(tmp_path / "a.csv"))
 
 
-@pytest.mark.parametrize(("name", "text"), [("a.txt", "q1 de\n"), ("a.csv", "qid,lang\nq1,de,en\n"), ("a.jsonl", "{")])
+@pytest.mark.parametrize(
+    ("name", "text"), [("a.txt", "q1 de\n"), ("a.csv", "qid,lang\nq1,de,en\n"), ("a.jsonl", "{")]
+)
 def test_what_is_no_table_is_refused(tmp_path, name, text):
     (tmp_path / name).write_text(text, encoding="utf-8")
     with pytest.raises(InputError, match=name):

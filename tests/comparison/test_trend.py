@@ -25,7 +25,9 @@ YEAR = 365
 MIN_QUERIES = 50
 
 
-def year(change=lambda _: 0.0, *, noise=0.003, judgments=lambda _: "j", convention=lambda _: "c", seed=1):
+def year(
+    change=lambda _: 0.0, *, noise=0.003, judgments=lambda _: "j", convention=lambda _: "c", seed=1
+):
     """A year of nights of a system whose score is 0.6, varies by the noise, and changes by what the night says."""
     chance = random.Random(seed)  # noqa: S311  # it makes test data
     values = [0.6 + chance.uniform(-noise, noise) + change(number) for number in range(YEAR)]
@@ -33,7 +35,11 @@ def year(change=lambda _: 0.0, *, noise=0.003, judgments=lambda _: "j", conventi
 
 
 def flagged(points, *codes):
-    return [number for number, point in enumerate(points) if {*codes} & {code for code, _ in point.flags}]
+    return [
+        number
+        for number, point in enumerate(points)
+        if {*codes} & {code for code, _ in point.flags}
+    ]
 
 
 def breaks(points):
@@ -58,19 +64,31 @@ def test_a_night_far_from_those_before_it_is_low_or_high(change, low, high):
 
 
 def test_other_judgments_break_the_line_and_begin_another_without_a_flag():
-    points = trend_points(year(lambda n: 0.1 if n >= 180 else 0.0, judgments=lambda n: "new" if n >= 180 else "old"))
+    points = trend_points(
+        year(lambda n: 0.1 if n >= 180 else 0.0, judgments=lambda n: "new" if n >= 180 else "old")
+    )
     assert (breaks(points), flagged(points, "low", "high")) == ({180: ("judgments",)}, [])
-    assert [point.median is None for point in points[178:190]] == [False] * 2 + [True] * MIN_NIGHTS + [False] * 3
+    assert [point.median is None for point in points[178:190]] == [False] * 2 + [
+        True
+    ] * MIN_NIGHTS + [False] * 3
     assert [point.date for point in last_stretch(points)] == [date(n) for n in range(180, YEAR)]
 
 
 def test_a_night_under_another_convention_is_held_against_none_and_the_next_against_those_before_it():
-    points = trend_points(year(lambda n: -0.3 if n == 100 else 0.0, convention=lambda n: "other" if n == 100 else "c"))
+    points = trend_points(
+        year(lambda n: -0.3 if n == 100 else 0.0, convention=lambda n: "other" if n == 100 else "c")
+    )
     assert breaks(points) == {100: ("convention",), 101: ("convention",)}
-    assert (points[100].median, points[101].median is None, flagged(points, "low", "high")) == (None, False, [])
+    assert (points[100].median, points[101].median is None, flagged(points, "low", "high")) == (
+        None,
+        False,
+        [],
+    )
 
 
-@pytest.mark.parametrize(("share", "low"), [(0.99, []), (1.01, [*range(100, 114)]), (1 + 4e-5 / FLOOR, [])])
+@pytest.mark.parametrize(
+    ("share", "low"), [(0.99, []), (1.01, [*range(100, 114)]), (1 + 4e-5 / FLOOR, [])]
+)
 def test_the_floor_is_the_least_distance_and_three_deviations_of_the_level(share, low):
     points = trend_points(year(lambda n: -share * FLOOR if n >= 100 else 0.0, noise=0.0))
     assert (flagged(points, "low"), flagged(points, "level_fell")[0]) == (low, 103)
@@ -82,7 +100,8 @@ def test_nights_without_a_score_are_neither_flagged_nor_reckoned_with():
 
 
 @pytest.mark.parametrize(
-    ("drift", "noise", "most"), [(0.0005, 0.003, 14), (0.001, 0.003, 10), (0.001, 0.007, 15), (0.0001, 0.003, 60)]
+    ("drift", "noise", "most"),
+    [(0.0005, 0.003, 14), (0.001, 0.003, 10), (0.001, 0.007, 15), (0.0001, 0.003, 60)],
 )
 def test_a_cusum_finds_drift(drift, noise, most):
     for seed in range(20):
@@ -118,7 +137,9 @@ def test_a_night_in_which_a_run_returned_nothing_has_no_value(tmp_path):
 
 def linked(at, shift=0.1, *, old=0.0, new=0.0, is_far=False):
     """The change of judgments that leads to a night, by its date."""
-    change = Change(date(at - 1), date(at), old, new, (old + new) / 2, abs(new - old) / 2, 60, shift, is_far)
+    change = Change(
+        date(at - 1), date(at), old, new, (old + new) / 2, abs(new - old) / 2, 60, shift, is_far
+    )
     return {date(at): change}
 
 
@@ -146,7 +167,10 @@ def test_a_line_leads_over_new_judgments_and_its_earlier_part_is_moved():
 
 
 def test_nights_that_return_to_earlier_judgments_return_to_their_line():
-    nights = year(lambda n: 0.1 if 100 <= n < 120 else 0.0, judgments=lambda n: "new" if 100 <= n < 120 else "old")
+    nights = year(
+        lambda n: 0.1 if 100 <= n < 120 else 0.0,
+        judgments=lambda n: "new" if 100 <= n < 120 else "old",
+    )
     points = trend_points(nights, linked(100))
     assert not any(point.interrupted for point in points)
     assert max(point.chained for point in points) - min(point.chained for point in points) <= 0.006
@@ -156,17 +180,22 @@ def test_nights_that_return_to_earlier_judgments_return_to_their_line():
 def test_the_cusum_leads_over_a_change_unless_its_sides_are_far_apart(is_far, found):
     judgments, level = judged_anew(40)
     points = trend_points(
-        year(lambda n: level(n) - 0.001 * max(0, n - 40), **judgments)[:60], linked(40, is_far=is_far)
+        year(lambda n: level(n) - 0.001 * max(0, n - 40), **judgments)[:60],
+        linked(40, is_far=is_far),
     )
     assert bool(flagged(points, "level_fell")) == found
     assert not any(point.interrupted for point in points)
 
 
-@pytest.mark.parametrize("shape", [lambda n: -0.0012 * max(0, n - 19), lambda n: -0.0204 if n >= 20 else 0.0])
+@pytest.mark.parametrize(
+    "shape", [lambda n: -0.0012 * max(0, n - 19), lambda n: -0.0204 if n >= 20 else 0.0]
+)
 def test_a_fall_says_since_when_and_how_far_over_new_judgments(shape):
     judgments, level = judged_anew(25)
     for seed in range(20):
-        points = trend_points(year(lambda n: level(n) + shape(n), seed=seed, **judgments)[:37], linked(25))
+        points = trend_points(
+            year(lambda n: level(n) + shape(n), seed=seed, **judgments)[:37], linked(25)
+        )
         since, fallen = falling_since(points)
         assert date(17) <= since <= date(22)
         assert fallen == pytest.approx(-0.0204, abs=0.004)
@@ -203,7 +232,9 @@ def test_a_line_takes_its_changes_from_the_log_and_from_copies(tmp_path):
     first, second = line.points
     assert (first.value, first.chained) == pytest.approx((0.6, 0.7))
     assert (second.value, second.chained) == pytest.approx((0.68, 0.68))
-    assert (second.change.old, second.change.new, second.change.queries) == pytest.approx((-0.02, -0.02, N))
+    assert (second.change.old, second.change.new, second.change.queries) == pytest.approx(
+        (-0.02, -0.02, N)
+    )
     assert second.change.is_far is False
     assert not any("interrupted" in note for note in notes)
 

@@ -49,7 +49,9 @@ assert len(ndcg_spark.explain("out", query="q0").to_pandas())
 run("gate", "out", "--config=gate.toml", "--accept-baseline=known")
 assert not {"pyspark", "pysail"} & {*sys.modules}
 """
-GATE = '[gate]\nbaseline = "2026-11-19"\ncheck = [{ measure = "ndcg", cutoff = 3, max_drop = 0.5 }]\n'
+GATE = (
+    '[gate]\nbaseline = "2026-11-19"\ncheck = [{ measure = "ndcg", cutoff = 3, max_drop = 0.5 }]\n'
+)
 
 
 @pytest.mark.slow
@@ -58,7 +60,9 @@ def test_nights_need_no_engine(tmp_path):
     (tmp_path / "slices.csv").write_text("qid,language\nq0,de\nq1,en\n", encoding="utf-8")
     (tmp_path / "weights.jsonl").write_text('{"qid": "q0", "weight": 2}\n', encoding="utf-8")
     runs = {"runs": ["old", "new"], "documents": "all"}
-    evaluated(tmp_path, *(settings(tmp_path, date, **runs) for date in ("2026-11-19", "2026-11-20")))
+    evaluated(
+        tmp_path, *(settings(tmp_path, date, **runs) for date in ("2026-11-19", "2026-11-20"))
+    )
     delta = ["delta"] if importlib.util.find_spec("deltalake") else []
     program = [sys.executable, "-c", PROGRAM, *delta]
     done = subprocess.run(program, cwd=tmp_path, capture_output=True, text=True, check=False)

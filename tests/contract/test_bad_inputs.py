@@ -17,7 +17,10 @@ from ndcg_spark import config
 from ndcg_spark.errors import EngineError, InputError
 from ndcg_spark.text import message
 
-COLUMNS = {"judgments": ["query_id", "doc_id", "relevance"], "results": ["run", "query_id", "doc_id", "score", "rank"]}
+COLUMNS = {
+    "judgments": ["query_id", "doc_id", "relevance"],
+    "results": ["run", "query_id", "doc_id", "score", "rank"],
+}
 NUMBERS = ("relevance", "score", "rank")
 
 
@@ -50,12 +53,16 @@ def ending(number, folder):
         settings[name], rows[name] = {"path": str(path)}, made.num_rows
         if rng.random() < 0.1:
             content, at = path.read_bytes(), rng.randrange(path.stat().st_size)
-            path.write_bytes(content[:at] + rng.choice(odd_files.PIECES) + content[at + rng.randint(0, 9) :])
+            path.write_bytes(
+                content[:at] + rng.choice(odd_files.PIECES) + content[at + rng.randint(0, 9) :]
+            )
             # That is for the engine's decoder to say.
             del rows[name]
     output = folder / f"{number}-out" if rng.random() < 0.2 else None
     try:
-        outcome = evaluated(config.validate({**settings, "output": output and str(output)}, "fuzz"))[0]
+        outcome = evaluated(
+            config.validate({**settings, "output": output and str(output)}, "fuzz")
+        )[0]
     except (InputError, EngineError) as error:
         is_told = isinstance(error, InputError) or "or a file is damaged, " in str(error)
         return "refused" if is_told and len(message(str(error))) < 2000 else f"{number}: {error}"

@@ -21,7 +21,9 @@ from ndcg_spark.schemas import FAULT, LINE
 
 
 def rejections(checked):
-    return [(rejection.reason, rejection.rows, rejection.example) for rejection in checked.rejections]
+    return [
+        (rejection.reason, rejection.rows, rejection.example) for rejection in checked.rejections
+    ]
 
 
 @pytest.mark.parametrize(
@@ -29,9 +31,23 @@ def rejections(checked):
     [
         ("no_query_id", judgment, "query_id", [None, ""], 2, {}),
         ("no_doc_id", judgment, "doc_id", ["", "good"], 1, {}),
-        ("relevance_is_no_number", judgment, "relevance", ["high", "NaN", "Infinity", "-inf", None], 5, {}),
+        (
+            "relevance_is_no_number",
+            judgment,
+            "relevance",
+            ["high", "NaN", "Infinity", "-inf", None],
+            5,
+            {},
+        ),
         ("relevance_without_gain", judgment, "relevance", ["300", "1024", "-2000"], 1, {}),
-        ("relevance_without_gain", judgment, "relevance", ["-4", "5"], 1, {"negative": "keep", "gain": {-4: -1, 1: 1}}),
+        (
+            "relevance_without_gain",
+            judgment,
+            "relevance",
+            ["-4", "5"],
+            1,
+            {"negative": "keep", "gain": {-4: -1, 1: 1}},
+        ),
         ("relevance_negative", judgment, "relevance", ["-1", "0"], 1, {"negative": "error"}),
         ("no_run", result, "run", [None, ""], 2, {}),
         ("no_query_id", result, "query_id", [None, ""], 2, {}),
@@ -41,26 +57,39 @@ def rejections(checked):
 )
 def test_bad_rows_are_counted_and_left_out(session, reason, make, column, values, bad, options):
     rows = {judgment: [judgment()], result: [result(rank=1)]}
-    rows[make] += [make(**{"rank": None} if make is result and column != "rank" else {}, **{column: v}) for v in values]
+    rows[make] += [
+        make(**{"rank": None} if make is result and column != "rank" else {}, **{column: v})
+        for v in values
+    ]
     checked = tables_of(session, *rows.values(), convention=options)
     counts, good = checked.judgment_counts, checked.judgments
     if make is result:
         counts, good = checked.result_counts, checked.results
     assert [rejection[:2] for rejection in rejections(checked)] == [(reason, bad)]
-    assert (counts.rows, counts.rejected, good.count()) == (1 + len(values), bad, 1 + len(values) - bad)
+    assert (counts.rows, counts.rejected, good.count()) == (
+        1 + len(values),
+        bad,
+        1 + len(values) - bad,
+    )
 
 
 def test_the_example_of_a_bad_row_is_cut(session):
     checked = tables_of(session, [judgment(), judgment("d" * 500, "x")], [result()])
-    assert rejections(checked) == [("relevance_is_no_number", 1, f"query_id=q1 doc_id={'d' * 500}"[:200])]
+    assert rejections(checked) == [
+        ("relevance_is_no_number", 1, f"query_id=q1 doc_id={'d' * 500}"[:200])
+    ]
 
 
 def test_rejected_rows_keep_their_text(session):
     lines = [(None, None), (None, None), ("broken_line", "q1 Q0")]
     rows = [result("d1"), result("d2", "best"), result(None, None, "")]
-    rows = [{**row, FAULT: fault, LINE: line} for row, (fault, line) in zip(rows, lines, strict=True)]
+    rows = [
+        {**row, FAULT: fault, LINE: line} for row, (fault, line) in zip(rows, lines, strict=True)
+    ]
     read = table(
-        session, rows, f"run string, query_id string, doc_id string, score string, {FAULT} string, {LINE} string"
+        session,
+        rows,
+        f"run string, query_id string, doc_id string, score string, {FAULT} string, {LINE} string",
     )
     checked = tables_of(session, [judgment()], read)
     assert rejections(checked) == [
@@ -69,7 +98,9 @@ def test_rejected_rows_keep_their_text(session):
     ]
     (rejected,) = checked.rejected
     assert_rows(
-        rejected.select("table", "reason", "run", "query_id", "doc_id", "score", "line", "relevance", "rank"),
+        rejected.select(
+            "table", "reason", "run", "query_id", "doc_id", "score", "line", "relevance", "rank"
+        ),
         ("results", "score_is_no_number", "r", "q1", "d2", "best", None, None, None),
         ("results", "broken_line", "r", "", None, None, "q1 Q0", None, None),
     )
@@ -77,13 +108,22 @@ def test_rejected_rows_keep_their_text(session):
 
 def runs_of(checked):
     return {
-        (run.dataset, run.run): (run.rows, run.judged_queries, run.unjudged_queries, run.unjudged_rows)
+        (run.dataset, run.run): (
+            run.rows,
+            run.judged_queries,
+            run.unjudged_queries,
+            run.unjudged_rows,
+        )
         for run in checked.result_counts.runs
     }
 
 
 def test_queries_are_counted_by_dataset_and_run(session):
-    judged = [judgment(dataset="web"), judgment(query_id="q2", dataset="web"), judgment(dataset="shop")]
+    judged = [
+        judgment(dataset="web"),
+        judgment(query_id="q2", dataset="web"),
+        judgment(dataset="shop"),
+    ]
     returned = [
         *(result(doc, dataset="web") for doc in ("d1", "d2")),
         result(query_id="q9", dataset="web"),
@@ -129,9 +169,15 @@ def test_excluded_results_are_counted(session):
 
     checked = excluding(("q1", "d1"), ("q2", "d1"), ("q2", "d1"), ("q1", "d3"))
     assert runs_of(checked) == {(None, "r"): (1, 1, 0, 0)}
-    assert (checked.result_counts.excluded, checked.result_counts.rows, checked.result_counts.rejected) == (2, 4, 1)
+    assert (
+        checked.result_counts.excluded,
+        checked.result_counts.rows,
+        checked.result_counts.rejected,
+    ) == (2, 4, 1)
     assert_rows(checked.results.select("query_id", "doc_id"), ("q1", "d2"))
-    with pytest.raises(InputError, match=r"^results: 1 run.* 0 unjudged .*; exclude removed 3 results"):
+    with pytest.raises(
+        InputError, match=r"^results: 1 run.* 0 unjudged .*; exclude removed 3 results"
+    ):
         excluding(("q1", "d1"), ("q1", "d2"), ("q2", "d1"))
     with pytest.raises(InputError, match=r"^exclude: 1 row"):
         excluding(("q1", ""))
@@ -144,9 +190,13 @@ def test_ids_of_both_tables_are_shown_if_no_query_is_in_both(session):
 
 
 def test_ids_that_are_numbers_count_as_their_text(session):
-    judged = session.createDataFrame(pa.table({"query_id": ["7"], "doc_id": ["1"], "relevance": [1]}))
+    judged = session.createDataFrame(
+        pa.table({"query_id": ["7"], "doc_id": ["1"], "relevance": [1]})
+    )
     numbers, texts = (
-        session.createDataFrame(pa.table({"run": ["a"], "query_id": [query], "doc_id": ["1"], "score": [1.0]}))
+        session.createDataFrame(
+            pa.table({"run": ["a"], "query_id": [query], "doc_id": ["1"], "score": [1.0]})
+        )
         for query in (7, "7")
     )
     one, other = (tables_of(session, judged, rows).result_counts for rows in (numbers, texts))
@@ -154,7 +204,10 @@ def test_ids_that_are_numbers_count_as_their_text(session):
     assert one.runs[0].judged_queries == 1
 
 
-DOCUMENTS = st.lists(st.tuples(st.sampled_from(["d1", "d2", ""]), st.sampled_from(["1", "1.0", "2", "x"])), max_size=4)
+DOCUMENTS = st.lists(
+    st.tuples(st.sampled_from(["d1", "d2", ""]), st.sampled_from(["1", "1.0", "2", "x"])),
+    max_size=4,
+)
 
 
 @pytest.mark.slow
@@ -227,7 +280,9 @@ def test_ranks_that_contradict_scores(session, pairs, files, words):
     paths = [File(f"{number}.run", 1) for number in range(files)]
 
     def check(**options):
-        return tables_of(session, [judgment()], results(session, ranked(*pairs)), files=paths, **options)
+        return tables_of(
+            session, [judgment()], results(session, ranked(*pairs)), files=paths, **options
+        )
 
     if words is None:
         check()
@@ -291,7 +346,10 @@ def test_one_list_in_order_settles_all_of_a_run(session):
 
 
 def about(options=None, **counts):
-    runs = [RunCounts(None, "a", 9, 1, 0), RunCounts(None, "r", **{"rows": 9, "judged_queries": 1, **counts})]
+    runs = [
+        RunCounts(None, "a", 9, 1, 0),
+        RunCounts(None, "r", **{"rows": 9, "judged_queries": 1, **counts}),
+    ]
     counted = JudgmentCounts(rows=1, queries={None: 3}), [], ResultCounts(rows=18, runs=runs)
     notices = limits.about_input(*counted, Convention(**options or {}))
     return [notice.sentence.split(", e.g. run=r")[0] for notice in notices]
@@ -301,8 +359,14 @@ def about(options=None, **counts):
     ("counts", "beginning"),
     [
         ({}, None),
-        ({"judged_queries": 0, "unjudged_queries": 2}, "1 run(s) answered under half of the judged queries"),
-        ({"judged_queries": 1, "unjudged_queries": 2}, "1 run(s) answered under half of the judged queries"),
+        (
+            {"judged_queries": 0, "unjudged_queries": 2},
+            "1 run(s) answered under half of the judged queries",
+        ),
+        (
+            {"judged_queries": 1, "unjudged_queries": 2},
+            "1 run(s) answered under half of the judged queries",
+        ),
         ({"judged_queries": 1, "unjudged_queries": 1}, None),
         ({"judged_queries": 2, "unjudged_queries": 9}, None),
         ({"rows": 0, "judged_queries": 0}, "1 run(s) have no results"),
@@ -314,7 +378,9 @@ def about(options=None, **counts):
     ],
 )
 def test_warnings_about_a_run(counts, beginning):
-    assert [sentence.startswith(beginning or "-") for sentence in about(**counts)] == [True] * (beginning is not None)
+    assert [sentence.startswith(beginning or "-") for sentence in about(**counts)] == [True] * (
+        beginning is not None
+    )
 
 
 @pytest.mark.parametrize(
@@ -339,4 +405,6 @@ def test_a_dataset_without_results():
     counted = JudgmentCounts(rows=1, queries={"web": 3, "shop": 1})
     returned = ResultCounts(rows=1, runs=[RunCounts("web", "r", 1, 1)])
     (notice,) = limits.about_input(counted, ["shop"], returned, Convention())
-    assert notice.sentence.startswith("1 dataset(s) judged but without results, e.g. shop with 1 queries")
+    assert notice.sentence.startswith(
+        "1 dataset(s) judged but without results, e.g. shop with 1 queries"
+    )

@@ -16,7 +16,9 @@ NAMED = {"path": "r.csv", "columns": {"relevance": "score"}}
     [("r.csv", "g.csv", True), ("g.csv", "r.csv", False), (NAMED, "g.csv", False)],
     ids=["exchanged", "as they are", "named by the user"],
 )
-def test_scores_that_are_read_as_grades_are_warned_of(tmp_path, monkeypatch, judgments, results, is_doubtful):
+def test_scores_that_are_read_as_grades_are_warned_of(
+    tmp_path, monkeypatch, judgments, results, is_doubtful
+):
     monkeypatch.chdir(tmp_path)
     files = {"r.csv": RESULTS, "g.csv": GRADES}
     _, told = evaluated(configuration(tmp_path)(files, judgments=judgments, results=results))

@@ -21,8 +21,14 @@ def test_the_default_of_every_option_is_its_first_word():
     [
         (lambda: Convention.preset("trec"), r"\(did you mean 'trec_eval'\?\)"),
         (lambda: Convention().replace(gian="exp2"), r"\(did you mean 'gain'\?\)"),
-        (lambda: Convention(gain="cubic", ties="random", unjudged=-1), "gain=cubic, ties=random, unjudged=-1; "),
-        (lambda: Convention(gain={grade: grade for grade in range(501)}), "gain takes .* of up to 500 grades"),
+        (
+            lambda: Convention(gain="cubic", ties="random", unjudged=-1),
+            "gain=cubic, ties=random, unjudged=-1; ",
+        ),
+        (
+            lambda: Convention(gain={grade: grade for grade in range(501)}),
+            "gain takes .* of up to 500 grades",
+        ),
         (lambda: parse_option("linear"), "'linear' has no value"),
     ],
 )
@@ -85,9 +91,15 @@ def test_a_value_that_means_nothing_is_refused_by_its_option(option, value):
         ({"ideal": "retrieved_at_k", "ties": "average"}, "set another ties"),
         ({"gain": "judged", "unjudged": 1}, "gain=judged ignores grades"),
         ({"gain": "exp2", "unjudged": 1000}, "unjudged=1000 is too large for gain=exp2"),
-        ({"gain": "judged", "min_relevance": 4}, "gain=judged ignores grades, so min_relevance=4 has no effect"),
+        (
+            {"gain": "judged", "min_relevance": 4},
+            "gain=judged ignores grades, so min_relevance=4 has no effect",
+        ),
         ({"gain": {0: 0, 1: 1}, "unjudged": 0.5}, "the gain table lacks the grade of unjudged=0.5"),
-        ({"min_relevance": 2, "relevant_from": 2}, "makes every grade 1 or 0, below relevant_from=2"),
+        (
+            {"min_relevance": 2, "relevant_from": 2},
+            "makes every grade 1 or 0, below relevant_from=2",
+        ),
         ({"min_relevance": 2, "max_grade": 3}, "makes the highest grade 1 and not max_grade=3"),
         *(
             ({"ideal": "k_relevant", **options}, "ideal=k_relevant")
@@ -101,7 +113,9 @@ def test_options_that_mean_nothing_together_are_refused_with_the_reason(options,
 
 
 def test_conventions_are_their_options():
-    convention = Convention(gain={0: 0, 1: 2.5}, discount=[1, 0.5], unjudged=1, exclude_query_as_document=True)
+    convention = Convention(
+        gain={0: 0, 1: 2.5}, discount=[1, 0.5], unjudged=1, exclude_query_as_document=True
+    )
     assert Convention(**json.loads(json.dumps(convention.options()))) == convention
     assert Convention.preset("ir_measures") == Convention.preset("trec_eval_9")
     assert Convention.preset("trec_eval") == Convention(gain="linear", no_relevant="zero")

@@ -17,7 +17,9 @@ def pairs(measures, cutoffs=None):
 
 
 @pytest.mark.parametrize(("written", "name"), NAMES.items())
-def test_a_name_from_papers_is_of_the_whole_ranking_and_one_in_lower_case_at_every_cutoff(written, name):
+def test_a_name_from_papers_is_of_the_whole_ranking_and_one_in_lower_case_at_every_cutoff(
+    written, name
+):
     assert pairs(f"{written}@all") == [(name, None)]
     assert pairs(written, [3]) == [(name, 3 if written.islower() and name != "bpref" else None)]
     if name != "bpref":
@@ -42,7 +44,10 @@ def test_the_cutoffs_are_those_that_any_measure_needs(measures, cutoffs, needed)
     ("measures", "options"),
     [
         ("P(rel=2)@5", {"relevant_from": "2"}),
-        ("P(rel=2)@5 R( rel = 2 )@10 nDCG@3 RBP(p=0.5)", {"relevant_from": "2", "rbp_persistence": "0.5"}),
+        (
+            "P(rel=2)@5 R( rel = 2 )@10 nDCG@3 RBP(p=0.5)",
+            {"relevant_from": "2", "rbp_persistence": "0.5"},
+        ),
         ("rbp(p=.5)@3,judged", {"rbp_persistence": ".5"}),
         ("P()@5", {}),
     ],
@@ -56,12 +61,21 @@ def test_arguments_set_options_of_the_convention(measures, options):
 @pytest.mark.parametrize(
     ("measures", "reason"),
     [
-        ("P(rel=2)@5 R(rel=3)@5", r"P\(rel=2\)@5 and R\(rel=3\)@5 set different values of relevant_from"),
+        (
+            "P(rel=2)@5 R(rel=3)@5",
+            r"P\(rel=2\)@5 and R\(rel=3\)@5 set different values of relevant_from",
+        ),
         ("P(rel=2)@5 R@10", r"P\(rel=2\)@5 and R@10 set .*; write rel="),
         ("RBP(p=0.5) RBP@10", "values of rbp_persistence"),
-        ("Rprec AP ndcg_cut_10", "called 'Rprec' or 'ndcg_cut_10'; choose from ndcg, precision, .* P@5, ndcg@10$"),
+        (
+            "Rprec AP ndcg_cut_10",
+            "called 'Rprec' or 'ndcg_cut_10'; choose from ndcg, precision, .* P@5, ndcg@10$",
+        ),
         ("hitrate@10", r"called 'hitrate@10' \(did you mean 'HitRate'\?\); "),
-        ("recal@10 ndcg10", r"'recal@10' \(.* 'recall'\?\) or 'ndcg10' \(.* 'ndcg'\?\); .* write P@5, ndcg@10$"),
+        (
+            "recal@10 ndcg10",
+            r"'recal@10' \(.* 'recall'\?\) or 'ndcg10' \(.* 'ndcg'\?\); .* write P@5, ndcg@10$",
+        ),
         ("rbp.80", r"or write RBP\(p=0\.8\)$"),
         ("P@0", "P@0 has an invalid cutoff; write P@10"),
         ("P@٣", "P@٣ has an invalid cutoff"),
@@ -111,8 +125,14 @@ def test_the_headline_is_the_first_measure_that_was_named(measures, cutoffs, hea
 
 def test_a_column_without_a_cutoff_is_meant_at_that_of_the_headline_if_it_was_asked_for_there():
     asked = parse_measures("nDCG@10 P@5 R@1000", None, DEFAULT).measure_set
-    cutoffs = {column: asked.main_cutoff(column, [5, 10, 1000]) for column in ("ndcg", "precision", "recall", "dcg")}
+    cutoffs = {
+        column: asked.main_cutoff(column, [5, 10, 1000])
+        for column in ("ndcg", "precision", "recall", "dcg")
+    }
     assert cutoffs == {"ndcg": 10, "precision": 5, "recall": 1000, "dcg": 10}
     assert asked.main_cutoff("ndcg", [5, 1000]) == 1000
     whole = parse_measures("AP P@5 AP@10", None, DEFAULT).measure_set
-    assert (whole.main_cutoff("ap", [5, 10, None]), whole.main_cutoff("ndcg", [5, 10, None])) == (None, 10)
+    assert (whole.main_cutoff("ap", [5, 10, None]), whole.main_cutoff("ndcg", [5, 10, None])) == (
+        None,
+        10,
+    )

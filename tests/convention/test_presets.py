@@ -24,7 +24,9 @@ def test_a_preset_is_described_with_its_formula_options_and_differences(name):
 
 
 def test_a_definition_in_mathematical_notation():
-    convention = Convention(gain="binary", discount="position", ties="average", ideal="k_relevant", min_relevance=2)
+    convention = Convention(
+        gain="binary", discount="position", ties="average", ideal="k_relevant", min_relevance=2
+    )
     assert mathematics(convention)[:-1] == [
         "rel(d) = [grade of d >= 2], but a negative grade is unchanged",
         "g(d) = [rel(d) > 0]",

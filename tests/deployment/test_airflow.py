@@ -22,15 +22,25 @@ def test_airflow_publishes_a_night_and_does_not_retry_one_whose_input_is_refused
     (home / "dags").mkdir(parents=True)
     shutil.copy(ROOT / "conf/airflow/ndcg_spark_dag.py", home / "dags")
     of_airflow = {"AIRFLOW_HOME": str(home), "AIRFLOW__CORE__LOAD_EXAMPLES": "False"}
-    environment = {**os.environ, **of_airflow, "NDCG_SPARK_PROJECT": str(ROOT), "NDCG_SPARK_CONFIG": str(config)}
+    environment = {
+        **os.environ,
+        **of_airflow,
+        "NDCG_SPARK_PROJECT": str(ROOT),
+        "NDCG_SPARK_CONFIG": str(config),
+    }
 
     def run(*arguments):
-        return subprocess.run([airflow, *arguments], capture_output=True, text=True, check=False, env=environment)
+        return subprocess.run(
+            [airflow, *arguments], capture_output=True, text=True, check=False, env=environment
+        )
 
     assert run("db", "migrate").returncode == 0
     codes, logs = [], []
     for date, results in (("2026-11-20", f"{TINY}.run"), ("2026-11-21", tmp_path / "none.run")):
-        config.write_text(f'judgments = "{TINY}.qrels"\nresults = "{results}"\noutput = "{output}"\n', encoding="utf-8")
+        config.write_text(
+            f'judgments = "{TINY}.qrels"\nresults = "{results}"\noutput = "{output}"\n',
+            encoding="utf-8",
+        )
         done = run("dags", "test", "ndcg_spark", date)
         codes.append(done.returncode)
         logs.append(done.stdout + done.stderr)

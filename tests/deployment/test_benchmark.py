@@ -12,8 +12,22 @@ from scripts.benchmark import data
 
 #: The programs of every scenario that need no Java.
 QUICK = {
-    "peers": ["embedded", "embedded, no ranks", "duckdb", "duckdb_checked", "embedded, pytrec_eval", "pytrec_eval"],
-    "text": ["gzipped", "plain", *data.ONE_FILE, "zcat", "pytrec_eval, gzipped", "pytrec_eval, plain"],
+    "peers": [
+        "embedded",
+        "embedded, no ranks",
+        "duckdb",
+        "duckdb_checked",
+        "embedded, pytrec_eval",
+        "pytrec_eval",
+    ],
+    "text": [
+        "gzipped",
+        "plain",
+        *data.ONE_FILE,
+        "zcat",
+        "pytrec_eval, gzipped",
+        "pytrec_eval, plain",
+    ],
     "runs": ["10 runs", "10 runs, no ranks", "duckdb_checked, 10 runs"],
     "library": ["embedded"],
 }

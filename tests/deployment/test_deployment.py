@@ -23,9 +23,15 @@ results = "{0}/run-{{date}}.txt"
 
 
 def script(name, *arguments, cwd=ROOT, **environment):
-    kept = {key: value for key, value in os.environ.items() if key not in ("SPARK_HOME", "NDCG_SPARK_SUBMIT")}
+    kept = {
+        key: value
+        for key, value in os.environ.items()
+        if key not in ("SPARK_HOME", "NDCG_SPARK_SUBMIT")
+    }
     command = [str(ROOT / "scripts" / name), *map(str, arguments)]
-    return subprocess.run(command, cwd=cwd, env={**kept, **environment}, capture_output=True, text=True, check=False)
+    return subprocess.run(
+        command, cwd=cwd, env={**kept, **environment}, capture_output=True, text=True, check=False
+    )
 
 
 def fake_spark(folder, body=""):
@@ -49,7 +55,9 @@ SUBMISSIONS = {
 @pytest.mark.parametrize("case", SUBMISSIONS)
 def test_the_submit_command_line_is_as_it_was_agreed(case, tmp_path):
     arguments = [word.replace(":0,1:", ": 0, 1: ") for word in SUBMISSIONS[case].split()]
-    done = script("submit.sh", "--dry-run", *arguments, cwd=tmp_path, SPARK_HOME=fake_spark(tmp_path))
+    done = script(
+        "submit.sh", "--dry-run", *arguments, cwd=tmp_path, SPARK_HOME=fake_spark(tmp_path)
+    )
     assert done.returncode == 0, done.stderr
     printed = done.stdout.replace(str(ROOT), "PROJECT").replace(str(tmp_path), "HERE")
     assert printed == (ROOT / f"tests/golden/submit-{case}.txt").read_text(encoding="utf-8")
@@ -87,7 +95,9 @@ def test_scripts_have_a_help_without_the_signs_of_comments(name):
 @pytest.fixture
 def night(tmp_path):
     """A folder with one night's files and a configuration for them, by absolute paths."""
-    (tmp_path / "qrels-2020-01-02.txt").write_text("q1 0 a 2\nq1 0 b 0\nq2 0 c 1\n", encoding="utf-8")
+    (tmp_path / "qrels-2020-01-02.txt").write_text(
+        "q1 0 a 2\nq1 0 b 0\nq2 0 c 1\n", encoding="utf-8"
+    )
     rows = "q1 Q0 a 1 3.0 bm25\nq1 Q0 b 2 2.5 bm25\nq2 Q0 c 1 1.0 bm25\n"
     (tmp_path / "run-2020-01-02.txt").write_text(rows, encoding="utf-8")
     (tmp_path / "night.toml").write_text(CONFIG.format(tmp_path), encoding="utf-8")
@@ -99,12 +109,16 @@ def yesterday():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("gate", "code"), [("", 0), ("[gate]\n[[gate.check]]\ncutoff = 10\nmax_drop = 0.01\n", 6)])
+@pytest.mark.parametrize(
+    ("gate", "code"), [("", 0), ("[gate]\n[[gate.check]]\ncutoff = 10\nmax_drop = 0.01\n", 6)]
+)
 def test_a_night_is_published_and_its_begin_and_end_are_told(night, gate, code):
     with (night / "night.toml").open("a", encoding="utf-8") as file:
         file.write(gate)
     tables = f"delta:{night}/tables"
-    done = script("nightly.sh", "2020-01-02", night / "night.toml", cwd=night, NDCG_SPARK_EXPORT=tables)
+    done = script(
+        "nightly.sh", "2020-01-02", night / "night.toml", cwd=night, NDCG_SPARK_EXPORT=tables
+    )
     assert done.returncode == code, done.stderr
     told = [line for line in done.stderr.splitlines() if " nightly: " in line]
     assert re.fullmatch(r"\S+ INFO    nightly: begin 2020-01-02 \S+night.toml", told[0])
@@ -112,7 +126,9 @@ def test_a_night_is_published_and_its_begin_and_end_are_told(night, gate, code):
     level, ending = ending if gate else ("INFO   ", "exit code 0")
     # What people are told follows, in the same line.
     said = f"{ending}: default of 2020-01-02: .* [|] bm25: ndcg@10 1.0000 [|] "
-    assert re.match(rf"\S+ {level} nightly: end 2020-01-02 \S+night.toml after \d+ s: {said}", told[-1]), told[-1]
+    assert re.match(
+        rf"\S+ {level} nightly: end 2020-01-02 \S+night.toml after \d+ s: {said}", told[-1]
+    ), told[-1]
     assert list(night.glob("out/dataset_scores/evaluated_on=2020-01-02/*/*.parquet"))
     assert (night / "tables/dataset_scores/_delta_log").is_dir()
 
@@ -130,7 +146,9 @@ def test_the_night_is_yesterday_in_utc_and_is_submitted_where_options_say_so(nig
 
 def test_the_spark_of_a_python_package_is_found_by_the_python_beside_it(night):
     bin_folder = Path(fake_spark(night, 'echo "$SPARK_HOME"\n')) / "bin"
-    (bin_folder / "find_spark_home.py").write_text("import sys; print(sys.argv[0])", encoding="utf-8")
+    (bin_folder / "find_spark_home.py").write_text(
+        "import sys; print(sys.argv[0])", encoding="utf-8"
+    )
     (bin_folder / "python3").symlink_to(sys.executable)
     done = script("submit.sh", "--", PATH=f"{bin_folder}:{os.environ['PATH']}")
     assert (done.returncode, done.stdout) == (0, f"{bin_folder}/find_spark_home.py\n"), done.stderr
@@ -146,22 +164,41 @@ def test_a_configuration_that_is_being_evaluated_is_left_alone_with_exit_code_75
 
 
 def test_a_night_that_a_signal_ends_is_told_by_the_script(night):
-    environment = {"SPARK_HOME": fake_spark(night, "kill -9 $$"), "NDCG_SPARK_SUBMIT": "--master local[1]"}
-    done = script("nightly.sh", "2020-01-02", night / "night.toml", "--on-end", "cat", **environment)
+    environment = {
+        "SPARK_HOME": fake_spark(night, "kill -9 $$"),
+        "NDCG_SPARK_SUBMIT": "--master local[1]",
+    }
+    done = script(
+        "nightly.sh", "2020-01-02", night / "night.toml", "--on-end", "cat", **environment
+    )
     assert (done.returncode, '"reason": "ended by signal 9"' in done.stderr) == (137, True)
     # bash would add a line of its own.
     assert "Killed" not in done.stderr
 
 
-@pytest.mark.parametrize(("code", "level"), [(0, "info"), (3, "error"), (5, "error"), (6, "warning")])
+@pytest.mark.parametrize(
+    ("code", "level"), [(0, "info"), (3, "error"), (5, "error"), (6, "warning")]
+)
 def test_the_last_line_has_the_level_of_the_end(night, code, level):
-    environment = {"SPARK_HOME": fake_spark(night, f"exit {code}"), "NDCG_SPARK_SUBMIT": "--master local[1]"}
-    done = script("nightly.sh", "2020-01-02", night / "night.toml", "--log-format=json", **environment)
+    environment = {
+        "SPARK_HOME": fake_spark(night, f"exit {code}"),
+        "NDCG_SPARK_SUBMIT": "--master local[1]",
+    }
+    done = script(
+        "nightly.sh", "2020-01-02", night / "night.toml", "--log-format=json", **environment
+    )
     assert (done.returncode, json.loads(done.stderr.splitlines()[-1])["level"]) == (code, level)
 
 
 @pytest.mark.parametrize(
-    "arguments", ["2020-01-02 no.toml", "2020-1-2 night.toml", "yesterday", "--date=2020-01-02", "--config night.toml"]
+    "arguments",
+    [
+        "2020-01-02 no.toml",
+        "2020-1-2 night.toml",
+        "yesterday",
+        "--date=2020-01-02",
+        "--config night.toml",
+    ],
 )
 def test_a_date_or_a_configuration_that_is_none_is_told_with_exit_code_2(night, arguments):
     done = script("nightly.sh", *arguments.split(), cwd=night)
@@ -193,11 +230,17 @@ def test_the_spark_application_runs_nightly_with_the_settings_of_spark_defaults(
         "UTC",
     )
     assert (template["type"], template["mode"]) == ("Python", "cluster")
-    assert (ROOT / template["mainApplicationFile"].removeprefix("local:///opt/ndcg_spark/")).is_file()
+    assert (
+        ROOT / template["mainApplicationFile"].removeprefix("local:///opt/ndcg_spark/")
+    ).is_file()
     lines = (ROOT / "conf/spark-defaults.conf").read_text(encoding="utf-8").splitlines()
-    assert template["sparkConf"] == dict(line.split() for line in lines if line.strip() and line[0] != "#")
+    assert template["sparkConf"] == dict(
+        line.split() for line in lines if line.strip() and line[0] != "#"
+    )
     assert names(template["driver"]["volumeMounts"]) == names(template["volumes"])
-    read = pytest.importorskip("kubeflow_spark_api.models").SparkV1beta2ScheduledSparkApplication.model_validate(app)
+    read = pytest.importorskip(
+        "kubeflow_spark_api.models"
+    ).SparkV1beta2ScheduledSparkApplication.model_validate(app)
     # A key that the operator does not know would be lost.
     assert read.model_dump(by_alias=True, exclude_none=True) == app
 
@@ -255,7 +298,9 @@ def airflow_dag(monkeypatch, request):
     modules = {
         "airflow": {},
         "airflow.timetables": {},
-        "airflow.timetables.interval": {"CronDataIntervalTimetable": lambda cron, timezone: (cron, timezone)},
+        "airflow.timetables.interval": {
+            "CronDataIntervalTimetable": lambda cron, timezone: (cron, timezone)
+        },
         "airflow.sdk": {"dag": decorator, "task": decorator},
         "airflow.sdk.exceptions": {"AirflowException": Retried, "AirflowFailException": NotRetried},
     }
@@ -267,7 +312,10 @@ def airflow_dag(monkeypatch, request):
 
 @pytest.mark.parametrize(
     ("airflow_dag", "before", "after"),
-    [("yarn", ["env", "NDCG_SPARK_SUBMIT=--master yarn"], []), (None, [], ["--engine", "embedded"])],
+    [
+        ("yarn", ["env", "NDCG_SPARK_SUBMIT=--master yarn"], []),
+        (None, [], ["--engine", "embedded"]),
+    ],
     indirect=["airflow_dag"],
 )
 def test_the_dag_evaluates_the_date_of_its_interval(airflow_dag, before, after):
@@ -278,7 +326,9 @@ def test_the_dag_evaluates_the_date_of_its_interval(airflow_dag, before, after):
         airflow_dag["evaluate"]()
 
 
-@pytest.mark.parametrize(("code", "failure"), {4: Retried, **dict.fromkeys((1, 2, 3, 5, 6), NotRetried)}.items())
+@pytest.mark.parametrize(
+    ("code", "failure"), {4: Retried, **dict.fromkeys((1, 2, 3, 5, 6), NotRetried)}.items()
+)
 def test_the_dag_retries_what_a_retry_can_cure(airflow_dag, code, failure):
     with pytest.raises(Retried) as raised:
         airflow_dag["run"](["bash", "-c", f"echo said; exit {code}"])

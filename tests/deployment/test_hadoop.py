@@ -40,7 +40,10 @@ def worth(grades):
 """
 RESULTS = ["query_id", "q0", "doc_id", "rank", "score", "run"]
 #: What a client must know of the cluster.
-KNOWN = ("fs.defaultFS", *(f"yarn.resourcemanager.{name}" for name in ("address", "scheduler.address", "hostname")))
+KNOWN = (
+    "fs.defaultFS",
+    *(f"yarn.resourcemanager.{name}" for name in ("address", "scheduler.address", "hostname")),
+)
 YARN = "org.apache.hadoop.yarn.server"
 SETTINGS = {
     "yarn.nodemanager.disk-health-checker.max-disk-utilization-per-disk-percentage": "100",
@@ -63,9 +66,18 @@ def jars(thorough):
     (api,) = servers.SPARK_HOME.glob("jars/hadoop-client-api-*.jar")
     version = api.stem.removeprefix("hadoop-client-api-")
     folder = ROOT / ".venv" / f"hadoop-{version}"
-    command = ["mvn", "-q", "-B", "-f", Path(__file__).parent / "hadoop/pom.xml", "dependency:copy-dependencies"]
+    command = [
+        "mvn",
+        "-q",
+        "-B",
+        "-f",
+        Path(__file__).parent / "hadoop/pom.xml",
+        "dependency:copy-dependencies",
+    ]
     if not (folder / "whole").exists():
-        subprocess.run([*command, f"-Dhadoop.version={version}", f"-DoutputDirectory={folder}"], check=True)
+        subprocess.run(
+            [*command, f"-Dhadoop.version={version}", f"-DoutputDirectory={folder}"], check=True
+        )
         (folder / "whole").touch()
     return folder
 
@@ -73,7 +85,9 @@ def jars(thorough):
 def put(source, uri):
     system, target = storage(uri)
     system.create_dir(target.rpartition("/")[0])
-    fs.copy_files(str(source), target, source_filesystem=fs.LocalFileSystem(), destination_filesystem=system)
+    fs.copy_files(
+        str(source), target, source_filesystem=fs.LocalFileSystem(), destination_filesystem=system
+    )
 
 
 @pytest.fixture(scope="module")
@@ -100,14 +114,21 @@ def hadoop(jars, tmp_path_factory):
         conf = jvm.org.apache.hadoop.conf.Configuration()
         for name, value in {**SETTINGS, "hadoop.tmp.dir": str(folder)}.items():
             conf.set(name, value)
-        files = jvm.org.apache.hadoop.hdfs.MiniDFSCluster.Builder(conf, jvm.java.io.File(f"{folder}/dfs")).build()
+        files = jvm.org.apache.hadoop.hdfs.MiniDFSCluster.Builder(
+            conf, jvm.java.io.File(f"{folder}/dfs")
+        ).build()
         yarn = jvm.org.apache.hadoop.yarn.server.MiniYARNCluster("yarn", 2, 1, 1)
         yarn.init(jvm.org.apache.hadoop.yarn.conf.YarnConfiguration(files.getConfiguration(0)))
         yarn.start()
         values = {name: yarn.getConfig().get(name) for name in KNOWN}
-        properties = "".join(f"<property><name>{name}</name><value>{values[name]}</value></property>" for name in KNOWN)
+        properties = "".join(
+            f"<property><name>{name}</name><value>{values[name]}</value></property>"
+            for name in KNOWN
+        )
         for name in ("core-site.xml", "yarn-site.xml"):
-            (folder / name).write_text(f"<configuration>{properties}</configuration>", encoding="utf-8")
+            (folder / name).write_text(
+                f"<configuration>{properties}</configuration>", encoding="utf-8"
+            )
         everybody = jvm.org.apache.hadoop.fs.permission.FsPermission("777")
         files.getFileSystem().setPermission(jvm.org.apache.hadoop.fs.Path("/"), everybody)
         yield values["fs.defaultFS"], folder
@@ -146,14 +167,21 @@ def scores(output):
     """What counts in the output, whose only night this is."""
     (night,) = committed(output)
     system, place = storage(output)
-    files = ds.dataset(f"{place}/query_scores", filesystem=system, partitioning="hive", format="parquet")
+    files = ds.dataset(
+        f"{place}/query_scores", filesystem=system, partitioning="hive", format="parquet"
+    )
     table = files.to_table(filter=ds.field("evaluation_id") == night.evaluation_id).to_pandas()
-    return table.sort_values(["run", "query_id", "cutoff"], ignore_index=True)[["run", "query_id", "cutoff", "ndcg"]]
+    return table.sort_values(["run", "query_id", "cutoff"], ignore_index=True)[
+        ["run", "query_id", "cutoff", "ndcg"]
+    ]
 
 
 @pytest.mark.parametrize(
     ("mode", "queries", "depth", "files"),
-    [("client", 50, 64, ["bm25.run", "dense.run"]), ("cluster", 350, 1000, ["both.run", "both.run"])],
+    [
+        ("client", 50, 64, ["bm25.run", "dense.run"]),
+        ("cluster", 350, 1000, ["both.run", "both.run"]),
+    ],
     ids=["client mode, two files", "cluster mode, one file of 700,000 lines"],
 )
 def test_yarn_reads_and_publishes_in_hdfs_where_executors_lack_the_project_and_one_is_killed(
@@ -163,27 +191,63 @@ def test_yarn_reads_and_publishes_in_hdfs_where_executors_lack_the_project_and_o
     monkeypatch.setenv("HADOOP_USER_NAME", "alice")
     write_text(tmp_path, queries, depth, files)
     (tmp_path / "marks").mkdir()
-    (tmp_path / "shop_gains.py").write_text(GAIN.format(marks=str(tmp_path / "marks")), encoding="utf-8")
+    (tmp_path / "shop_gains.py").write_text(
+        GAIN.format(marks=str(tmp_path / "marks")), encoding="utf-8"
+    )
     uri, configuration = hadoop
     place, outputs = f"{uri}/{mode}", [f"{uri}/{mode}/{name}" for name in ("yarn", "embedded")]
     for name in ("runs", "qrels"):
         put(tmp_path / name, f"{place}/{name}")
-    arguments = ["--judgments", f"{place}/qrels", "--results", f"{place}/runs", "--date", "2026-11-20"]
+    arguments = [
+        "--judgments",
+        f"{place}/qrels",
+        "--results",
+        f"{place}/runs",
+        "--date",
+        "2026-11-20",
+    ]
     # This process reads the text, and the engine gets it with the plan.
     arguments += ["--set", "gain=python:shop_gains.worth", "--cutoffs", "1,10,all", "--output"]
-    loopback = {"driver.bindAddress": "127.0.0.1", "driver.host": "localhost"} if mode == "client" else {}
-    loopback |= {f"{name}.SPARK_LOCAL_IP": "127.0.0.1" for name in ("yarn.appMasterEnv", "executorEnv")}
-    settings = {"yarn.jars": f"local:{servers.SPARK_HOME}/jars/*", "ui.enabled": "false", "sql.shuffle.partitions": 4}
+    loopback = (
+        {"driver.bindAddress": "127.0.0.1", "driver.host": "localhost"} if mode == "client" else {}
+    )
+    loopback |= {
+        f"{name}.SPARK_LOCAL_IP": "127.0.0.1" for name in ("yarn.appMasterEnv", "executorEnv")
+    }
+    settings = {
+        "yarn.jars": f"local:{servers.SPARK_HOME}/jars/*",
+        "ui.enabled": "false",
+        "sql.shuffle.partitions": 4,
+    }
     # In cluster mode the limit of YARN holds for the driver's Python too, which reads the text: half a gigabyte.
     settings["driver.memoryOverhead"] = "1g"
-    command = [ROOT / "scripts/submit.sh", "--master", "yarn", "--deploy-mode", mode, "--executor-memory", "1g"]
-    command += [part for key, value in {**loopback, **settings}.items() for part in ("--conf", f"spark.{key}={value}")]
+    command = [
+        ROOT / "scripts/submit.sh",
+        "--master",
+        "yarn",
+        "--deploy-mode",
+        mode,
+        "--executor-memory",
+        "1g",
+    ]
+    command += [
+        part
+        for key, value in {**loopback, **settings}.items()
+        for part in ("--conf", f"spark.{key}={value}")
+    ]
     command += ["--py-files", tmp_path / "shop_gains.py", "--", *arguments, outputs[0]]
-    known = servers.environment(HADOOP_CONF_DIR=configuration, SPARK_HOME=servers.SPARK_HOME, HADOOP_USER_NAME="alice")
+    known = servers.environment(
+        HADOOP_CONF_DIR=configuration, SPARK_HOME=servers.SPARK_HOME, HADOOP_USER_NAME="alice"
+    )
     log = tmp_path / "submit.log"
-    with servers.running(["bash", "-c", 'cd "$0"; "$@"; echo "ended with $?"', tmp_path, *command], log, known):
+    with servers.running(
+        ["bash", "-c", 'cd "$0"; "$@"; echo "ended with $?"', tmp_path, *command], log, known
+    ):
         servers.wait_until(
-            lambda: any((tmp_path / "marks").iterdir()) or servers.says(log, "ended with"), "the first gain", log, 900
+            lambda: any((tmp_path / "marks").iterdir()) or servers.says(log, "ended with"),
+            "the first gain",
+            log,
+            900,
         )
         worker = psutil.Process(int(next((tmp_path / "marks").iterdir()).name))
         next(parent for parent in worker.parents() if parent.name() == "java").kill()
@@ -196,13 +260,28 @@ def test_yarn_reads_and_publishes_in_hdfs_where_executors_lack_the_project_and_o
     assert len(marks) > 1
     assert all("/environment" in mark.read_text() for mark in marks)
     system, output = storage(outputs[0])
-    assert {info["owner"] for info in system.handler.fs.find(output, detail=True).values()} == {"alice"}
+    assert {info["owner"] for info in system.handler.fs.find(output, detail=True).values()} == {
+        "alice"
+    }
     yarn_scores = scores(outputs[0])
     assert len(yarn_scores) == 2 * 3 * queries
     # The embedded engine, which has a client of HDFS of its own.
-    alone = [sys.executable, "-m", "ndcg_spark", "evaluate", "--engine", "embedded", *arguments, outputs[1]]
+    alone = [
+        sys.executable,
+        "-m",
+        "ndcg_spark",
+        "evaluate",
+        "--engine",
+        "embedded",
+        *arguments,
+        outputs[1],
+    ]
     done = subprocess.run(
-        alone, capture_output=True, text=True, check=False, env={**os.environ, "PYTHONPATH": f"{ROOT}:{tmp_path}"}
+        alone,
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "PYTHONPATH": f"{ROOT}:{tmp_path}"},
     )
     assert done.returncode == 0, done.stderr[-2000:]
     pd.testing.assert_frame_equal(yarn_scores, scores(outputs[1]), rtol=0, atol=1e-12)
@@ -220,11 +299,21 @@ def test_classic_spark_reads_and_publishes_where_its_paths_are_s3a(jars, tmp_pat
     }.items():
         monkeypatch.setenv(name, value)
     write_text(tmp_path, queries=20, depth=32, files=["bm25.run", "dense.run"])
-    results = [pd.read_csv(file, sep=" ", names=RESULTS) for file in sorted((tmp_path / "runs").iterdir())]
-    settings = {"endpoint": f"http://127.0.0.1:{port}", "endpoint.region": "us-east-1", "path.style.access": "true"}
+    results = [
+        pd.read_csv(file, sep=" ", names=RESULTS) for file in sorted((tmp_path / "runs").iterdir())
+    ]
+    settings = {
+        "endpoint": f"http://127.0.0.1:{port}",
+        "endpoint.region": "us-east-1",
+        "path.style.access": "true",
+    }
     of_aws = [str(jar) for jar in jars.glob("*.jar") if "minicluster" not in jar.name]
     command = [ROOT / "scripts/submit.sh", "--jars", ",".join(of_aws)]
-    command += [part for key, value in settings.items() for part in ("--conf", f"spark.hadoop.fs.s3a.{key}={value}")]
+    command += [
+        part
+        for key, value in settings.items()
+        for part in ("--conf", f"spark.hadoop.fs.s3a.{key}={value}")
+    ]
     alone = [sys.executable, "-m", "ndcg_spark", "evaluate", "--engine", "embedded"]
     environ = {**os.environ, **servers.environment(SPARK_HOME=servers.SPARK_HOME)}
     with servers.running([program, "-H", "127.0.0.1", "-p", port], log, servers.environment()):
@@ -239,6 +328,10 @@ def test_classic_spark_reads_and_publishes_where_its_paths_are_s3a(jars, tmp_pat
             arguments = ["--judgments", f"{place}/qrels", "--results", f"{place}/results.parquet"]
             arguments += ["--output", f"{place}/{scheme}", "--date", "2026-11-20"]
             line = [*engine, *(["--"] if engine is command else []), *arguments]
-            done = subprocess.run(line, capture_output=True, text=True, check=False, env=environ, cwd=ROOT)
+            done = subprocess.run(
+                line, capture_output=True, text=True, check=False, env=environ, cwd=ROOT
+            )
             assert done.returncode == 0, (done.stdout + done.stderr)[-3000:]
-        pd.testing.assert_frame_equal(scores("s3a://bucket/s3a"), scores("s3://bucket/s3"), rtol=0, atol=1e-12)
+        pd.testing.assert_frame_equal(
+            scores("s3a://bucket/s3a"), scores("s3://bucket/s3"), rtol=0, atol=1e-12
+        )

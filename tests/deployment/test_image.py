@@ -22,7 +22,9 @@ def steps():
 
 
 def test_the_dockerfile_has_nothing_that_hadolint_finds():
-    hadolint = shutil.which("hadolint") or pytest.skip("needs hadolint, which scripts/check.sh installs")
+    hadolint = shutil.which("hadolint") or pytest.skip(
+        "needs hadolint, which scripts/check.sh installs"
+    )
     done = subprocess.run([hadolint, str(DOCKERFILE)], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (0, "")
 
@@ -35,9 +37,14 @@ def test_the_image_is_slim_is_not_of_root_evaluates_before_it_is_done_and_has_ex
     assert (instructions[-3][0], "ndcg-spark evaluate" in instructions[-3][1]) == ("RUN", True)
     assert instructions.index(instructions[-3]) > user
     named = re.findall(r"EXTRAS=([a-z,]+)", DOCKERFILE.read_text(encoding="utf-8"))
-    extras = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"][
+        "optional-dependencies"
+    ]
     assert len(named) == 2
-    assert {extra for names in named for extra in names.split(",")} == set(extras) - {"dev", "spark"}
+    assert {extra for names in named for extra in names.split(",")} == set(extras) - {
+        "dev",
+        "spark",
+    }
 
 
 def test_the_steps_of_the_dockerfile_run_in_a_clean_folder(thorough, tmp_path):
@@ -48,7 +55,11 @@ def test_the_steps_of_the_dockerfile_run_in_a_clean_folder(thorough, tmp_path):
     place = tmp_path / "image"
     place.mkdir()
     environment = {"PATH": f"{python}/bin:/usr/bin:/bin"}
-    environment |= {name: value for name, value in os.environ.items() if name.startswith("PIP_") or "proxy" in name}
+    environment |= {
+        name: value
+        for name, value in os.environ.items()
+        if name.startswith("PIP_") or "proxy" in name
+    }
     said = ""
     for name, arguments in steps():
         if name == "COPY":
@@ -60,7 +71,9 @@ def test_the_steps_of_the_dockerfile_run_in_a_clean_folder(thorough, tmp_path):
             environment |= dict([arguments.split("=", 1)])
         elif name == "RUN":
             command = ["sh", "-c", arguments.replace(HOME, str(place))]
-            done = subprocess.run(command, cwd=place, env=environment, capture_output=True, text=True, check=False)
+            done = subprocess.run(
+                command, cwd=place, env=environment, capture_output=True, text=True, check=False
+            )
             assert done.returncode == 0, done.stderr[-2000:]
             said = done.stdout
     assert "hybrid  0.6554  0.6586   0.7815     0.0235    0.7910" in said

@@ -25,7 +25,9 @@ PINS = {
 @pytest.mark.parametrize("folder", [".", "tests", "conf/site"])
 def test_requirements_are_exact_pins_without_addresses(folder):
     lines = [
-        line for file in (ROOT / folder).glob("requirements*.txt") for line in file.read_text("utf-8").splitlines()
+        line
+        for file in (ROOT / folder).glob("requirements*.txt")
+        for line in file.read_text("utf-8").splitlines()
     ]
     assert lines
     assert [line for line in lines if not re.fullmatch(r"[\w.-]+==[\w.]+( ; .+)?", line)] == []
@@ -33,7 +35,10 @@ def test_requirements_are_exact_pins_without_addresses(folder):
 
 @pytest.mark.parametrize(
     "wanted",
-    [*PROJECT["dependencies"], *(entry for extra in PROJECT["optional-dependencies"].values() for entry in extra)],
+    [
+        *PROJECT["dependencies"],
+        *(entry for extra in PROJECT["optional-dependencies"].values() for entry in extra),
+    ],
 )
 def test_a_pin_satisfies_what_the_project_asks_for(wanted):
     requirement = Requirement(wanted)
@@ -48,7 +53,9 @@ def installed_with(entry):
     with contextlib.suppress(importlib.metadata.PackageNotFoundError):
         for other in importlib.metadata.requires(wanted.name) or ():
             marker = Requirement(other).marker
-            if marker is None or any(marker.evaluate({"extra": extra}) for extra in ("", *wanted.extras)):
+            if marker is None or any(
+                marker.evaluate({"extra": extra}) for extra in ("", *wanted.extras)
+            ):
                 names |= installed_with(other)
     return names
 
@@ -61,7 +68,9 @@ def test_all_that_is_installed_is_pinned(extra):
 
 def test_no_spark_is_installed_but_by_an_extra_and_its_client_not_beside_it():
     given = {"": PROJECT["dependencies"], **PROJECT["optional-dependencies"]}
-    names = {extra: {Requirement(entry).name for entry in entries} for extra, entries in given.items()}
+    names = {
+        extra: {Requirement(entry).name for entry in entries} for extra, entries in given.items()
+    }
     assert not {"pyspark", "pyspark-client", "pysail", "py4j", "grpcio"} & names[""]
     assert [extra for extra in names if "pyspark" in names[extra]] == ["spark", "dev"]
     assert [extra for extra in names if "pyspark-client" in names[extra]] == ["embedded"]
@@ -78,7 +87,9 @@ def installed(tmp_path):
     def install(extras, **environment):
         (tmp_path / "log").write_text("", encoding="utf-8")
         command = ["bash", "-euc", f"source scripts/environment.sh {extras}"]
-        subprocess.run(command, cwd=tmp_path, env={"PATH": "/usr/bin:/bin", **environment}, check=True)
+        subprocess.run(
+            command, cwd=tmp_path, env={"PATH": "/usr/bin:/bin", **environment}, check=True
+        )
         lines = (tmp_path / "log").read_text(encoding="utf-8").splitlines()
         return [line.split()[-1] for line in lines if "-m pip" in line]
 
@@ -104,13 +115,17 @@ def test_an_environment_is_made_once_and_pyspark_takes_the_place_of_its_client(i
 
 
 @pytest.mark.parametrize(("python", "code"), [("exit 1", 4), (None, 2)])
-def test_a_night_that_cannot_be_installed_is_told_and_repeated_where_that_helps(installed, python, code):
+def test_a_night_that_cannot_be_installed_is_told_and_repeated_where_that_helps(
+    installed, python, code
+):
     shutil.rmtree(installed.folder / ".venv")
     if python:
         program(installed.folder / ".venv/bin/python", python)
     night = ["scripts/nightly.sh", "2020-01-02", "pyproject.toml"]
     environment = {"PATH": "/usr/bin:/bin", "NDCG_SPARK_PYTHON": "nowhere"}
-    done = subprocess.run(night, cwd=installed.folder, env=environment, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        night, cwd=installed.folder, env=environment, capture_output=True, text=True, check=False
+    )
     told = [line.split()[3] for line in done.stderr.splitlines() if " nightly: " in line]
     assert (done.returncode, told) == (code, ["begin", "end"]), done.stderr
 
@@ -128,12 +143,18 @@ def test_another_spark_is_installed_in_place_of_the_pinned_one(installed):
 def jobs():
     """The jobs of the workflow on CI."""
     yaml = pytest.importorskip("yaml")
-    return yaml.safe_load((ROOT / ".github/workflows/check.yaml").read_text(encoding="utf-8"))["jobs"]
+    return yaml.safe_load((ROOT / ".github/workflows/check.yaml").read_text(encoding="utf-8"))[
+        "jobs"
+    ]
 
 
 def test_ci_tests_every_version_that_the_guide_names(jobs):
     matrix = jobs["check"]["strategy"]["matrix"]
-    guide = (ROOT / "conf/README.md").read_text(encoding="utf-8").partition("## What it was tested with")[2]
+    guide = (
+        (ROOT / "conf/README.md")
+        .read_text(encoding="utf-8")
+        .partition("## What it was tested with")[2]
+    )
     table = guide.partition("\n## ")[0]
     pythons = re.findall(r"Python :: (3\.\d+)", "\n".join(PROJECT["classifiers"]))
     assert matrix["python"] == pythons

@@ -44,15 +44,21 @@ def test_the_check_of_a_dagster_asset_is_the_verdict_and_it_retries_what_a_retry
     # Stand-ins for Dagster, and for a program that ends with this code and prints a night.
     shown = ("AssetCheckResult", "MaterializeResult", "AssetExecutionContext")
     unused = ("AssetCheckSpec", "DailyPartitionsDefinition", "Definitions", "RetryPolicy")
-    dagster = types.SimpleNamespace(**dict.fromkeys(shown, types.SimpleNamespace), Failure=DagsterError)
-    vars(dagster).update(dict.fromkeys(unused, lambda *_, **__: None), asset=lambda **_: lambda function: function)
+    dagster = types.SimpleNamespace(
+        **dict.fromkeys(shown, types.SimpleNamespace), Failure=DagsterError
+    )
+    vars(dagster).update(
+        dict.fromkeys(unused, lambda *_, **__: None), asset=lambda **_: lambda function: function
+    )
     dagster.AssetCheckSeverity = types.SimpleNamespace(WARN="WARN", ERROR="ERROR")
     dagster.Backoff = types.SimpleNamespace(EXPONENTIAL=None)
     monkeypatch.setitem(sys.modules, "dagster", dagster)
     night = {"dataset_scores": [{"dataset": "web", "run": "bm25", "cutoff": None, "ndcg": 0.5}]}
     night |= {"verdicts": [{"sentence": "as it is"}]} if has_gate else {}
     printed = json.dumps(night).encode()
-    monkeypatch.setattr(subprocess, "run", lambda command, **_: subprocess.CompletedProcess(command, code, printed))
+    monkeypatch.setattr(
+        subprocess, "run", lambda command, **_: subprocess.CompletedProcess(command, code, printed)
+    )
     names = {}
     exec(recipe("Dagster", "python"), names)  # noqa: S102  # our own page
     context = types.SimpleNamespace(partition_key="2026-11-20")
@@ -80,7 +86,9 @@ def test_a_pull_request_gets_the_scores_and_the_verdict_as_its_comment(tmp_path)
         "judgments.qrels": [f"q{n} 0 good 1" for n in queries],
         "runs/main.run": [f"q{n} Q0 good 1 2.0 x\nq{n} Q0 bad 2 1.0 x" for n in queries],
         # Three places down in every query: 1 / log2(1 + 1) becomes 1 / log2(4 + 1).
-        "runs/branch.run": [f"q{n} Q0 bad{place} {place + 1} {-place} x" for n in queries for place in range(3)]
+        "runs/branch.run": [
+            f"q{n} Q0 bad{place} {place + 1} {-place} x" for n in queries for place in range(3)
+        ]
         + [f"q{n} Q0 good 4 -4 x" for n in queries],
     }
     for name, rows in lines.items():
@@ -108,7 +116,12 @@ def test_late_files_are_waited_for_and_then_the_night_begins_in_any_case(tmp_pat
         (tmp_path / "scripts" / name).write_text(f"#!/bin/sh\n{text}\n", encoding="utf-8")
         (tmp_path / "scripts" / name).chmod(0o755)
     shell = {"PATH": f"{tmp_path}/scripts:/usr/bin:/bin", "MOST_TRIES": "3"}
-    subprocess.run(["/bin/sh", "-c", recipe("Files that arrive late", "sh")], cwd=tmp_path, env=shell, check=True)
+    subprocess.run(
+        ["/bin/sh", "-c", recipe("Files that arrive late", "sh")],
+        cwd=tmp_path,
+        env=shell,
+        check=True,
+    )
     slept = tmp_path / "naps"
     assert (slept.read_text(encoding="utf-8").split() if slept.exists() else []) == ["60"] * naps
     assert (tmp_path / "begun").read_text(encoding="utf-8") == "2026-11-20 nightly.toml\n"
@@ -127,21 +140,42 @@ def test_a_night_is_logged_to_mlflow(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "mlflow", mlflow)
     (tmp_path / "qrels.txt").write_text("q1 0 a 1\n", encoding="utf-8")
     (tmp_path / "run.txt").write_text("q1 Q0 b 1 2.0 bm25\nq1 Q0 a 2 1.0 bm25\n", encoding="utf-8")
-    arguments = ("evaluate", "qrels.txt", "run.txt", "--cutoffs", "1,all", "--date", "1970-01-03", "--format", "json")
+    arguments = (
+        "evaluate",
+        "qrels.txt",
+        "run.txt",
+        "--cutoffs",
+        "1,all",
+        "--date",
+        "1970-01-03",
+        "--format",
+        "json",
+    )
     printed = command_line(*arguments, cwd=tmp_path).stdout
     (tmp_path / "night.json").write_text(printed, encoding="utf-8")
     monkeypatch.chdir(tmp_path)
     exec(recipe("MLflow", "python"), {})  # noqa: S102  # our own page
     run = ("bm25", {"evaluation_id": json.loads(printed)["evaluation_id"]})
     first = {"ndcg_at_1": 0.0, "judged_rate_at_1": 0.0, "queries_at_1": 1.0}
-    whole = {"ndcg_at_all": pytest.approx(1 / math.log2(3)), "judged_rate_at_all": 0.5, "queries_at_all": 1.0}
+    whole = {
+        "ndcg_at_all": pytest.approx(1 / math.log2(3)),
+        "judged_rate_at_all": 0.5,
+        "queries_at_all": 1.0,
+    }
     assert said == ["ndcg_spark/default", run, (first, 2), "ndcg_spark/default", run, (whole, 2)]
 
 
 @pytest.mark.parametrize(("previous", "lines"), [("fail", 1), ("pass", 0), (None, 0)])
 def test_two_failures_in_a_row_are_told(monkeypatch, capsys, previous, lines):
-    failed = {"dataset": "web", "evaluated_on": "2026-11-20", "verdict": "fail", "sentence": "it fell"}
-    content = json.dumps({"verdicts": [failed], "previous": {"web": {"verdict": previous}} if previous else {}})
+    failed = {
+        "dataset": "web",
+        "evaluated_on": "2026-11-20",
+        "verdict": "fail",
+        "sentence": "it fell",
+    }
+    content = json.dumps(
+        {"verdicts": [failed], "previous": {"web": {"verdict": previous}} if previous else {}}
+    )
     monkeypatch.setattr(sys, "stdin", io.StringIO(content))
     exec(recipe("Two failures in a row", "python"), {})  # noqa: S102  # our own page
     assert len(capsys.readouterr().out.splitlines()) == lines
@@ -156,7 +190,10 @@ def test_the_hook_for_a_chat_posts_the_text():
             self.send_response(200)
             self.end_headers()
 
-    with http.server.HTTPServer(("127.0.0.1", 0), Chat) as server, concurrent.futures.ThreadPoolExecutor() as pool:
+    with (
+        http.server.HTTPServer(("127.0.0.1", 0), Chat) as server,
+        concurrent.futures.ThreadPoolExecutor() as pool,
+    ):
         answered = pool.submit(server.handle_request)
         environment = {**os.environ, "NDCG_SPARK_WEBHOOK": f"http://127.0.0.1:{server.server_port}"}
         program = [sys.executable, str(ROOT / "conf/chat-hook.py")]
@@ -165,12 +202,26 @@ def test_the_hook_for_a_chat_posts_the_text():
         answered.result()
     shown = "q &lt;!channel&gt; &lt;http://evil.example|Login&gt; &amp; @\u200ball, a@b"
     assert posted == [{"text": shown}]
-    for address in ("nothing/HIDDEN", "http://127.0.0.1:1/HIDDEN", "http://127.0.0.1:1/HID DEN\n", "x://h/HIDDEN"):
+    for address in (
+        "nothing/HIDDEN",
+        "http://127.0.0.1:1/HIDDEN",
+        "http://127.0.0.1:1/HID DEN\n",
+        "x://h/HIDDEN",
+    ):
         environment["NDCG_SPARK_WEBHOOK"] = address
         done = subprocess.run(
-            program, input='{"text": ""}', env=environment, capture_output=True, text=True, check=False
+            program,
+            input='{"text": ""}',
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=False,
         )
-        assert (done.returncode, "check NDCG_SPARK_WEBHOOK" in done.stderr, "HID" in done.stderr) == (1, True, False)
+        assert (
+            done.returncode,
+            "check NDCG_SPARK_WEBHOOK" in done.stderr,
+            "HID" in done.stderr,
+        ) == (1, True, False)
     del environment["NDCG_SPARK_WEBHOOK"]
     done = subprocess.run(program, env=environment, capture_output=True, text=True, check=False)
     assert (done.returncode, "NDCG_SPARK_WEBHOOK is not set" in done.stderr) == (1, True)

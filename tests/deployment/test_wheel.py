@@ -18,17 +18,29 @@ VERSIONS = re.findall(r"Python :: (3\.\d+)", (ROOT / "pyproject.toml").read_text
 
 def python_of(version):
     """An interpreter of this version that starts: one on PATH, or of pyenv, whose shims need not work."""
-    places = [shutil.which(f"python{version}"), *Path.home().glob(f".pyenv/versions/{version}.*/bin/python")]
+    places = [
+        shutil.which(f"python{version}"),
+        *Path.home().glob(f".pyenv/versions/{version}.*/bin/python"),
+    ]
     for place in filter(None, places):
         asked = [place, "-c", "import sys, venv; print('%d.%d' % sys.version_info[:2])"]
-        if subprocess.run(asked, capture_output=True, text=True, check=False).stdout.strip() == version:
+        if (
+            subprocess.run(asked, capture_output=True, text=True, check=False).stdout.strip()
+            == version
+        ):
             return str(place)
     return None
 
 
 def run(*command, code=0, **how):
-    clean = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "VIRTUAL_ENV"))}
-    done = subprocess.run([*map(str, command)], capture_output=True, text=True, check=False, env=clean, **how)
+    clean = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith(("PYTHON", "VIRTUAL_ENV"))
+    }
+    done = subprocess.run(
+        [*map(str, command)], capture_output=True, text=True, check=False, env=clean, **how
+    )
     assert done.returncode == code, f"{command}: {done.returncode}\n{done.stderr[-2000:]}"
     return done.stderr if code else done.stdout
 
@@ -52,18 +64,51 @@ def test_the_wheel_is_all_that_an_evaluation_needs(wheel, tmp_path, version):
     run(tmp_path / "env/bin/pip", "install", f"{wheel}[embedded]")
     (tmp_path / "qrels.txt").write_text("q1 0 a 1\n", encoding="utf-8")
     (tmp_path / "run.txt").write_text("q1 Q0 b 1 2.0 r\nq1 Q0 a 2 1.0 r\n", encoding="utf-8")
-    arguments = ["--judgments", "qrels.txt", "--results", "run.txt", "--cutoffs", "1,2", "--format", "csv"]
-    printed = run(tmp_path / "env/bin/ndcg-spark", "evaluate", "--engine", "embedded", *arguments, cwd=tmp_path)
+    arguments = [
+        "--judgments",
+        "qrels.txt",
+        "--results",
+        "run.txt",
+        "--cutoffs",
+        "1,2",
+        "--format",
+        "csv",
+    ]
+    printed = run(
+        tmp_path / "env/bin/ndcg-spark",
+        "evaluate",
+        "--engine",
+        "embedded",
+        *arguments,
+        cwd=tmp_path,
+    )
     rows = csv.DictReader(printed.splitlines())
-    assert [(row["cutoff"], row["ndcg"]) for row in rows] == [("1", "0.0"), ("2", "0.6309297535714575")]
+    assert [(row["cutoff"], row["ndcg"]) for row in rows] == [
+        ("1", "0.0"),
+        ("2", "0.6309297535714575"),
+    ]
 
 
 def commands_of_the_readme():
     """The commands that the README shows but the one for a server, in its order."""
-    shown = "\n".join(re.findall(r"```sh\n(.*?)```", (ROOT / "README.md").read_text(encoding="utf-8"), flags=re.DOTALL))
-    lines = [re.sub(r" +#.*| \| head", "", line) for line in shown.replace("| head   #", "#").splitlines()]
-    lines = [line.replace("scripts/run-example.sh --nights", "python scripts/example_nights.py") for line in lines]
-    return [line for line in lines if line.startswith(("ndcg-spark", "python")) and "--remote" not in line]
+    shown = "\n".join(
+        re.findall(
+            r"```sh\n(.*?)```", (ROOT / "README.md").read_text(encoding="utf-8"), flags=re.DOTALL
+        )
+    )
+    lines = [
+        re.sub(r" +#.*| \| head", "", line)
+        for line in shown.replace("| head   #", "#").splitlines()
+    ]
+    lines = [
+        line.replace("scripts/run-example.sh --nights", "python scripts/example_nights.py")
+        for line in lines
+    ]
+    return [
+        line
+        for line in lines
+        if line.startswith(("ndcg-spark", "python")) and "--remote" not in line
+    ]
 
 
 GATED = "ndcg-spark evaluate --config conf/gate.toml --output /tmp/gated"
@@ -73,8 +118,16 @@ FAILURES = [
     ("ndcg-spark evaluate --judgments /tmp/none --results conf/example/runs", 3, "/none"),
     ("ndcg-spark evaluate --judgments /tmp/bad.qrels --results conf/example/runs", 3, "bad.qrels"),
     ("ndcg-spark compare /tmp/empty --baseline bm25", 2, "empty"),
-    ("ndcg-spark evaluate --config conf/example.toml --engine spark", 2, "pip install 'ndcg-spark[spark]'"),
-    ("ndcg-spark evaluate --config conf/example.toml --remote sc://127.0.0.1:9", 4, "no Spark Connect server answers"),
+    (
+        "ndcg-spark evaluate --config conf/example.toml --engine spark",
+        2,
+        "pip install 'ndcg-spark[spark]'",
+    ),
+    (
+        "ndcg-spark evaluate --config conf/example.toml --remote sc://127.0.0.1:9",
+        4,
+        "no Spark Connect server answers",
+    ),
     ("ndcg-spark evaluate --config conf/example.toml --output /proc/scores", 4, "/proc/scores"),
     (f"{GATED} --date 2026-11-20", 6, ""),
     (f"{GATED} --date 2026-11-20 --accept-baseline first", 0, ""),
@@ -88,7 +141,9 @@ def test_with_the_embedded_engine_alone_every_command_of_the_readme_and_every_fa
     env = tmp_path / "env"
     run(sys.executable, "-m", "venv", env)
     run(env / "bin/pip", "install", f"{wheel}[embedded]")
-    missing = "import importlib.util as u; assert not any(map(u.find_spec, ('py4j', 'pyspark.core')))"
+    missing = (
+        "import importlib.util as u; assert not any(map(u.find_spec, ('py4j', 'pyspark.core')))"
+    )
     run(env / "bin/python", "-c", missing)
     (tmp_path / "bad.qrels").write_text("q1 0 a many\n", encoding="utf-8")
     (tmp_path / "worse").mkdir()
@@ -97,10 +152,13 @@ def test_with_the_embedded_engine_alone_every_command_of_the_readme_and_every_fa
         lists = [list(group) for _, group in itertools.groupby(rows, key=lambda row: row[0])]
         pairs = [pair for rows in lists for pair in zip(rows, rows[::-1], strict=True)]
         upside_down = [[*row[:2], other[2], *row[3:]] for row, other in pairs]
-        (tmp_path / "worse" / file.name).write_text("\n".join(map(" ".join, upside_down)), encoding="utf-8")
+        (tmp_path / "worse" / file.name).write_text(
+            "\n".join(map(" ".join, upside_down)), encoding="utf-8"
+        )
     commands = commands_of_the_readme()
     assert len(commands) > 10
     for line, code, said in [*((line, 0, "") for line in commands), *FAILURES]:
         # The guide's own paths.
-        command = f"PATH={env}/bin:$PATH; " + re.sub(r"/tmp/|(?=report\.html)", f"{tmp_path}/", line)  # noqa: S108
+        places = r"/tmp/|(?=report\.html)"  # noqa: S108
+        command = f"PATH={env}/bin:$PATH; " + re.sub(places, f"{tmp_path}/", line)
         assert said in run("bash", "-c", command, code=code, cwd=ROOT), line

@@ -20,7 +20,9 @@ from ndcg_spark.explanation.query import (
 from ndcg_spark.reference import Score
 
 QUICK = ("standard", "averaged", "unjudged 1")
-NAMES = [pytest.param(name, marks=() if name in QUICK else pytest.mark.slow) for name in CONVENTIONS]
+NAMES = [
+    pytest.param(name, marks=() if name in QUICK else pytest.mark.slow) for name in CONVENTIONS
+]
 
 
 def sums(values):
@@ -34,21 +36,33 @@ def test_sums(name):
         explanation, score = explain(facts), facts.score
         assert score.dcg == sums(line["contribution"] or 0.0 for line in explanation.lines)
         assert score.dcg == sums(contributions(facts).values())
-        assert score.ideal_dcg == sums(line["ideal_contribution"] or 0.0 for line in explanation.lines)
+        assert score.ideal_dcg == sums(
+            line["ideal_contribution"] or 0.0 for line in explanation.lines
+        )
         assert score.ideal_dcg - score.dcg == sums(row["loss"] for row in explanation.losses)
         # The ideal of k relevant documents is another one for the whole ranking, which has no k.
         if CONVENTIONS[name].ideal != "k_relevant" or cutoff is not None:
             for rank in CUTOFFS[:2]:
                 at_rank = facts_at[query, rank].score
-                if rank <= min(len(explanation.lines), cutoff or rank) and at_rank.status == "scored":
+                if (
+                    rank <= min(len(explanation.lines), cutoff or rank)
+                    and at_rank.status == "scored"
+                ):
                     ndcg = explanation.lines[rank - 1]["ndcg"]
-                    assert ndcg == pytest.approx(at_rank.ndcg if at_rank.ideal_dcg else None, abs=1e-12)
+                    assert ndcg == pytest.approx(
+                        at_rank.ndcg if at_rank.ideal_dcg else None, abs=1e-12
+                    )
     lists = [facts for (_, cutoff), facts in facts_at.items() if cutoff == 5]
     for run, *baseline in zip(*[iter(lists)] * 4, strict=False):
         for nights in (baseline[:1], baseline):
             changes, scores = changed_documents(run, nights), [facts.score for facts in nights]
-            assert run.score.dcg - mean(s.dcg for s in scores) == sums(row["change"] for row in changes)
-            ndcg = [score.dcg / score.ideal_dcg if score.ideal_dcg else 0.0 for score in (run.score, *scores)]
+            assert run.score.dcg - mean(s.dcg for s in scores) == sums(
+                row["change"] for row in changes
+            )
+            ndcg = [
+                score.dcg / score.ideal_dcg if score.ideal_dcg else 0.0
+                for score in (run.score, *scores)
+            ]
             assert ndcg[0] - mean(ndcg[1:]) == sums(row["part"] for row in changes)
 
 
@@ -56,12 +70,16 @@ def test_changes_against_a_mean_of_nights():
     lists = ["abc", "abc", "bad", "bdac"]
     *nights, run = (
         facts_of_one(
-            [returned(doc, rank, 1.0) for rank, doc in enumerate(docs, 1)], dict.fromkeys("abcd", 1.0), cutoff=3
+            [returned(doc, rank, 1.0) for rank, doc in enumerate(docs, 1)],
+            dict.fromkeys("abcd", 1.0),
+            cutoff=3,
         )
         for docs in lists
     )
     changes = {row["doc_id"]: row for row in changed_documents(run, nights)}
-    assert {doc: (row["what"], row["baseline_rank"], row["moved_up"]) for doc, row in changes.items()} == {
+    assert {
+        doc: (row["what"], row["baseline_rank"], row["moved_up"]) for doc, row in changes.items()
+    } == {
         "a": ("down", 2, -1),
         "b": ("up", 1, 0),
         "c": ("left", None, None),
@@ -83,8 +101,14 @@ def test_runs_whose_scores_are_the_same_sums_in_another_order_are_explained_by_n
 
 
 def test_where_an_absent_document_is():
-    documents = [returned("x", 1, 0.0, relevance=None), returned("a", 2, 1.0), returned("q", None, 0.0, relevance=2.0)]
-    facts = facts_of_one(documents, {"a": 1.0, "q": 3.0, "z": 7.0}, 1, exclude_query_as_document=True)
+    documents = [
+        returned("x", 1, 0.0, relevance=None),
+        returned("a", 2, 1.0),
+        returned("q", None, 0.0, relevance=2.0),
+    ]
+    facts = facts_of_one(
+        documents, {"a": 1.0, "q": 3.0, "z": 7.0}, 1, exclude_query_as_document=True
+    )
     assert [(row["doc_id"], row["where"]) for row in explain(facts).absent] == [
         ("z", "not returned"),
         ("q", "taken off the list: it is the query"),
@@ -96,7 +120,9 @@ def test_where_an_absent_document_is():
 def test_unjudged(cutoff, expected):
     gains = enumerate(zip("xay", (0.0, 1.0, 0.0), strict=True), 1)
     documents = [returned(doc, rank, gain, relevance=gain or None) for rank, (doc, gain) in gains]
-    assert [row.doc_id for row in explain(facts_of_one(documents, {"a": 1.0}, cutoff)).unjudged] == expected
+    assert [
+        row.doc_id for row in explain(facts_of_one(documents, {"a": 1.0}, cutoff)).unjudged
+    ] == expected
 
 
 def returned(doc_id, rank, gain, *, relevance=1.0):

@@ -44,7 +44,9 @@ def changed(output, held, drop, *, old_bias=0.0, new_bias=0.0, **more):
     night(output, held, 1, accepted="first")
     again(output, "2026-09-01", BASE, 2)
     level = BASE - drop + spread(0, 0.005)
-    return night(output, held, 2, level, 2, months=[1], old_bias=old_bias, new_bias=new_bias, **more)
+    return night(
+        output, held, 2, level, 2, months=[1], old_bias=old_bias, new_bias=new_bias, **more
+    )
 
 
 @pytest.mark.parametrize(
@@ -56,7 +58,9 @@ def changed(output, held, drop, *, old_bias=0.0, new_bias=0.0, **more):
         (0.0, -0.05, 0.05, ("none", "sides_disagree")),
     ],
 )
-def test_a_night_of_new_judgments_is_decided_by_both_sides(tmp_path, drop, old_bias, new_bias, expected):
+def test_a_night_of_new_judgments_is_decided_by_both_sides(
+    tmp_path, drop, old_bias, new_bias, expected
+):
     verdict = changed(tmp_path, GOOD, drop, old_bias=old_bias, new_bias=new_bias)
     assert (verdict.verdict, verdict.reason) == expected
     (result,) = verdict.results
@@ -95,7 +99,8 @@ def test_a_loss_that_was_not_accepted_is_asked_about_until_a_night_is(tmp_path):
     assert changed(tmp_path, GOOD, 0.03, new_bias=0.1).reason == "sides_disagree"
     level = BASE - 0.03
     unknown = [
-        night(tmp_path, GOOD, day, level + spread(0, 0.001 * day), 2, months=[1], new_bias=0.1) for day in (3, 4)
+        night(tmp_path, GOOD, day, level + spread(0, 0.001 * day), 2, months=[1], new_bias=0.1)
+        for day in (3, 4)
     ]
     assert all("not known (-0.03" in verdict.warnings[-1] for verdict in unknown)
     night(tmp_path, GOOD, 5, level, 2, accepted="looked at it", new_bias=0.1)
@@ -113,7 +118,11 @@ def test_a_drift_over_changes_of_judgments_is_found(tmp_path):
             for earlier, one in enumerate(levels[:5], 1):
                 again(tmp_path, f"2026-09-{earlier:02}", one, 2)
         accepted = "first" if day == 1 else None
-        verdicts.append(night(tmp_path, held, day, level, month, months=[1] if day == 6 else [], accepted=accepted))
+        verdicts.append(
+            night(
+                tmp_path, held, day, level, month, months=[1] if day == 6 else [], accepted=accepted
+            )
+        )
     words = [(verdict.verdict, verdict.results[-1].baseline) for verdict in verdicts[1:]]
     # The reference is the mean of five nights, of which the third is the middle.
     fell = [0.0012 * (day - 2) > 0.01 for day in range(1, 12)]
@@ -142,7 +151,10 @@ def test_a_loss_that_only_fewer_judged_documents_explain_is_told(tmp_path):
     assert aged.reason == "no_baseline"
     assert "have these judged" in aged.sentence
     # Beside the good nights unjudged documents count as they are.
-    assert night(tmp_path, GOOD, 2, (BASE + MONTHS[1]) * 0.9 - MONTHS[1], judged=0.9).reason == "dropped"
+    assert (
+        night(tmp_path, GOOD, 2, (BASE + MONTHS[1]) * 0.9 - MONTHS[1], judged=0.9).reason
+        == "dropped"
+    )
     # A true loss is one in both readings.
     lost = night(tmp_path, ACCEPTED, 2, BASE - 0.05 + spread(0, 0.01))
     assert (lost.verdict, lost.reason) == ("fail", "dropped")
@@ -195,4 +207,6 @@ def test_a_rehearsal_says_what_was_said(tmp_path):
     said.append(night(tmp_path, held, 2, BASE - 0.03, 2, months=[1]))
     said.append(night(tmp_path, held, 3, BASE, 2, months=[1]))
     again_said = list(rehearse(held, committed(str(tmp_path)), ComparisonOptions(only_losses=True)))
-    assert [(one.verdict, one.sentence) for one in again_said] == [(one.verdict, one.sentence) for one in said]
+    assert [(one.verdict, one.sentence) for one in again_said] == [
+        (one.verdict, one.sentence) for one in said
+    ]

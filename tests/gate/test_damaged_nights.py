@@ -31,7 +31,9 @@ def code(output, config, date, score):
 def output(tmp_path):
     """Four nights, the first of which was accepted."""
     for number, day in enumerate(DAYS[:4]):
-        verdict(tmp_path, gate(nights=2), day, SAME + number / 100, "the first" if number == 0 else None)
+        verdict(
+            tmp_path, gate(nights=2), day, SAME + number / 100, "the first" if number == 0 else None
+        )
     return tmp_path
 
 
@@ -102,7 +104,9 @@ def test_nights_are_not_compared_with_another_one_in_place_of_a_damaged_one(outp
     with pytest.raises(StorageError, match=lost):
         compare_nights(str(output), ComparisonOptions(), DAYS[3], None, baseline)
     # An older one is not needed.
-    compare_nights(str(output), ComparisonOptions(), DAYS[3], None, DAYS[2] if lost == DAYS[1] else DAYS[0])
+    compare_nights(
+        str(output), ComparisonOptions(), DAYS[3], None, DAYS[2] if lost == DAYS[1] else DAYS[0]
+    )
 
 
 def test_a_damaged_date_is_named_where_nights_are_listed(output):

@@ -15,12 +15,33 @@ DATED = Baseline(Kind.NIGHTS)
 RUN_A = Baseline(Kind.RUN, "run a", "a")
 
 
-def case(p=0.001, drop=0.05, *, run="hybrid", check=0, config=GATE, baseline=GOOD, flags=(), **more):
+def case(
+    p=0.001, drop=0.05, *, run="hybrid", check=0, config=GATE, baseline=GOOD, flags=(), **more
+):
     """A drop of the mean from 0.6, by a check of a gate."""
-    row = {"run": run, "measure": "ndcg", "cutoff": 10, "attribute": None, "value": None, "weight_effective_n": None}
+    row = {
+        "run": run,
+        "measure": "ndcg",
+        "cutoff": 10,
+        "attribute": None,
+        "value": None,
+        "weight_effective_n": None,
+    }
     row |= {"side": None, "reading": 1}
-    row |= {"mean": 0.6 - drop, "baseline_mean": 0.6, "difference": -drop, "queries": 100, "flags": [*flags]}
-    row |= {"interval_low": -drop - 0.01, "interval_high": -drop + 0.01, "p_value": p, "p_randomization": p, **more}
+    row |= {
+        "mean": 0.6 - drop,
+        "baseline_mean": 0.6,
+        "difference": -drop,
+        "queries": 100,
+        "flags": [*flags],
+    }
+    row |= {
+        "interval_low": -drop - 0.01,
+        "interval_high": -drop + 0.01,
+        "p_value": p,
+        "p_randomization": p,
+        **more,
+    }
     return Case(f"gate.check.{check}", config.check[check], run, baseline, (Part(row),))
 
 
@@ -45,7 +66,11 @@ RULE = [
     (case(p=2.0**-4, interval_low=None, interval_high=None, p_randomization=None), CHANCE),
     (case(p=2.0**-5, interval_low=None, interval_high=None, p_randomization=None), FAIL),
     (case(p=None), NOT_MEASURED),
-    *((case(drop=drop, **{name: None}), NOT_MEASURED) for name in ("mean", "difference") for drop in (0.05, -0.05)),
+    *(
+        (case(drop=drop, **{name: None}), NOT_MEASURED)
+        for name in ("mean", "difference")
+        for drop in (0.05, -0.05)
+    ),
 ]
 
 
@@ -60,16 +85,25 @@ def test_holm_over_all_rows_of_a_family():
     assert (decisions[0].result, decisions[0].p) == ("undecided", pytest.approx(0.1))
     # A row that did not change, or that was not measured, is in no family.
     unchanged = [case(p=1.0, drop=0.0, run=f"r{n}", flags=["unchanged"]) for n in range(9)]
-    refused = [case(run=f"s{n}")._replace(parts=(Part(None, NotComparable("few_queries", "few")),)) for n in range(9)]
+    refused = [
+        case(run=f"s{n}")._replace(parts=(Part(None, NotComparable("few_queries", "few")),))
+        for n in range(9)
+    ]
     assert decided(case(p=0.01), *unchanged, *refused)[0] == FAIL
     # Of checks that warn and of those that fail each is a family; a row of two checks is one hypothesis.
     both = gate({}, {"max_drop": 0.02}, {"severity": "warn"})
     warned = [case(p=0.9, drop=0.001, run=f"r{n}", check=2, config=both) for n in range(9)]
     shared = case(p=0.01, config=both)
     decisions = decide_cases(both, [shared, shared._replace(check=both.check[1]), *warned])
-    assert [decision.p for decision in decisions[:3]] == [pytest.approx(0.01), pytest.approx(0.01), pytest.approx(1.0)]
+    assert [decision.p for decision in decisions[:3]] == [
+        pytest.approx(0.01),
+        pytest.approx(0.01),
+        pytest.approx(1.0),
+    ]
     # As is one of two baselines that stand for the same nights, but not of a run of this night.
-    decisions = decide_cases(GATE, [shared, shared._replace(baseline=DATED), case(p=0.01, baseline=RUN_A)])
+    decisions = decide_cases(
+        GATE, [shared, shared._replace(baseline=DATED), case(p=0.01, baseline=RUN_A)]
+    )
     assert [decision.p for decision in decisions] == [pytest.approx(0.02)] * 3
 
 

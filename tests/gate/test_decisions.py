@@ -28,7 +28,9 @@ def night(output, day, held=GATE, **runs):
 
 
 def decide(output, day, **decision):
-    settings = validate({"gate": HELD, "output": str(output), "date": f"2026-11-{day:02}"}, "gate", NightConfig)
+    settings = validate(
+        {"gate": HELD, "output": str(output), "date": f"2026-11-{day:02}"}, "gate", NightConfig
+    )
     (verdict,) = gate_published(settings, str(output), None, Decision(**decision))
     return verdict
 
@@ -58,7 +60,12 @@ def test_a_known_loss_fails_no_later_night_until_it_gets_worse(output):
     assert not later.is_baseline
     json.dumps(later.as_json(), allow_nan=False)
     for day, runs in enumerate(
-        ({"ltr": LOST - 0.03}, {"ltr": LOST, "bm25": BASE - 0.15}, {"ltr": BASE, "bm25": BASE - 0.15}), 4
+        (
+            {"ltr": LOST - 0.03},
+            {"ltr": LOST, "bm25": BASE - 0.15},
+            {"ltr": BASE, "bm25": BASE - 0.15},
+        ),
+        4,
     ):
         worse = night(output, day, **{"bm25": BASE - 0.1, **runs})
         assert (worse.exit_code, worse.acknowledged) == (5, None), runs
@@ -84,7 +91,11 @@ def test_an_acceptance_is_withdrawn(output):
     verdict = decide(output, 2, withdrawn=True)
     assert verdict.verdict == "fail"
     record = row(output, 2)
-    assert (record["accepted"], record["is_baseline"], record["withdrawn"]) == (None, False, ["acceptance"])
+    assert (record["accepted"], record["is_baseline"], record["withdrawn"]) == (
+        None,
+        False,
+        ["acceptance"],
+    )
     # The night after it was judged beside it, and is good itself.
     decide(output, 1, withdrawn=True)
     assert not row(output, 1)["is_baseline"]

@@ -21,7 +21,9 @@ def nights(tmp_path_factory):
         fall = 0.001 * max(0, day + 1 - LEVEL)
         scores = {"ltr": BASE - fall, "bm25": BASE + spread(0, 0.001 * (day % 2))}
         accepted = "first" if day == 0 else None
-        said.append(evaluate(output, gate({"max_drop": 0.05}), date(day), scores, accepted=accepted)["web"])
+        said.append(
+            evaluate(output, gate({"max_drop": 0.05}), date(day), scores, accepted=accepted)["web"]
+        )
     return output, said
 
 
@@ -30,7 +32,12 @@ def test_a_pass_says_which_run_falls_and_since_when(nights):
     last = said[-1]
     assert (last.verdict, last.exit_code) == ("pass", 0)
     (fall,) = last.falls
-    assert (fall["run"], fall["measure"], fall["cutoff"], fall["since"]) == ("ltr", "ndcg", "10", date(LEVEL))
+    assert (fall["run"], fall["measure"], fall["cutoff"], fall["since"]) == (
+        "ltr",
+        "ndcg",
+        "10",
+        date(LEVEL),
+    )
     assert fall["difference"] == pytest.approx(-0.001 * (NIGHTS - LEVEL), abs=1e-4)
     # Until five nights are lower, nothing is known.
     assert [len(one.falls) for one in said[: LEVEL + 4]] == [0] * (LEVEL + 4)
@@ -45,5 +52,9 @@ def test_a_pass_says_the_scores_and_their_changes(nights):
 
 def test_a_rehearsal_says_the_same(nights):
     output, said = nights
-    rehearsed = rehearse(gate({"max_drop": 0.05}), committed(str(output)), ComparisonOptions(only_losses=True))
-    assert [(one.sentence, one.falls) for one in rehearsed] == [(one.sentence, one.falls) for one in said]
+    rehearsed = rehearse(
+        gate({"max_drop": 0.05}), committed(str(output)), ComparisonOptions(only_losses=True)
+    )
+    assert [(one.sentence, one.falls) for one in rehearsed] == [
+        (one.sentence, one.falls) for one in said
+    ]

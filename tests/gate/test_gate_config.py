@@ -38,10 +38,17 @@ def test_baselines():
 
 @pytest.mark.parametrize(
     ("limits", "mean", "allowed"),
-    [((0.01, None), 0.6, 0.01), ((None, 0.02), 0.6, 0.012), ((0.01, 0.02), 0.6, 0.01), ((0.1, 0.02), 0.6, 0.012)],
+    [
+        ((0.01, None), 0.6, 0.01),
+        ((None, 0.02), 0.6, 0.012),
+        ((0.01, 0.02), 0.6, 0.01),
+        ((0.1, 0.02), 0.6, 0.012),
+    ],
 )
 def test_the_stricter_limit_counts(limits, mean, allowed):
-    (check,) = gate(check=[{"cutoff": 10, "max_drop": limits[0], "max_relative_drop": limits[1]}]).check
+    (check,) = gate(
+        check=[{"cutoff": 10, "max_drop": limits[0], "max_relative_drop": limits[1]}]
+    ).check
     assert check.allowed(mean) == pytest.approx(allowed)
 
 
@@ -50,13 +57,25 @@ WRONG = [
     ({"baseline": "yesterday"}, r"gate.baseline: .*good.*YYYY-MM-DD.*run NAME"),
     ({"baseline": "run "}, r"gate.baseline: .*good.*YYYY-MM-DD.*run NAME"),
     ({"check": []}, "gate.check: "),
-    ({"check": [{**CHECK, "max_drop": 1}]}, r"gate.check\[1\].max_drop: ndcg cannot fall .*; write 0.01 for 1 %"),
+    (
+        {"check": [{**CHECK, "max_drop": 1}]},
+        r"gate.check\[1\].max_drop: ndcg cannot fall .*; write 0.01 for 1 %",
+    ),
     ({"check": [{"max_drop": 0.01}]}, r"gate.check\[1\].cutoff: "),
-    ({"check": [{**CHECK, "cutoff": 20}]}, r"gate.check\[1\].cutoff: 20 is not evaluated; cutoffs has 1, 3, 5, 10"),
+    (
+        {"check": [{**CHECK, "cutoff": 20}]},
+        r"gate.check\[1\].cutoff: 20 is not evaluated; cutoffs has 1, 3, 5, 10",
+    ),
     ({"check": [{"cutoff": 10}]}, r"gate.check\[1\]: it has no limit"),
     ({"check": [{**CHECK, "slice": "de"}]}, r"gate.check\[1\].slice: "),
-    ({"check": [{**CHECK, "slice": "language=de"}]}, r"gate.check\[1\].slice: .* \[query_attributes\] with path"),
-    ({"check": [{**CHECK, "weighted": True}]}, r"gate.check\[1\].weighted: .* \[query_weights\] with path"),
+    (
+        {"check": [{**CHECK, "slice": "language=de"}]},
+        r"gate.check\[1\].slice: .* \[query_attributes\] with path",
+    ),
+    (
+        {"check": [{**CHECK, "weighted": True}]},
+        r"gate.check\[1\].weighted: .* \[query_weights\] with path",
+    ),
 ]
 
 
@@ -68,9 +87,15 @@ def test_wrong(given, told):
 
 def test_a_file_with_nothing_but_a_gate(tmp_path):
     file = tmp_path / "gate.toml"
-    file.write_text('[gate]\nbaseline = "run a"\ncheck = [{cutoff = 20, max_drop = 0.1}]\n', encoding="utf-8")
+    file.write_text(
+        '[gate]\nbaseline = "run a"\ncheck = [{cutoff = 20, max_drop = 0.1}]\n', encoding="utf-8"
+    )
     assert load(file, {"date": "2026-11-20"}, NightConfig).gate.check[0].cutoff == 20
-    for text, told in (("gate = 5", "gate: "), ("[gate]\ncheck = 5", "gate.check: "), ("[gat]", "gat: ")):
+    for text, told in (
+        ("gate = 5", "gate: "),
+        ("[gate]\ncheck = 5", "gate.check: "),
+        ("[gat]", "gat: "),
+    ):
         file.write_text(text, encoding="utf-8")
         with pytest.raises(ConfigurationError, match=told):
             load(file, {}, NightConfig)

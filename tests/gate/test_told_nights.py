@@ -110,7 +110,9 @@ def test_a_loss_before_and_after_a_change_of_judgments(tmp_path, drops, expected
         night(tmp_path, day, 0, hashes=OCTOBER)
     night(tmp_path, 8, before, hashes=OCTOBER)
     for day in range(1, 9):
-        copied(published(tmp_path, day), NOVEMBER, {"r": level(before if day == 8 else 0, day) + 0.001})
+        copied(
+            published(tmp_path, day), NOVEMBER, {"r": level(before if day == 8 else 0, day) + 0.001}
+        )
     under = {OCTOBER: {"r": level(before, 9) + 0.001}}
     assert night(tmp_path, 9, before, hashes=NOVEMBER, under=under).verdict == "pass"
     for day in range(10, 13):
@@ -128,7 +130,9 @@ def test_judgments_that_age_are_no_loss(tmp_path):
     for day in range(2, 10):
         judged = 1 - 0.004 * day
         aged = {"r": (BASE + np.roll(spread(0, 0.002), day)) * judged}
-        verdicts.append(evaluate(tmp_path, DEFAULT, f"2026-11-{day:02}", aged, judged=judged)["web"])
+        verdicts.append(
+            evaluate(tmp_path, DEFAULT, f"2026-11-{day:02}", aged, judged=judged)["web"]
+        )
     assert {one.verdict for one in verdicts} == {"pass"}
     assert any("have these judged" in note for note in verdicts[-1].notes)
     last = {"r": BASE * 0.96}

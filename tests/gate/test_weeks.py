@@ -26,7 +26,9 @@ WEIGHTS = [10.0 if at < 20 else 1.0 for at in range(N)]
 NAN = [float("nan"), *BASE[1:]]
 INFINITE = [float("inf"), *BASE[1:]]
 PASS, DROPPED, CHANCE = ("pass", None), ("fail", "dropped"), ("none", "may_be_chance")
-NO_BASELINE, NO_RUN, NO_DATASET = (("none", code) for code in ("no_baseline", "missing_run", "missing_dataset"))
+NO_BASELINE, NO_RUN, NO_DATASET = (
+    ("none", code) for code in ("no_baseline", "missing_run", "missing_dataset")
+)
 OTHER_JUDGMENTS, NOT_MEASURED = ("none", "other_judgments"), ("none", "not_measured")
 
 
@@ -79,7 +81,11 @@ WEEKS = {
         # What returned nothing is no baseline.
         night(("none", "new_run"), scores=RUNS),
     ),
-    "a new run that returns nothing": (gate(), FIRST, night(NO_RUN, scores=RUNS, answered={"bm25": 0})),
+    "a new run that returns nothing": (
+        gate(),
+        FIRST,
+        night(NO_RUN, scores=RUNS, answered={"bm25": 0}),
+    ),
     "the least value of a run that returns nothing": (
         gate({"min_value": 0.0, "max_drop": None}),
         night(NO_RUN, scores=RUNS, answered={"bm25": 0}),
@@ -179,12 +185,18 @@ WEEKS = {
         night(NOT_MEASURED, [None, *BASE[1:]]),
         night(NOT_MEASURED, [None] * N),
     ),
-    "infinite values of a baseline": (gate(), night(NO_BASELINE, INFINITE, accepted="odd"), night(NOT_MEASURED)),
+    "infinite values of a baseline": (
+        gate(),
+        night(NO_BASELINE, INFINITE, accepted="odd"),
+        night(NOT_MEASURED),
+    ),
     "weights": (
         gate({"weighted": True}, min_queries=10),
         night(NO_BASELINE, accepted="first", weights=WEIGHTS),
         night(PASS, LITTLE, weights=WEIGHTS),
-        night(DROPPED, BASE - np.where(np.arange(N) < 20, 0.1 + spread(0, 0.01), 0), weights=WEIGHTS),
+        night(
+            DROPPED, BASE - np.where(np.arange(N) < 20, 0.1 + spread(0, 0.01), 0), weights=WEIGHTS
+        ),
         night(NOT_MEASURED, LITTLE, weights=WEIGHTS[1:]),
         night(("none", "few_queries"), LITTLE, weights=[1e6, *WEIGHTS[1:]]),
         night(NOT_MEASURED, LITTLE),
@@ -226,7 +238,12 @@ WEEKS = {
         night(("none", "other_cutoff")),
         night(("none", "other_cutoff"), cutoffs=[20]),
     ),
-    "the same results": (gate(same_results="undecided"), FIRST, night(NOT_MEASURED), night(PASS, LITTLE)),
+    "the same results": (
+        gate(same_results="undecided"),
+        FIRST,
+        night(NOT_MEASURED),
+        night(PASS, LITTLE),
+    ),
     "an anchor": (
         gate(baseline=["good", "2026-11-01"]),
         night(NO_BASELINE, accepted="first"),
@@ -261,18 +278,25 @@ def test_week(tmp_path, name):
         evaluate(tmp_path, held, f"2026-11-{date or number:02}", scores, **more)["web"]
         for number, (_, date, scores, more) in enumerate(week, 1)
     ]
-    assert [(verdict.verdict, verdict.reason) for verdict in verdicts] == [expected for expected, *_ in week]
+    assert [(verdict.verdict, verdict.reason) for verdict in verdicts] == [
+        expected for expected, *_ in week
+    ]
     for verdict in verdicts:
         codes = {"pass": 0, "fail": 5, "none": 0 if verdict.accepted else 6}
         assert verdict.exit_code == codes[verdict.verdict]
         json.dumps(verdict.as_json(), allow_nan=False)
     nights = committed(str(tmp_path))
-    keys = [tuple(row[name] for name in KEY) + row_key(row) for row in read_rows(nights, "comparisons").to_pylist()]
+    keys = [
+        tuple(row[name] for name in KEY) + row_key(row)
+        for row in read_rows(nights, "comparisons").to_pylist()
+    ]
     assert len(set(keys)) == len(keys)
     if not any("weights" in more for *_, more in week):
         last = {verdict.evaluated_on: said(verdict) for verdict in verdicts}
         options = ComparisonOptions(only_losses=True)
-        assert [said(verdict) for verdict in rehearse(held, nights, options, "web")] == [*last.values()]
+        assert [said(verdict) for verdict in rehearse(held, nights, options, "web")] == [
+            *last.values()
+        ]
         own, scores = [night for night in nights if night.dataset == "web"], ScoreCache()
         again = (judge(held, night, nights, scores, options, acceptance_of(night)) for night in own)
         assert [said(judged.verdict) for judged in again] == [*last.values()]
@@ -285,14 +309,24 @@ def said(verdict):
 def test_the_slice_that_has_most_of_a_loss(tmp_path):
     held, both = gate(), {**LANGUAGE, "device": ["phone", "desktop"] * 30, "market": ["eu"] * N}
     evaluate(tmp_path, held, "2026-11-01", {"hybrid": BASE}, attributes=both, accepted="first")
-    (verdict,) = evaluate(tmp_path, held, "2026-11-02", {"hybrid": BROKEN}, attributes=both).values()
+    (verdict,) = evaluate(
+        tmp_path, held, "2026-11-02", {"hybrid": BROKEN}, attributes=both
+    ).values()
     german, *others = verdict.causes
-    assert (german["attribute"], german["value"], german["queries"], german["of_queries"]) == ("language", "de", 20, N)
+    assert (german["attribute"], german["value"], german["queries"], german["of_queries"]) == (
+        "language",
+        "de",
+        20,
+        N,
+    )
     assert german["share"] == pytest.approx(1.0)
     # All queries are of one market, which says nothing; the English ones lost nothing.
     phones, desktops, english = others
     assert {phones["value"], desktops["value"], english["value"]} == {"phone", "desktop", "en"}
-    assert (phones["share"] + desktops["share"], english["share"]) == (pytest.approx(1.0), pytest.approx(0.0, abs=1e-9))
+    assert (phones["share"] + desktops["share"], english["share"]) == (
+        pytest.approx(1.0),
+        pytest.approx(0.0, abs=1e-9),
+    )
     assert verdict.sentence.endswith("; language=de: 20 of 60 queries, all of the loss")
     # What most queries have explains nothing.
     assert not explains_change({"share": 0.62, "queries": 115, "of_queries": 200})
@@ -317,7 +351,14 @@ def test_what_is_said_beside_the_verdict(tmp_path):
     # What is missing is said first, by name, though another run fails.
     runs = {"hybrid": BASE * 0}
     evaluate(tmp_path, None, "2026-11-03", {"hybrid": BASE, "bm25": BASE})
-    evaluate(tmp_path, held, "2026-11-03", {"hybrid": BASE, "bm25": BASE}, attributes=LANGUAGE, accepted="bm25 is new")
+    evaluate(
+        tmp_path,
+        held,
+        "2026-11-03",
+        {"hybrid": BASE, "bm25": BASE},
+        attributes=LANGUAGE,
+        accepted="bm25 is new",
+    )
     (verdict,) = evaluate(tmp_path, held, "2026-11-04", runs, attributes=LANGUAGE).values()
     assert (verdict.verdict, verdict.run) == ("fail", "hybrid")
     assert verdict.sentence.startswith(
@@ -335,7 +376,9 @@ def test_a_verdict_says_that_a_run_returned_nothing_or_how_many_queries_it_answe
     assert few.sentence.endswith("0.0100 is allowed; it answered 12 of 60 queries")
     # One query of twenty more is not few; nor are few where the baseline has no more.
     most = evaluate(tmp_path, gate(), "2026-11-02", whole, answered={"bm25": 57})["web"]
-    evaluate(tmp_path, gate(), "2026-11-03", whole, answered={"bm25": 12}, accepted="a smaller index")
+    evaluate(
+        tmp_path, gate(), "2026-11-03", whole, answered={"bm25": 12}, accepted="a smaller index"
+    )
     again = evaluate(tmp_path, gate(), "2026-11-04", whole, answered={"bm25": 12})["web"]
     assert ["answered" in verdict.sentence for verdict in (most, again)] == [False, False]
     assert again.verdict == "pass"
@@ -348,7 +391,14 @@ def test_a_verdict_says_that_a_run_returned_nothing_or_how_many_queries_it_answe
 
 
 def test_a_slice_that_a_run_has_not_answered_is_named_as_the_cause_of_a_loss(tmp_path):
-    evaluate(tmp_path, gate(), "2026-11-01", {"hybrid": BACKWARDS}, attributes=GERMANS_LAST, accepted="first")
+    evaluate(
+        tmp_path,
+        gate(),
+        "2026-11-01",
+        {"hybrid": BACKWARDS},
+        attributes=GERMANS_LAST,
+        accepted="first",
+    )
     lost = {"attributes": GERMANS_LAST, "answered": {"hybrid": N - 20}}
     verdict = evaluate(tmp_path, gate(), "2026-11-02", {"hybrid": BACKWARDS}, **lost)["web"]
     assert (verdict.verdict, verdict.reason) == ("fail", "dropped")
@@ -361,5 +411,7 @@ def test_nights_that_were_evaluated_without_a_gate_are_rehearsed(tmp_path):
         evaluate(tmp_path, None, f"2026-11-0{day}", {"hybrid": scores})
     evaluate(tmp_path, None, "2026-11-04", {"hybrid": BASE}, hashes=REGRADED)
     evaluate(tmp_path, None, "2026-11-05", {"hybrid": LITTLE}, hashes=REGRADED)
-    verdicts = [(v.verdict, v.reason) for v in rehearse(held, committed(str(tmp_path)), ComparisonOptions())]
+    verdicts = [
+        (v.verdict, v.reason) for v in rehearse(held, committed(str(tmp_path)), ComparisonOptions())
+    ]
     assert verdicts == [NO_BASELINE, PASS, DROPPED, OTHER_JUDGMENTS, PASS]

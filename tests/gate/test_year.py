@@ -49,7 +49,9 @@ def test_what_is_judged_in_memory_is_what_is_written(tmp_path):
     written = {at: write_night(tmp_path, shop, at, SMALL) for at in range(11)}
     in_memory = said(shop, 11, held=SMALL)
     assert written.pop(6) is None
-    assert {at: numbers(one) for at, one in written.items()} == {at: numbers(one) for at, one in in_memory.items()}
+    assert {at: numbers(one) for at, one in written.items()} == {
+        at: numbers(one) for at, one in in_memory.items()
+    }
     words = [in_memory[at].verdict for at in (3, 5, 7, 9)]
     assert words == ["none", "none", "pass", "fail"]
     rehearsed = list(rehearse(SMALL, committed(str(tmp_path)), ComparisonOptions()))
@@ -72,7 +74,10 @@ def test_a_known_loss_is_acknowledged_to_its_last_night(period):
         # Another run begins as the first recovers.
         [Event("loss", 4, 7, loss=0.06), Event("loss", 8, 30, "bm25", loss=0.08)],
         # The same run loses as much, in another language.
-        [Event("loss", 4, 7, loss=0.12, language="en"), Event("loss", 8, 30, loss=0.2, language="de")],
+        [
+            Event("loss", 4, 7, loss=0.12, language="en"),
+            Event("loss", 8, 30, loss=0.2, language="de"),
+        ],
         [LTR, Event("missing", 8, 30, "vector")],
         [LTR, Event("ids", 8, 30, "vector")],
         # It gets worse.
@@ -84,7 +89,14 @@ def test_a_known_loss_is_acknowledged_to_its_last_night(period):
 def test_what_begins_beside_a_known_loss_is_not_silent(period, others):
     shop = Shop(120, 3, INDEPENDENT, period, others)
     verdicts = said(shop, 10, held=SMALL, decisions={5: acknowledged("known", 20)})
-    assert [verdicts[at].exit_code == DONE for at in range(4, 10)] == [False, False, True, True, False, False]
+    assert [verdicts[at].exit_code == DONE for at in range(4, 10)] == [
+        False,
+        False,
+        True,
+        True,
+        False,
+        False,
+    ]
 
 
 @pytest.mark.parametrize("world", WORLDS, ids=lambda world: world.name)

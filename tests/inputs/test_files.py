@@ -22,7 +22,17 @@ from ndcg_spark.inputs.source_tables import Source, refuse_changed_files
 from ndcg_spark.inputs.storage import refuse_credentials, storage
 
 ROOT = Path(__file__).parents[2]
-THERE = ("a1.run", "a2.run", "b1.txt", "sub/c.run", "sub/day=1/d.run", "a[1].run", "e*", ".hidden", "_SUCCESS")
+THERE = (
+    "a1.run",
+    "a2.run",
+    "b1.txt",
+    "sub/c.run",
+    "sub/day=1/d.run",
+    "a[1].run",
+    "e*",
+    ".hidden",
+    "_SUCCESS",
+)
 
 
 def paths(path):
@@ -42,7 +52,9 @@ def paths(path):
     ],
 )
 @pytest.mark.parametrize("is_far", [False, True])
-def test_a_path_stands_for_a_file_a_folder_or_what_a_glob_matches(monkeypatch, tmp_path, given, expected, is_far):
+def test_a_path_stands_for_a_file_a_folder_or_what_a_glob_matches(
+    monkeypatch, tmp_path, given, expected, is_far
+):
     if is_far:
         stored(monkeypatch, "bucket", *(f"bucket/{name}" for name in THERE))
     for name in () if is_far else THERE:
@@ -68,8 +80,19 @@ def test_a_path_without_files_is_refused_by_name(tmp_path, name):
 @pytest.mark.parametrize(
     ("name", "expected"),
     [
-        *(("a.parquet", "parquet"), ("a.orc", "orc"), ("a.CSV", "csv"), ("a.tsv.gz", "tsv"), ("a.jsonl", "jsonl")),
-        *(("a.ndjson.gz", "jsonl"), ("a.run", "trec"), ("qrels.gz", "trec"), ("night.csv/part-0", "trec")),
+        *(
+            ("a.parquet", "parquet"),
+            ("a.orc", "orc"),
+            ("a.CSV", "csv"),
+            ("a.tsv.gz", "tsv"),
+            ("a.jsonl", "jsonl"),
+        ),
+        *(
+            ("a.ndjson.gz", "jsonl"),
+            ("a.run", "trec"),
+            ("qrels.gz", "trec"),
+            ("night.csv/part-0", "trec"),
+        ),
     ],
 )
 def test_the_name_says_the_format_and_trec_where_it_says_nothing(name, expected):
@@ -80,7 +103,9 @@ def test_what_only_the_engine_can_open_is_parquet():
     assert file_format([File("part-0", 0)], None) == "parquet"
 
 
-@pytest.mark.parametrize("given", ["link/../r.run", "./link/.././r.run", "link/../*.run", "link/.."])
+@pytest.mark.parametrize(
+    "given", ["link/../r.run", "./link/.././r.run", "link/../*.run", "link/.."]
+)
 def test_up_from_a_link_leads_where_the_operating_system_goes(tmp_path, monkeypatch, given):
     for name in ("real/deep/a.run", "real/r.run", "here/r.run"):
         file(tmp_path / name)
@@ -142,10 +167,16 @@ def stored(monkeypatch, root: str, *places: str) -> fs.FileSystem:
 
 @pytest.mark.parametrize(
     ("root", "address"),
-    [("bucket", "s3://bucket"), ("in/", "abfss://in@account.dfs.core.windows.net"), ("", "hdfs://host:9000")],
+    [
+        ("bucket", "s3://bucket"),
+        ("in/", "abfss://in@account.dfs.core.windows.net"),
+        ("", "hdfs://host:9000"),
+    ],
 )
 @pytest.mark.parametrize("name", ["run=a/x.run", "run=a/x 1%2Fb.parquet", "run=a/a[1]#?.run"])
-def test_a_file_of_a_far_storage_is_named_literally_below_its_address(monkeypatch, root, address, name):
+def test_a_file_of_a_far_storage_is_named_literally_below_its_address(
+    monkeypatch, root, address, name
+):
     system = stored(monkeypatch, root, f"{root.rstrip('/')}/runs/{name}")
     (file,) = list_files(f"{address}/runs").files
     assert (file.path, file.partition) == (f"{address}/runs/{name}", (("run", "a"),))
@@ -160,15 +191,24 @@ def test_files_on_two_storages_are_each_compared_with_what_they_were(monkeypatch
     source = Source(None, "results", "trec", [near, far])
     refuse_changed_files([source])
     system.delete_file("bucket/b.run")
-    with pytest.raises(InputError, match=r"1 file\(s\) changed during the evaluation, e\.g\. s3://bucket/b\.run"):
+    with pytest.raises(
+        InputError, match=r"1 file\(s\) changed during the evaluation, e\.g\. s3://bucket/b\.run"
+    ):
         refuse_changed_files([source])
 
 
 @pytest.mark.parametrize(
-    "path", ["s3://KEY:SECRET@bucket/x", "s3://bucket/x?endpoint_override=h:1&scheme=http", "hdfs://anna:SECRET@host/x"]
+    "path",
+    [
+        "s3://KEY:SECRET@bucket/x",
+        "s3://bucket/x?endpoint_override=h:1&scheme=http",
+        "hdfs://anna:SECRET@host/x",
+    ],
 )
 def test_a_uri_with_keys_or_parameters_is_refused_without_telling_them(path):
-    with pytest.raises(InputError, match=r"\*\*\*.* has a user, keys or parameters in it") as refused:
+    with pytest.raises(
+        InputError, match=r"\*\*\*.* has a user, keys or parameters in it"
+    ) as refused:
         refuse_credentials(path)
     assert not re.search(r"KEY:|:SECRET|h:1", str(refused.value))
     for safe in ("s3://bucket/a?.run", "abfss://in@a.dfs.core.windows.net/x", "/a;b=c/d@e"):
@@ -182,7 +222,9 @@ def test_a_storage_that_is_not_known_is_told_with_what_to_do(monkeypatch):
     with pytest.raises(StorageError, match=r"no storage for s3:///x, .* AWS_ENDPOINT_URL"):
         storage("s3:///x", StorageError)
     for _ in range(2):
-        with pytest.raises(InputError, match=r"no storage for hdfs:///x, .* HADOOP_CONF_DIR, or pip install"):
+        with pytest.raises(
+            InputError, match=r"no storage for hdfs:///x, .* HADOOP_CONF_DIR, or pip install"
+        ):
             storage("hdfs:///x")
         monkeypatch.setattr(importlib.util, "find_spec", lambda _: None)
 
@@ -191,16 +233,22 @@ def test_hdfs_is_not_asked_below_a_file_and_its_failures_are_those_of_a_storage(
     def status(_: object, path: str) -> types.SimpleNamespace:
         """What a NameNode answers to users who are not its superuser, with the file /in/qrels."""
         if path.startswith("/in/qrels/"):
-            raise RuntimeError('RPCError("AccessControlException", "/in/qrels (is not a directory)")')
+            raise RuntimeError(
+                'RPCError("AccessControlException", "/in/qrels (is not a directory)")'
+            )
         if not "/in/qrels".startswith(path):
             raise FileNotFoundError(path)
         names = ("permission", "owner", "group", "modification_time", "access_time")
-        return types.SimpleNamespace(path=path, length=4, isdir=path != "/in/qrels", **dict.fromkeys(names, 0))
+        return types.SimpleNamespace(
+            path=path, length=4, isdir=path != "/in/qrels", **dict.fromkeys(names, 0)
+        )
 
     monkeypatch.setattr(hdfs_native.Client, "get_file_info", status)
     monkeypatch.setattr(hdfs_native.Client, "list_status", lambda *_: ())
     assert paths("hdfs://host:9000/in/qrels") == ["hdfs://host:9000/in/qrels"]
-    with pytest.raises(StorageError, match=r"^hdfs://host:9000/in/qrels/x cannot be read, RPCError"):
+    with pytest.raises(
+        StorageError, match=r"^hdfs://host:9000/in/qrels/x cannot be read, RPCError"
+    ):
         list_files("hdfs://host:9000/in/qrels/x")
 
 
@@ -210,7 +258,12 @@ def test_classic_spark_starts_after_an_hdfs_was_used_in_the_same_process():
         "import subprocess; from ndcg_spark.inputs.storage import storage; storage('hdfs://127.0.0.1:1/x');"
         "subprocess.run(['true'], preexec_fn=lambda: None, check=True)"
     )
-    subprocess.run([sys.executable, "-c", program], env={**os.environ, "PYTHONPATH": str(ROOT)}, check=True, timeout=60)
+    subprocess.run(
+        [sys.executable, "-c", program],
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        check=True,
+        timeout=60,
+    )
 
 
 def test_the_user_of_hdfs_is_that_of_spark_in_a_container_that_belongs_to_another(monkeypatch):
@@ -223,8 +276,13 @@ def test_the_user_of_hdfs_is_that_of_spark_in_a_container_that_belongs_to_anothe
 
 
 @pytest.mark.classic
-def test_what_spark_cannot_read_is_told_with_its_path_and_the_client_that_is_missing(engine, tmp_path):
-    with pytest.raises(EngineError, match=r"s3a://bucket/x cannot be read by Spark.*S3AFileSystem not found; .*hadoop"):
+def test_what_spark_cannot_read_is_told_with_its_path_and_the_client_that_is_missing(
+    engine, tmp_path
+):
+    with pytest.raises(
+        EngineError,
+        match=r"s3a://bucket/x cannot be read by Spark.*S3AFileSystem not found; .*hadoop",
+    ):
         read_paths(engine, ["s3a://bucket/x"])
     with pytest.raises(MissingInputError, match=rf"^no files at (file:)?{tmp_path}/absent; check"):
         read_paths(engine, [f"{tmp_path}/absent"])

@@ -31,27 +31,44 @@ DETAILED = [
     ("Search, EU", 12, NOTHING, *[""] * 5),
 ]
 OPENSEARCH = [
-    {"query": query, "ratings": [{"docId": doc, "rating": f"{grade}.000"} for doc, grade in docs.items()]}
+    {
+        "query": query,
+        "ratings": [{"docId": doc, "rating": f"{grade}.000"} for doc, grade in docs.items()],
+    }
     for query, docs in GRADES.items()
 ]
 QUEPID = [
     {
         "query_text": query,
         "ratings": [
-            *({"doc_id": doc, "rating": float(grade), "user_email": "a@b.example"} for doc, grade in docs.items()),
+            *(
+                {"doc_id": doc, "rating": float(grade), "user_email": "a@b.example"}
+                for doc, grade in docs.items()
+            ),
             {"doc_id": "tv-8", "rating": None},
         ],
     }
     for query, docs in {**GRADES, NOTHING: {}}.items()
 ]
 UBI = [
-    {"query_id": f"0b7e-{at}", "user_query": query, "query_response_hit_ids": docs, "timestamp": "2026-11-20T03:04:05Z"}
+    {
+        "query_id": f"0b7e-{at}",
+        "user_query": query,
+        "query_response_hit_ids": docs,
+        "timestamp": "2026-11-20T03:04:05Z",
+    }
     for at, (query, docs) in enumerate({**RETURNED, NOTHING: []}.items())
 ]
 #: What has no grade above 0 is no reference, and so is not judged.
-REFERENCES = {query: {doc: 1 for doc, grade in docs.items() if grade} for query, docs in GRADES.items()}
+REFERENCES = {
+    query: {doc: 1 for doc, grade in docs.items() if grade} for query, docs in GRADES.items()
+}
 RAGAS = [
-    {"user_input": query, "retrieved_context_ids": docs, "reference_context_ids": [*REFERENCES[query]]}
+    {
+        "user_input": query,
+        "retrieved_context_ids": docs,
+        "reference_context_ids": [*REFERENCES[query]],
+    }
     for query, docs in RETURNED.items()
 ]
 
@@ -63,14 +80,20 @@ def written(path, rows):
             csv.writer(stream).writerows(rows)
         else:
             stream.write(
-                json.dumps(rows) if path.suffix == ".json" else "".join(f"{json.dumps(row)}\n" for row in rows)
+                json.dumps(rows)
+                if path.suffix == ".json"
+                else "".join(f"{json.dumps(row)}\n" for row in rows)
             )
     return path
 
 
 def plain(folder, judged=GRADES):
     """The same judgments and results in formats of our own."""
-    qrels = [{"query_id": q, "doc_id": d, "relevance": g} for q, docs in judged.items() for d, g in docs.items()]
+    qrels = [
+        {"query_id": q, "doc_id": d, "relevance": g}
+        for q, docs in judged.items()
+        for d, g in docs.items()
+    ]
     run = [{"query_id": query, "doc_ids": docs} for query, docs in RETURNED.items()]
     return written(folder / "qrels.jsonl", qrels), written(folder / "run.jsonl", run)
 
@@ -81,12 +104,18 @@ def scored(folder, judgments, results, *options):
     done = command_line("evaluate", judgments, results, *asked, *options, cwd=folder)
     assert done.returncode == 0, done.stderr
     rows = [json.loads(line) for line in done.stdout.splitlines()]
-    return {(row["query_id"], row["cutoff"]): (row["ndcg"], row["returned"], row["judged"]) for row in rows}
+    return {
+        (row["query_id"], row["cutoff"]): (row["ndcg"], row["returned"], row["judged"])
+        for row in rows
+    }
 
 
 def test_csv_of_quepid_is_read_and_no_row_is_lost(tmp_path):
     qrels, run = plain(tmp_path)
-    basic, detailed = written(tmp_path / "basic.csv", BASIC), written(tmp_path / "detailed.csv", DETAILED)
+    basic, detailed = (
+        written(tmp_path / "basic.csv", BASIC),
+        written(tmp_path / "detailed.csv", DETAILED),
+    )
     expected = scored(tmp_path, qrels, run)
     assert len({*expected.values()}) == 7
     for tables in ((basic, run), (detailed, run), (detailed, detailed)):
@@ -98,13 +127,20 @@ def test_csv_of_quepid_is_read_and_no_row_is_lost(tmp_path):
 @pytest.mark.parametrize(
     ("tool", "name", "export", "judged"),
     [
-        ("OpenSearch", "opensearch.json", {"hits": {"hits": [{"_source": {"judgmentRatings": OPENSEARCH}}]}}, GRADES),
+        (
+            "OpenSearch",
+            "opensearch.json",
+            {"hits": {"hits": [{"_source": {"judgmentRatings": OPENSEARCH}}]}},
+            GRADES,
+        ),
         ("Quepid", "quepid.json", {"case_name": "Shop", "queries": QUEPID}, GRADES),
         ("UBI", "ubi_queries.jsonl", UBI, GRADES),
         ("RAGAS", "samples.jsonl", RAGAS, REFERENCES),
     ],
 )
-def test_other_exports_are_read_after_their_recipe(tmp_path, monkeypatch, tool, name, export, judged):
+def test_other_exports_are_read_after_their_recipe(
+    tmp_path, monkeypatch, tool, name, export, judged
+):
     qrels, run = plain(tmp_path, judged)
     written(tmp_path / name, export)
     monkeypatch.chdir(tmp_path)

@@ -11,7 +11,9 @@ from ndcg_spark import config
 CHANCE = random.Random(7)  # noqa: S311  # it makes test data
 QUERIES, DOCUMENTS = [f"q{at}" for at in range(9)], [f"d{at}" for at in range(30)]
 #: No two scores of a list are equal, as tools order those differently.
-GRADES = {query: {doc: CHANCE.randint(0, 3) for doc in CHANCE.sample(DOCUMENTS, 12)} for query in QUERIES}
+GRADES = {
+    query: {doc: CHANCE.randint(0, 3) for doc in CHANCE.sample(DOCUMENTS, 12)} for query in QUERIES
+}
 SCORES = {
     query: {doc: at / 8 - 1 for at, doc in enumerate(CHANCE.sample(DOCUMENTS, 20))}
     for query in CHANCE.sample(QUERIES, 8)
@@ -43,7 +45,9 @@ def test_what_ranx_saves_scores_as_ranx_scores_it(tmp_path, ranx, kind):
     for entry, name in ((qrels, "qrels"), (run, "run")):
         entry.save(str(tmp_path / f"{name}.{kind}"), kind=kind)
     expected = ranx.evaluate(qrels, run, "ndcg@5", make_comparable=True)
-    assert ndcg(tmp_path / f"qrels.{kind}", tmp_path / f"run.{kind}", "ranx") == pytest.approx(expected, abs=1e-9)
+    assert ndcg(tmp_path / f"qrels.{kind}", tmp_path / f"run.{kind}", "ranx") == pytest.approx(
+        expected, abs=1e-9
+    )
 
 
 def test_the_dictionaries_of_pytrec_eval_score_as_it_scores_them(tmp_path):
@@ -52,17 +56,23 @@ def test_the_dictionaries_of_pytrec_eval_score_as_it_scores_them(tmp_path):
     expected = sum(score["ndcg_cut_5"] for score in scores.values()) / len(scores)
     for name, value in (("qrels", GRADES), ("run", SCORES)):
         (tmp_path / f"{name}.json").write_text(json.dumps(value), encoding="utf-8")
-    assert ndcg(tmp_path / "qrels.json", tmp_path / "run.json", "pytrec_eval") == pytest.approx(expected, abs=1e-9)
+    assert ndcg(tmp_path / "qrels.json", tmp_path / "run.json", "pytrec_eval") == pytest.approx(
+        expected, abs=1e-9
+    )
 
 
 def test_the_tables_of_ir_measures_score_as_it_scores_them(tmp_path):
     tool = pytest.importorskip("ir_measures")
     pandas = pytest.importorskip("pandas")
     judged = [(query, doc, grade) for query, docs in GRADES.items() for doc, grade in docs.items()]
-    returned = [(query, doc, score) for query, docs in SCORES.items() for doc, score in docs.items()]
+    returned = [
+        (query, doc, score) for query, docs in SCORES.items() for doc, score in docs.items()
+    ]
     qrels = pandas.DataFrame(judged, columns=["query_id", "doc_id", "relevance"])
     run = pandas.DataFrame(returned, columns=["query_id", "doc_id", "score"])
     expected = tool.calc_aggregate([tool.nDCG @ 5], qrels, run)[tool.nDCG @ 5]
     qrels.to_csv(tmp_path / "qrels.tsv", sep="\t", index=False)
     run.to_parquet(tmp_path / "run.parquet")
-    assert ndcg(tmp_path / "qrels.tsv", tmp_path / "run.parquet", "ir_measures") == pytest.approx(expected, abs=1e-9)
+    assert ndcg(tmp_path / "qrels.tsv", tmp_path / "run.parquet", "ir_measures") == pytest.approx(
+        expected, abs=1e-9
+    )

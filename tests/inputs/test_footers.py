@@ -30,16 +30,41 @@ HIDDEN = {
     "whole grades": ("judgments", "relevance", pa.array(NULL, pa.int64()), "2 relevance value"),
     "small grades": ("judgments", "relevance", pa.array(NULL, pa.int8()), "2 relevance value"),
     "grades": ("judgments", "relevance", pa.array([1.0, math.nan, 1.0, None]), "2 relevance value"),
-    "single grades": ("judgments", "relevance", pa.array([1.0, math.nan] * 2, pa.float32()), "2 relevance value"),
-    "grades as text": ("judgments", "relevance", pa.array(["1", None, "1", None]), "2 relevance value"),
-    "decimal grades": ("judgments", "relevance", pa.array(NULL, pa.decimal128(9, 2)), "2 relevance value"),
-    "queries": ("judgments", "query_id", pa.array(["q", None] * 2), r"2 row\(s\) without a query_id"),
+    "single grades": (
+        "judgments",
+        "relevance",
+        pa.array([1.0, math.nan] * 2, pa.float32()),
+        "2 relevance value",
+    ),
+    "grades as text": (
+        "judgments",
+        "relevance",
+        pa.array(["1", None, "1", None]),
+        "2 relevance value",
+    ),
+    "decimal grades": (
+        "judgments",
+        "relevance",
+        pa.array(NULL, pa.decimal128(9, 2)),
+        "2 relevance value",
+    ),
+    "queries": (
+        "judgments",
+        "query_id",
+        pa.array(["q", None] * 2),
+        r"2 row\(s\) without a query_id",
+    ),
     "documents": ("judgments", "doc_id", pa.array(["a", None] * 2), r"2 row\(s\) without a doc_id"),
     "whole scores": ("results", "score", pa.array(NULL, pa.int64()), "2 score"),
     "scores": ("results", "score", pa.array([1.0, math.nan, 1.0, None]), "2 score"),
     "decimal scores": ("results", "score", pa.array(NULL, pa.decimal128(9, 2)), "2 score"),
     "ranks": ("results", "rank", pa.array(NULL, pa.int32()), "2 rank"),
-    "whole queries": ("results", "query_id", pa.array(NULL, pa.int64()), r"2 row\(s\) without a query_id"),
+    "whole queries": (
+        "results",
+        "query_id",
+        pa.array(NULL, pa.int64()),
+        r"2 row\(s\) without a query_id",
+    ),
     "runs": ("results", "run", pa.array(["r", None] * 2), r"2 row\(s\) without a run"),
     "datasets": ("results", "dataset", pa.array(["s", None] * 2), r"2 row\(s\) without a dataset"),
     "scores of a list": ("results", "items", items("a", math.nan), "2 score"),
@@ -50,7 +75,10 @@ HIDDEN = {
 def columns(table, column=None, values=None):
     """A good table of judgments or results, with these values in one column."""
     stored = {"query_id": ["q"] * ROWS, "doc_id": ["a", "b", "c", "d"]}
-    more = {"judgments": {"relevance": [1.0] * ROWS}, "results": {"run": ["r"] * ROWS, "score": [4.0, 3.0, 2.0, 1.0]}}
+    more = {
+        "judgments": {"relevance": [1.0] * ROWS},
+        "results": {"run": ["r"] * ROWS, "score": [4.0, 3.0, 2.0, 1.0]},
+    }
     stored |= more[table]
     if column == "rank":
         del stored["score"]
@@ -98,7 +126,9 @@ def test_the_command_and_python_refuse_values_that_a_footer_does_not_tell(tmp_pa
 
 @pytest.mark.parametrize("name", ["whole grades", "single grades", "scores", "ranks", "runs"])
 def test_a_dataframe_of_such_a_file_is_refused_when_its_scores_are_used(session, tmp_path, name):
-    judgments, results = (session.read.parquet(path) for path in hidden(tmp_path, name, "no null counts"))
+    judgments, results = (
+        session.read.parquet(path) for path in hidden(tmp_path, name, "no null counts")
+    )
     with pytest.raises(Exception, match="ndcg_spark refuses"):
         evaluate(judgments, results).query_scores.collect()
 
@@ -141,7 +171,9 @@ def test_a_score_does_not_depend_on_footers(session, tmp_path, name, writer):
     paths = written(tmp_path, judgments, {"run": ["r"] * len(results["score"]), **results}, writer)
     scores = evaluate(*map(session.read.parquet, paths), 10, convention)
     ndcg = {row["query_id"]: row["ndcg"] for row in scores.query_scores.collect()}
-    assert ndcg == pytest.approx(dict.fromkeys(judgments["query_id"], 1.0) | {judgments["query_id"][0]: first})
+    assert ndcg == pytest.approx(
+        dict.fromkeys(judgments["query_id"], 1.0) | {judgments["query_id"][0]: first}
+    )
 
 
 READS_VALUES = {"SAIL_EXECUTION__COLLECT_STATISTICS": "false", "SAIL_PARQUET__PRUNING": "false"}
@@ -157,7 +189,9 @@ def session_of(settings):
 
     server = SparkConnectServer("127.0.0.1", 0)
     server.start(background=True)
-    session = SparkSession.builder.remote(f"sc://127.0.0.1:{server.listening_address[1]}").getOrCreate()
+    session = SparkSession.builder.remote(
+        f"sc://127.0.0.1:{server.listening_address[1]}"
+    ).getOrCreate()
     judgments = session.createDataFrame(pa.table(columns("judgments")))
     results = session.createDataFrame(pa.table(columns("results")))
     languages = session.createDataFrame(pa.table({"query_id": ["q"], "language": ["de"]}))

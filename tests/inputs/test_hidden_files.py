@@ -7,10 +7,33 @@ from logged import logged_steps
 from ndcg_spark.errors import MissingInputError
 from ndcg_spark.inputs.files import list_files, listed_files
 
-DATA = ("_b.run", ".b.csv", "_b", "_old/b.parquet", "_b.jsonl.gz", "night/.old/deep/b.tsv", ".B.ORC", "_part-00000")
+DATA = (
+    "_b.run",
+    ".b.csv",
+    "_b",
+    "_old/b.parquet",
+    "_b.jsonl.gz",
+    "night/.old/deep/b.tsv",
+    ".B.ORC",
+    "_part-00000",
+)
 NO_DATA = (
-    *("_SUCCESS", "._b.run", ".DS_Store", ".b.run.swp", ".b.parquet.crc", "_metadata", "_started_1", "_committed_1"),
-    *("_temporary/0/b.parquet", ".ipynb_checkpoints/b-checkpoint.csv", ".git/b", "_spark_metadata/0"),
+    *(
+        "_SUCCESS",
+        "._b.run",
+        ".DS_Store",
+        ".b.run.swp",
+        ".b.parquet.crc",
+        "_metadata",
+        "_started_1",
+        "_committed_1",
+    ),
+    *(
+        "_temporary/0/b.parquet",
+        ".ipynb_checkpoints/b-checkpoint.csv",
+        ".git/b",
+        "_spark_metadata/0",
+    ),
     *(".hive-staging_hive_2026/b.parquet", "__pycache__/b.json"),
 )
 

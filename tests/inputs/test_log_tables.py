@@ -63,7 +63,9 @@ def broken(folder: Path) -> str:
 
 
 def listed(folder: Path) -> str:
-    lists = pa.table({"user_id": [1, 2], "item_ids": [["x", "y"], ["z"]], "scores": [[2.0, 1.0], [3.0]]})
+    lists = pa.table(
+        {"user_id": [1, 2], "item_ids": [["x", "y"], ["z"]], "scores": [[2.0, 1.0], [3.0]]}
+    )
     return log_tables.delta(folder / "bm25", lists)
 
 
@@ -102,7 +104,9 @@ CASES = {
     "before rows were deleted": (at(deleted, 1), {"a": 3, "b": 1}),
     "files that were vacuumed": (at(vacuumed, 0), "t cannot be read, "),
     "partitions": (
-        lambda folder: log_tables.delta(folder / "t", rows("a%2F/é=", "x"), rows("b c", "y", "z"), partition_by="run"),
+        lambda folder: log_tables.delta(
+            folder / "t", rows("a%2F/é=", "x"), rows("b c", "y", "z"), partition_by="run"
+        ),
         {"a%2F/é=": 1, "b c": 2},
     ),
     "a name that deltalake decodes": (
@@ -117,18 +121,30 @@ CASES = {
         {"a": 2},
     ),
     "lists, and a run named by the folder": (listed, {"bm25": 3}),
-    "a table and a file": (lambda folder: {"path": [two_days(folder), plain(folder)]}, "2 formats, "),
+    "a table and a file": (
+        lambda folder: {"path": [two_days(folder), plain(folder)]},
+        "2 formats, ",
+    ),
     "a broken log": (broken, "/t cannot be read, "),
     "a file of a table": (lambda folder: f"{two_days(folder)}/*.parquet", "t is a table of Delta"),
     "a version of a file": (at(plain, 3), "a.parquet is not a Delta or Iceberg table"),
-    "Iceberg": (lambda folder: ice(folder, "deleted", "run = 'a' and doc_id = 'y'"), {"a": 2, "b": 1}),
+    "Iceberg": (
+        lambda folder: ice(folder, "deleted", "run = 'a' and doc_id = 'y'"),
+        {"a": 2, "b": 1},
+    ),
     "Iceberg, a snapshot": (first_snapshot, {"a": 3}),
     "Iceberg, a time before the first": (
         at(lambda folder: ice(folder, "early"), "2001-09-09"),
         "runs has no snapshot as of 2001-09-09",
     ),
-    "the files of Iceberg": (lambda folder: str(folder / ice(folder, "files")[6:11] / "db/runs"), "table of Iceberg"),
-    "a version without a catalog": (at(lambda _: "table:nobody.db.runs", 1), "no catalog table nobody.db.runs, "),
+    "the files of Iceberg": (
+        lambda folder: str(folder / ice(folder, "files")[6:11] / "db/runs"),
+        "table of Iceberg",
+    ),
+    "a version without a catalog": (
+        at(lambda _: "table:nobody.db.runs", 1),
+        "no catalog table nobody.db.runs, ",
+    ),
 }
 
 
@@ -148,7 +164,10 @@ def embedded(engine, tmp_path_factory):
         for case in settings.values():
             for stored in Path(case["judgments"]["path"]).parent.glob("*/catalog.db"):
                 catalog = stored.parent
-                patch.setenv(f"PYICEBERG_CATALOG__{catalog.name.upper()}__URI", log_tables.catalog_uri(catalog))
+                patch.setenv(
+                    f"PYICEBERG_CATALOG__{catalog.name.upper()}__URI",
+                    log_tables.catalog_uri(catalog),
+                )
         yield {name: checked.check(engine, case) for name, case in settings.items()}
 
 
@@ -161,14 +180,18 @@ def test_exactly_the_rows_of_a_version_are_read(embedded, name):
 
 def scores(folder: Path, *more: str) -> tuple[list[dict], dict]:
     """The dataset scores of an evaluation, and the inputs in its record."""
-    done = command_line("evaluate", *more, "--format", "json", "--output", folder / "out", cwd=folder)
+    done = command_line(
+        "evaluate", *more, "--format", "json", "--output", folder / "out", cwd=folder
+    )
     assert done.returncode == 0, done.stderr
     rows = [{**row, "evaluation_id": ""} for row in json.loads(done.stdout)["dataset_scores"]]
     return rows, only_night(folder / "out").record["inputs"]
 
 
 @pytest.mark.slow
-def test_tables_score_what_the_same_rows_score_as_parquet_and_the_record_has_their_versions(tmp_path, monkeypatch):
+def test_tables_score_what_the_same_rows_score_as_parquet_and_the_record_has_their_versions(
+    tmp_path, monkeypatch
+):
     grades = pa.table({"query_id": ["q1"] * 3, "doc_id": ["x", "y", "z"], "relevance": [1, 3, 2]})
     runs = [rows("a", "x", "z", "y"), rows("b", "y", "x")]
     for name, table in {"judged": grades, "runs": pa.concat_tables(runs)}.items():
@@ -181,7 +204,10 @@ def test_tables_score_what_the_same_rows_score_as_parquet_and_the_record_has_the
     assert read == expected
     versions = {name: table["files"][0]["version"] for name, table in inputs.items()}
     assert versions == {"judgments": 0, "results": ranked.current_snapshot().snapshot_id}
-    assert (inputs["judgments"]["files"][0]["path"], inputs["judgments"]["format"]) == (judged, "delta")
+    assert (inputs["judgments"]["files"][0]["path"], inputs["judgments"]["format"]) == (
+        judged,
+        "delta",
+    )
     assert f"{judged} is read at version 0" in inputs["judgments"]["recognised"]
     for name in ("judgments", "results"):
         assert inputs[name]["fingerprint"] == plain_inputs[name]["fingerprint"]
@@ -198,5 +224,7 @@ def test_what_happens_to_a_table_after_it_was_read_changes_nothing(engine, tmp_p
 def test_delta_without_its_library_is_refused_with_what_installs_it(engine, tmp_path, monkeypatch):
     table = two_days(tmp_path)
     monkeypatch.setitem(sys.modules, "deltalake", None)
-    with pytest.raises(InputError, match=r"is a table of Delta, .*pip install 'ndcg-spark\[delta\]'"):
+    with pytest.raises(
+        InputError, match=r"is a table of Delta, .*pip install 'ndcg-spark\[delta\]'"
+    ):
         input_files.returned(engine, table)

@@ -95,7 +95,10 @@ NO_TEXT = tuple(kind for kind in WHOLE if kind != "text")
 )
 def test_whole_numbers_of_several_types_are_those_of_one(fingerprints, column, kinds):
     def taken(stored):
-        rows = [{"doc_id": [kind], column: WHOLE[name]} for kind, name in zip(kinds, stored, strict=True)]
+        rows = [
+            {"doc_id": [kind], column: WHOLE[name]}
+            for kind, name in zip(kinds, stored, strict=True)
+        ]
         if column == "relevance":
             return fingerprints([{"query_id": ["q"], **row} for row in rows], [result("a")])
         return fingerprints(GRADED, [result("a", **row) for row in rows])
@@ -105,7 +108,9 @@ def test_whole_numbers_of_several_types_are_those_of_one(fingerprints, column, k
 
 @pytest.mark.embedded
 @pytest.mark.parametrize("column", ["query_id", "doc_id"])
-@pytest.mark.parametrize("kinds", [("int", "decimal"), ("bigint", "text"), ("unsigned", "decimal"), tuple(IDS)])
+@pytest.mark.parametrize(
+    "kinds", [("int", "decimal"), ("bigint", "text"), ("unsigned", "decimal"), tuple(IDS)]
+)
 def test_ids_of_several_types_are_their_text(fingerprints, column, kinds):
     def taken(stored):
         rows = [{"score": [float(at)], column: IDS[kind]} for at, kind in enumerate(stored)]
@@ -149,7 +154,9 @@ def test_structs_of_two_types_are_read_as_those_of_one(fingerprints):
             # A note is a number in one file and text in the other.
             fields = [IDS[document], FRACTIONS[kind], pa.array([at] if at else ["x"])]
             items = pa.StructArray.from_arrays(fields, ["doc_id", "score", "note"])
-            tables.append({"query_id": [f"q{at}"], "items": pa.ListArray.from_arrays([0, 1], items)})
+            tables.append(
+                {"query_id": [f"q{at}"], "items": pa.ListArray.from_arrays([0, 1], items)}
+            )
         return fingerprints(GRADED, tables)
 
     assert taken(["text", "decimal"], ["double", "decimal"]) == taken(["text"] * 2, ["double"] * 2)
@@ -166,7 +173,9 @@ WRONG = {
 @pytest.mark.parametrize("name", WRONG)
 def test_types_that_one_column_cannot_have_are_refused(fingerprints, name):
     column, words = WRONG[name]
-    with pytest.raises(InputError, match=f"files with different types: {words}.*; write them alike"):
+    with pytest.raises(
+        InputError, match=f"files with different types: {words}.*; write them alike"
+    ):
         fingerprints(GRADED, [result("a"), result("b", **column)])
 
 
@@ -178,7 +187,9 @@ def test_text_that_is_no_number_is_shown_as_it_is(engine, tmp_path):
     checked.is_as_expected(checked.check(engine, paths), "1 score.*score=high")
 
 
-@pytest.mark.parametrize("make", [pd.DataFrame, pa.table, pl.DataFrame], ids=["pandas", "arrow", "polars"])
+@pytest.mark.parametrize(
+    "make", [pd.DataFrame, pa.table, pl.DataFrame], ids=["pandas", "arrow", "polars"]
+)
 def test_tables_of_runs_keep_every_number(make):
     ids = {"query_id": ["q"], "doc_id": ["a"]}
     runs = {
@@ -207,5 +218,7 @@ def test_dataframes_of_runs_keep_every_number(session):
 
 def test_a_dataframe_of_a_run_whose_ids_are_fractions_is_refused(session):
     runs = {"r": session.createDataFrame(pa.table(result(7.5)))}
-    with pytest.raises(InputError, match=r"run 'r': 1 column\(s\) of the wrong type, doc_id is double"):
+    with pytest.raises(
+        InputError, match=r"run 'r': 1 column\(s\) of the wrong type, doc_id is double"
+    ):
         frame(runs, RESULTS, session)

@@ -38,9 +38,9 @@ def test_a_run_that_is_given_names_every_row_whatever_the_files_say(engine, tmp_
 
 
 def test_a_catalog_table_is_read_by_its_name(engine, session):
-    judgments(session, [judgment("007", 2.0)]).withColumnRenamed("doc_id", "item").createOrReplaceTempView(
-        "judged_items"
-    )
+    judgments(session, [judgment("007", 2.0)]).withColumnRenamed(
+        "doc_id", "item"
+    ).createOrReplaceTempView("judged_items")
     source = judged(engine, "table:judged_items", columns={"doc_id": "item"})
     assert source.table.collect() == [("q1", "007", 2.0)]
     assert (source.origin, source.files) == ("table:judged_items", [])
@@ -56,7 +56,13 @@ def test_a_file_behind_two_paths_is_read_once(engine, tmp_path):
 def test_a_table_may_have_a_column_of_any_name(engine, tmp_path):
     csv = written(tmp_path / "a.csv", "query_id,doc_id,relevance,broken_line\nq1,d1,2,x\nq1\n")
     assert rows(judged(engine, csv), "doc_id", LINE) == [("d1", None), (None, "q1")]
-    columns = {"run": ["r"], "query_id": ["q1"], "doc_id": ["d1"], "rank": [1], "broken_line": ["x"]}
+    columns = {
+        "run": ["r"],
+        "query_id": ["q1"],
+        "doc_id": ["d1"],
+        "rank": [1],
+        "broken_line": ["x"],
+    }
     stored = written(tmp_path / "a.parquet", columns)
     assert returned(engine, stored).table.collect() == [("r", "q1", "d1", 1)]
 
@@ -66,8 +72,20 @@ MAPPED = {"columns": {"relevance": "label"}}
 CASE = "differ only in case"
 REFUSED = [
     (judged, "a.csv", "query_id,doc_id,grade\n", MAPPED, "missing, relevance; it has query_id"),
-    (judged, "a.csv", "a,b\n", {}, "it has a, b; map .*.doc_id=NAME --column judgments.relevance=NAME,"),
-    (judged, "a.csv", "May;;\nquery_id;doc_id;relevance\n", {}, "2 columns have no name, beside 'May'; .* a title"),
+    (
+        judged,
+        "a.csv",
+        "a,b\n",
+        {},
+        "it has a, b; map .*.doc_id=NAME --column judgments.relevance=NAME,",
+    ),
+    (
+        judged,
+        "a.csv",
+        "May;;\nquery_id;doc_id;relevance\n",
+        {},
+        "2 columns have no name, beside 'May'; .* a title",
+    ),
     (judged, "a.csv", "Of May, 2026;;\nquery_id;doc_id;relevance\n", {}, "2 columns have no name"),
     (judged, "a.csv", "May;\nquery_id;doc_id;relevance\n", {}, "3 column.* missing, .* a title"),
     (returned, "a.txt", "\x1f\ufffd\b", {}, r"gzip; .*\.gz"),
@@ -75,15 +93,26 @@ REFUSED = [
     (judged, "a.jsonl", ROW + '\n{"DOC_ID": 3}', {}, CASE),
     (judged, "a.jsonl", ROW[:-1] + ', "Relevance": 3}', {}, CASE),
     (returned, "a.csv", "query_id,doc_id,score,SCORE\n", {}, CASE),
-    (returned, "a.parquet", {"query_id": ["q"], "doc_id": ["d"], "score": [1.0], "SCORE": [2.0]}, {}, CASE),
+    (
+        returned,
+        "a.parquet",
+        {"query_id": ["q"], "doc_id": ["d"], "score": [1.0], "SCORE": [2.0]},
+        {},
+        CASE,
+    ),
     (returned, "a.csv", "qid,docno,score\n", {"run_from": "column"}, r"a\.csv has no column run"),
     (returned, "a.txt", "q d 2 1\n", {"columns": {"score": "9"}}, "missing, score; it has "),
-    *((judged, "a.json", text, {}, "not JSON lines") for text in (f"[{ROW}]", '["q1", "d1", 2]\n', '{"q": 1}')),
+    *(
+        (judged, "a.json", text, {}, "not JSON lines")
+        for text in (f"[{ROW}]", '["q1", "d1", 2]\n', '{"q": 1}')
+    ),
 ]
 
 
 @pytest.mark.parametrize(("table", "name", "text", "settings", "words"), REFUSED)
-def test_what_cannot_be_read_is_refused_with_what_to_write(engine, tmp_path, table, name, text, settings, words):
+def test_what_cannot_be_read_is_refused_with_what_to_write(
+    engine, tmp_path, table, name, text, settings, words
+):
     with pytest.raises(InputError) as refused:
         table(engine, written(tmp_path / name, text), **settings)
     assert re.search(words, refused.value.worded(OPTIONS))

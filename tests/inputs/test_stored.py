@@ -23,13 +23,20 @@ NULL = "__HIVE_DEFAULT_PARTITION__"
 
 
 def text(run, *documents):
-    return "".join(f"q1 Q0 {name} {at} {9 - at} {run}\n" for at, name in enumerate(documents or ("d1", "d2"), start=1))
+    return "".join(
+        f"q1 Q0 {name} {at} {9 - at} {run}\n"
+        for at, name in enumerate(documents or ("d1", "d2"), start=1)
+    )
 
 
 def columns(run=None, documents=("d1", "d2"), **more):
     """The columns of results, without those that are None."""
     rows = len(documents)
-    table = {"run": [run] * rows if run else None, "query_id": ["q1"] * rows, "doc_id": list(documents)}
+    table = {
+        "run": [run] * rows if run else None,
+        "query_id": ["q1"] * rows,
+        "doc_id": list(documents),
+    }
     table |= {"score": [float(-at) for at in range(rows)], **more}
     return {name: values for name, values in table.items() if values is not None}
 
@@ -51,22 +58,40 @@ HALF = pa.array([1.0, 2.0], pa.float16())
 DAMAGED = {"cut": gzipped(text("b").encode())[:-9], "text": text("b").encode()}
 NO_RANKS = {"a.parquet": columns("a", rank=pa.nulls(2))}
 RANKS = {"b.parquet": columns("b", rank=[1, 2])}
-NOTES = {f"{run}.parquet": columns(run, note=note) for run, note in (("a", ["x", "y"]), ("b", [1, 2]))}
+NOTES = {
+    f"{run}.parquet": columns(run, note=note) for run, note in (("a", ["x", "y"]), ("b", [1, 2]))
+}
 BOTH = {"a": 2, "b": 2}
 
 #: By name: the files, what is given for the results (below the folder), and what comes of it: rows by run, or words.
 CASES = {
     "gzipped or not, and hidden": (
-        {**{name: text("r", name) for name in ("a.run", "b.run.gz", "more/c.run")}, "_SUCCESS": "", ".d.run": "x"},
+        {
+            **{name: text("r", name) for name in ("a.run", "b.run.gz", "more/c.run")},
+            "_SUCCESS": "",
+            ".d.run": "x",
+        },
         "",
         {"r": 3},
     ),
     **{
-        f"a file called {name}": ({name: text("r") if "run" in name else as_kind(columns("r"), "csv")}, name, {"r": 2})
+        f"a file called {name}": (
+            {name: text("r") if "run" in name else as_kind(columns("r"), "csv")},
+            name,
+            {"r": 2},
+        )
         for name in ("[1]*.run", "a b%20#,.run", "{x}?.csv", "a:b.run")
     },
-    "= in a parquet name": ({"a.parquet": columns("a"), "k=0.9_b=0.4.parquet": columns("b")}, "", BOTH),
-    "= in a name below a folder of a run": ({"run=a/k=1.parquet": columns(), "run=b/p.parquet": columns()}, "", BOTH),
+    "= in a parquet name": (
+        {"a.parquet": columns("a"), "k=0.9_b=0.4.parquet": columns("b")},
+        "",
+        BOTH,
+    ),
+    "= in a name below a folder of a run": (
+        {"run=a/k=1.parquet": columns(), "run=b/p.parquet": columns()},
+        "",
+        BOTH,
+    ),
     **{
         f"strange folders of {kind}": (
             {f"run={name}/a.{kind}": as_kind(columns(), kind) for name in STRANGE},
@@ -77,31 +102,66 @@ CASES = {
     },
     "folders of orc": ({f"run={run}/p.orc": columns() for run in "ab"}, "", BOTH),
     "a null folder of trec": ({f"run={NULL}/a.run": text("x")}, "", "no_run|without a run"),
-    "a null folder of parquet": ({f"run={run}/a.parquet": columns() for run in (NULL, "b")}, "", "without a run"),
-    "folders of different columns": (dict.fromkeys(("query_id=q1/a.run", "b.run"), text("r")), "", "different columns"),
+    "a null folder of parquet": (
+        {f"run={run}/a.parquet": columns() for run in (NULL, "b")},
+        "",
+        "without a run",
+    ),
+    "folders of different columns": (
+        dict.fromkeys(("query_id=q1/a.run", "b.run"), text("r")),
+        "",
+        "different columns",
+    ),
     "folders alike but for their case": ({"RUN=a/run=b/c.run": text("r")}, "", "RUN and run"),
     "a folder below another of its name": ({"run=a/run=b/c.run": text("r")}, "", "run and run"),
-    "parts of one write": ({f"part-0000{n}-{ID}.parquet": columns("t", [f"d{n}"]) for n in (1, 2)}, "", {"t": 2}),
-    "parquet without an ending": ({f"a/00000{n}_0": columns(run) for n, run in enumerate("ab")}, "a", BOTH),
+    "parts of one write": (
+        {f"part-0000{n}-{ID}.parquet": columns("t", [f"d{n}"]) for n in (1, 2)},
+        "",
+        {"t": 2},
+    ),
+    "parquet without an ending": (
+        {f"a/00000{n}_0": columns(run) for n, run in enumerate("ab")},
+        "a",
+        BOTH,
+    ),
     "delta": (TABLES["delta"], "t", "/t cannot be read|table of Delta"),
     "iceberg": (TABLES["iceberg"], "t", "table of Iceberg"),
-    **{f"delta within {given}": (TABLES["delta"], given, "t is a table of Delta") for given in ("", "*/*.parquet")},
-    "gzip of several parts": ({"a.run.gz": b"".join(gzipped(text("a", name).encode()) for name in "xy")}, "", {"a": 2}),
+    **{
+        f"delta within {given}": (TABLES["delta"], given, "t is a table of Delta")
+        for given in ("", "*/*.parquet")
+    },
+    "gzip of several parts": (
+        {"a.run.gz": b"".join(gzipped(text("a", name).encode()) for name in "xy")},
+        "",
+        {"a": 2},
+    ),
     "no file with a byte": ({"a.run": "", "b.run.gz": ""}, "", "no rows in .*a.run and 1 more"),
     **{
         f"a file without a byte, {kind}": ({f"a.{kind}": "", f"b.{kind}": content}, "", {"r": 2})
         for kind, content in (
-            *(("run", text("r")), ("csv", as_kind(columns("r"), "csv")), ("jsonl", as_kind(columns("r"), "jsonl"))),
+            *(
+                ("run", text("r")),
+                ("csv", as_kind(columns("r"), "csv")),
+                ("jsonl", as_kind(columns("r"), "jsonl")),
+            ),
         )
     },
     **{
-        f"a damaged file, {name}": ({"a.run.gz": text("a"), "b.run.gz": stored}, "", r"/b\.run\.gz cannot be read")
+        f"a damaged file, {name}": (
+            {"a.run.gz": text("a"), "b.run.gz": stored},
+            "",
+            r"/b\.run\.gz cannot be read",
+        )
         for name, stored in DAMAGED.items()
     },
     "an unused column of two types": (NOTES, "", BOTH),
     "a rank without a value": (NO_RANKS, "", {"a": 2}),
     "a rank without a value in one file": (NO_RANKS | RANKS, "", BOTH),
-    "numbers of two types": ({"a.parquet": columns("a"), "b.parquet": columns("b", score=[3, 2])}, "", BOTH),
+    "numbers of two types": (
+        {"a.parquet": columns("a"), "b.parquet": columns("b", score=[3, 2])},
+        "",
+        BOTH,
+    ),
     "scores of two types": (
         {"a.parquet": columns("a"), "b.parquet": columns("b", score=[True, False])},
         "",
@@ -165,24 +225,35 @@ def test_a_folder_that_only_spark_sees_is_read_whole_or_refused(engine, settings
         ("score=2", "parquet", "score=1"),
     ],
 )
-def test_a_folder_that_says_something_else_than_the_rows_is_refused(engine, tmp_path, folder, kind, other):
+def test_a_folder_that_says_something_else_than_the_rows_is_refused(
+    engine, tmp_path, folder, kind, other
+):
     content = "q1 Q0 d1 1 2 a\nq1 Q0 d2 2 1 b\n" if kind == "run" else as_kind(TWO, kind)
     written(tmp_path / folder / f"p.{kind}", content)
     with pytest.raises(
-        InputError, match=rf"p\.{kind} has rows with {other}(\.0)?, and its folder is {folder}; correct"
+        InputError,
+        match=rf"p\.{kind} has rows with {other}(\.0)?, and its folder is {folder}; correct",
     ):
         returned(engine, tmp_path)
     assert returned(engine, tmp_path / folder).table.count() == 2
     assert folder != "run=a" or returned(engine, tmp_path, run="mine").table.count() == 2
 
 
-@pytest.mark.parametrize("values", [{"query_id": ["007", "007"]}, {"query_id": [7, 7], "score": [2, 2]}])
+@pytest.mark.parametrize(
+    "values", [{"query_id": ["007", "007"]}, {"query_id": [7, 7], "score": [2, 2]}]
+)
 @pytest.mark.parametrize("kind", ["csv", "parquet"])
 def test_a_folder_that_says_the_same_as_the_rows_is_read(engine, tmp_path, kind, values):
     query = values["query_id"][0]
-    table = {name: column for name, column in {**TWO, **values}.items() if name != "score" or name in values}
+    table = {
+        name: column
+        for name, column in {**TWO, **values}.items()
+        if name != "score" or name in values
+    }
     written(tmp_path / f"query_id={query}" / "score=2.0" / f"p.{kind}", as_kind(table, kind))
-    rows = returned(engine, tmp_path).table.selectExpr("string(query_id)", "double(score)").collect()
+    rows = (
+        returned(engine, tmp_path).table.selectExpr("string(query_id)", "double(score)").collect()
+    )
     assert [tuple(row) for row in rows] == [(str(query), 2.0)] * 2
 
 
@@ -201,7 +272,8 @@ def test_many_files_and_folders_are_read_where_few_may_be_open(tmp_path, name):
         written(tmp_path / "results" / name.format(number), content)
     written(tmp_path / "web.qrels", "q1 0 d1 1\n")
     given = {
-        name: {"path": f"{tmp_path}/{path}"} for name, path in (("judgments", "web.qrels"), ("results", "results"))
+        name: {"path": f"{tmp_path}/{path}"}
+        for name, path in (("judgments", "web.qrels"), ("results", "results"))
     }
     done = forked(checked_with_few_files, given, cwd=tmp_path)
     assert done.returncode == 0, done.stderr[-2000:]
@@ -214,15 +286,22 @@ UNREAD = {
     "dates within a list": pa.array([[1]], pa.list_(pa.timestamp("ns"))),
     "times of day in nanoseconds": pa.array([1], pa.time64("ns")),
     "times of day": pa.array([1], pa.time32("ms")),
-    "small floats within a struct": pa.StructArray.from_arrays([pa.array([1.0], pa.float16())], ["x"]),
-    "categories within a struct": pa.StructArray.from_arrays([pa.array(["a"]).dictionary_encode()], ["x"]),
+    "small floats within a struct": pa.StructArray.from_arrays(
+        [pa.array([1.0], pa.float16())], ["x"]
+    ),
+    "categories within a struct": pa.StructArray.from_arrays(
+        [pa.array(["a"]).dictionary_encode()], ["x"]
+    ),
     "wide decimals": pa.array([decimal.Decimal(1)], pa.decimal256(60, 18)),
 }
 
 
 @pytest.mark.parametrize("name", UNREAD)
 def test_a_column_that_nobody_wants_may_be_of_any_type(engine, tmp_path, name):
-    written(tmp_path / "a.parquet", {"query_id": ["q"], "doc_id": ["d"], "relevance": [1.0], "by": UNREAD[name]})
+    written(
+        tmp_path / "a.parquet",
+        {"query_id": ["q"], "doc_id": ["d"], "relevance": [1.0], "by": UNREAD[name]},
+    )
     assert judged(engine, tmp_path / "a.parquet").table.collect() == [("q", "d", 1.0)]
     assert not is_readable(UNREAD[name].type)
 
@@ -238,7 +317,9 @@ WIDE = "1234567890123456789012.000000000000000001"
         ("parquet", pa.array([decimal.Decimal(WIDE), None], pa.decimal256(60, 18)), float(WIDE)),
     ],
 )
-def test_values_are_those_that_were_stored_in_whatever_type(engine, tmp_path, kind, grades, expected):
+def test_values_are_those_that_were_stored_in_whatever_type(
+    engine, tmp_path, kind, grades, expected
+):
     ids = {"query_id": pa.array([7, 7]), "doc_id": pa.array(["007", None])}
     if kind == "parquet":
         ids = {name: column.dictionary_encode() for name, column in ids.items()}
@@ -251,8 +332,13 @@ def test_values_are_those_that_were_stored_in_whatever_type(engine, tmp_path, ki
 
 @pytest.mark.parametrize("kind", [pa.timestamp("ns"), pa.time32("ms"), pa.duration("s")])
 def test_a_time_is_no_id_and_its_file_is_named(engine, tmp_path, kind):
-    written(tmp_path / "a.parquet", {"query_id": ["q"], "doc_id": pa.array([1], kind), "relevance": [1.0]})
-    with pytest.raises(InputError, match=r"a\.parquet: 1 column\(s\) of the wrong type, doc_id is "):
+    written(
+        tmp_path / "a.parquet",
+        {"query_id": ["q"], "doc_id": pa.array([1], kind), "relevance": [1.0]},
+    )
+    with pytest.raises(
+        InputError, match=r"a\.parquet: 1 column\(s\) of the wrong type, doc_id is "
+    ):
         judged(engine, tmp_path / "a.parquet")
 
 
@@ -262,14 +348,24 @@ def test_a_truncated_parquet_file_is_refused_by_name(engine, tmp_path, kept):
         written(tmp_path / name, columns("r", ["d"] * 99))
     whole = (tmp_path / "2.parquet").read_bytes()
     # Without its last bytes it may still be Parquet by its name.
-    written(tmp_path / "2.parquet", whole[: int(len(whole) * kept) if isinstance(kept, float) else kept])
+    written(
+        tmp_path / "2.parquet", whole[: int(len(whole) * kept) if isinstance(kept, float) else kept]
+    )
     with pytest.raises(InputError, match=r"results: .*/2\.parquet cannot be read, "):
         returned(engine, tmp_path)
 
 
-@pytest.mark.parametrize(("name", "scores"), [("a.orc", [1.0] * 1000), ("a.parquet", HALF.take(pa.array([0] * 1000)))])
-def test_damaged_pages_of_a_file_that_is_written_again_are_refused_by_name(engine, tmp_path, name, scores):
-    table = {"run": [f"r{at}" for at in range(1000)], "query_id": ["q"] * 1000, "doc_id": ["d"] * 1000}
+@pytest.mark.parametrize(
+    ("name", "scores"), [("a.orc", [1.0] * 1000), ("a.parquet", HALF.take(pa.array([0] * 1000)))]
+)
+def test_damaged_pages_of_a_file_that_is_written_again_are_refused_by_name(
+    engine, tmp_path, name, scores
+):
+    table = {
+        "run": [f"r{at}" for at in range(1000)],
+        "query_id": ["q"] * 1000,
+        "doc_id": ["d"] * 1000,
+    }
     written(tmp_path / name, {**table, "score": scores})
     stored = (tmp_path / name).read_bytes()
     written(tmp_path / name, stored[:8] + b"\xff" * 500 + stored[508:])

@@ -64,7 +64,11 @@ def test_a_quote_that_does_not_end_breaks_its_own_line_alone(engine, tmp_path, l
     [
         ("a.qrels", "q 0 a 1\nq 0 b high\nq\n", "q 0 b high"),
         ("a.csv", 'query_id,doc_id,relevance\nq,a,1\nq,"b",0x1F\n', 'q,"b",0x1F'),
-        ("a.jsonl", '{"query_id":"q","doc_id":"a","relevance":1}\n{"query_id":"q","doc_id":"b","relevance":"x"}', None),
+        (
+            "a.jsonl",
+            '{"query_id":"q","doc_id":"a","relevance":1}\n{"query_id":"q","doc_id":"b","relevance":"x"}',
+            None,
+        ),
         ("a.json", '{"q": {"a": 1, "b": "x"}}', '{"q": {"b": "x"}}'),
     ],
 )
@@ -92,9 +96,13 @@ def test_a_bad_rank_keeps_its_line_and_an_absent_one_does_not(engine, tmp_path, 
     assert [row[0] for row in rows(source, "doc_id", LINE) if row[1]] == bad
 
 
-@pytest.mark.parametrize(("encoding", "error"), [("utf-16", "in UTF-16; save"), ("cp1252", "as UTF-8")])
+@pytest.mark.parametrize(
+    ("encoding", "error"), [("utf-16", "in UTF-16; save"), ("cp1252", "as UTF-8")]
+)
 def test_text_that_is_not_utf8_is_refused_with_what_to_do(engine, tmp_path, encoding, error):
-    (tmp_path / "a.csv").write_bytes("query_id,doc_id,relevance\nq,d,1\nf\xfcr,d,1".encode(encoding))
+    (tmp_path / "a.csv").write_bytes(
+        "query_id,doc_id,relevance\nq,d,1\nf\xfcr,d,1".encode(encoding)
+    )
     with pytest.raises(InputError, match=error):
         without_broken(judged(engine, tmp_path / "a.csv"))
 
@@ -129,24 +137,40 @@ def test_a_file_without_rows_is_warned_of(engine, tmp_path, caplog, empty, suffi
 
 @pytest.mark.parametrize("kind", ["bzip2", "xz", "zstd"])
 def test_a_compression_that_is_not_read_is_named(engine, tmp_path, kind):
-    content = {"bzip2": bz2.compress, "xz": lzma.compress, "zstd": pa.Codec("zstd").compress}[kind](b"q 0 d 1\n")
+    content = {"bzip2": bz2.compress, "xz": lzma.compress, "zstd": pa.Codec("zstd").compress}[kind](
+        b"q 0 d 1\n"
+    )
     with pytest.raises(InputError, match=f"compressed by {kind}; compress it by gzip"):
         judged(engine, written(tmp_path / "a.qrels", bytes(content)))
 
 
 @pytest.mark.parametrize("kind", ["csv", "jsonl"])
 def test_the_columns_of_results_without_scores_and_ranks_are_listed(engine, tmp_path, kind):
-    text = "query_id,doc_id,scroe\nq,d,1\n" if kind == "csv" else '{"query_id": "q", "doc_id": "d", "scroe": 1}\n'
-    with pytest.raises(InputError, match=r"score or rank; it has query_id, doc_id, scroe;") as refused:
+    text = (
+        "query_id,doc_id,scroe\nq,d,1\n"
+        if kind == "csv"
+        else '{"query_id": "q", "doc_id": "d", "scroe": 1}\n'
+    )
+    with pytest.raises(
+        InputError, match=r"score or rank; it has query_id, doc_id, scroe;"
+    ) as refused:
         returned(engine, written(tmp_path / f"a.{kind}", text))
-    assert refused.value.advice == NameColumns(("score or rank",), may_be_numbers=kind == "csv", table="results")
+    assert refused.value.advice == NameColumns(
+        ("score or rank",), may_be_numbers=kind == "csv", table="results"
+    )
 
 
 @pytest.mark.parametrize("header", ["score,run\n", "run,score,rank\n", "1,2\n", "query_id\n"])
 def test_files_with_different_headers_are_refused_with_both(engine, tmp_path, header):
-    for name, text in (("1.csv", "query_id,doc_id\r\n"), ("2.csv.gz", "query_id,doc_id\n"), ("3.csv", header)):
+    for name, text in (
+        ("1.csv", "query_id,doc_id\r\n"),
+        ("2.csv.gz", "query_id,doc_id\n"),
+        ("3.csv", header),
+    ):
         written(tmp_path / name, text)
-    with pytest.raises(InputError, match=r"headers, .*/1\.csv has 'query_id,doc_id', .*/3\.csv has ") as refused:
+    with pytest.raises(
+        InputError, match=r"headers, .*/1\.csv has 'query_id,doc_id', .*/3\.csv has "
+    ) as refused:
         judged(engine, tmp_path)
     assert repr(header.strip()) in str(refused.value)
 
@@ -179,13 +203,16 @@ LINES = {
     },
     GOOD + GOOD: BROKEN,
     '{"by": 1}': BROKEN,
-    '{"z": %s, "doc_id": "x", "query_id": "q", "relevance": 1}' % ("[" * 100_000 + "]" * 100_000): BROKEN,
+    '{"z": %s, "doc_id": "x", "query_id": "q", "relevance": 1}'
+    % ("[" * 100_000 + "]" * 100_000): BROKEN,
     '{"dataset": "web", "query_id": "q1", "doc_id": "b", "relevance": 1}': BROKEN,
 }
 
 
 @pytest.mark.parametrize("line", LINES, ids=lambda line: line[:60])
-def test_a_line_is_one_object_of_strict_json_with_the_keys_of_the_first_lines(engine, tmp_path, line):
+def test_a_line_is_one_object_of_strict_json_with_the_keys_of_the_first_lines(
+    engine, tmp_path, line
+):
     source = judged(engine, written(tmp_path / "a.jsonl", "\n".join([*[GOOD] * 200, line])))
     other = [row for row in source.table.collect() if row["doc_id"] != "d"]
     assert [(FAULT in row and row[FAULT]) or row["doc_id"] for row in other] == [LINES[line]]
@@ -211,14 +238,19 @@ def test_a_line_is_one_object_of_strict_json_with_the_keys_of_the_first_lines(en
         (judged, ['{"1": {"a": 1}}'], "--input-format"),
         (returned, ["1 Q0 a 0 2.5 x and more"], "query_id 2 doc_id rank score run"),
         (returned, ["1 a 1", "1 b 2", "2 a 1"], "query_id doc_id rank"),
-        *((returned, lines, "results.rank=3") for lines in (["1 a 9.5"], ["1 a 2", "1 b 1"], ["1 a 0", "1 b 1"])),
+        *(
+            (returned, lines, "results.rank=3")
+            for lines in (["1 a 9.5"], ["1 a 2", "1 b 1"], ["1 a 0", "1 b 1"])
+        ),
         (returned, ["1 a 1", "1 b 2", "1 c 0"], "results.score=3"),
         (returned, ["1 a 1 9.5"], "results.score=4"),
         (returned, ["1 Q0 a 1 9.5"], "results.score=5"),
         (returned, ["1 a"], "--column results.query_id=1"),
     ],
 )
-def test_a_layout_is_read_by_the_number_of_fields_or_refused_with_what_to_write(engine, tmp_path, table, lines, fields):
+def test_a_layout_is_read_by_the_number_of_fields_or_refused_with_what_to_write(
+    engine, tmp_path, table, lines, fields
+):
     path = written(tmp_path / "a", "\n".join(lines))
     if "query_id" not in fields.split():
         with pytest.raises(InputError, match=re.escape(repr(lines[0]))) as refused:

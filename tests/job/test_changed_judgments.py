@@ -38,13 +38,18 @@ def test_a_night_of_new_judgments_has_a_verdict(folder, worse, verdict):
         # With the night before as the reference, the chain is these two sides.
         chain = [side for side in by_baseline["accepted"]["sides"] if side["reading"] == 1]
         ends = sorted(side["difference"] for side in chain)
-        assert ends == pytest.approx(sorted(side["difference"] for side in sides.values()), abs=1e-12)
+        assert ends == pytest.approx(
+            sorted(side["difference"] for side in sides.values()), abs=1e-12
+        )
     first, second = nights(folder).values()
     assert has_copy(first, second.row["judgments_fingerprint"])
     assert has_copy(second, first.row["judgments_fingerprint"])
     links = {link["run"]: link for link in second.record["links"]}
     assert links.keys() == {"hybrid", "bm25"}
-    assert (links["hybrid"]["before"], links["hybrid"]["queries_in_both"]) == ("2026-11-01", QUERIES)
+    assert (links["hybrid"]["before"], links["hybrid"]["queries_in_both"]) == (
+        "2026-11-01",
+        QUERIES,
+    )
     assert links["hybrid"]["old"] == pytest.approx(sides["old"]["difference"])
     assert len(night["changes"]) == 2
     json.dumps(night, allow_nan=False)
@@ -53,7 +58,9 @@ def test_a_night_of_new_judgments_has_a_verdict(folder, worse, verdict):
 def test_a_copy_that_cannot_be_made_is_a_warning(folder):
     # Ties that grades break cannot be scored again from the order that was kept.
     gain = {"convention": {"ties": "worst"}}
-    (night,) = evaluated(folder, {**settings(folder, "2026-11-02", **gain), "accepted": "other ties"})
+    (night,) = evaluated(
+        folder, {**settings(folder, "2026-11-02", **gain), "accepted": "other ties"}
+    )
     with logged_steps() as told:
         (night,) = evaluated(folder, settings(folder, "2026-11-03", regraded=20, **gain))
     assert (night["verdict"], night["reason"]) == ("none", "other_judgments")
@@ -82,5 +89,7 @@ def test_queries_that_are_written_in_two_ways_are_named(folder):
         rename(results, f"q{number} ", f"q{APOSTROPHE}{number} ")
     with logged_steps() as told:
         evaluated(folder, given)
-    (warning,) = [sentence for step, sentence, *_ in told if step == "warning" and APOSTROPHE in sentence]
+    (warning,) = [
+        sentence for step, sentence, *_ in told if step == "warning" and APOSTROPHE in sentence
+    ]
     assert "lacks 6 judged queries and has as many that nobody judged" in warning

@@ -60,13 +60,17 @@ def test_a_table_that_changes_after_the_check_is_refused(settings, tmp_path, nam
     if name is None:
         evaluated(given, once(tmp_path, name))
         return
-    with pytest.raises(InputError, match=f"^{name}: the rows of .*{name} changed during the evaluation"):
+    with pytest.raises(
+        InputError, match=f"^{name}: the rows of .*{name} changed during the evaluation"
+    ):
         evaluated(given, once(tmp_path, name))
     assert not list(published.glob("query_scores/*/*")) if output else True
 
 
 def test_a_table_that_changes_while_documents_are_kept_is_refused(settings, tmp_path):
-    given = config.validate({**settings, "output": str(tmp_path / "scores"), "documents": "all"}, "test")
+    given = config.validate(
+        {**settings, "output": str(tmp_path / "scores"), "documents": "all"}, "test"
+    )
     with pytest.raises(InputError, match=r"^results: the rows of"):
         evaluated(given, once(tmp_path, "results"))
 
@@ -79,5 +83,8 @@ def test_tables_that_are_compared_and_change_are_refused(engine, settings, tmp_p
         "lists": lambda: compare_lists(engine, given, given, None, 0.9),
         "judgments": lambda: compare_judgments(engine, given, given),
     }[compare]
-    with logged_steps(once(tmp_path, name)), pytest.raises(InputError, match=f"^{name}: the rows of"):
+    with (
+        logged_steps(once(tmp_path, name)),
+        pytest.raises(InputError, match=f"^{name}: the rows of"),
+    ):
         run()

@@ -46,7 +46,10 @@ class Cluster:
 
     def said(self):
         """What the last job said, its end."""
-        return [(self.folder / name).read_text(errors="replace")[-2500:] for name in ("submit.out", "submit.log")]
+        return [
+            (self.folder / name).read_text(errors="replace")[-2500:]
+            for name in ("submit.out", "submit.log")
+        ]
 
 
 @pytest.fixture(scope="module")
@@ -54,23 +57,47 @@ def data(tmp_path_factory):
     folder = tmp_path_factory.mktemp("data")
     chance = np.random.default_rng(7)
     queries = np.repeat([f"q{number}" for number in range(QUERIES)], DEPTH)
-    judgments = pd.DataFrame({"query_id": queries, "doc_id": np.tile([f"d{n}" for n in range(DEPTH)], QUERIES)})
+    judgments = pd.DataFrame(
+        {"query_id": queries, "doc_id": np.tile([f"d{n}" for n in range(DEPTH)], QUERIES)}
+    )
     judgments["relevance"] = chance.integers(0, 5, len(judgments)).astype("float64")
     judgments.to_parquet(folder / "judgments.parquet", index=False)
     (folder / "results").mkdir()
     for run in ("bm25", "dense"):
-        results = pd.DataFrame({"run": run, "query_id": queries, "score": chance.normal(size=len(queries))})
-        results["doc_id"] = [f"d{n}" for _ in range(QUERIES) for n in chance.permutation(2 * DEPTH)[:DEPTH]]
+        results = pd.DataFrame(
+            {"run": run, "query_id": queries, "score": chance.normal(size=len(queries))}
+        )
+        results["doc_id"] = [
+            f"d{n}" for _ in range(QUERIES) for n in chance.permutation(2 * DEPTH)[:DEPTH]
+        ]
         results.to_parquet(folder / "results" / f"{run}.parquet", index=False)
     (folder / "marks").mkdir()
-    (folder / "shop_gains.py").write_text(GAIN.format(marks=str(folder / "marks")), encoding="utf-8")
+    (folder / "shop_gains.py").write_text(
+        GAIN.format(marks=str(folder / "marks")), encoding="utf-8"
+    )
     return folder
 
 
 def arguments(data, output):
     return [
-        *("--judgments", data / "judgments.parquet", "--results", data / "results", "--output", output),
-        *("--cutoffs", "1,10,all", "--set", "gain=python:shop_gains.worth", "--date", "2026-11-20", "--format", "json"),
+        *(
+            "--judgments",
+            data / "judgments.parquet",
+            "--results",
+            data / "results",
+            "--output",
+            output,
+        ),
+        *(
+            "--cutoffs",
+            "1,10,all",
+            "--set",
+            "gain=python:shop_gains.worth",
+            "--date",
+            "2026-11-20",
+            "--format",
+            "json",
+        ),
     ]
 
 
@@ -93,7 +120,9 @@ def embedded(data):
 def cluster(tmp_path_factory):
     folder = tmp_path_factory.mktemp("cluster")
     # What is sent to the workers is packed before, once: it takes a minute, which the first gain is not waited for.
-    subprocess.run([ROOT / "scripts/package.sh"], env=servers.environment(), check=True, capture_output=True)
+    subprocess.run(
+        [ROOT / "scripts/package.sh"], env=servers.environment(), check=True, capture_output=True
+    )
     # Nothing is installed there, not even pip.
     venv.create(folder / "bare", symlinks=True)
     port = servers.free_port()
@@ -110,11 +139,27 @@ def cluster(tmp_path_factory):
         own = folder / f"worker{number}"
         own.mkdir()
         places = {"SPARK_WORKER_DIR": own / "work", "SPARK_LOCAL_DIRS": own / "local"}
-        command = [*start, "org.apache.spark.deploy.worker.Worker", "--host", "127.0.0.1", "--port", 0]
+        command = [
+            *start,
+            "org.apache.spark.deploy.worker.Worker",
+            "--host",
+            "127.0.0.1",
+            "--port",
+            0,
+        ]
         command += ["--webui-port", 0, "--cores", 1, "--memory", "1g", f"spark://127.0.0.1:{port}"]
-        return servers.running(command, folder / f"worker{number}.log", servers.environment(**with_contents, **places))
+        return servers.running(
+            command, folder / f"worker{number}.log", servers.environment(**with_contents, **places)
+        )
 
-    master = [*start, "org.apache.spark.deploy.master.Master", "--host", "127.0.0.1", "--port", port]
+    master = [
+        *start,
+        "org.apache.spark.deploy.master.Master",
+        "--host",
+        "127.0.0.1",
+        "--port",
+        port,
+    ]
     master += ["--webui-port", servers.free_port()]
     with (
         servers.running(master, folder / "master.log", servers.environment(**with_contents)),
@@ -131,19 +176,43 @@ def cluster(tmp_path_factory):
 @contextlib.contextmanager
 def submitted(cluster, data, output):
     """scripts/submit.sh at work, as a newcomer calls it; what it prints goes beside its log."""
-    command = [ROOT / "scripts/submit.sh", "--master", cluster.master, "--py-files", data / "shop_gains.py"]
+    command = [
+        ROOT / "scripts/submit.sh",
+        "--master",
+        cluster.master,
+        "--py-files",
+        data / "shop_gains.py",
+    ]
     # Short tasks on two cores: most of their time would be a compiler's and a collector's.
-    settings = {"spark.ui.enabled": "false", "spark.sql.shuffle.partitions": 2, **servers.QUICK_PLANS}
+    settings = {
+        "spark.ui.enabled": "false",
+        "spark.sql.shuffle.partitions": 2,
+        **servers.QUICK_PLANS,
+    }
     # An executor that is killed leaves the packed environment, 130 MB, where it keeps temporary files.
-    settings["spark.executor.extraJavaOptions"] = f"{servers.QUICK_OPTIONS} -Djava.io.tmpdir={cluster.folder}"
+    settings["spark.executor.extraJavaOptions"] = (
+        f"{servers.QUICK_OPTIONS} -Djava.io.tmpdir={cluster.folder}"
+    )
     # What a lost worker held is asked for once more, not three times five seconds apart.
     settings |= {"spark.shuffle.io.maxRetries": 1, "spark.shuffle.io.retryWait": "100ms"}
     command += ["--executor-cores", 1, "--driver-java-options", servers.QUICK_OPTIONS]
     command += [part for name, value in settings.items() for part in ("--conf", f"{name}={value}")]
-    local = {"SPARK_LOCAL_DIRS": cluster.folder / "driver", "SPARK_CONF_DIR": cluster.folder / "no-configuration"}
-    with (cluster.folder / "submit.out").open("wb") as out, (cluster.folder / "submit.log").open("wb") as log:
+    local = {
+        "SPARK_LOCAL_DIRS": cluster.folder / "driver",
+        "SPARK_CONF_DIR": cluster.folder / "no-configuration",
+    }
+    with (
+        (cluster.folder / "submit.out").open("wb") as out,
+        (cluster.folder / "submit.log").open("wb") as log,
+    ):
         job = subprocess.Popen(
-            ["bash", "-c", servers.WATCHED_JOB, "job", *map(str, [*command, "--", *arguments(data, output)])],
+            [
+                "bash",
+                "-c",
+                servers.WATCHED_JOB,
+                "job",
+                *map(str, [*command, "--", *arguments(data, output)]),
+            ],
             stdin=subprocess.PIPE,
             stdout=out,
             stderr=log,
@@ -165,7 +234,10 @@ def check_where_it_ran(cluster, data):
     ran = [mark.read_text().splitlines() for mark in marks(data)]
     assert ran, "the gain ran on no executor"
     assert all(prefix == f"{folder}/environment" for prefix, folder in ran)
-    assert {Path(folder).relative_to(cluster.folder).parts[0] for _, folder in ran} <= {"worker1", "worker2"}
+    assert {Path(folder).relative_to(cluster.folder).parts[0] for _, folder in ran} <= {
+        "worker1",
+        "worker2",
+    }
 
 
 def test_a_worker_that_is_lost_midway_changes_no_score_on_executors_without_the_project(
@@ -177,11 +249,20 @@ def test_a_worker_that_is_lost_midway_changes_no_score_on_executors_without_the_
     before = len(marks(data))
     with submitted(cluster, data, data / "on-half-a-cluster") as job:
         log = cluster.folder / "submit.log"
-        servers.wait_until(lambda: len(marks(data)) > before or job.poll() is not None, "the first gain", log, 200)
+        servers.wait_until(
+            lambda: len(marks(data)) > before or job.poll() is not None, "the first gain", log, 200
+        )
         assert len(marks(data)) > before, (seed, cluster.said())
         # A mark is there before it is written.
-        servers.wait_until(lambda: len(marks(data)[-1].read_text().splitlines()) == 2, "what the gain has said", log, 9)
-        at_work = Path(marks(data)[-1].read_text().splitlines()[1]).relative_to(cluster.folder).parts[0]
+        servers.wait_until(
+            lambda: len(marks(data)[-1].read_text().splitlines()) == 2,
+            "what the gain has said",
+            log,
+            9,
+        )
+        at_work = (
+            Path(marks(data)[-1].read_text().splitlines()[1]).relative_to(cluster.folder).parts[0]
+        )
         time.sleep(moment)
         alive = job.poll() is None
         servers.kill(cluster.workers[int(at_work.removeprefix("worker")) - 1])
@@ -189,6 +270,8 @@ def test_a_worker_that_is_lost_midway_changes_no_score_on_executors_without_the_
     assert alive, f"seed {seed}: the job had ended before the worker was killed"
     assert code == 0, (seed, cluster.said())
     assert "Lost executor" in log.read_text(), f"seed {seed}"
-    assert json.loads((cluster.folder / "submit.out").read_text())["engine"].endswith(f"({cluster.master})")
+    assert json.loads((cluster.folder / "submit.out").read_text())["engine"].endswith(
+        f"({cluster.master})"
+    )
     check_where_it_ran(cluster, data)
     servers.assert_same_scores(servers.score_tables(data / "on-half-a-cluster"), embedded)

@@ -14,9 +14,22 @@ MEASURES = ["--measures", "nDCG P R AP RR RBP ERR Bpref"]
 
 
 def evaluate(output, *engine):
-    arguments = ["--judgments", EXAMPLE / "judgments.qrels", "--results", EXAMPLE / "runs", "--output", output]
+    arguments = [
+        "--judgments",
+        EXAMPLE / "judgments.qrels",
+        "--results",
+        EXAMPLE / "runs",
+        "--output",
+        output,
+    ]
     arguments += ["--cutoffs", "1,3,10,all", "--dataset", "shop", "--date", "2026-11-20"]
-    arguments += ["--set", "gain=python:numpy.square", "--set", "discount=python:numpy.reciprocal", *MEASURES]
+    arguments += [
+        "--set",
+        "gain=python:numpy.square",
+        "--set",
+        "discount=python:numpy.reciprocal",
+        *MEASURES,
+    ]
     done = command_line("evaluate", *engine, *arguments, cwd=ROOT)
     assert done.returncode == 0, done.stderr[-3000:]
     return done
@@ -37,8 +50,16 @@ def server(tmp_path_factory):
     }
     command = [servers.SPARK_HOME / "bin/spark-submit", "--master", "local[2]"]
     command += [part for name, value in settings.items() for part in ("--conf", f"{name}={value}")]
-    command += ["--class", "org.apache.spark.sql.connect.service.SparkConnectServer", "spark-internal"]
-    places = {"SPARK_HOME": servers.SPARK_HOME, "SPARK_CONF_DIR": folder / "none", "SPARK_LOCAL_DIRS": folder / "local"}
+    command += [
+        "--class",
+        "org.apache.spark.sql.connect.service.SparkConnectServer",
+        "spark-internal",
+    ]
+    places = {
+        "SPARK_HOME": servers.SPARK_HOME,
+        "SPARK_CONF_DIR": folder / "none",
+        "SPARK_LOCAL_DIRS": folder / "local",
+    }
     log = folder / "server.log"
     with servers.running(command, log, servers.environment(**places)):
         servers.wait_until(lambda: servers.answers(port), "the Spark Connect server", log)

@@ -14,12 +14,28 @@ from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.job.explain_query import night_documents_to_judge
 from ndcg_spark.job.rescore import Wanted, make_copies, rescore
 from ndcg_spark.nights.commit import Publication
-from ndcg_spark.nights.copies import OF_HIGHEST_GRADE, copy_path, judgments_path, read_copy, why_not_rescored
+from ndcg_spark.nights.copies import (
+    OF_HIGHEST_GRADE,
+    copy_path,
+    judgments_path,
+    read_copy,
+    why_not_rescored,
+)
 from ndcg_spark.nights.log import committed
 from ndcg_spark.nights.reader import read_rows, read_scores
 
 KEY = ("dataset", "run", "query_id", "cutoff")
-MEASURES = ["ndcg@5", "P@3", "AP@5", "RR@5", "recall@3", "success@1", "RBP(p=0.5)@5", "ERR@5", "judged@3"]
+MEASURES = [
+    "ndcg@5",
+    "P@3",
+    "AP@5",
+    "RR@5",
+    "recall@3",
+    "success@1",
+    "RBP(p=0.5)@5",
+    "ERR@5",
+    "judged@3",
+]
 CONVENTIONS = {
     "standard": {},
     "trec_eval": {"preset": "trec_eval"},
@@ -27,7 +43,12 @@ CONVENTIONS = {
     "its query, capped": {"exclude_query_as_document": True, "ideal": "judged_capped"},
     "ranks": {"order": "rank", "discount": [1, 0.5, 0.25]},
     "ties of ranks": {"ties": "rank", "unjudged": 1.0, "no_relevant": "one", "max_grade": 4.0},
-    "negative": {"negative": "keep", "gain": "linear", "no_relevant": "zero", "judgment_duplicates": "mean"},
+    "negative": {
+        "negative": "keep",
+        "gain": "linear",
+        "no_relevant": "zero",
+        "judgment_duplicates": "mean",
+    },
     "as unjudged": {
         "negative": "as_unjudged",
         "gain": "binary",
@@ -76,7 +97,9 @@ def published(folder, case, **more):
         output = publish(folder, case, night, night, **more)
     others = []
     for night in (0, 1):
-        other = publish(folder, case, night, 1 - night, **{**more, "output": str(folder / f"other-{night}")})
+        other = publish(
+            folder, case, night, 1 - night, **{**more, "output": str(folder / f"other-{night}")}
+        )
         others.extend(committed(other))
     return committed(output), others
 
@@ -87,7 +110,9 @@ def queries_of(judgments):
 
 def wanted_copies(nights):
     """Each of two nights under the judgments of the other."""
-    prints = {(night.dataset, night.evaluated_on): night.row["judgments_fingerprint"] for night in nights}
+    prints = {
+        (night.dataset, night.evaluated_on): night.row["judgments_fingerprint"] for night in nights
+    }
     other = dict(zip(DATES, reversed(DATES), strict=True))
     return [Wanted(night, prints[night.dataset, other[night.evaluated_on]]) for night in nights]
 
@@ -100,13 +125,19 @@ def test_a_copy_is_an_evaluation_of_the_original_results(tmp_path, engine, name)
     case = random_case(hash_of(name), grades, judged_again="judgment_duplicates" in convention)
     measures = ["ndcg@3"] if name == "ranks" else MEASURES
     documents = "everything" if name in EVERYTHING else "all"
-    nights, others = published(tmp_path, case, convention=convention, measures=measures, documents=documents)
+    nights, others = published(
+        tmp_path, case, convention=convention, measures=measures, documents=documents
+    )
     judged = [queries_of(rows) for rows in case.judgments]
     wanted = wanted_copies(nights)
     assert make_copies(engine, wanted) == []
     compared = 0
     for night, fingerprint in wanted:
-        (other,) = [one for one in others if (one.dataset, one.evaluated_on) == (night.dataset, night.evaluated_on)]
+        (other,) = [
+            one
+            for one in others
+            if (one.dataset, one.evaluated_on) == (night.dataset, night.evaluated_on)
+        ]
         own = judged[DATES.index(night.evaluated_on)]
         expected = {
             key: row
@@ -133,7 +164,9 @@ def gated(folder, lists, judged, case, **more):
     return publish(folder, case, lists, judged, documents=None, gate={"check": [check]}, **more)
 
 
-def test_an_evaluation_with_a_gate_keeps_what_it_needs_and_makes_the_copies_before_the_verdict(tmp_path):
+def test_an_evaluation_with_a_gate_keeps_what_it_needs_and_makes_the_copies_before_the_verdict(
+    tmp_path,
+):
     case = random_case(3)
     accepted = {"accepted": "the first night"}
     output = gated(tmp_path, 0, 0, case, **accepted)
@@ -189,7 +222,10 @@ def test_scores_are_read_under_the_newest_judgments(two_nights, engine, caplog):
     rescore(engine, settings, output)
     scores = read_scores(output, "query_scores", judgments="newest")
     nights = {(night.dataset, night.evaluated_on): night for night in committed(output)}
-    newest = {dataset: nights[dataset, DATES[1]].row["judgments_fingerprint"] for dataset in ("shop", "web")}
+    newest = {
+        dataset: nights[dataset, DATES[1]].row["judgments_fingerprint"]
+        for dataset in ("shop", "web")
+    }
     copies = {dataset: read_copy(nights[dataset, DATES[0]], newest[dataset]) for dataset in newest}
     old = scores[scores["evaluated_on"].astype(str) == DATES[0]]
     assert len(old) == sum(map(len, copies.values()))
@@ -198,43 +234,72 @@ def test_scores_are_read_under_the_newest_judgments(two_nights, engine, caplog):
     # The mean of a copy is that of its rows, and of published rows what was published.
     means = read_scores(output, judgments="newest")
     for row in means[means["evaluated_on"].astype(str) == DATES[0]].to_dict("records"):
-        own = old[(old["dataset"] == row["dataset"]) & (old["run"] == row["run"]) & (old["cutoff"] == row["cutoff"])]
-        assert (row["ndcg"], row["queries"]) == (pytest.approx(own["ndcg"].mean()), own["ndcg"].count())
+        own = old[
+            (old["dataset"] == row["dataset"])
+            & (old["run"] == row["run"])
+            & (old["cutoff"] == row["cutoff"])
+        ]
+        assert (row["ndcg"], row["queries"]) == (
+            pytest.approx(own["ndcg"].mean()),
+            own["ndcg"].count(),
+        )
     published = read_scores(output, date=DATES[1])
     assert len(means[means["evaluated_on"].astype(str) == DATES[1]]) == len(published)
     # A night without a copy is left out, and a warning says so.
     Path(output, copy_path(nights["web", DATES[0]], newest["web"])).unlink()
     caplog.clear()
     left = read_scores(output, judgments="newest")
-    assert {(row.dataset, str(row.evaluated_on)[:10]) for row in left.itertuples()} == {*nights} - {("web", DATES[0])}
+    assert {(row.dataset, str(row.evaluated_on)[:10]) for row in left.itertuples()} == {*nights} - {
+        ("web", DATES[0])
+    }
     assert len(caplog.records) == 1
 
 
-@pytest.mark.parametrize(("table", "judgments"), [("comparisons", "newest"), ("query_scores", "oldest")])
+@pytest.mark.parametrize(
+    ("table", "judgments"), [("comparisons", "newest"), ("query_scores", "oldest")]
+)
 def test_only_scores_are_read_under_the_newest_judgments(two_nights, table, judgments):
     with pytest.raises(ConfigurationError):
         read_scores(two_nights[2], table, judgments=judgments)
 
 
-def test_a_list_that_cannot_be_scored_is_no_reason_to_fail_where_everything_is_kept(configured, engine):
+def test_a_list_that_cannot_be_scored_is_no_reason_to_fail_where_everything_is_kept(
+    configured, engine
+):
     # Nobody judges q2, whose list has a document twice.
-    rows = [("q1", "a", 1), ("q2", "b", 1), ("q2", "b", 2), ("q3", "c", 1), ("q3", "d", 2), ("q3", "e", 3)]
+    rows = [
+        ("q1", "a", 1),
+        ("q2", "b", 1),
+        ("q2", "b", 2),
+        ("q3", "c", 1),
+        ("q3", "d", 2),
+        ("q3", "e", 3),
+    ]
     lists = "".join(f"{query} Q0 {doc} {rank} {-rank} r\n" for query, doc, rank in rows)
     files = {"qrels.txt": "q1 0 a 2\n", "run.txt": lists}
     evaluated(configured(files, output="out", documents="everything", cutoffs=[2]))
     (night,) = committed("out")
     kept = read_rows([night], "ranked_documents").to_pylist()
     found = sorted((row["run"] or "", row["query_id"], row["doc_id"], row["gain"]) for row in kept)
-    assert found == [("", "q1", "a", 2**2 - 1), ("r", "q1", "a", 2**2 - 1), ("r", "q3", "c", 0), ("r", "q3", "d", 0)]
+    assert found == [
+        ("", "q1", "a", 2**2 - 1),
+        ("r", "q1", "a", 2**2 - 1),
+        ("r", "q3", "c", 0),
+        ("r", "q3", "d", 0),
+    ]
     assert {row["relevance"] for row in kept if row["query_id"] == "q3"} == {None}
     # Only documents of judged queries are to be judged next.
     assert night_documents_to_judge("out", 10) == []
 
 
-def test_a_failure_of_copies_is_a_warning_and_no_failure_of_the_night(tmp_path, engine, monkeypatch, caplog):
+def test_a_failure_of_copies_is_a_warning_and_no_failure_of_the_night(
+    tmp_path, engine, monkeypatch, caplog
+):
     case = random_case(4)
     output = gated(tmp_path, 0, 0, case, accepted="the first night")
-    monkeypatch.setattr("ndcg_spark.job.rescore.write_copy", mock.Mock(side_effect=OSError("no space")))
+    monkeypatch.setattr(
+        "ndcg_spark.job.rescore.write_copy", mock.Mock(side_effect=OSError("no space"))
+    )
     gated(tmp_path, 1, 1, case)
     assert len(committed(output)) == 4
     told = [entry.getMessage() for entry in caplog.records if "no space" in entry.getMessage()]
@@ -243,7 +308,9 @@ def test_a_failure_of_copies_is_a_warning_and_no_failure_of_the_night(tmp_path, 
     assert not list((tmp_path / "out").glob("rescored/*/*"))
 
 
-def test_a_query_that_nobody_had_judged_is_no_missing_one_where_that_is_an_error(configured, engine):
+def test_a_query_that_nobody_had_judged_is_no_missing_one_where_that_is_an_error(
+    configured, engine
+):
     convention = {"missing_query": "error", "no_relevant": "error"}
     run = "q1 Q0 a 1 3.0 r\nq1 Q0 b 2 2.0 r\n"
     files = {"qrels.txt": "q1 0 a 2\n", "other.txt": "q1 0 b 1\nq2 0 c 1\n", "run.txt": run}
@@ -253,7 +320,9 @@ def test_a_query_that_nobody_had_judged_is_no_missing_one_where_that_is_an_error
     (copy,) = Path("out").glob("rescored/*/*.parquet")
     (night,) = committed("out")
     rows = read_copy(night, copy.name.split(".")[1]).to_pylist()
-    assert [(row["query_id"], row["ndcg"]) for row in rows] == [("q1", pytest.approx(1 / math.log2(3)))]
+    assert [(row["query_id"], row["ndcg"]) for row in rows] == [
+        ("q1", pytest.approx(1 / math.log2(3)))
+    ]
 
 
 def test_a_kill_before_the_commit_leaves_what_is_published_as_it_was(tmp_path, engine, monkeypatch):
@@ -274,4 +343,6 @@ def test_a_kill_before_the_commit_leaves_what_is_published_as_it_was(tmp_path, e
     assert make_copies(engine, wanted_copies(nights)) == []
     # Those of the first night were there, those of the second are of another evaluation.
     assert len({*(tmp_path / "out").glob("rescored/*/*")} - orphans) == 2
-    assert {night: read_rows([night], "query_scores") for night in nights if night in before} == before
+    assert {
+        night: read_rows([night], "query_scores") for night in nights if night in before
+    } == before

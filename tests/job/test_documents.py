@@ -37,7 +37,11 @@ CONVENTIONS = {
 def nights(tmp_path_factory):
     """A night of random rankings under every convention."""
     folder, case = tmp_path_factory.mktemp("nights"), make([7, 8])
-    judged = [f"{q} 0 {doc} {grade}\n" for q, grades in case.judged.items() for doc, grade in grades.items()]
+    judged = [
+        f"{q} 0 {doc} {grade}\n"
+        for q, grades in case.judged.items()
+        for doc, grade in grades.items()
+    ]
     rows = [
         f"{q} Q0 {doc} {rank} {sign * score!r} {run}\n"
         for run, sign in (("one", 1.0), ("two", -1.0))
@@ -53,7 +57,11 @@ def nights(tmp_path_factory):
 
 
 def rows(output, table):
-    return [row for path in (output / table).rglob("*.parquet") for row in pq.ParquetFile(path).read().to_pylist()]
+    return [
+        row
+        for path in (output / table).rglob("*.parquet")
+        for row in pq.ParquetFile(path).read().to_pylist()
+    ]
 
 
 @pytest.mark.parametrize("name", CONVENTIONS)
@@ -70,10 +78,14 @@ def test_the_documents_of_a_night_add_up_to_its_scores(nights, name):
         query, cutoff = score["query_id"], score["cutoff"]
         if cutoff is None:
             continue
-        assert math.fsum(added[score["run"], query, cutoff]) == pytest.approx(score["dcg"], abs=1e-12)
+        assert math.fsum(added[score["run"], query, cutoff]) == pytest.approx(
+            score["dcg"], abs=1e-12
+        )
         assert sorted(ranks[score["run"], query])[:cutoff] == [*range(1, score["returned"] + 1)]
         if name not in ("sklearn", "xgboost", "elasticsearch"):
-            assert math.fsum(added[None, query, cutoff]) == pytest.approx(score["ideal_dcg"], abs=1e-12)
+            assert math.fsum(added[None, query, cutoff]) == pytest.approx(
+                score["ideal_dcg"], abs=1e-12
+            )
     own_ideal = name in ("sklearn", "xgboost")
     assert (None in {row["run"] for row in documents}) == (not own_ideal)
 
@@ -83,7 +95,9 @@ def test_a_night_is_explained_with_the_losses_that_its_scores_have(nights, name)
     known = 0
     queries = sorted({row["query_id"] for row in rows(nights / name, "query_scores")})
     for query in queries[:12]:
-        for explanation in explain_night(str(nights / name), None, ExplainRequest(query)).explanations:
+        for explanation in explain_night(
+            str(nights / name), None, ExplainRequest(query)
+        ).explanations:
             score = explanation.facts.score
             within = math.fsum(line["contribution"] or 0.0 for line in explanation.lines)
             assert within == pytest.approx(score.dcg, abs=1e-12)
@@ -92,22 +106,33 @@ def test_a_night_is_explained_with_the_losses_that_its_scores_have(nights, name)
                 lost = math.fsum(row["loss"] for row in explanation.losses)
                 assert lost == pytest.approx(score.ideal_dcg - score.dcg, abs=1e-12)
     # An ideal of the returned documents is known where the night keeps all of them that gain.
-    assert known == 2 * 12 or (name == "xgboost" and known > 0) or (name == "sklearn" and known == 0)
+    assert (
+        known == 2 * 12 or (name == "xgboost" and known > 0) or (name == "sklearn" and known == 0)
+    )
 
 
 @pytest.mark.parametrize(("query", "ideal"), [("q1", ["b", "d", "e"]), ("q2", ["a", None])])
 def test_what_a_night_explains_is_what_its_inputs_explain(configured, query, ideal):
     # More documents have the best grade than count, and a negative grade has no place in an ideal.
     judged = "".join(f"q1 0 {doc} 2\n" for doc in "abcde") + "q2 0 a 1\nq2 0 y -1\n"
-    lists = [f"{q} Q0 {doc} 0 {-at} r\n" for q, docs in (("q1", "bxd"), ("q2", "ya")) for at, doc in enumerate(docs)]
-    settings = configured({"qrels.txt": judged, "run.txt": "".join(lists)}, cutoffs=3, output="out", documents="all")
+    lists = [
+        f"{q} Q0 {doc} 0 {-at} r\n"
+        for q, docs in (("q1", "bxd"), ("q2", "ya"))
+        for at, doc in enumerate(docs)
+    ]
+    settings = configured(
+        {"qrels.txt": judged, "run.txt": "".join(lists)}, cutoffs=3, output="out", documents="all"
+    )
     evaluated(settings)
     with engine_for(settings) as engine:
         request = ExplainRequest(query)
         explained = explain_night("out", None, request), explain_on(engine, settings, request)
     stored, scored = (one.explanations[0] for one in explained)
     assert (stored.lines, stored.facts.score) == (scored.lines, scored.facts.score)
-    losses = [{(row["doc_id"], row["ideal_rank"], row["loss"]) for row in one.losses} for one in (stored, scored)]
+    losses = [
+        {(row["doc_id"], row["ideal_rank"], row["loss"]) for row in one.losses}
+        for one in (stored, scored)
+    ]
     assert losses[0] == losses[1]
     assert [line["ideal_doc_id"] for line in stored.lines] == ideal
 
@@ -160,7 +185,9 @@ def test_a_rerun_without_documents_leaves_none_of_the_old(session, configured):
     job.evaluate(configured(output="out", documents="all"))
     kept = pq.read_table("out/ranked_documents")
     assert sorted(kept.column_names) == sorted(RANKED_DOCUMENTS.names)
-    assert kept.num_rows == len([("q1", "a"), ("q1", "b")]) + len([("q1", "a"), ("q1", "b"), ("q2", "c")])
+    assert kept.num_rows == len([("q1", "a"), ("q1", "b")]) + len(
+        [("q1", "a"), ("q1", "b"), ("q2", "c")]
+    )
     evaluated(configured(output="out"))
     (night,) = committed("out")
     assert read_rows([night], "ranked_documents").num_rows == 0

@@ -46,7 +46,10 @@ def rows(folder, table, date):
 
 
 def short(evaluated_nights):
-    return [(night["verdict"], night["reason"], night["exit_code"], night["nights"]) for night in evaluated_nights]
+    return [
+        (night["verdict"], night["reason"], night["exit_code"], night["nights"])
+        for night in evaluated_nights
+    ]
 
 
 @pytest.mark.parametrize(
@@ -84,22 +87,31 @@ def test_who_accepts_a_night_is_told_that_a_date_in_baseline_stays(caplog, reaso
 
 def test_a_night_that_fails_is_published_with_what_its_verdict_rests_on(after_two):
     lines = "".join(f"q{n},language,{'de' if n < 30 else 'fr'}\n" for n in range(QUERIES))
-    (after_two / "attributes.csv").write_text(f"query_id,attribute,value\n{lines}", encoding="utf-8")
+    (after_two / "attributes.csv").write_text(
+        f"query_id,attribute,value\n{lines}", encoding="utf-8"
+    )
     cut = {"query_attributes": {"path": str(after_two / "attributes.csv")}}
     (night,) = evaluated(after_two, settings(after_two, "2026-11-03", worse=30, documents=5, **cut))
     both = ["2026-11-01", "2026-11-02"]
     assert short([night]) == [("fail", "dropped", 5, both)]
     assert night["sentence"].endswith("language=de: 30 of 60 queries, all of the loss")
-    row, *of_slices = [row for row in rows(after_two, "comparisons", "2026-11-03") if row["reading"] == 1]
+    row, *of_slices = [
+        row for row in rows(after_two, "comparisons", "2026-11-03") if row["reading"] == 1
+    ]
     named = ("run", "baseline", "baseline_night", "baseline_nights")
     assert [str(row[name]) for name in named] == ["hybrid", "hybrid", "2026-11-02", "2"]
-    assert [(part["attribute"], part["value"]) for part in of_slices] == [("language", "de"), ("language", "fr")]
+    assert [(part["attribute"], part["value"]) for part in of_slices] == [
+        ("language", "de"),
+        ("language", "fr"),
+    ]
     record = records(after_two)["2026-11-03"]
     assert row["evaluation_id"] == record["evaluation_id"]
     assert row["difference"] == record["verdict"]["results"][0]["difference"]
     assert (record["run"], record["is_baseline"]) == ("hybrid", False)
     assert len(rows(after_two, "query_scores", "2026-11-03")) == 2 * QUERIES
-    documents = {doc["query_id"] for doc in rows(after_two, "ranked_documents", "2026-11-03") if doc["run"]}
+    documents = {
+        doc["query_id"] for doc in rows(after_two, "ranked_documents", "2026-11-03") if doc["run"]
+    }
     assert len(documents) == 5
 
 
@@ -108,7 +120,11 @@ def test_a_night_is_published_whatever_files_are_damaged(after_two, table):
     # Bytes that a size does not tell; then another size; then none.
     one = {"nights": 1}
     file, *_ = (after_two / "out" / table).glob("evaluated_on=2026-11-02/*/*.parquet")
-    for damaged in (lambda: file.write_bytes(bytes(file.stat().st_size)), lambda: file.write_bytes(b"P"), file.unlink):
+    for damaged in (
+        lambda: file.write_bytes(bytes(file.stat().st_size)),
+        lambda: file.write_bytes(b"P"),
+        file.unlink,
+    ):
         damaged()
         (night,) = evaluated(after_two, settings(after_two, "2026-11-03", one))
         assert short([night]) == [("none", "no_baseline", 6, ["2026-11-02"])]
@@ -117,7 +133,9 @@ def test_a_night_is_published_whatever_files_are_damaged(after_two, table):
 
 
 @pytest.mark.parametrize(("date", "reason"), [("2026-11-01", None), ("2026-11-02", "no_baseline")])
-def test_a_damaged_log_matters_where_it_is_not_older_than_the_last_good_night(after_two, date, reason):
+def test_a_damaged_log_matters_where_it_is_not_older_than_the_last_good_night(
+    after_two, date, reason
+):
     damage(after_two / "out", date)
     (night,) = evaluated(after_two, settings(after_two, "2026-11-03"))
     assert night["reason"] == reason
@@ -125,7 +143,9 @@ def test_a_damaged_log_matters_where_it_is_not_older_than_the_last_good_night(af
 
 def test_weights_count_in_a_comparison_with_a_run_too(tmp_path):
     sessions.engine()
-    (tmp_path / "weights.csv").write_text("query_id,weight\n" + "".join(f"q{n},{n + 1}\n" for n in range(QUERIES)))
+    (tmp_path / "weights.csv").write_text(
+        "query_id,weight\n" + "".join(f"q{n},{n + 1}\n" for n in range(QUERIES))
+    )
     weighted = settings(tmp_path, "2026-11-01", query_weights=str(tmp_path / "weights.csv"))
     rows = evaluate(validate(weighted, "test"), baseline="bm25").comparison.rows
     assert [row["weight_effective_n"] is None for row in rows] == [True, False]
@@ -161,34 +181,60 @@ def verdicts(folder, *arguments):
 
 def listed(folder, output):
     """The date of each night and its verdict, as `nights` prints them."""
-    cells = (re.split(r"  +", line) for line in program(folder, "nights", output).stdout.splitlines()[1:])
+    cells = (
+        re.split(r"  +", line) for line in program(folder, "nights", output).stdout.splitlines()[1:]
+    )
     return [(row[0], row[1]) for row in cells]
 
 
 def test_the_exit_code_is_the_verdict_and_stdout_stays_one_object_of_json(nights):
-    night = ("evaluate", "--config", "gate.toml", "--output", "more", "--junit", "gate.xml", "--date", "2026-11-01")
+    night = (
+        "evaluate",
+        "--config",
+        "gate.toml",
+        "--output",
+        "more",
+        "--junit",
+        "gate.xml",
+        "--date",
+        "2026-11-01",
+    )
     assert verdicts(nights, *night) == (6, [("none", "no_baseline")])
     (case,) = ET.parse(nights / "gate.xml").getroot().findall("testsuite/testcase")  # noqa: S314  # we have written it
-    assert (case.get("name"), case.find("error").get("type")) == ("ndcg@3 hybrid against good", "no_baseline")
+    assert (case.get("name"), case.find("error").get("type")) == (
+        "ndcg@3 hybrid against good",
+        "no_baseline",
+    )
 
 
 def test_a_night_is_judged_again_by_another_gate_and_stays_as_it_was(nights):
     before = records(nights)
     failed = program(nights, "gate", "out", "--config", "gate.toml", "--junit", "again.xml")
     assert failed.returncode == 5, failed.stderr
-    logged = program(nights, "gate", "out", "--config", "gate.toml", "--quiet", "--log-format", "json")
+    logged = program(
+        nights, "gate", "out", "--config", "gate.toml", "--quiet", "--log-format", "json"
+    )
     assert (logged.stdout, json.loads(logged.stderr.splitlines()[-1])["level"]) == ("", "error")
     assert failed.stdout.splitlines()[1].split()[:4] == ["ndcg@3", "hybrid", "good", "2026-11-01"]
     # What is evaluated, and at which cutoffs, need not be said again.
     loose = '[gate]\nbaseline = "2026-11-01"\ncheck = [{runs = ["hybrid"], cutoff = 3, max_drop = 0.9}]\n'
     (nights / "loose.toml").write_text(loose, encoding="utf-8")
-    assert verdicts(nights, "gate", "out", "--config", "loose.toml", "--date", "2026-11-02") == (0, [("pass", None)])
+    assert verdicts(nights, "gate", "out", "--config", "loose.toml", "--date", "2026-11-02") == (
+        0,
+        [("pass", None)],
+    )
     rehearse = ("gate", "--rehearse", "out", "--config", "gate.toml")
     assert verdicts(nights, *rehearse) == (0, [("none", "no_baseline"), ("fail", "dropped")])
     table = program(nights, *rehearse)
-    assert (table.returncode, table.stdout.splitlines()[2].split()) == (0, ["2026-11-02", "fail", "dropped"])
+    assert (table.returncode, table.stdout.splitlines()[2].split()) == (
+        0,
+        ["2026-11-02", "fail", "dropped"],
+    )
     assert records(nights) == before
-    assert listed(nights, "out") == [("2026-11-01", "no verdict (accepted)"), ("2026-11-02", "fail")]
+    assert listed(nights, "out") == [
+        ("2026-11-01", "no verdict (accepted)"),
+        ("2026-11-02", "fail"),
+    ]
 
 
 def test_a_night_that_is_accepted_later_says_why_and_nothing_else_of_it_changes(nights):
@@ -196,10 +242,15 @@ def test_a_night_that_is_accepted_later_says_why_and_nothing_else_of_it_changes(
     config = 'metrics_file = "."\n' + (nights / "gate.toml").read_text(encoding="utf-8")
     (nights / "told.toml").write_text(config, encoding="utf-8")
     file.write_text("# The night of 2026-11-02\n", encoding="utf-8")
-    done = program(nights, "gate", "out", "--config", "told.toml", "--accept-baseline", "the new index")
+    done = program(
+        nights, "gate", "out", "--config", "told.toml", "--accept-baseline", "the new index"
+    )
     assert done.returncode == 5, done.stderr
     assert 'ndcg_spark_verdict{dataset="default"} 1\n' in file.read_text(encoding="utf-8")
-    assert "accepted default of 2026-11-02, as a baseline of later nights: the new index" in done.stderr
+    assert (
+        "accepted default of 2026-11-02, as a baseline of later nights: the new index"
+        in done.stderr
+    )
     after = records(nights)["2026-11-02"]
     assert after.pop("accepted") == "the new index"
     # A revision of the same evaluation, and nothing else.
@@ -212,11 +263,21 @@ def test_a_night_that_is_accepted_later_says_why_and_nothing_else_of_it_changes(
 def test_each_dataset_of_an_evaluation_has_a_verdict(tmp_path):
     toml = 'cutoffs = "all"\n[[gate.check]]\ncutoff = "all"\nmax_drop = 0.05\n'
     pairs = [(dataset, n) for dataset in ("shop", "web") for n in range(QUERIES)]
-    judged = "dataset,query_id,doc_id,relevance\n" + "".join(f"{dataset},q{n},a,1\n" for dataset, n in pairs)
+    judged = "dataset,query_id,doc_id,relevance\n" + "".join(
+        f"{dataset},q{n},a,1\n" for dataset, n in pairs
+    )
     for day, worse, more in ((1, 0, ["--accept-baseline", "the first"]), (2, 40, [])):
         lists = {pair: "xa" if pair[0] == "web" and pair[1] < worse else "ax" for pair in pairs}
-        rows = [f"{name},r,q{n},{doc},{at}\n" for (name, n), docs in lists.items() for at, doc in enumerate(docs, 1)]
-        files = {"gate.toml": toml, "j.csv": judged, "r.csv": "dataset,run,query_id,doc_id,rank\n" + "".join(rows)}
+        rows = [
+            f"{name},r,q{n},{doc},{at}\n"
+            for (name, n), docs in lists.items()
+            for at, doc in enumerate(docs, 1)
+        ]
+        files = {
+            "gate.toml": toml,
+            "j.csv": judged,
+            "r.csv": "dataset,run,query_id,doc_id,rank\n" + "".join(rows),
+        }
         for name, text in files.items():
             (tmp_path / name).write_text(text, encoding="utf-8")
         night = ("--config", "gate.toml", "--output", "out", "--date", f"2026-11-0{day}", *more)

@@ -88,7 +88,12 @@ RANKED = "run,query_id,doc_id,score,rank\nr,q1,x,3,1\nr,q1,y,2,2\nr,q1,a,1,3\n"
         ),
         *(
             (
-                {"run.txt": "".join(f"q2 Q0 {doc} {rank} 0 bm25\n" for doc, rank in zip("zcx", ranks, strict=True))},
+                {
+                    "run.txt": "".join(
+                        f"q2 Q0 {doc} {rank} 0 bm25\n"
+                        for doc, rank in zip("zcx", ranks, strict=True)
+                    )
+                },
                 {"cutoffs": [2], "convention": {"order": "rank", "ties": "doc_id_desc"}},
                 "standard order=rank",
                 {("bm25", 2): (1 / math.log2(place + 1) if place <= 2 else 0) / 2},
@@ -119,7 +124,9 @@ def test_a_dataset_that_is_judged_but_has_no_results(configured):
         assert warning.startswith("1 dataset(s) judged but without results, e.g. e with 2 queries")
 
 
-NOTHING = pa.schema([("query_id", pa.string()), ("doc_id", pa.string()), ("score", pa.float64())]).empty_table()
+NOTHING = pa.schema(
+    [("query_id", pa.string()), ("doc_id", pa.string()), ("score", pa.float64())]
+).empty_table()
 
 
 @pytest.mark.parametrize(
@@ -136,7 +143,10 @@ def test_a_run_that_arrived_empty_lacks_every_query(configured, end, files, tabl
         pq.write_table(NOTHING, "b.parquet")
     results = {"path": [f"a.{end}", f"b.{end}"], **table}
     outcome, told = evaluated(configured(files, results=results))
-    assert {run: score for (run, cutoff), score in means(outcome).items() if cutoff == 3} == {"a": 0.5, "b": 0.0}
+    assert {run: score for (run, cutoff), score in means(outcome).items() if cutoff == 3} == {
+        "a": 0.5,
+        "b": 0.0,
+    }
     assert "1 run(s) have no results, e.g. run=b; they lack every query" in dict(told)["warning"]
     with pytest.raises(InputError, match="run=b lacks 2 of 2"):
         evaluated(configured(results=results, max_missing_fraction=0.5))
@@ -159,7 +169,11 @@ def test_the_record(configured, tmp_path):
     }
     outcome, told = evaluated(configured(files, **settings))
     record = only_night(tmp_path / "out").record
-    assert (record["evaluation_id"], record["number"], record["revision"]) == (outcome.evaluation_id, 1, 0)
+    assert (record["evaluation_id"], record["number"], record["revision"]) == (
+        outcome.evaluation_id,
+        1,
+        0,
+    )
     assert (record["options"]["gain"], record["configuration"]["cutoffs"]) == ("linear", [1, 3])
     assert record["configuration"]["on_end"] == "true ***"
     files = [{"path": str(tmp_path / "run.txt"), "size": len(RUN)}]
@@ -168,8 +182,13 @@ def test_the_record(configured, tmp_path):
     assert results == {"format": "trec", "rows": 3, "files": files, "recognised": []}
     assert int(fingerprint, 16) > 0
     assert (by_dataset, record["rejected"]) == ({"default": fingerprint}, [])
-    assert (outcome.counts["excluded_results"], dict(told)["excluded"]) == (1, f"1 results, by {tmp_path}/train.csv")
-    assert [file["path"] for file in record["inputs"]["exclude"]["files"]] == [str(tmp_path / "train.csv")]
+    assert (outcome.counts["excluded_results"], dict(told)["excluded"]) == (
+        1,
+        f"1 results, by {tmp_path}/train.csv",
+    )
+    assert [file["path"] for file in record["inputs"]["exclude"]["files"]] == [
+        str(tmp_path / "train.csv")
+    ]
 
 
 def published(table):
@@ -180,7 +199,10 @@ def published(table):
 def test_rows_within_the_budget_are_set_aside_and_the_rest_is_scored(session, configured):
     files = {"run.txt": RUN + "q1 Q0 z\nq1 Q0 d 9 high bm25\n"}
     outcome, told = evaluated(configured(files, output="out", max_rejected_fraction=0.4))
-    assert [(row["reason"], row["rows"]) for row in outcome.rejected] == [("broken_line", 1), ("score_is_no_number", 1)]
+    assert [(row["reason"], row["rows"]) for row in outcome.rejected] == [
+        ("broken_line", 1),
+        ("score_is_no_number", 1),
+    ]
     assert (outcome.counts["results"], outcome.counts["rejected_results"]) == (5, 2)
     named = ("dataset", "table", "evaluation_id", "reason", "line", "score")
     always = ("default", "results", outcome.evaluation_id)
@@ -204,15 +226,21 @@ def test_a_rejected_row_of_another_dataset_replaces_none_of_its_nights(configure
         paths = {"judgments": "j.csv", "results": "r.csv"}
         evaluated(configured(files, **paths, output="out", cutoffs=[1], max_rejected_fraction=0.9))
     assert {row["dataset"] for row in published("query_scores")} == {"shop", "web"}
-    rows = {(row["dataset"], row["dataset_read"], row["doc_id"]) for row in published("rejected_rows")}
+    rows = {
+        (row["dataset"], row["dataset_read"], row["doc_id"]) for row in published("rejected_rows")
+    }
     assert rows == {("web", "shop", "b"), ("web", None, "c"), ("web", "web", "d")}
 
 
 def test_a_check_counts_the_rejected_the_excluded_and_the_judged_rate(configured):
     files = {"run.txt": RUN + "q1 Q0 z\nq1 Q0 x 3 1 bm25\n", "train.csv": "query_id,doc_id\nq1,b\n"}
     check_outcome, _ = checked(configured(files, max_rejected_fraction=0.2, exclude="train.csv"))
-    assert [(row["reason"], row["rows"]) for row in check_outcome["rejected"]] == [("broken_line", 1)]
-    assert check_outcome["judged_rate"] == [{"dataset": "default", "run": "bm25", "cutoff": 3, "judged_rate": 1 / 2}]
+    assert [(row["reason"], row["rows"]) for row in check_outcome["rejected"]] == [
+        ("broken_line", 1)
+    ]
+    assert check_outcome["judged_rate"] == [
+        {"dataset": "default", "run": "bm25", "cutoff": 3, "judged_rate": 1 / 2}
+    ]
     assert check_outcome["counts"]["excluded_results"] == 1
 
 
@@ -226,7 +254,9 @@ def test_a_pipe_is_read_once_and_evaluated(configured, tmp_path):
 
 
 def test_what_is_hardly_meant_is_told_and_changes_nothing(configured):
-    outcome, told = evaluated(configured({"run.txt": "q1 Q0 x 1 1.0 r\nq1 Q0 y 2 1.0 r\n"}, convention="standard"))
+    outcome, told = evaluated(
+        configured({"run.txt": "q1 Q0 x 1 1.0 r\nq1 Q0 y 2 1.0 r\n"}, convention="standard")
+    )
     assert [step for step, _ in told] == ["engine", "read", "read", "warning", "warning"]
     assert "same score, e.g. run=r" in told[3][1]
     assert "no judged document within the cutoff 3, e.g. run=r" in told[4][1]

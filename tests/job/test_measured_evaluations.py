@@ -21,7 +21,11 @@ SECOND = "q1 Q0 x 1 4 second\nq1 Q0 b 2 3 second\nq1 Q0 c 3 2 second\nq1 Q0 a 4 
 @pytest.fixture
 def folder(tmp_path):
     config = 'measures = ["ndcg", "judged@2", "AP"]\ncutoffs = [3]\njudgments = "qrels.txt"\nresults = "runs.txt"\n'
-    for name, text in {"qrels.txt": QRELS, "runs.txt": FIRST + SECOND, "night.toml": config}.items():
+    for name, text in {
+        "qrels.txt": QRELS,
+        "runs.txt": FIRST + SECOND,
+        "night.toml": config,
+    }.items():
         (tmp_path / name).write_text(text, encoding="utf-8")
     return tmp_path
 
@@ -49,7 +53,9 @@ def test_the_table_has_the_measures_in_their_order_and_the_best_by_the_first_on_
     ]
     assert [row[4:6] for row in runs] == [["2", "2"], ["2", "2"]]
     skipping = ["--set", "missing_query=skip"]
-    _, *runs, _ = table(evaluate(folder, "--measures", "nDCG@5 R(rel=2)@4 RR(rel=2)@4", *skipping).stdout)
+    _, *runs, _ = table(
+        evaluate(folder, "--measures", "nDCG@5 R(rel=2)@4 RR(rel=2)@4", *skipping).stdout
+    )
     # After the score its standard error, of two values half their distance; one has none.
     discount = 1 / math.log2(3)
     assert [[row[0], *row[2:7]] for row in runs] == [
@@ -63,7 +69,9 @@ def test_csv_and_json_have_the_columns_that_are_asked_for_and_the_same_table_is_
     outcome = json.loads(evaluate(folder, *asked, "--format", "json").stdout)
     assert outcome["measures"] == ["precision@2", "rbp(p=0.5)@2"]
     assert outcome["convention"] == "standard rbp_persistence=0.5 max_grade=2"
-    assert "persistence 0.5 in RBP; the highest grade that RBP and ERR use is 2" in outcome["formula"]
+    assert (
+        "persistence 0.5 in RBP; the highest grade that RBP and ERR use is 2" in outcome["formula"]
+    )
     assert {"counts", "rejected", "output", "seconds", "evaluation_id"} <= outcome.keys()
     first, second = outcome["dataset_scores"]
     assert list(first)[6:10] == ["ndcg", "precision", "rbp", "rbp_residual"]
@@ -88,14 +96,25 @@ def test_rows_of_queries_have_the_measures_after_ndcg_and_can_be_sorted_by_them(
     at_all = [row for row in rows if row[3] == "all"]
     assert [row[6] for row in at_all] == ["0.0000", "0.3333", "0.5000", "1.0000", "-", "-"]
     rows = csv.DictReader(io.StringIO(evaluate(folder, *asked, "--format", "csv").stdout))
-    precision = {(row["run"], row["cutoff"]): row["precision"] for row in rows if row["query_id"] == "q1"}
-    assert precision == {("first", "2"): "0.5", ("first", "all"): "", ("second", "2"): "0.0", ("second", "all"): ""}
+    precision = {
+        (row["run"], row["cutoff"]): row["precision"] for row in rows if row["query_id"] == "q1"
+    }
+    assert precision == {
+        ("first", "2"): "0.5",
+        ("first", "all"): "",
+        ("second", "2"): "0.0",
+        ("second", "all"): "",
+    }
 
 
 def test_a_configuration_names_measures_and_a_check_does_without_them(folder):
     heading, *_ = table(run(folder, "evaluate", "--config", "night.toml").stdout)
     assert heading[:6] == ["run", "ndcg@3", "std", "error", "judged@2", "ap@all"]
-    heading, *_ = table(run(folder, "evaluate", "--config", "night.toml", "--measures", "success").stdout)
+    heading, *_ = table(
+        run(folder, "evaluate", "--config", "night.toml", "--measures", "success").stdout
+    )
     assert heading[:3] == ["run", "success@3", "queries"]
-    check_outcome = json.loads(run(folder, "check", "--config", "night.toml", "--format", "json").stdout)
+    check_outcome = json.loads(
+        run(folder, "check", "--config", "night.toml", "--format", "json").stdout
+    )
     assert [row["cutoff"] for row in check_outcome["judged_rate"]] == [None, None]

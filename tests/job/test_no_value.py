@@ -16,7 +16,12 @@ NO_GRADE = "no query that counts has a document of grade {} or above ({})"
 NO_GAIN = "no query that counts has a document with a gain"
 #: The grades, the measures and options; and the measures without a value, with the reason.
 CASES = {
-    "below the threshold": (BELOW_ONE, {"measures": MEASURES}, "precision@1, ap@all", (1, "relevant_from")),
+    "below the threshold": (
+        BELOW_ONE,
+        {"measures": MEASURES},
+        "precision@1, ap@all",
+        (1, "relevant_from"),
+    ),
     "below another": (
         {},
         {"measures": "P(rel=3)@1 nDCG@1"},

@@ -14,10 +14,17 @@ TABLE = "dataset string, run string, query_id string, cutoff int, ndcg double"
     ("scores", "sort", "expected"),
     [
         ({"q2": (0, 0.6), "q1": (1, 1)}, None, "q1@1 q1@all q2@1 q2@all"),
-        ({"q3": (0, 0), "q2": (0, 0.6), "q1": (1, 1)}, ("ndcg", True), "q1@1 q1@all q2@all q2@1 q3@1 q3@all"),
+        (
+            {"q3": (0, 0), "q2": (0, 0.6), "q1": (1, 1)},
+            ("ndcg", True),
+            "q1@1 q1@all q2@all q2@1 q3@1 q3@all",
+        ),
         ({"q2": (0, 0.6), "q1": (1, 1)}, ("ndcg",), "q2@1 q2@all q1@1 q1@all"),
         # Sums in another order are equal, and come by query.
-        *(({"q2": (b, 0), "q1": (a, 0)}, ("ndcg", True), "q1@1 q2@1 q1@all q2@all") for a, b in EQUAL),
+        *(
+            ({"q2": (b, 0), "q1": (a, 0)}, ("ndcg", True), "q1@1 q2@1 q1@all q2@all")
+            for a, b in EQUAL
+        ),
         ({"q1": (0.3, 0.2), "q2": (0.2, 0.1)}, ("query_id", True), "q2@1 q2@all q1@1 q1@all"),
     ],
 )
@@ -36,7 +43,9 @@ def handed(settings):
     """The evaluation's id, and the query scores that it handed over; none before it is refused."""
     taken = []
     try:
-        outcome = job.evaluate(settings, write_queries=lambda scores: taken.extend(job.query_scores_in_order(scores)))
+        outcome = job.evaluate(
+            settings, write_queries=lambda scores: taken.extend(job.query_scores_in_order(scores))
+        )
     except InputError:
         assert taken == []
         raise
@@ -60,4 +69,9 @@ def test_an_evaluation_hands_over_its_own_query_scores(session, configured, tmp_
 
 def test_no_row_is_handed_over_of_an_evaluation_that_is_refused(session, configured):
     with pytest.raises(InputError, match="a judged query without results"):
-        handed(configured({**FILES, "qrels.txt": "q1 0 a 1\nq3 0 a 1\n"}, convention={"missing_query": "error"}))
+        handed(
+            configured(
+                {**FILES, "qrels.txt": "q1 0 a 1\nq3 0 a 1\n"},
+                convention={"missing_query": "error"},
+            )
+        )

@@ -34,7 +34,10 @@ def files(tmp_path_factory):
 
 
 def night(folder, out, date, **more):
-    paths = {name: {"path": str(folder / f"{name}-{{date}}"), "format": "trec"} for name in ("judgments", "results")}
+    paths = {
+        name: {"path": str(folder / f"{name}-{{date}}"), "format": "trec"}
+        for name in ("judgments", "results")
+    }
     known = {"output": str(out), "engine": "embedded", "cutoffs": [3, "all"], "gate": GATE}
     return validate({**paths, **known, "date": date, **more}, "test")
 
@@ -46,7 +49,11 @@ def run(folder, out, first, last, reason=None, **more):
 
 
 def accepted(output):
-    return {one.evaluated_on: one.row["accepted"] for one in committed(str(output)) if one.row["accepted"]}
+    return {
+        one.evaluated_on: one.row["accepted"]
+        for one in committed(str(output))
+        if one.row["accepted"]
+    }
 
 
 def test_dates_are_evaluated_in_order_and_what_did_not_arrive_is_told(files, tmp_path):
@@ -65,7 +72,10 @@ def test_nothing_is_accepted_unless_somebody_says_so(files, tmp_path):
 
 def test_the_first_night_that_is_published_is_accepted(files, tmp_path):
     done = run(files, tmp_path, "2026-11-03", "2026-11-05", "the first")
-    assert ([one.exit_code for one in done], accepted(tmp_path)) == ([3, 0, 0], {"2026-11-04": "the first"})
+    assert ([one.exit_code for one in done], accepted(tmp_path)) == (
+        [3, 0, 0],
+        {"2026-11-04": "the first"},
+    )
 
 
 def test_a_range_stops_before_the_night_that_follows_an_ended_acceptance(tmp_path):
@@ -74,7 +84,10 @@ def test_a_range_stops_before_the_night_that_follows_an_ended_acceptance(tmp_pat
     run(tmp_path, output, "2026-11-01", "2026-11-02", "the first")
     # Of the same rows and options, the acceptance is taken over.
     again = run(tmp_path, output, "2026-11-01", "2026-11-02")
-    assert ([one.exit_code for one in again], accepted(output)) == ([0, 0], {"2026-11-01": "the first"})
+    assert ([one.exit_code for one in again], accepted(output)) == (
+        [0, 0],
+        {"2026-11-01": "the first"},
+    )
     arrived(tmp_path, {"2026-11-01": 1})
     changed = run(tmp_path, output, "2026-11-01", "2026-11-02")
     assert [(one.date, len(one.stopped)) for one in changed] == [("2026-11-01", 1)]
@@ -85,7 +98,10 @@ def test_a_range_stops_before_the_night_that_follows_an_ended_acceptance(tmp_pat
     (alone,) = run(tmp_path, output, "2026-11-01", "2026-11-01")
     assert alone.stopped == ()
     more = run(tmp_path, output, "2026-11-01", "2026-11-02", "the first of all")
-    assert ([one.exit_code for one in more], accepted(output)) == ([0, 0], {"2026-11-01": "the first of all"})
+    assert ([one.exit_code for one in more], accepted(output)) == (
+        [0, 0],
+        {"2026-11-01": "the first of all"},
+    )
 
 
 def test_an_acceptance_without_a_gate_ends_too(tmp_path, caplog):
@@ -94,7 +110,9 @@ def test_an_acceptance_without_a_gate_ends_too(tmp_path, caplog):
     run(tmp_path, output, "2026-11-01", "2026-11-01", "the first")
     done = run(tmp_path, output, "2026-11-01", "2026-11-02", gate=None)
     assert [len(one.stopped) for one in done] == [1]
-    told = [record.step for record in caplog.records if "--accept-baseline REASON" in record.message]
+    told = [
+        record.step for record in caplog.records if "--accept-baseline REASON" in record.message
+    ]
     assert told == ["warning", "stopped"]
 
 
@@ -118,7 +136,14 @@ def test_the_log_keeps_the_means_of_an_evaluation_that_is_replaced(tmp_path):
     output = tmp_path / "out"
     for worse in (0, 30):
         arrived(tmp_path, {"2026-11-01": worse})
-        run(tmp_path, output, "2026-11-01", "2026-11-01", measures=["precision@3", "ndcg@3"], cutoffs=[3])
+        run(
+            tmp_path,
+            output,
+            "2026-11-01",
+            "2026-11-01",
+            measures=["precision@3", "ndcg@3"],
+            cutoffs=[3],
+        )
     done = command_line("nights", "out", "--all", "--format", "json", cwd=tmp_path)
     evaluations = json.loads(done.stdout)
     assert [one["counts"] for one in evaluations] == [False, True]
@@ -145,12 +170,16 @@ def test_the_command_prints_a_row_for_each_date(files, tmp_path):
     )
     (tmp_path / "hook.sh").write_text("cat >>told; echo >>told\n", encoding="utf-8")
     evaluate = ("evaluate", "--config", "night.toml")
-    done = command_line(*evaluate, "--from", "2026-11-02", "--to", "2026-11-04", "--format", "json", cwd=tmp_path)
+    done = command_line(
+        *evaluate, "--from", "2026-11-02", "--to", "2026-11-04", "--format", "json", cwd=tmp_path
+    )
     dates = json.loads(done.stdout)
     assert (done.returncode, [one["exit_code"] for one in dates]) == (3, [0, 3, 0])
     assert dates[1]["error"]["code"] == "missing_input"
     # Other programs are told of each date.
-    told = [json.loads(line) for line in (tmp_path / "told").read_text(encoding="utf-8").splitlines()]
+    told = [
+        json.loads(line) for line in (tmp_path / "told").read_text(encoding="utf-8").splitlines()
+    ]
     assert [one["evaluated_on"] for one in told] == ["2026-11-02", "2026-11-03", "2026-11-04"]
     for wrong in (["--to", "2026-11-04"], ["--from", "2026-11-02"], ["--accept-first", "why"]):
         assert command_line(*evaluate, *wrong, cwd=tmp_path).returncode == 2

@@ -25,21 +25,43 @@ MERGED = {
 #: The files and the settings, and what is refused.
 CASES = {
     # Infinite at rank 1.
-    "discount": ({}, {"convention": {"discount": "python:numpy.arctanh"}}, ConventionError, "finite"),
+    "discount": (
+        {},
+        {"convention": {"discount": "python:numpy.arctanh"}},
+        ConventionError,
+        "finite",
+    ),
     # The unjudged document gains 1e300, and the ideal DCG is 1e-10.
     "quotient": (
         *({"qrels.txt": "q1 0 a 1\n", "run.txt": "q1 Q0 x 1 2.0 r\nq1 Q0 a 2 1.0 r\n"},),
-        *({"convention": {"gain": {0: 1e300, 1: 1e-10}}}, ConventionError, "an NDCG that is not a finite"),
+        *(
+            {"convention": {"gain": {0: 1e300, 1: 1e-10}}},
+            ConventionError,
+            "an NDCG that is not a finite",
+        ),
     ),
-    "missing query": ({}, {"convention": {"missing_query": "error"}}, InputError, "1 of .* run=bm25 query_id=q2"),
+    "missing query": (
+        {},
+        {"convention": {"missing_query": "error"}},
+        InputError,
+        "1 of .* run=bm25 query_id=q2",
+    ),
     **{
         f"no relevant {ideal}": (
-            *({"qrels.txt": "q1 0 a 1\nq2 0 c 0\n"}, {"convention": {"no_relevant": "error", "ideal": ideal}}),
+            *(
+                {"qrels.txt": "q1 0 a 1\nq2 0 c 0\n"},
+                {"convention": {"no_relevant": "error", "ideal": ideal}},
+            ),
             *(InputError, "relevant .* run=bm25 query_id=q2"),
         )
         for ideal in ("judged", "retrieved")
     },
-    "twice": ({"run.txt": RUN + RUN.splitlines()[0] + "\n"}, {}, DuplicatesError, "1 .*run=bm25 query_id=q1 doc_id=a"),
+    "twice": (
+        {"run.txt": RUN + RUN.splitlines()[0] + "\n"},
+        {},
+        DuplicatesError,
+        "1 .*run=bm25 query_id=q1 doc_id=a",
+    ),
     **{
         f"merged {cutoffs}": (
             *(MERGED, {"results": {"path": [*MERGED]}, "cutoffs": cutoffs}, InputError),
@@ -49,27 +71,43 @@ CASES = {
     },
     "judged too little": (
         *({"run.txt": RUN + "q1 Q0 x 3 1 bm25\n"}, {"min_judged_rate": 0.7}),
-        *(InputError, r"judged_rate@3 below min_judged_rate=0\.7, e\.g\. run=bm25 dataset=default with 0\.6667"),
+        *(
+            InputError,
+            r"judged_rate@3 below min_judged_rate=0\.7, e\.g\. run=bm25 dataset=default with 0\.6667",
+        ),
     ),
     "gaps": (
         *({}, {"max_missing_fraction": 0.4, "max_unjudged_fraction": 0.4}, InputError),
         "run=bm25 lacks 1 of 2; 1 run.* run=bm25 has 1 of 2",
     ),
-    "no grades": ({"train.csv": "user_id,item_id\nq1,a\n"}, {"judgments": "train.csv"}, InputError, "relevance"),
+    "no grades": (
+        {"train.csv": "user_id,item_id\nq1,a\n"},
+        {"judgments": "train.csv"},
+        InputError,
+        "relevance",
+    ),
     "excluded": (
         {"train.csv": "query_id,doc_id\nq1,a\nq1,b\n"},
         {"exclude": "train.csv"},
         InputError,
         "exclude removed 2",
     ),
-    "datasets": ({"j.csv": JUDGED, "r.csv": RETURNED}, {**NAMED, "dataset": "other"}, ConfigurationError, "datasets"),
+    "datasets": (
+        {"j.csv": JUDGED, "r.csv": RETURNED},
+        {**NAMED, "dataset": "other"},
+        ConfigurationError,
+        "datasets",
+    ),
 }
 
 
 def refused_night(folder):
     """The status and the exit code in the log, beside which nothing was left."""
     nights = committed(str(folder / "out"))
-    assert (nights, {path.parts[-3] for path in (folder / "out").rglob("*.parquet")} - {"evaluations"}) == ([], set())
+    assert (
+        nights,
+        {path.parts[-3] for path in (folder / "out").rglob("*.parquet")} - {"evaluations"},
+    ) == ([], set())
     return [(row["status"], row["exit_code"]) for row in nights.attempts]
 
 
@@ -100,10 +138,12 @@ def test_merged_runs_in_parquet_are_refused_with_their_files_too(session, config
     files = [name.replace("run", "parquet") for name in MERGED]
     columns = ["query_id", "q0", "doc_id", "rank", "score", "run"]
     for name, text in zip(files, MERGED.values(), strict=True):
-        pd.read_csv(io.StringIO(text), sep=" ", names=columns).drop(columns="q0").astype({"score": float}).to_parquet(
-            name
-        )
-    with pytest.raises(InputError, match=r"score 9\.5 in \S*b\.parquet and 9\.0 in \S*a\.parquet; "):
+        pd.read_csv(io.StringIO(text), sep=" ", names=columns).drop(columns="q0").astype(
+            {"score": float}
+        ).to_parquet(name)
+    with pytest.raises(
+        InputError, match=r"score 9\.5 in \S*b\.parquet and 9\.0 in \S*a\.parquet; "
+    ):
         evaluated(configured(results={"path": files}))
 
 
@@ -148,7 +188,9 @@ def test_files_that_are_given_one_name_are_two_runs(configured):
 
 
 @pytest.mark.parametrize(("queries", "is_refused"), [(2, True), (5, False)])
-def test_part_files_hold_two_runs_if_most_lists_begin_twice(session, configured, tmp_path, queries, is_refused):
+def test_part_files_hold_two_runs_if_most_lists_begin_twice(
+    session, configured, tmp_path, queries, is_refused
+):
     # Two lists begin twice, one of them in two part files.
     lists = []
     for number in range(queries):
@@ -168,10 +210,15 @@ def test_part_files_hold_two_runs_if_most_lists_begin_twice(session, configured,
 
 
 @pytest.mark.parametrize(
-    ("table", "convention", "runs"), [({"run_from": "file"}, {}, "abc"), ({}, {"order": "score"}, "rs")]
+    ("table", "convention", "runs"),
+    [({"run_from": "file"}, {}, "abc"), ({}, {"order": "score"}, "rs")],
 )
-def test_whoever_says_what_names_or_orders_merged_lists_is_not_asked(configured, table, convention, runs):
-    outcome, _ = evaluated(configured(MERGED, results={"path": [*MERGED], **table}, convention=convention))
+def test_whoever_says_what_names_or_orders_merged_lists_is_not_asked(
+    configured, table, convention, runs
+):
+    outcome, _ = evaluated(
+        configured(MERGED, results={"path": [*MERGED], **table}, convention=convention)
+    )
     assert {row["run"] for row in outcome.dataset_scores} == {*runs}
 
 
@@ -181,7 +228,10 @@ def test_what_to_judge_next_is_not_told_of_a_document_that_is_returned_twice(ses
         documents_to_judge(configured(files), 10)
     rows = documents_to_judge(configured(convention={"duplicates": "best"}), 10)
     named = ("query_id", "doc_id", "runs", "best_rank")
-    assert [tuple(row[name] for name in named) for row in rows] == [("q1", "x", 1, 1), ("q2", "y", 1, 1)]
+    assert [tuple(row[name] for name in named) for row in rows] == [
+        ("q1", "x", 1, 1),
+        ("q2", "y", 1, 1),
+    ]
 
 
 def changed(path, change, step):
@@ -190,7 +240,9 @@ def changed(path, change, step):
         text = QRELS if path.name == "qrels.txt" else RUN
         path.unlink(missing_ok=True)
         if change != "removed":
-            text = text.replace(" a ", " z ") if change == "replaced" else text.splitlines()[0] + "\n"
+            text = (
+                text.replace(" a ", " z ") if change == "replaced" else text.splitlines()[0] + "\n"
+            )
             path.write_text(text, encoding="utf-8")
 
 

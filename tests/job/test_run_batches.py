@@ -28,7 +28,14 @@ QUERIES, DEEP = 12, 30
 def test_a_batch_has_runs_in_the_order_of_their_names_until_it_has_so_many_rows(monkeypatch):
     monkeypatch.setattr(batches, "MAX_ROWS", 100)
     # Ten rows for every byte.
-    sizes = {("x", "c"): 4, ("x", "a"): 6, ("x", "b"): 2, ("y", "b"): 2, ("y", "d"): 30, ("y", "e"): 1}
+    sizes = {
+        ("x", "c"): 4,
+        ("x", "a"): 6,
+        ("x", "b"): 2,
+        ("y", "b"): 2,
+        ("y", "d"): 30,
+        ("y", "e"): 1,
+    }
     assert make_batches(sizes, 450) == (Batch("", "c"), Batch("c", "e"), Batch("e", None))
     assert make_batches(sizes, 100) == WHOLE
     assert make_batches({}, 10**9) == make_batches({(None, "a"): 1}, 10**9) == WHOLE
@@ -37,7 +44,9 @@ def test_a_batch_has_runs_in_the_order_of_their_names_until_it_has_so_many_rows(
 def test_every_row_is_in_one_batch_also_one_without_a_run(session):
     names, bounds = (*RUNS, "\U0001f600"), (Batch("", "a.b"), Batch("a.b", "é"), Batch("é", None))
     table = results(session, [result(run=name) for name in (None, *names)])
-    selected = [batch.select(table).orderBy(F.col("run").asc_nulls_first()).collect() for batch in bounds]
+    selected = [
+        batch.select(table).orderBy(F.col("run").asc_nulls_first()).collect() for batch in bounds
+    ]
     runs = [[row["run"] for row in rows] for rows in selected]
     assert runs == [[None, "B"], ["a.b"], ["é", "\U0001f600"]]
     assert [[run for run in names if batch.has(run)] for batch in bounds] == [["B"], *runs[1:]]
@@ -46,13 +55,20 @@ def test_every_row_is_in_one_batch_also_one_without_a_run(session):
 def lists(run, chance, ranks):
     rows = []
     for query in range(QUERIES):
-        scores = sorted((chance.choice([0.0, 1.5, chance.random()]) for _ in range(DEEP)), reverse=True)
-        rows += [result(f"d{at}", score, f"q{query}", rank=at + 1) for at, score in enumerate(scores)]
+        scores = sorted(
+            (chance.choice([0.0, 1.5, chance.random()]) for _ in range(DEEP)), reverse=True
+        )
+        rows += [
+            result(f"d{at}", score, f"q{query}", rank=at + 1) for at, score in enumerate(scores)
+        ]
     chance.shuffle(rows)
     if run == "é":
         # A list whose ranks are not to be trusted, and rows that break rules, in a later batch.
         rows[3]["rank"], rows[7]["score"], rows[9]["score"] = 99, None, float("nan")
-    return [{name: row[name] for name in ("query_id", "doc_id", "score", "rank")[: 3 + ranks]} for row in rows]
+    return [
+        {name: row[name] for name in ("query_id", "doc_id", "score", "rank")[: 3 + ranks]}
+        for row in rows
+    ]
 
 
 @pytest.fixture
@@ -67,10 +83,16 @@ def written(tmp_path, monkeypatch):
             Path(f"results/run={run}").mkdir(parents=True)
             rows = change(run, lists(run, chance, ranks))
             pq.write_table(pa.Table.from_pylist(rows), f"results/run={run}/part.parquet")
-        graded = [judgment(f"d{at}", float(at % 4), f"q{query}") for query in range(1, QUERIES) for at in range(15)]
+        graded = [
+            judgment(f"d{at}", float(at % 4), f"q{query}")
+            for query in range(1, QUERIES)
+            for at in range(15)
+        ]
         pq.write_table(arrow_judgments(*graded), "judgments.parquet")
         defaults = {"cutoffs": [1, 5], "engine": "embedded", "max_rejected_fraction": 0.1}
-        return config.validate({"judgments": "judgments.parquet", "results": "results", **defaults, **settings}, "test")
+        return config.validate(
+            {"judgments": "judgments.parquet", "results": "results", **defaults, **settings}, "test"
+        )
 
     return write
 
@@ -96,7 +118,12 @@ def both(function, wanted):
 def rounded(row):
     """A row without the last digits, as sums are added up in no fixed order, and without its evaluation."""
     values = {**row, "evaluation_id": None}
-    return str({name: f"{value:.12g}" if isinstance(value, float) else value for name, value in values.items()})
+    return str(
+        {
+            name: f"{value:.12g}" if isinstance(value, float) else value
+            for name, value in values.items()
+        }
+    )
 
 
 def night(wanted):
@@ -108,7 +135,11 @@ def night(wanted):
         rows = dataset.dataset(f"output/{name}", partitioning="hive").to_table().to_pylist()
         tables[name] = sorted(map(rounded, rows))
     shutil.rmtree("output")
-    inputs = {name: (of["rows"], of["fingerprint"]) for name, of in record["inputs"].items() if "rows" in of}
+    inputs = {
+        name: (of["rows"], of["fingerprint"])
+        for name, of in record["inputs"].items()
+        if "rows" in of
+    }
     return counts, inputs, record["rejected"], tables
 
 
@@ -132,7 +163,8 @@ def scored(wanted):
 def per_query(wanted):
     rows = []
     evaluate_inputs.evaluate(
-        wanted, write_queries=lambda scores: rows.extend(evaluate_inputs.query_scores_in_order(scores))
+        wanted,
+        write_queries=lambda scores: rows.extend(evaluate_inputs.query_scores_in_order(scores)),
     )
     return list(map(rounded, rows))
 
@@ -159,7 +191,11 @@ def without_q5(run, rows):
 @pytest.mark.parametrize(
     ("change", "settings", "message"),
     [
-        (lambda _, rows: rows, {"max_rejected_fraction": 0}, "2 score(s) that are not finite numbers, e.g. run=é"),
+        (
+            lambda _, rows: rows,
+            {"max_rejected_fraction": 0},
+            "2 score(s) that are not finite numbers, e.g. run=é",
+        ),
         (with_duplicates, {}, "3 document(s) returned twice for one query, e.g. run=a.b"),
         (without_q5, {"convention": {"missing_query": "error"}}, "1 of them, e.g. run=é"),
     ],
@@ -172,7 +208,9 @@ def test_what_is_refused_in_a_later_batch_is_refused_as_at_once(written, change,
         return str(refused.value)
 
     (parted, _), (whole, _) = both(refusal, written(change=change, output="output", **settings))
-    assert {path.parts[1] for path in Path().rglob("output/**/*") if path.is_file()} <= {"evaluations"}
+    assert {path.parts[1] for path in Path().rglob("output/**/*") if path.is_file()} <= {
+        "evaluations"
+    }
     assert parted == whole
     assert message in parted
 

@@ -34,7 +34,9 @@ def results():
         for query, rank in ranks.items():
             if rank is not None:
                 listed = ["x", "a"] if rank == 2 else ["a"]
-                yield from (f"{query} Q0 {doc} {at} {9 - at} {run}\n" for at, doc in enumerate(listed, 1))
+                yield from (
+                    f"{query} Q0 {doc} {at} {9 - at} {run}\n" for at, doc in enumerate(listed, 1)
+                )
 
 
 @pytest.fixture(scope="module")
@@ -46,7 +48,8 @@ def folder(tmp_path_factory):
         "slices.csv": SLICES,
         "unknown.csv": "query_id,language\nq8,de\nq9,en\n",
         "broken.csv": "query_id,attribute,value\nq1,language,de\nq1,language,de\n",
-        "night.toml": "\n".join(f'{table} = "{file}"' for table, file in TABLES.items()) + "\ncutoffs = [1, 2]\n",
+        "night.toml": "\n".join(f'{table} = "{file}"' for table, file in TABLES.items())
+        + "\ncutoffs = [1, 2]\n",
     }
     for name, text in files.items():
         (folder / name).write_text(text, encoding="utf-8")
@@ -54,7 +57,9 @@ def folder(tmp_path_factory):
 
 
 def evaluate(folder, *arguments, code=0):
-    done = command_line("evaluate", "--config", "night.toml", *arguments, cwd=folder, COLUMNS="120", NO_COLOR="1")
+    done = command_line(
+        "evaluate", "--config", "night.toml", *arguments, cwd=folder, COLUMNS="120", NO_COLOR="1"
+    )
     assert done.returncode == code, done.stderr
     return done
 
@@ -84,7 +89,10 @@ def test_each_slice_has_a_row_of_every_run_beside_those_of_all_queries(kept):
     assert set(sliced) == {(run, *key) for run in RANKS for key in QUERIES}
     for (run, *key), row in (whole | sliced).items():
         queries = QUERIES[tuple(key)] if key[0] else list(RANKS[run])
-        assert (row["ndcg"], row["ndcg_stderr"], row["queries"]) == (*expected(run, queries), len(queries)), key
+        assert (row["ndcg"], row["ndcg_stderr"], row["queries"]) == (
+            *expected(run, queries),
+            len(queries),
+        ), key
         assert row["missing_queries"] == sum(RANKS[run][query] is None for query in queries)
         assert row["unjudged_queries"] == (None if key[0] else 0)
     nights = committed(str(out))
@@ -103,7 +111,12 @@ def test_the_table_shows_the_standard_error_and_the_slices_by_their_values(folde
     heading = ["ndcg@1", "ndcg@2", "std", "error", "queries"]
     assert lines[0][:6] == ["run", *heading]
     second = expected("second", RANKS["second"])
-    assert lines[1][:5] == ["second", f"{1 / 3:.4f}", *(f"{value.expected:.4f}" for value in second), "3"]
+    assert lines[1][:5] == [
+        "second",
+        f"{1 / 3:.4f}",
+        *(f"{value.expected:.4f}" for value in second),
+        "3",
+    ]
     sliced = next(at for at, line in enumerate(lines) if line[:2] == ["slice", "run"])
     assert lines[sliced][2:7] == heading
     assert "unjudged" not in lines[sliced]
@@ -114,12 +127,24 @@ def test_the_table_shows_the_standard_error_and_the_slices_by_their_values(folde
 
 
 def test_a_baseline_is_compared_in_the_slices_too(folder):
-    rows = csv.DictReader(io.StringIO(evaluate(folder, "--baseline", "first", "--format", "csv").stdout))
-    printed = {(row["run"], row["value"]): row["difference"] for row in rows if row["cutoff"] == "2"}
+    rows = csv.DictReader(
+        io.StringIO(evaluate(folder, "--baseline", "first", "--format", "csv").stdout)
+    )
+    printed = {
+        (row["run"], row["value"]): row["difference"] for row in rows if row["cutoff"] == "2"
+    }
     lost = DISCOUNTED - 1
-    differences = {"": (lost + 1) / 3, "de": lost / 2, "en": (lost + 1) / 2, "(none)": 1 / 2, "big": lost}
+    differences = {
+        "": (lost + 1) / 3,
+        "de": lost / 2,
+        "en": (lost + 1) / 2,
+        "(none)": 1 / 2,
+        "big": lost,
+    }
     assert {run for run, _ in printed} == {"second"}
-    assert {value: float(printed["second", value]) for value in differences} == pytest.approx(differences)
+    assert {value: float(printed["second", value]) for value in differences} == pytest.approx(
+        differences
+    )
 
 
 def test_an_option_replaces_the_file_of_the_configuration(folder):
@@ -142,8 +167,15 @@ def test_a_night_that_lost_the_score_of_a_slice_is_not_published(folder, monkeyp
 
     def losing(publication, name, rows):
         lost = ("first", 1, "de")
-        write(publication, name, [row for row in rows if (row["run"], row["cutoff"], row["value"]) != lost])
+        write(
+            publication,
+            name,
+            [row for row in rows if (row["run"], row["cutoff"], row["value"]) != lost],
+        )
 
     monkeypatch.setattr(Publication, "write_rows", losing)
-    assert "19 of 20 rows of dataset_scores were read back" in evaluate(folder, "--output", "lost", code=4).stderr
+    assert (
+        "19 of 20 rows of dataset_scores were read back"
+        in evaluate(folder, "--output", "lost", code=4).stderr
+    )
     assert committed(str(folder / "lost")) == []

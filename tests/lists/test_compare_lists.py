@@ -25,10 +25,17 @@ def compare_lists(folder, *arguments):
 def test_results_are_compared_for_all_queries_without_judgments(folder):
     compared = compare_lists(folder, "old.run", "new.run", "--cutoffs", "2")
     (row,) = compared["rows"]
-    expected = {"queries": 3, "changed_share": 1, "lost_all_share": 1 / 3, "gained_all_share": 1 / 3}
+    expected = {
+        "queries": 3,
+        "changed_share": 1,
+        "lost_all_share": 1 / 3,
+        "gained_all_share": 1 / 3,
+    }
     assert {name: row[name] for name in expected} == pytest.approx(expected)
     # q1 is swapped, and as many documents are in it as before.
-    queries = [(query["query_id"], query["entered"], query["left"]) for query in compared["queries"]]
+    queries = [
+        (query["query_id"], query["entered"], query["left"]) for query in compared["queries"]
+    ]
     assert queries == [("q2", 0, 1), ("q3", 1, 0), ("q1", 0, 0)]
 
 
@@ -42,7 +49,9 @@ def test_ranks_that_are_not_the_order_of_the_scores_are_not_trusted(folder):
 
 def test_the_runs_of_one_input_are_compared_with_one_of_them(folder):
     (folder / "both.run").write_text(OLD + NEW.replace(" r\n", " s\n"), encoding="utf-8")
-    _, row = compare_lists(folder, "both.run", "both.run", "--baseline", "r", "--cutoffs", "1")["rows"]
+    _, row = compare_lists(folder, "both.run", "both.run", "--baseline", "r", "--cutoffs", "1")[
+        "rows"
+    ]
     assert (row["run"], row["baseline"], row["queries"]) == ("s", "r", 3)
 
 
@@ -52,5 +61,7 @@ def test_the_contract_of_results_holds_for_both_sides(folder, more):
     for sides in (("old.run", "new.run"), ("new.run", "old.run")):
         assert command_line("compare-lists", *sides, cwd=folder).returncode == 3
     # A row that is no number may be rejected; a document that occurs twice is refused.
-    done = command_line("compare-lists", "old.run", "new.run", "--max-rejected-fraction", "0.9", cwd=folder)
+    done = command_line(
+        "compare-lists", "old.run", "new.run", "--max-rejected-fraction", "0.9", cwd=folder
+    )
     assert done.returncode == (0 if "none" in more else 3)

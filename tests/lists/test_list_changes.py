@@ -40,7 +40,9 @@ def changes(new, old, cutoffs=5, convention="standard", **options):
     return {(row["query_id"], row["cutoff"]): row for row in rows}
 
 
-@pytest.mark.parametrize("p", [0.9, *(pytest.param(p, marks=pytest.mark.slow) for p in (0.5, 0.98))])
+@pytest.mark.parametrize(
+    "p", [0.9, *(pytest.param(p, marks=pytest.mark.slow) for p in (0.5, 0.98))]
+)
 def test_the_measures_are_those_that_are_published(p):
     cases = {f"q{n}": case for n, case in enumerate(PUBLISHED) if case[2] == p}
     # An empty list is of a query that only one side has.
@@ -70,12 +72,17 @@ def moved(one, other, k):
     documents = sorted({*shares[0], *shares[1]})
     differences = [shares[0].get(doc, 0.0) - shares[1].get(doc, 0.0) for doc in documents]
     judged = itertools.product([0, 1], repeat=len(documents))
-    return max(abs(sum(g * d for g, d in zip(grades, differences, strict=True))) for grades in judged) / sum(weight)
+    return max(
+        abs(sum(g * d for g, d in zip(grades, differences, strict=True))) for grades in judged
+    ) / sum(weight)
 
 
 def test_random_lists_of_unequal_length_are_as_in_plain_python_and_under_all_judgments():
     chance, k = random.Random(29), 5  # noqa: S311  # it makes test data
-    sides = [{f"q{n}": chance.sample("abcdefgh", chance.randint(0, 7)) for n in range(150)} for _ in range(2)]
+    sides = [
+        {f"q{n}": chance.sample("abcdefgh", chance.randint(0, 7)) for n in range(150)}
+        for _ in range(2)
+    ]
     new, old = ({query: listed for query, listed in side.items() if listed} for side in sides)
     rows = changes(new, old, [1, 3, k, 9], persistence=0.8)
     assert {query for query, _ in rows} == {*new, *old}
@@ -93,7 +100,10 @@ def test_random_lists_of_unequal_length_are_as_in_plain_python_and_under_all_jud
             "rbo": extrapolated(ours, theirs, 0.8) if ours and theirs else 0.0,
             "moved_discount": moved(ours, theirs, cutoff) if ours and theirs else 1.0,
         }
-        assert {name: row[name] for name in expected} == pytest.approx(expected, abs=1e-12), (query, cutoff)
+        assert {name: row[name] for name in expected} == pytest.approx(expected, abs=1e-12), (
+            query,
+            cutoff,
+        )
 
 
 def test_lists_are_ordered_by_the_convention_and_its_discount_weighs_what_moved():
@@ -115,7 +125,9 @@ def test_every_run_is_compared_with_one_of_them_or_with_the_run_of_its_name():
         ("three", "one", "u", 1),
     }
     rows = compare_lists({"two": {"q": ["b", "c"]}}, runs, 2).to_dict("records")
-    assert [(row["run"], row["baseline"], row["entered"], row["left"]) for row in rows] == [("two", "two", 1, 1)]
+    assert [(row["run"], row["baseline"], row["entered"], row["left"]) for row in rows] == [
+        ("two", "two", 1, 1)
+    ]
 
 
 @pytest.mark.parametrize(
@@ -128,7 +140,13 @@ def test_every_run_is_compared_with_one_of_them_or_with_the_run_of_its_name():
         (ConfigurationError, SCORED, SCORED, [5, None], {}),
         (ConfigurationError, SCORED, SCORED, 5, {"persistence": 1}),
         (ConfigurationError, {"a": SCORED}, {"b": SCORED}, 5, {}),
-        (InputError, {"query_id": ["q", "q"], "doc_id": ["a", "a"], "score": [2.0, 1.0]}, SCORED, 5, {}),
+        (
+            InputError,
+            {"query_id": ["q", "q"], "doc_id": ["a", "a"], "score": [2.0, 1.0]},
+            SCORED,
+            5,
+            {},
+        ),
     ],
 )
 def test_refusals(error, new, old, cutoffs, options):
@@ -138,7 +156,9 @@ def test_refusals(error, new, old, cutoffs, options):
 
 def test_no_list_is_collected_and_no_python_runs(session, capsys):
     sides = [tables.results(session, [tables.result("a", score)]) for score in (1.0, 2.0)]
-    lists.list_changes(*sides, ["r"], None, (Convention(), Convention()), [5, 10], 0.9, "default").explain()
+    lists.list_changes(
+        *sides, ["r"], None, (Convention(), Convention()), [5, 10], 0.9, "default"
+    ).explain()
     plan = capsys.readouterr().out.lower()
     assert "aggregate" in plan
     for word in ("collect_list", "array_agg", "udf", "python"):

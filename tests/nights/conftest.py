@@ -11,7 +11,9 @@ from pyarrow import fs
 def bucket(tmp_path_factory):
     program = os.environ.get("MOTO_SERVER")
     if not program:
-        pytest.skip("needs the S3 server of moto: pip install 'moto[server]', and its bin/moto_server in MOTO_SERVER")
+        pytest.skip(
+            "needs the S3 server of moto: pip install 'moto[server]', and its bin/moto_server in MOTO_SERVER"
+        )
     log, port = tmp_path_factory.mktemp("moto") / "log", servers.free_port()
     settings = {
         "AWS_ENDPOINT_URL": f"http://127.0.0.1:{port}",

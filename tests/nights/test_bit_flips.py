@@ -32,7 +32,9 @@ COMMANDS = {
 def folder(tmp_path_factory):
     """Five nights, one of them evaluated twice and one accepted, and what every command says of them."""
     made = tmp_path_factory.mktemp("flips")
-    nights = [settings(made, day, GATE, worse=4 - at, documents="all") for at, day in enumerate(DAYS)]
+    nights = [
+        settings(made, day, GATE, worse=4 - at, documents="all") for at, day in enumerate(DAYS)
+    ]
     nights[2]["accepted"] = "a good one"
     evaluated(made, {**nights[0], "accepted": "the first"}, *nights[1:3], nights[1], *nights[3:])
     paths = write_night(made)

@@ -36,10 +36,15 @@ HOUR, DAY = 3600, 24 * 3600
 JUDGED = pa.table({"query_id": ["q1", "q2"], "doc_id": ["a", "é"], "relevance": [1.0, 0.5]})
 
 
-def publish_night(output, number, judgments, *, dataset="web", documents="all", cutoffs=(10,), name="", **more):
+def publish_night(
+    output, number, judgments, *, dataset="web", documents="all", cutoffs=(10,), name="", **more
+):
     """A night without scores, whose documents were kept."""
     publication = Publication(output, date(number), f"e{number}{name}-{dataset}")
-    rows = {"query_scores": [{"dataset": dataset, "ndcg": 1.0}], "ranked_documents": [{"dataset": dataset}]}
+    rows = {
+        "query_scores": [{"dataset": dataset, "ndcg": 1.0}],
+        "ranked_documents": [{"dataset": dataset}],
+    }
     own = record(
         inputs={"judgments": {"fingerprint": judgments}},
         configuration={"documents": documents, "cutoffs": list(cutoffs)},
@@ -49,7 +54,14 @@ def publish_night(output, number, judgments, *, dataset="web", documents="all", 
 
 
 def scores(ndcg=0.5):
-    row = {"dataset": "web", "run": "r", "query_id": "q1", "cutoff": 10, "status": "scored", "ndcg": ndcg}
+    row = {
+        "dataset": "web",
+        "run": "r",
+        "query_id": "q1",
+        "cutoff": 10,
+        "status": "scored",
+        "ndcg": ndcg,
+    }
     return pa.Table.from_pylist([row], QUERY_SCORES)
 
 
@@ -125,7 +137,14 @@ def test_what_is_not_within_the_kept_lists_is_not_scored_again(output):
     (night,) = committed(output)
     refused = {
         metric
-        for metric in (("ndcg", 3), ("ap", 10), ("ndcg", 11), ("ndcg", None), ("bpref", None), ("recall", None))
+        for metric in (
+            ("ndcg", 3),
+            ("ap", 10),
+            ("ndcg", 11),
+            ("ndcg", None),
+            ("bpref", None),
+            ("recall", None),
+        )
         if why_not_rescored(night, metric) is not None
     }
     assert refused == {("ndcg", 11), ("ndcg", None), ("bpref", None), ("recall", None)}
@@ -203,7 +222,11 @@ def test_nothing_is_removed_where_the_log_of_a_date_is_damaged(output):
 def test_a_copy_of_another_version_of_the_table_is_none(output):
     publish_night(output, 0, "j1")
     (night,) = committed(output)
-    copies._write(night.store, copy_path(night, "j2"), scores().drop_columns(["ndcg", "evaluated_on", "evaluation_id"]))
+    copies._write(
+        night.store,
+        copy_path(night, "j2"),
+        scores().drop_columns(["ndcg", "evaluated_on", "evaluation_id"]),
+    )
     assert read_copy(night, "j2") is None
 
 
@@ -211,7 +234,9 @@ def test_a_night_of_a_version_without_the_share_of_judged_discounts_reads_null(o
     publish_night(output, 0, "j1")
     (night,) = committed(output)
     (path,) = night.files("query_scores")
-    rows = parquet.read_table(Path(output, path), partitioning=None).drop_columns(["judged_discount_share"])
+    rows = parquet.read_table(Path(output, path), partitioning=None).drop_columns(
+        ["judged_discount_share"]
+    )
     older = Path(output, path).with_name("older.parquet")
     parquet.write_table(rows, older)
     described = night.store.describe(str(older.relative_to(output)), older.stat().st_size)

@@ -25,8 +25,12 @@ def write_by_hand(folder, row):
 
 
 def hand_row(**more):
-    row = log_row(record(files={}), dataset="web", evaluation_id="hand", status="published", number=1)
-    return {name: value for name, value in row.items() if name not in ("evaluated_on", "inputs")} | more
+    row = log_row(
+        record(files={}), dataset="web", evaluation_id="hand", status="published", number=1
+    )
+    return {
+        name: value for name, value in row.items() if name not in ("evaluated_on", "inputs")
+    } | more
 
 
 ODD = {
@@ -72,7 +76,9 @@ def test_a_row_that_no_evaluation_wrote_makes_its_date_unreadable(tmp_path, capl
         select_nights(known, str(tmp_path), DATE)
 
 
-@pytest.mark.parametrize("lost", ["status", "number", "evaluation_id", "dataset", "files", "options"])
+@pytest.mark.parametrize(
+    "lost", ["status", "number", "evaluation_id", "dataset", "files", "options"]
+)
 def test_a_file_of_the_log_without_a_column_is_damaged(tmp_path, lost):
     row = hand_row()
     del row[lost]
@@ -134,11 +140,17 @@ def test_files_that_were_written_before_there_were_checksums_are_read(tmp_path):
     publish(output, "a", 0.1)
     (night,) = committed(output)
     files = {
-        table: {name: {"rows": file["rows"], "bytes": file["bytes"]} for name, file in entries.items()}
+        table: {
+            name: {"rows": file["rows"], "bytes": file["bytes"]} for name, file in entries.items()
+        }
         for table, entries in night.record["files"].items()
     }
     (file,) = (tmp_path / LOG).rglob("*.parquet")
-    row = {name: value for name, value in night.row.items() if name not in ("evaluated_on", "file", "written")}
+    row = {
+        name: value
+        for name, value in night.row.items()
+        if name not in ("evaluated_on", "file", "written")
+    }
     file.unlink()
     write_by_hand(file.parent, {**row, "files": json.dumps(files)})
     assert seen(output) == {WEB: whole(0.1, "a")}

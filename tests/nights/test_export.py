@@ -43,14 +43,22 @@ def rows(to, name="query_scores"):
         return deltalake.DeltaTable(f"{to.partition(':')[2]}/{name}").to_pyarrow_table().to_pylist()
     from pyiceberg.catalog import load_catalog
 
-    return load_catalog("lake").load_table(f"{to.partition('.')[2]}.{name}").scan().to_arrow().to_pylist()
+    return (
+        load_catalog("lake")
+        .load_table(f"{to.partition('.')[2]}.{name}")
+        .scan()
+        .to_arrow()
+        .to_pylist()
+    )
 
 
 def exported(to, name="query_scores"):
     """The rows of a table by night, as `seen` has them."""
     by_night = {}
     for row in rows(to, name):
-        by_night.setdefault((row["dataset"], str(row["evaluated_on"])), []).append((row["evaluation_id"], row["ndcg"]))
+        by_night.setdefault((row["dataset"], str(row["evaluated_on"])), []).append(
+            (row["evaluation_id"], row["ndcg"])
+        )
     return {night: tuple(sorted(scores)) for night, scores in by_night.items()}
 
 
@@ -84,7 +92,9 @@ def test_tables_equal_the_nights_however_often_they_are_exported(output, to):
     assert {day for _, day in exported(to)} == {FIRST, SECOND}
 
 
-def test_a_table_gets_columns_that_it_lacks_and_one_of_another_shape_is_refused(output, to, monkeypatch):
+def test_a_table_gets_columns_that_it_lacks_and_one_of_another_shape_is_refused(
+    output, to, monkeypatch
+):
     whole = TABLES["comparisons"]
     fewer = whole.remove(whole.get_field_index("flags"))
     other = fewer.append(pa.field("flags", pa.int32()))
@@ -105,7 +115,13 @@ def test_a_table_gets_columns_that_it_lacks_and_one_of_another_shape_is_refused(
 
 def test_a_night_that_is_replaced_meanwhile_is_exported_again(output, to):
     more = iter(range(3))
-    export(output, to, report=lambda _: [publish(output, f"c{n}", 0.5, date=SECOND) for n in itertools.islice(more, 1)])
+    export(
+        output,
+        to,
+        report=lambda _: [
+            publish(output, f"c{n}", 0.5, date=SECOND) for n in itertools.islice(more, 1)
+        ],
+    )
     assert exported(to) == seen(output)
     assert {name for name, _ in exported(to)["web", SECOND]} == {"c2"}
 
@@ -116,7 +132,9 @@ def _export(output, to, environment):
 
 
 @pytest.mark.slow
-def test_an_export_that_is_killed_anywhere_is_right_once_it_is_repeated(output, to, tmp_path, thorough):
+def test_an_export_that_is_killed_anywhere_is_right_once_it_is_repeated(
+    output, to, tmp_path, thorough
+):
     rng = random.Random(1)  # noqa: S311  # no secret
     for number in range(20 if thorough else 3):
         publish(output, f"k{number}", number / 7, date=SECOND)
@@ -135,7 +153,9 @@ def test_an_export_that_fails_at_any_table_is_right_once_it_is_repeated(output, 
     rows_read = module._exported_rows
     for name in TABLES:
         fail = mock.Mock(
-            side_effect=lambda table, *args, name=name: 1 / 0 if table == name else rows_read(table, *args)
+            side_effect=lambda table, *args, name=name: (
+                1 / 0 if table == name else rows_read(table, *args)
+            )
         )
         with mock.patch.object(module, "_exported_rows", fail), pytest.raises(StorageError):
             export(output, to)
@@ -169,7 +189,9 @@ def test_two_exports_beside_each_other_leave_what_the_folder_has(output, to):
         *(("out", "delta:lake", {option: "2026-12-01"}) for option in ("since", "date")),
     ],
 )
-def test_what_cannot_be_exported_is_refused_before_anything_is_made(tmp_path, output, monkeypatch, place, to, more):
+def test_what_cannot_be_exported_is_refused_before_anything_is_made(
+    tmp_path, output, monkeypatch, place, to, more
+):
     monkeypatch.chdir(tmp_path)
     with pytest.raises(ConfigurationError):
         export(place, to, **more)
@@ -181,7 +203,9 @@ def test_what_cannot_be_exported_is_refused_before_anything_is_made(tmp_path, ou
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
 
 
-def test_the_copy_of_the_log_is_for_its_owner_and_group_and_no_table_is_replaced_by_a_damaged_one(output, tmp_path):
+def test_the_copy_of_the_log_is_for_its_owner_and_group_and_no_table_is_replaced_by_a_damaged_one(
+    output, tmp_path
+):
     pytest.importorskip("deltalake")
     to = f"delta:{tmp_path}/lake"
     export(output, to)

@@ -31,12 +31,16 @@ def aged(output, seconds, part=""):
 
 def ids(output):
     """The evaluations that have rows."""
-    return sorted({path.split("=")[2].split("/")[0] for path in Store(output).files("query_scores")})
+    return sorted(
+        {path.split("=")[2].split("/")[0] for path in Store(output).files("query_scores")}
+    )
 
 
 def clean(output, before=""):
     """Remove what can be removed, baselines too; returns how much that was."""
-    return len(remove(output, removable(output, before=before, baselines=True, needed=needed_dates)[0]))
+    return len(
+        remove(output, removable(output, before=before, baselines=True, needed=needed_dates)[0])
+    )
 
 
 def test_a_full_disk_publishes_nothing_and_says_so(tmp_path, monkeypatch):
@@ -91,7 +95,12 @@ def test_a_damaged_file_of_the_log_makes_its_date_unreadable_and_no_other(tmp_pa
     publish(output, "b", 0.2)
     (path,) = (tmp_path / LOG / f"evaluated_on={DATE}").iterdir()
     content = path.read_bytes()
-    for damaged in (b"", content[:-1], content[: len(content) // 2], b"x" + content[1:-4] + b"yyyy"):
+    for damaged in (
+        b"",
+        content[:-1],
+        content[: len(content) // 2],
+        b"x" + content[1:-4] + b"yyyy",
+    ):
         path.write_bytes(damaged)
         caplog.clear()
         known = committed(output)
@@ -104,11 +113,16 @@ def test_a_damaged_file_of_the_log_makes_its_date_unreadable_and_no_other(tmp_pa
         with pytest.raises(StorageError):
             written(output, "c", 0.3).commit(record(), {"web": {}})
         assert (
-            removable(output, before=LATER, baselines=True, needed=needed_dates)[0][-1][0] == "the nights of 2026-11-15"
+            removable(output, before=LATER, baselines=True, needed=needed_dates)[0][-1][0]
+            == "the nights of 2026-11-15"
         )
     # What is not a file of ours is nobody's concern.
     path.write_bytes(content)
-    for other in (path.parent / "notes.txt", tmp_path / LOG / "x.parquet", tmp_path / LOG / "evaluated_on=now" / "x"):
+    for other in (
+        path.parent / "notes.txt",
+        tmp_path / LOG / "x.parquet",
+        tmp_path / LOG / "evaluated_on=now" / "x",
+    ):
         other.parent.mkdir(exist_ok=True)
         other.touch()
     assert [night.evaluation_id for night in committed(output)] == ["a", "b"]
@@ -142,7 +156,9 @@ def test_superseded_rows_stay_for_an_hour_and_others_without_a_row_for_a_day(tmp
     assert seen(output) == {WEB: whole(0.2, "b"), SHOP: whole(0.3, "c")}
 
 
-def test_a_machine_whose_clock_is_ahead_removes_nothing_that_is_written_or_read(tmp_path, monkeypatch):
+def test_a_machine_whose_clock_is_ahead_removes_nothing_that_is_written_or_read(
+    tmp_path, monkeypatch
+):
     output = str(tmp_path)
     publish(output, "a", 0.1)
     publish(output, "b", 0.2)
@@ -165,7 +181,10 @@ def test_a_date_expires_with_all_its_nights_and_baselines_stay(output):
     old, kept = removable(output, before="2026-11-14", needed=needed_dates)
     # The last good night of web is a; that of shop is b.
     assert ([what for what, *_ in old], len(kept)) == (["the nights of 2026-11-12"], 2)
-    assert removable(output, date="2026-11-10", needed=needed_dates)[0][-1][0] == "the nights of 2026-11-10"
+    assert (
+        removable(output, date="2026-11-10", needed=needed_dates)[0][-1][0]
+        == "the nights of 2026-11-10"
+    )
     remove(output, old)
     assert ids(output) == ["a", "b", "c"]
     clean(output, "2026-11-14")
@@ -198,9 +217,18 @@ def test_who_is_killed_while_a_date_expires_leaves_no_older_night_to_count(tmp_p
 def test_what_the_gate_of_the_newest_night_compares_with_is_kept(configuration, kept, tmp_path):
     for day in range(1, 7):
         verdict = "fail" if day == 6 else "pass"
-        publish(str(tmp_path), "e", 0.1, date=f"2026-11-{day:02}", verdict=verdict, configuration=configuration)
+        publish(
+            str(tmp_path),
+            "e",
+            0.1,
+            date=f"2026-11-{day:02}",
+            verdict=verdict,
+            configuration=configuration,
+        )
     old, sentences = removable(str(tmp_path), before=DATE, needed=needed_dates)
-    assert {what for what, *_ in old} == {f"the nights of 2026-11-{day:02}" for day in {1, 2, 3, 4, 5, 6} - kept}
+    assert {what for what, *_ in old} == {
+        f"the nights of 2026-11-{day:02}" for day in {1, 2, 3, 4, 5, 6} - kept
+    }
     assert len(sentences) == len(kept)
 
 
@@ -209,7 +237,14 @@ def test_what_the_gates_of_nights_that_stay_compare_with_is_kept_whatever_the_ne
     for day in range(1, 9):
         # The last one was evaluated once without a gate.
         configuration, verdict = ({}, None) if day == 8 else (gated, "pass")
-        publish(str(tmp_path), "e", 0.1, date=f"2026-11-{day:02}", verdict=verdict, configuration=configuration)
+        publish(
+            str(tmp_path),
+            "e",
+            0.1,
+            date=f"2026-11-{day:02}",
+            verdict=verdict,
+            configuration=configuration,
+        )
     old, _ = removable(str(tmp_path), before="2026-11-07", needed=needed_dates)
     assert [what for what, *_ in old] == [f"the nights of 2026-11-0{day}" for day in (1, 3, 4)]
     # Without any night that stays by its age, those that stay as baselines tell.
@@ -229,7 +264,9 @@ def test_no_night_expires_by_its_age_while_the_gate_of_a_date_cannot_be_read(tmp
         removable(output, date="2026-11-02", needed=needed_dates)
 
 
-def test_an_evaluation_whose_rows_were_removed_while_it_was_published_counts_for_nothing(tmp_path, monkeypatch):
+def test_an_evaluation_whose_rows_were_removed_while_it_was_published_counts_for_nothing(
+    tmp_path, monkeypatch
+):
     output = str(tmp_path)
     publish(output, "a", 0.1)
     slow = written(output, "b", 0.2)
@@ -306,7 +343,9 @@ def test_an_old_night_that_is_being_written_does_not_expire(tmp_path):
 def test_a_night_that_was_refused_is_no_night_without_a_reason(tmp_path):
     publish(str(tmp_path), "a", 0.1)
     log_attempt(str(tmp_path), LATER, "b", InputError("results: 1 line(s)"), InputError.exit_code)
-    with pytest.raises(ConfigurationError, match=rf"{LATER} was refused with exit code 3: results: 1 line"):
+    with pytest.raises(
+        ConfigurationError, match=rf"{LATER} was refused with exit code 3: results: 1 line"
+    ):
         select_nights(committed(str(tmp_path)), str(tmp_path), LATER)
 
 

@@ -32,7 +32,9 @@ def by_duckdb(output):
     shown = {}
     with duckdb.connect(config={"threads": 1}) as connection:
         connection.execute(VIEWS.replace("OUTPUT", output))
-        rows = connection.execute("select dataset, evaluated_on, evaluation_id, ndcg from scores").fetchall()
+        rows = connection.execute(
+            "select dataset, evaluated_on, evaluation_id, ndcg from scores"
+        ).fetchall()
     for dataset, day, *row in rows:
         shown.setdefault((dataset, str(day)), []).append((*row,))
     return {night: tuple(sorted(rows)) for night, rows in shown.items()}
@@ -63,7 +65,12 @@ def work(output, told, seed, environment, waste_after, begun):
             file.write(json.dumps([name, "published"]) + "\n")
             if number % 4 == 3:
                 publish(output, f"{name}-old", ndcg_from(name), datasets=datasets, date=date(0))
-                expire.remove(output, expire.removable(output, before=date(9), baselines=True, needed=needed_dates)[0])
+                expire.remove(
+                    output,
+                    expire.removable(output, before=date(9), baselines=True, needed=needed_dates)[
+                        0
+                    ],
+                )
             for column in ("note", "accepted"):
                 with contextlib.suppress(StorageError):
                     night = rng.choice(committed(output, [DATE]))
@@ -80,7 +87,9 @@ def started(function, *arguments):
 def refuse_loss(output, told):
     """Nothing that was acknowledged is lost: evaluations are in the log, notes and acceptances with theirs."""
     known = {
-        (row["evaluation_id"], row[name]) for row in committed(output).rows for name in ("note", "accepted", "status")
+        (row["evaluation_id"], row[name])
+        for row in committed(output).rows
+        for name in ("note", "accepted", "status")
     }
     lines = told.read_text(encoding="utf-8").splitlines(keepends=True)
     assert {tuple(json.loads(line)) for line in lines if line.endswith("\n")} <= known
@@ -123,15 +132,22 @@ def test_kills_at_any_moment_leave_every_night_whole_and_lose_nothing(output, tm
     counting = {night.evaluation_id for night in committed(output)}
     with mock.patch.multiple(expire, SECONDS_SUPERSEDED=-9.0, SECONDS_WITHOUT_ROW=-9.0):
         expire.remove(output, expire.leftovers(output))
-    assert {path.split("=")[2].split("/")[0] for path in Store(output).files("query_scores")} == counting
+    assert {
+        path.split("=")[2].split("/")[0] for path in Store(output).files("query_scores")
+    } == counting
     assert {is_whole(seen(output)), is_whole(seen(output, "dataset_scores"))} == {True}
 
 
 @pytest.mark.slow
 def test_four_evaluations_at_once_lose_nothing(tmp_path, thorough):
-    output, told, begun = str(tmp_path / "out"), [tmp_path / f"told{number}" for number in range(4)], PROCESSES.Event()
+    output, told, begun = (
+        str(tmp_path / "out"),
+        [tmp_path / f"told{number}" for number in range(4)],
+        PROCESSES.Event(),
+    )
     processes = [
-        started(work, output, str(file), 100 + n, {**os.environ}, 3600.0, begun) for n, file in enumerate(told)
+        started(work, output, str(file), 100 + n, {**os.environ}, 3600.0, begun)
+        for n, file in enumerate(told)
     ]
     try:
         begun.wait(60)
@@ -162,7 +178,10 @@ def test_of_two_evaluations_at_the_same_moment_one_counts_and_both_are_whole(tmp
             process.join()
         shown = seen(output)
         assert is_whole(shown)
-        assert [{*shown}, len({row[0] for rows in shown.values() for row in rows})] == [{WEB, SHOP}, 1]
+        assert [{*shown}, len({row[0] for rows in shown.values() for row in rows})] == [
+            {WEB, SHOP},
+            1,
+        ]
         assert len(Store(output).files("query_scores")) == 2
         # Whoever does not count is told, unless the other was added even later.
         assert sum(map(bool, sentences)) <= 1

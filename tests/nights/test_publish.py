@@ -30,22 +30,40 @@ def test_a_night_counts_once_its_row_is_there_and_a_rerun_replaces_it(output):
     night.abandon()
     assert seen(output) == {WEB: whole(0.1, "a"), SHOP: whole(0.1, "a")}
     publish(output, "b", 0.2, datasets=["shop"])
-    assert seen(output) == seen(output, "dataset_scores") == {WEB: whole(0.1, "a"), SHOP: whole(0.2, "b")}
+    assert (
+        seen(output)
+        == seen(output, "dataset_scores")
+        == {WEB: whole(0.1, "a"), SHOP: whole(0.2, "b")}
+    )
     known = committed(output)
     assert [(night.number, {*night.record["files"]}) for night in known] == [
         (2, {"query_scores", "dataset_scores"}),
         (1, {"query_scores", "dataset_scores"}),
     ]
-    assert [{row["evaluation_id"] for row in rows} for rows in read_dataset_scores(known)] == [{"b"}, {"a"}]
+    assert [{row["evaluation_id"] for row in rows} for rows in read_dataset_scores(known)] == [
+        {"b"},
+        {"a"},
+    ]
 
 
 def test_the_greatest_number_counts_then_the_id_then_the_revision(tmp_path):
     store = Store(str(tmp_path))
     # Nothing is left of what the last two revise.
-    keys = [(1, "c", 0), (2, "a", 0), (2, "b", 0), (2, "a", 5), (2, "b", 1), (None, "z", 0), (3, "d", 1), (2, "e", 1)]
+    keys = [
+        (1, "c", 0),
+        (2, "a", 0),
+        (2, "b", 0),
+        (2, "a", 5),
+        (2, "b", 1),
+        (None, "z", 0),
+        (3, "d", 1),
+        (2, "e", 1),
+    ]
     for number, name, revision in keys:
         status = "published" if number else "failed"
-        row = log_row({}, dataset="web", evaluation_id=name, status=status, number=number, revision=revision)
+        row = log_row(
+            {}, dataset="web", evaluation_id=name, status=status, number=number, revision=revision
+        )
         append(store, DATE, [row])
     (night,) = committed(store)
     assert (night.number, night.evaluation_id, night.row["revision"]) == (2, "b", 1)
@@ -57,7 +75,9 @@ def test_what_was_abandoned_or_lost_is_not_published(output):
     written(output, "b", 0.2).abandon()
     assert {*Store(output).files("")} == before
     lost = written(output, "c", 0.3)
-    Store(output).delete(next(path for path in Store(output).files("query_scores") if "=c/" in path))
+    Store(output).delete(
+        next(path for path in Store(output).files("query_scores") if "=c/" in path)
+    )
     with pytest.raises(StorageError):
         lost.commit(record(), {"web": {}})
     with pytest.raises(StorageError):
@@ -65,11 +85,16 @@ def test_what_was_abandoned_or_lost_is_not_published(output):
     assert seen(output) == {WEB: whole(0.1, "a")}
 
 
-def test_notes_and_acceptances_at_once_are_all_kept_and_change_nothing_that_counts(output, monkeypatch):
+def test_notes_and_acceptances_at_once_are_all_kept_and_change_nothing_that_counts(
+    output, monkeypatch
+):
     publish(output, "a", 0.1, verdict="fail")
     (night,) = committed(output)
     for minute, column in enumerate(("note", "accepted", "note")):
-        monkeypatch.setattr("ndcg_spark.nights.log.utc_now", lambda minute=minute: f"2026-11-17T00:0{minute}:00+00:00")
+        monkeypatch.setattr(
+            "ndcg_spark.nights.log.utc_now",
+            lambda minute=minute: f"2026-11-17T00:0{minute}:00+00:00",
+        )
         revise(night, **{column: f"{minute}"})
     (changed,) = committed(output)
     assert (changed.notes, changed.record["accepted"], changed.number) == (["0", "2"], "1", 1)
@@ -91,10 +116,18 @@ def test_what_published_nothing_is_no_night_and_says_why(tmp_path):
     log_attempt(output, "2026-11-04", "x", StorageError("disk full"), 4)
     log_attempt(output, "2026-11-05", "y", StorageError("one row is broken"), 3)
     for day, year in ((6, 2025), (7, 2099)):
-        row = {"evaluation_id": "z", "exit_code": 3, "reason": "empty", "committed_at": f"{year}-11-08T00:00:00+00:00"}
+        row = {
+            "evaluation_id": "z",
+            "exit_code": 3,
+            "reason": "empty",
+            "committed_at": f"{year}-11-08T00:00:00+00:00",
+        }
         append(Store(output), f"2026-11-{day:02}", [log_row({}, status="refused", **row)])
     known = committed(output)
-    assert [(row["status"], row["exit_code"]) for row in known.attempts] == [("failed", 4), *[("refused", 3)] * 3]
+    assert [(row["status"], row["exit_code"]) for row in known.attempts] == [
+        ("failed", 4),
+        *[("refused", 3)] * 3,
+    ]
     assert [night.evaluation_id for night in known] == ["e1", "e2", "e3", "e6", "e7"]
     assert unpublished(known) == [
         "2026-11-04 was failed with exit code 4: disk full",
@@ -125,7 +158,9 @@ def test_a_file_that_is_missing_or_has_another_size_is_named(tmp_path):
         read_rows(nights, "query_scores")
     # Readers that read the log themselves do so once more.
     logs = iter([nights, committed(output)])
-    assert set(read_again(lambda: read_rows(next(logs), "query_scores"))()["evaluation_id"].to_pylist()) == {"b"}
+    assert set(
+        read_again(lambda: read_rows(next(logs), "query_scores"))()["evaluation_id"].to_pylist()
+    ) == {"b"}
 
 
 def test_every_published_file_is_for_its_owner_and_group(session, tmp_path):
@@ -138,10 +173,18 @@ def test_every_published_file_is_for_its_owner_and_group(session, tmp_path):
     night.verify("dataset_scores", 1)
     night.commit(record(), {"web": {}})
     files = [*tmp_path.rglob("*.parquet")]
-    assert {file.relative_to(tmp_path).parts[0] for file in files} == {"query_scores", "dataset_scores", LOG}
+    assert {file.relative_to(tmp_path).parts[0] for file in files} == {
+        "query_scores",
+        "dataset_scores",
+        LOG,
+    }
     assert {oct(file.stat().st_mode & 0o777) for file in files} == {"0o640"}
     (night,) = committed(output)
-    assert all("crc32" in file for name in ("query_scores", "dataset_scores") for file in night.files(name).values())
+    assert all(
+        "crc32" in file
+        for name in ("query_scores", "dataset_scores")
+        for file in night.files(name).values()
+    )
 
 
 def test_a_date_before_the_year_1000_is_one(tmp_path):
@@ -156,7 +199,10 @@ def test_engines_leave_nothing_that_a_glob_for_tables_meets(session, tmp_path):
     output = str(tmp_path / "out put=%41")
     night = Publication(output, DATE, "a")
     columns = "dataset string, evaluated_on string, evaluation_id string, ndcg double"
-    night.write("query_scores", session.createDataFrame([("web", DATE, "a", 0.5), ("shop", DATE, "a", 0.1)], columns))
+    night.write(
+        "query_scores",
+        session.createDataFrame([("web", DATE, "a", 0.5), ("shop", DATE, "a", 0.1)], columns),
+    )
     night.verify("query_scores", 2)
     rows = night.read("query_scores", session).collect()
     assert sorted((row["ndcg"], row["evaluation_id"]) for row in rows) == [(0.1, "a"), (0.5, "a")]
@@ -172,13 +218,27 @@ def test_engines_leave_nothing_that_a_glob_for_tables_meets(session, tmp_path):
 
 
 def test_the_newest_date_is_taken_and_datasets_that_lack_it_are_counted():
-    dates = {"shop": (18, 19, 20), "web": (18, 19), "new": (20,), **{f"d{number}": (1,) for number in range(11)}}
-    nights = Nights(committed_night(name, f"2026-11-{day:02}", {}) for name, days in dates.items() for day in days)
+    dates = {
+        "shop": (18, 19, 20),
+        "web": (18, 19),
+        "new": (20,),
+        **{f"d{number}": (1,) for number in range(11)},
+    }
+    nights = Nights(
+        committed_night(name, f"2026-11-{day:02}", {})
+        for name, days in dates.items()
+        for day in days
+    )
     assert [night.dataset for night in select_nights(nights, "out")] == ["shop", "new"]
-    assert [night.evaluated_on for night in select_nights(nights, "out", dataset="web")] == ["2026-11-19"]
+    assert [night.evaluated_on for night in select_nights(nights, "out", dataset="web")] == [
+        "2026-11-19"
+    ]
     assert len(select_nights(nights, "out", "2026-11-18")) == 2
     assert datasets_left_out(nights, "2026-11-20").startswith("12 dataset(s)")
-    assert {datasets_left_out(nights, "2026-11-20", "shop"), datasets_left_out(nights[:1], "2026-11-18")} == {None}
+    assert {
+        datasets_left_out(nights, "2026-11-20", "shop"),
+        datasets_left_out(nights[:1], "2026-11-18"),
+    } == {None}
     for date, dataset in (("2026-11-17", None), ("1.11.2026", None), (None, "shops")):
         with pytest.raises(ConfigurationError):
             select_nights(nights, "out", date, dataset)

@@ -11,7 +11,9 @@ from pages import RECIPES
 from ndcg_spark.nights.log import ACCEPTANCE, ACKNOWLEDGEMENT, append, committed, log_row
 from ndcg_spark.nights.store import Store
 
-OF_DUCKDB, OF_SPARK = re.findall(r"```sql\n(.*?)\n```", RECIPES.read_text(encoding="utf-8"), re.DOTALL)[:2]
+OF_DUCKDB, OF_SPARK = re.findall(
+    r"```sql\n(.*?)\n```", RECIPES.read_text(encoding="utf-8"), re.DOTALL
+)[:2]
 SHOWN = (
     *("dataset", "evaluated_on", "number", "evaluation_id", "revision"),
     *("accepted", "accepted_runs", "acknowledged", "is_baseline", "notes"),

@@ -27,7 +27,14 @@ def pytrec_eval(case: Case) -> Measured:
 def ir_measures(case: Case) -> Measured:
     tool = pytest.importorskip("ir_measures")
     qrels, run = case.qrels_and_run()
-    columns = {"P": "precision", "R": "recall", "AP": "ap", "Success": "success", "RR": "rr", "Bpref": "bpref"}
+    columns = {
+        "P": "precision",
+        "R": "recall",
+        "AP": "ap",
+        "Success": "success",
+        "RR": "rr",
+        "Bpref": "bpref",
+    }
     asked = [measure @ k for measure in (tool.P, tool.R, tool.AP, tool.Success) for k in CUTOFFS]
     measured: Measured = {}
     for metric in tool.iter_calc([*asked, tool.AP, tool.RR, tool.Bpref], qrels, run):
@@ -41,8 +48,17 @@ def ranx(case: Case) -> Measured:
     qrels, run = case.qrels_and_run()
     judged = tool.Qrels(qrels)
     returned = tool.Run({query: run.get(query) or {"nothing": 0.0} for query in qrels})
-    at = {"precision": "precision", "recall": "recall", "map": "ap", "mrr": "rr", "hit_rate": "success"}
+    at = {
+        "precision": "precision",
+        "recall": "recall",
+        "map": "ap",
+        "mrr": "rr",
+        "hit_rate": "success",
+    }
     names = {f"{name}@{k}": (column, str(k)) for name, column in at.items() for k in CUTOFFS}
     names |= {"map": ("ap", "all"), "mrr": ("rr", "all")}
     tool.evaluate(judged, returned, list(names), make_comparable=False)
-    return {q: {key: float(returned.scores[name][q]) for name, key in names.items()} for q in sorted(qrels)}
+    return {
+        q: {key: float(returned.scores[name][q]) for name, key in names.items()}
+        for q in sorted(qrels)
+    }

@@ -46,7 +46,11 @@ def ranks() -> list[tuple[int, int, int]]:
     ranked: dict[int, list[Row]] = {}
     for row in sorted(predictions(), key=lambda row: (row[0], -row[2], row[1])):
         ranked.setdefault(row[0], []).append(row)
-    return [(user, item, rank) for user, rows in ranked.items() for rank, (_, item, _) in enumerate(rows, start=1)]
+    return [
+        (user, item, rank)
+        for user, rows in ranked.items()
+        for rank, (_, item, _) in enumerate(rows, start=1)
+    ]
 
 
 def replay() -> dict[str, float]:
@@ -73,7 +77,10 @@ def rectools(*, achievable: bool) -> dict[str, float]:
 
     truth = pd.DataFrame([row[:2] for row in ratings()], columns=["user_id", "item_id"])
     returned = pd.DataFrame(ranks(), columns=["user_id", "item_id", "rank"])
-    return {str(k): float(NDCG(k, divide_by_achievable=achievable).calc(returned, truth)) for k in CUTOFFS}
+    return {
+        str(k): float(NDCG(k, divide_by_achievable=achievable).calc(returned, truth))
+        for k in CUTOFFS
+    }
 
 
 def replay_measures() -> Measures:
@@ -83,8 +90,13 @@ def replay_measures() -> Measures:
     truth = pd.DataFrame(ratings(), columns=["user", "item", "score"])
     returned = pd.DataFrame(predictions(), columns=["user", "item", "score"])
     asked = {"precision": Precision, "recall": Recall, "rr": MRR, "success": HitRate}
-    means = {name: metric(CUTOFFS, **columns)(returned, truth).values() for name, metric in asked.items()}
-    return {name: {str(k): float(v) for k, v in zip(CUTOFFS, values, strict=True)} for name, values in means.items()}
+    means = {
+        name: metric(CUTOFFS, **columns)(returned, truth).values() for name, metric in asked.items()
+    }
+    return {
+        name: {str(k): float(v) for k, v in zip(CUTOFFS, values, strict=True)}
+        for name, values in means.items()
+    }
 
 
 def recommenders_measures() -> Measures:
@@ -93,7 +105,10 @@ def recommenders_measures() -> Measures:
     truth = pd.DataFrame(ratings(), columns=["userID", "itemID", "rating"])
     returned = pd.DataFrame(predictions(), columns=["userID", "itemID", "prediction"])
     asked = {"precision": tool.precision_at_k, "recall": tool.recall_at_k, "ap": tool.map}
-    return {name: {str(k): float(of(truth, returned, k=k)) for k in CUTOFFS} for name, of in asked.items()}
+    return {
+        name: {str(k): float(of(truth, returned, k=k)) for k in CUTOFFS}
+        for name, of in asked.items()
+    }
 
 
 def rectools_measures() -> Measures:
@@ -103,7 +118,10 @@ def rectools_measures() -> Measures:
     returned = pd.DataFrame(ranks(), columns=["user_id", "item_id", "rank"])
     asked = {"precision": tool.Precision, "recall": tool.Recall, "ap": tool.MAP, "rr": tool.MRR}
     asked["success"] = tool.HitRate
-    return {name: {str(k): float(of(k).calc(returned, truth)) for k in CUTOFFS} for name, of in asked.items()}
+    return {
+        name: {str(k): float(of(k).calc(returned, truth)) for k in CUTOFFS}
+        for name, of in asked.items()
+    }
 
 
 #: The same of the measures beside NDCG.
@@ -122,7 +140,8 @@ TOOLS: dict[str, tuple[str, Any]] = {
 
 if __name__ == "__main__":
     said: dict[str, dict[str, Any]] = {
-        preset: {"tool": f"{package} {version(package)}", **ask()} for preset, (package, ask) in TOOLS.items()
+        preset: {"tool": f"{package} {version(package)}", **ask()}
+        for preset, (package, ask) in TOOLS.items()
     }
     for preset, ask in MEASURES.items():
         said[preset]["measures"] = ask()

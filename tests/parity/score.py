@@ -25,19 +25,29 @@ _ROAD_OF = dict(in_turn(PRESETS))
 
 def case_for(preset: str, seeds: list[int]) -> Case:
     """The hardest case that the tool of the preset takes."""
-    takes_negative = PRESETS[preset].options.get("negative") != "error" and not preset.startswith("ranx")
+    takes_negative = PRESETS[preset].options.get("negative") != "error" and not preset.startswith(
+        "ranx"
+    )
     case = make(seeds, negative=takes_negative, tied=preset not in UNTIED)
     if preset == "search_relevance":
         # An ideal DCG below 0 is what its preset excepts.
-        positive = {query: grades for query, grades in case.judged.items() if max(grades.values()) > 0}
+        positive = {
+            query: grades for query, grades in case.judged.items() if max(grades.values()) > 0
+        }
         case = dataclasses.replace(case, judged=positive)
     return case
 
 
-def scores(session: SparkSession, preset: str, seeds: list[int], measured: bool) -> dict[str, dict[str, object]]:
+def scores(
+    session: SparkSession, preset: str, seeds: list[int], measured: bool
+) -> dict[str, dict[str, object]]:
     case = case_for(preset, seeds)
-    judged = [judgment(d, float(g), q) for q, grades in case.judged.items() for d, g in grades.items()]
-    returned = [result(d, s, q, rank=rank) for q, rows in case.returned.items() for d, s, rank in rows]
+    judged = [
+        judgment(d, float(g), q) for q, grades in case.judged.items() for d, g in grades.items()
+    ]
+    returned = [
+        result(d, s, q, rank=rank) for q, rows in case.returned.items() for d, s, rank in rows
+    ]
     evaluation = scored(
         session,
         judged,

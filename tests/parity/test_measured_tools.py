@@ -15,7 +15,11 @@ TOOLS = {
 
 
 @pytest.mark.parametrize(
-    "preset", ["pytrec_eval", *(pytest.param(name, marks=pytest.mark.slow) for name in ("ir_measures", "ranx"))]
+    "preset",
+    [
+        "pytrec_eval",
+        *(pytest.param(name, marks=pytest.mark.slow) for name in ("ir_measures", "ranx")),
+    ],
 )
 def test_a_preset_has_the_measures_of_its_tool_for_every_query_and_cutoff(measured, seeds, preset):
     theirs = TOOLS[preset](case_for(preset, seeds))

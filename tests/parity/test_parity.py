@@ -39,15 +39,21 @@ QUICK = ("trec_eval", "sklearn", "lightgbm")
 
 
 @pytest.mark.parametrize(
-    "preset", [pytest.param(name, marks=() if name in QUICK else pytest.mark.slow) for name in TOOLS]
+    "preset",
+    [pytest.param(name, marks=() if name in QUICK else pytest.mark.slow) for name in TOOLS],
 )
 def test_a_preset_agrees_with_its_tool_for_every_query_and_cutoff(ours, seeds, preset):
     tool, close = TOOLS[preset]
     theirs = tool(case_for(preset, seeds))
     asked = sorted({k for values in theirs.values() for k in values})
     # What a tool leaves out at a cutoff is missing on its side, and must be on ours.
-    mine = {q: {k: values[str(k)] for k in asked if str(k) in values} for q, values in ours(preset)["queries"].items()}
-    assert {q: set(values) for q, values in mine.items() if values} == {q: set(values) for q, values in theirs.items()}
+    mine = {
+        q: {k: values[str(k)] for k in asked if str(k) in values}
+        for q, values in ours(preset)["queries"].items()
+    }
+    assert {q: set(values) for q, values in mine.items() if values} == {
+        q: set(values) for q, values in theirs.items()
+    }
     different = [
         (query, k, mine[query][k], value)
         for query, values in theirs.items()

@@ -26,7 +26,10 @@ def pytrec_eval(case: Case) -> Scores:
     qrels, run = case.qrels_and_run()
     cuts = ",".join(map(str, CUTOFFS))
     ndcg_by_query = tool.RelevanceEvaluator(qrels, {f"ndcg_cut.{cuts}"}).evaluate(run)
-    return {query: {k: values[f"ndcg_cut_{k}"] for k in CUTOFFS} for query, values in ndcg_by_query.items()}
+    return {
+        query: {k: values[f"ndcg_cut_{k}"] for k in CUTOFFS}
+        for query, values in ndcg_by_query.items()
+    }
 
 
 def ir_measures(case: Case) -> Scores:
@@ -34,7 +37,9 @@ def ir_measures(case: Case) -> Scores:
     qrels, run = case.qrels_and_run()
     ndcg_by_query: Scores = {}
     for metric in tool.iter_calc([tool.nDCG @ k for k in CUTOFFS], qrels, run):
-        ndcg_by_query.setdefault(metric.query_id, {})[metric.measure.params["cutoff"]] = metric.value
+        ndcg_by_query.setdefault(metric.query_id, {})[metric.measure.params["cutoff"]] = (
+            metric.value
+        )
     return ndcg_by_query
 
 
@@ -45,7 +50,10 @@ def ranx(case: Case, metric: str = "ndcg") -> Scores:
     judged = tool.Qrels(qrels)
     returned = tool.Run({query: docs or {"nothing": 0.0} for query, docs in common.items()})
     tool.evaluate(judged, returned, [f"{metric}@{k}" for k in CUTOFFS], make_comparable=False)
-    return {query: {k: float(returned.scores[f"{metric}@{k}"][query]) for k in CUTOFFS} for query in sorted(qrels)}
+    return {
+        query: {k: float(returned.scores[f"{metric}@{k}"][query]) for k in CUTOFFS}
+        for query in sorted(qrels)
+    }
 
 
 def beir(case: Case) -> Scores:
@@ -54,7 +62,9 @@ def beir(case: Case) -> Scores:
     ndcg_by_query: Scores = {}
     # One query at a time: it prints means only, rounded to 5 decimals.
     for query in sorted(qrels.keys() & run.keys()):
-        ndcg, *_ = tool.evaluate({query: qrels[query]}, {query: dict(run[query])}, CUTOFFS, ignore_identical_ids=True)
+        ndcg, *_ = tool.evaluate(
+            {query: qrels[query]}, {query: dict(run[query])}, CUTOFFS, ignore_identical_ids=True
+        )
         ndcg_by_query[query] = {k: ndcg[f"NDCG@{k}"] for k in CUTOFFS}
     return ndcg_by_query
 
@@ -65,7 +75,9 @@ def sklearn(case: Case) -> Scores:
     # It refuses lists of one document, whose NDCG is 1 or 0 by any definition.
     return {
         query: {
-            k: float(labels[0] > 0) if len(labels) == 1 else float(tool.ndcg_score([labels], [scores], k=k))
+            k: float(labels[0] > 0)
+            if len(labels) == 1
+            else float(tool.ndcg_score([labels], [scores], k=k))
             for k in CUTOFFS
         }
         for query, (labels, scores) in lists
@@ -77,7 +89,9 @@ def torchmetrics(case: Case) -> Scores:
     torch = pytest.importorskip("torch")
     return {
         query: {
-            k: float(tool.retrieval_normalized_dcg(torch.tensor(scores), torch.tensor(labels), top_k=k))
+            k: float(
+                tool.retrieval_normalized_dcg(torch.tensor(scores), torch.tensor(labels), top_k=k)
+            )
             for k in CUTOFFS
         }
         for query, (labels, scores) in case.graded_lists().items()
@@ -92,7 +106,9 @@ def xgboost(case: Case) -> Scores:
         data.set_group([len(labels)])
         data.set_base_margin(scores)
         metrics = [f"ndcg@{k}" for k in CUTOFFS]
-        booster = tool.train({"objective": "rank:ndcg", "eval_metric": metrics, "verbosity": 0}, data, 0)
+        booster = tool.train(
+            {"objective": "rank:ndcg", "eval_metric": metrics, "verbosity": 0}, data, 0
+        )
         printed = dict(part.rsplit(":", 1) for part in booster.eval(data).split("\t")[1:])
         ndcg_by_query[query] = {k: float(printed[f"eval-ndcg@{k}"]) for k in CUTOFFS}
     return ndcg_by_query
@@ -103,7 +119,13 @@ def lightgbm(case: Case) -> Scores:
     train = tool.Dataset(np.zeros((2, 1)), label=[0, 1], group=[2], params={"verbose": -1})
     lists = case.graded_lists()
     sets = [
-        tool.Dataset(np.zeros((len(labels), 1)), label=labels, group=[len(labels)], init_score=scores, reference=train)
+        tool.Dataset(
+            np.zeros((len(labels), 1)),
+            label=labels,
+            group=[len(labels)],
+            init_score=scores,
+            reference=train,
+        )
         for labels, scores in lists.values()
     ]
     # One tree that may not split adds nothing, so the metric is of the initial scores.
@@ -125,7 +147,10 @@ def catboost(case: Case) -> Scores:
     return {
         query: {
             k: tool.eval_metric(
-                [float(x) for x in labels], scores, f"NDCG:top={k};type=Base", group_id=[0] * len(labels)
+                [float(x) for x in labels],
+                scores,
+                f"NDCG:top={k};type=Base",
+                group_id=[0] * len(labels),
             )[0]
             for k in CUTOFFS
         }
@@ -135,7 +160,10 @@ def catboost(case: Case) -> Scores:
 
 def recommenders(case: Case) -> Scores:
     tool = pytest.importorskip("recommenders.evaluation.python_evaluation")
-    known_true, known_pred = [("known", "b", 3), ("known", "c", 1)], [("known", d, -s) for s, d in enumerate("acb")]
+    known_true, known_pred = (
+        [("known", "b", 3), ("known", "c", 1)],
+        [("known", d, -s) for s, d in enumerate("acb")],
+    )
 
     def mean(true: list[tuple[str, str, int]], pred: list[tuple[str, str, float]], k: int) -> float:
         return float(
@@ -166,11 +194,15 @@ def recommenders(case: Case) -> Scores:
 def replay(case: Case) -> Scores:
     tool = pytest.importorskip("replay.metrics")
     ordered = {
-        query: [doc for doc, _, _ in sorted(rows, key=lambda row: -row[1])] for query, rows in case.returned.items()
+        query: [doc for doc, _, _ in sorted(rows, key=lambda row: -row[1])]
+        for query, rows in case.returned.items()
     }
     truth = {query: list(grades) for query, grades in case.judged.items()}
     ndcg_by_query: Scores = {query: {} for query in truth}
-    scored = {query: [(doc, -float(place)) for place, doc in enumerate(docs)] for query, docs in ordered.items()}
+    scored = {
+        query: [(doc, -float(place)) for place, doc in enumerate(docs)]
+        for query, docs in ordered.items()
+    }
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         result = tool.NDCG(CUTOFFS, mode=tool.PerUser())(scored, truth)
@@ -183,7 +215,9 @@ def replay(case: Case) -> Scores:
 def rectools(case: Case, *, achievable: bool) -> Scores:
     tool = pytest.importorskip("rectools.metrics")
     pairs = [(query, doc) for query, grades in case.judged.items() for doc in grades]
-    rows = [(query, doc, rank) for query, listed in case.returned.items() for doc, _, rank in listed]
+    rows = [
+        (query, doc, rank) for query, listed in case.returned.items() for doc, _, rank in listed
+    ]
     truth = pd.DataFrame(pairs, columns=["user_id", "item_id"])
     returned = pd.DataFrame(rows, columns=["user_id", "item_id", "rank"])
     ndcg_by_query: Scores = {query: {} for query in case.judged}
@@ -198,12 +232,16 @@ def elasticsearch(case: Case) -> Scores:
     """By its formula (RankEvalRequest, DiscountedCumulativeGain): no server can be had here."""
     ndcg_by_query: Scores = {}
     for query, grades in case.judged.items():
-        rows = sorted(case.returned.get(query, []), key=lambda row: (row[1], row[0].encode()), reverse=True)
+        rows = sorted(
+            case.returned.get(query, []), key=lambda row: (row[1], row[0].encode()), reverse=True
+        )
         ndcg_by_query[query] = {}
         for k in CUTOFFS:
             gains = [2 ** grades[doc] - 1 if doc in grades else 0 for doc, _, _ in rows[:k]]
             ideal = sorted((2**grade - 1 for grade in grades.values()), reverse=True)[: len(gains)]
-            dcg, best = (sum(g / math.log2(r + 1) for r, g in enumerate(of, 1)) for of in (gains, ideal))
+            dcg, best = (
+                sum(g / math.log2(r + 1) for r, g in enumerate(of, 1)) for of in (gains, ideal)
+            )
             ndcg_by_query[query][k] = dcg / best if best else 0.0
     return ndcg_by_query
 
@@ -217,7 +255,9 @@ def search_relevance(case: Case) -> Scores:
         for k in CUTOFFS:
             gains = [2 ** grades[doc] - 1 if doc in grades else 0 for doc in listed[:k]]
             ideal = sorted((2**grade - 1 for grade in grades.values()), reverse=True)[:k]
-            dcg, best = (sum(g / math.log2(r + 1) for r, g in enumerate(of, 1)) for of in (gains, ideal))
+            dcg, best = (
+                sum(g / math.log2(r + 1) for r, g in enumerate(of, 1)) for of in (gains, ideal)
+            )
             ndcg_by_query[query][k] = dcg / best if best > 0 else 0.0
     return ndcg_by_query
 
@@ -225,14 +265,23 @@ def search_relevance(case: Case) -> Scores:
 def mlflow(case: Case) -> Scores:
     tool = pytest.importorskip("mlflow.metrics")
     queries = list(case.judged)
-    targets, retrieved = pd.Series([list(case.judged[q]) for q in queries]), [_by_score(case, q) for q in queries]
-    of_cutoffs = {k: tool.ndcg_at_k(k).eval_fn(pd.Series(retrieved), targets).scores for k in CUTOFFS}
-    return {query: {k: float(of_cutoffs[k][at]) for k in CUTOFFS} for at, query in enumerate(queries)}
+    targets, retrieved = (
+        pd.Series([list(case.judged[q]) for q in queries]),
+        [_by_score(case, q) for q in queries],
+    )
+    of_cutoffs = {
+        k: tool.ndcg_at_k(k).eval_fn(pd.Series(retrieved), targets).scores for k in CUTOFFS
+    }
+    return {
+        query: {k: float(of_cutoffs[k][at]) for k in CUTOFFS} for at, query in enumerate(queries)
+    }
 
 
 def tfma(case: Case) -> Scores:
     tool = pytest.importorskip("tensorflow_model_analysis").metrics
-    (computation,) = tool.NDCG("gain", top_k_list=CUTOFFS).computations(query_key="query", sub_keys=[])
+    (computation,) = tool.NDCG("gain", top_k_list=CUTOFFS).computations(
+        query_key="query", sub_keys=[]
+    )
     combiner = computation.combiner
     ndcg_by_query: Scores = {}
     for query, (labels, scores) in case.graded_lists().items():
@@ -253,7 +302,9 @@ def tfma(case: Case) -> Scores:
 def _by_score(case: Case, query: str) -> list[str]:
     """The documents returned for a query, the best first."""
     rows = case.returned.get(query, [])
-    return [doc for doc, _, _ in sorted(rows, key=lambda row: (row[1], row[0].encode()), reverse=True)]
+    return [
+        doc for doc, _, _ in sorted(rows, key=lambda row: (row[1], row[0].encode()), reverse=True)
+    ]
 
 
 def trec_eval(case: Case, *, exp2: bool = False) -> Scores:
@@ -262,7 +313,13 @@ def trec_eval(case: Case, *, exp2: bool = False) -> Scores:
     convention = Convention(gain="exp2" if exp2 else "linear")
     return {
         query: {
-            k: ndcg(grades, {doc: score for doc, score, _ in case.returned.get(query, [])}, k, convention) or 0.0
+            k: ndcg(
+                grades,
+                {doc: score for doc, score, _ in case.returned.get(query, [])},
+                k,
+                convention,
+            )
+            or 0.0
             for k in CUTOFFS
         }
         for query, grades in case.judged.items()
@@ -275,9 +332,15 @@ def mllib(spark: SparkSession, case: Case, *, graded: bool) -> Scores:
     context = jvm.org.apache.spark.api.java.JavaSparkContext(spark._jsc.sc())
     ndcg_by_query: Scores = {}
     for query, grades in case.judged.items():
-        rows = sorted(case.returned.get(query, []), key=lambda row: (row[1], row[0].encode()), reverse=True)
+        rows = sorted(
+            case.returned.get(query, []), key=lambda row: (row[1], row[0].encode()), reverse=True
+        )
         # With relevances, every label is judged and sorted by relevance; without, a label is a relevant document.
-        labels = sorted(grades, key=lambda doc: -grades[doc]) if graded else [d for d, g in grades.items() if g > 0]
+        labels = (
+            sorted(grades, key=lambda doc: -grades[doc])
+            if graded
+            else [d for d, g in grades.items() if g > 0]
+        )
         if not labels:
             continue
         lists = [_java_list(jvm, [doc for doc, _, _ in rows]), _java_list(jvm, labels)]

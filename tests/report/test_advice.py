@@ -13,7 +13,10 @@ from ndcg_spark.report.night import Unanswered
 from ndcg_spark.report.outline import Request
 from ndcg_spark.report.usual_range import UsualRange
 
-CONFIGURATION = {"file": FILE, "gate": {"check": [{"cutoff": 10, "runs": ["z"]}], "baseline": ["run y"]}}
+CONFIGURATION = {
+    "file": FILE,
+    "gate": {"check": [{"cutoff": 10, "runs": ["z"]}], "baseline": ["run y"]},
+}
 NONE = {"result": "not_comparable"}
 
 
@@ -41,7 +44,14 @@ def cannot_tell(page, **fields):
 
 
 def named(run, **more):
-    result = {**NONE, "check": "gate", "reason": "missing_run", "run": run, "baseline": None, **more}
+    result = {
+        **NONE,
+        "check": "gate",
+        "reason": "missing_run",
+        "run": run,
+        "baseline": None,
+        **more,
+    }
 
     def build(page):
         record = {**judged(page, "none", reason="missing_run"), "configuration": CONFIGURATION}
@@ -198,7 +208,9 @@ def test_judgments_that_changed_are_looked_into_without_a_gate_too(page):
         (verdict_of("few_queries"), False),
     ],
 )
-def test_accepting_a_night_is_advised_where_it_changes_the_verdict_on_later_ones(page, change, helps):
+def test_accepting_a_night_is_advised_where_it_changes_the_verdict_on_later_ones(
+    page, change, helps
+):
     asked = changed(page, **change(page))
     assert (advice.accepting_helps(asked), "accept_night" in kinds(asked)) == (helps, helps)
 

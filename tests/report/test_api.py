@@ -39,7 +39,10 @@ def test_a_gate_in_python_decides_as_the_command_and_as_the_night_has_it(session
     view, command = gate_night(output, {"gate": GATE}), ("gate", "out", "--config", "gate.toml")
     (verdict,) = view.json()
     assert (verdict["verdict"], verdict["exit_code"]) == ("fail", 5)
-    assert (str(view), "<td" in view._repr_html_()) == (printed(output, *command).rstrip("\n"), True)
+    assert (str(view), "<td" in view._repr_html_()) == (
+        printed(output, *command).rstrip("\n"),
+        True,
+    )
     rows = list(csv.DictReader(io.StringIO(printed(output, *command, "--format", "csv"))))
     assert [list(view.to_pandas()), view.to_arrow().column_names] == [list(rows[0])] * 2
     assert view.to_pandas()["difference"].tolist() == [float(row["difference"]) for row in rows]
@@ -50,10 +53,15 @@ def test_a_gate_in_python_decides_as_the_command_and_as_the_night_has_it(session
 def test_a_query_in_python_is_explained_as_the_command_does(session, output):
     view = explain(str(output), query="q0", run="hybrid", cutoff=3)
     command = ("explain", "out", "--query", "q0", "--run", "hybrid", "--cutoff", "3")
-    assert (str(view), "<table" in view._repr_html_()) == (printed(output, *command).rstrip("\n"), True)
+    assert (str(view), "<table" in view._repr_html_()) == (
+        printed(output, *command).rstrip("\n"),
+        True,
+    )
     (value,) = view.json()
     assert json.loads(printed(output, *command, "--format", "json")) == [value]
-    assert view.to_pandas()["contribution"].tolist() == [line["contribution"] for line in value["lines"]]
+    assert view.to_pandas()["contribution"].tolist() == [
+        line["contribution"] for line in value["lines"]
+    ]
     with pytest.raises(ConfigurationError, match="'7' is not one of"):
         explain(str(output), query=7)
 
@@ -73,7 +81,14 @@ def test_tables_are_explained_without_a_night(session):
     assert view.to_pandas()["doc_id"].tolist() == ["a", "b"]
     for returned, ideals in ({"b": 1}, ["1.0000 to 2.6309"]), ({"b": 2, "a": 1}, []):
         runs = {**RUNS, "old": {"q": returned}}
-        view = explain(JUDGED, runs, query="q", run="new", baseline="old", convention="trec_eval ideal=retrieved")
+        view = explain(
+            JUDGED,
+            runs,
+            query="q",
+            run="new",
+            baseline="old",
+            convention="trec_eval ideal=retrieved",
+        )
         assert re.findall("changes sum to .*; ideal DCG (.*)", str(view)) == ideals
     numbers = {"query_id": [7] * 9, "doc_id": [*range(9)], "score": [*range(9)]}
     runs = {run: pd.DataFrame(numbers) for run in RUNS}
@@ -82,7 +97,9 @@ def test_tables_are_explained_without_a_night(session):
     (value,) = explain({"q": ["a"]}, {"q": ["b", "a"]}, query="q", relevance=1).json()
     assert [line["relevance"] for line in value["lines"]] == [None, 1.0]
     excluded = {"query_id": ["q"], "doc_id": ["b"]}
-    (value,) = explain({"q": ["a"]}, {"q": ["b", "a"]}, query="q", relevance=1, exclude=excluded).json()
+    (value,) = explain(
+        {"q": ["a"]}, {"q": ["b", "a"]}, query="q", relevance=1, exclude=excluded
+    ).json()
     assert [line["doc_id"] for line in value["lines"]] == ["a"]
 
 
@@ -108,11 +125,17 @@ def test_what_is_neither_a_night_nor_two_tables_is_not_explained(output):
 
 
 def test_what_is_read_of_nights_is_a_frame_of_pandas(output):
-    scores, log, compared = (read_scores(output, name) for name in ("dataset_scores", "evaluations", "comparisons"))
+    scores, log, compared = (
+        read_scores(output, name) for name in ("dataset_scores", "evaluations", "comparisons")
+    )
     assert (len(scores), list(scores)) == (2 * 2, DATASET_SCORES.names)
     assert log["accepted"].tolist() == ["the first night", None]
     assert compared["evaluated_on"].astype(str).unique().tolist() == ["2026-11-02"]
-    assert len(read_scores(output, date="2026-11-01")) == len(read_scores(output, date=pd.Timestamp("2026-11-01"))) == 2
+    assert (
+        len(read_scores(output, date="2026-11-01"))
+        == len(read_scores(output, date=pd.Timestamp("2026-11-01")))
+        == 2
+    )
     with pytest.raises(ConfigurationError):
         read_scores(output, date="2026-10-01")
 

@@ -167,10 +167,14 @@ def test_the_index_lists_the_acknowledgements_in_force_and_the_page_says_so(tmp_
     night(tmp_path, gate(), 2, BASE - 0.05 + spread(0, 0.01))
     site = tmp_path / "site"
     write_site(str(tmp_path), site, Request())
-    revise(committed(str(tmp_path))[-1], acknowledged={"reason": "the index", "until": "2026-09-09"})
+    revise(
+        committed(str(tmp_path))[-1], acknowledged={"reason": "the index", "until": "2026-09-09"}
+    )
     night(tmp_path, gate(), 3, BASE - 0.05 + spread(0, 0.01))
     write_site(str(tmp_path), site, Request())
-    words = {name: Page(site / f"{name}.html").words for name in ("index", "2026-09-02", "2026-09-03")}
+    words = {
+        name: Page(site / f"{name}.html").words for name in ("index", "2026-09-02", "2026-09-03")
+    }
     assert "the loss of 2 September is acknowledged until 9 September: the index" in words["index"]
     assert "Acknowledged until 9 September: the index" in words["2026-09-02"]
     assert "Still failing, acknowledged until 9 September: the index" in words["2026-09-03"]

@@ -21,7 +21,15 @@ def test_what_could_steer_a_terminal_is_spelled_out_and_all_else_stays():
         assert printable(f"a{sign}b") == "a" + sign.encode("unicode_escape").decode() + "b"
     text = printable("".join(map(chr, range(0x30000))))
     assert ET.fromstring(f"<a>{escape(text)}</a>").text == text  # noqa: S314  # we have written it
-    assert not {unicodedata.category(sign) for sign in text} & {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
+    assert not {unicodedata.category(sign) for sign in text} & {
+        "Cc",
+        "Cf",
+        "Cs",
+        "Co",
+        "Cn",
+        "Zl",
+        "Zp",
+    }
     assert message("no storage for s3://KEY:SECRET@b/x,\ncheck sc://h/;token=t") == (
         r"no storage for s3://***@b/x,\ncheck sc://h/;token=***"
     )
@@ -66,22 +74,43 @@ def json_lines(file, rows):
 def hostile(tmp_path_factory):
     """Tables whose every name is hostile, beside harmless ones, and an output with two nights of them."""
     folder = tmp_path_factory.mktemp("hostile")
-    lists = [{"dataset": dataset, "query_id": query} for dataset in ("web", HOSTILE) for query in ("q", HOSTILE)]
+    lists = [
+        {"dataset": dataset, "query_id": query}
+        for dataset in ("web", HOSTILE)
+        for query in ("q", HOSTILE)
+    ]
     for name, relevant in (("qrels", HOSTILE), ("other", "d")):
         grades = {relevant: 2, "e": 1}
-        rows = [{**pair, "doc_id": doc, "relevance": grade} for pair in lists for doc, grade in grades.items()]
+        rows = [
+            {**pair, "doc_id": doc, "relevance": grade}
+            for pair in lists
+            for doc, grade in grades.items()
+        ]
         json_lines(folder / f"{name}.jsonl", rows)
     for name, documents in (("old", [HOSTILE, "d"]), ("new", ["d", HOSTILE])):
         returned = {"web": documents, HOSTILE: [*documents, f"{HOSTILE}2", "e"]}
-        ranked = [(run, rank, doc) for run, docs in returned.items() for rank, doc in enumerate(docs, 1)]
-        rows = [{**pair, "run": run, "doc_id": doc, "score": -rank} for pair in lists for run, rank, doc in ranked]
+        ranked = [
+            (run, rank, doc) for run, docs in returned.items() for rank, doc in enumerate(docs, 1)
+        ]
+        rows = [
+            {**pair, "run": run, "doc_id": doc, "score": -rank}
+            for pair in lists
+            for run, rank, doc in ranked
+        ]
         json_lines(folder / f"{name}.jsonl", rows)
-    attributes = [{"query_id": query, "attribute": HOSTILE, "value": HOSTILE} for query in (HOSTILE, "q")]
+    attributes = [
+        {"query_id": query, "attribute": HOSTILE, "value": HOSTILE} for query in (HOSTILE, "q")
+    ]
     json_lines(folder / "attributes.jsonl", attributes)
     gate = "[gate]\nmin_queries = 2\ncheck = [{cutoff = 3, max_drop = 0.1}]\n"
-    (folder / "gate.toml").write_text(f'cutoffs = [3]\ndocuments = "all"\nengine = "embedded"\n{gate}')
+    (folder / "gate.toml").write_text(
+        f'cutoffs = [3]\ndocuments = "all"\nengine = "embedded"\n{gate}'
+    )
     night = ["evaluate", "--output", "out", "--config", "gate.toml", "--accept-baseline", HOSTILE]
-    for date, *tables in (("2026-11-19", "other.jsonl", "old.jsonl"), ("2026-11-20", "qrels.jsonl", "new.jsonl")):
+    for date, *tables in (
+        ("2026-11-19", "other.jsonl", "old.jsonl"),
+        ("2026-11-20", "qrels.jsonl", "new.jsonl"),
+    ):
         done = command_line(*night, *tables, "--date", date, cwd=folder)
         assert done.returncode == 0, done.stderr
     return folder
@@ -91,5 +120,7 @@ def hostile(tmp_path_factory):
 def test_no_name_that_is_printed_can_control_a_terminal(hostile, command):
     done = command_line(*command.split(" "), cwd=hostile, NO_COLOR="1")
     assert done.returncode in (0, 6), done.stderr
-    assert [line for line in (done.stdout + done.stderr).split("\n") if printable(line) != line] == []
+    assert [
+        line for line in (done.stdout + done.stderr).split("\n") if printable(line) != line
+    ] == []
     assert printable(HOSTILE) in done.stdout

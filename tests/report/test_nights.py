@@ -29,13 +29,22 @@ def run(capsys, *arguments):
     return ended.value.code, *capsys.readouterr()
 
 
-def test_a_night_has_its_own_runs_and_queries_though_several_datasets_were_evaluated_together(capsys, tmp_path):
+def test_a_night_has_its_own_runs_and_queries_though_several_datasets_were_evaluated_together(
+    capsys, tmp_path
+):
     datasets = {"shop": ["a", "b"], "web": ["c"]}
     row = {"cutoff": 5, "ndcg": 0.5, "queries": 60}
-    scores = [[{**row, "dataset": name, "run": run} for run in runs] for name, runs in datasets.items()]
-    written(str(tmp_path), "e", 0.5, datasets=["shop", "web"]).commit(record(), {"shop": {}, "web": {}})
+    scores = [
+        [{**row, "dataset": name, "run": run} for run in runs] for name, runs in datasets.items()
+    ]
+    written(str(tmp_path), "e", 0.5, datasets=["shop", "web"]).commit(
+        record(), {"shop": {}, "web": {}}
+    )
     print_nights(committed(str(tmp_path)), scores, "table")
-    assert [line.split()[5:7] for line in capsys.readouterr().out.splitlines()[1:]] == [["2", "60"], ["1", "60"]]
+    assert [line.split()[5:7] for line in capsys.readouterr().out.splitlines()[1:]] == [
+        ["2", "60"],
+        ["1", "60"],
+    ]
 
 
 @pytest.mark.parametrize(
@@ -62,16 +71,24 @@ def test_json_has_the_record_of_every_night_and_nothing_of_the_program(capsys, t
     print_nights(nights, [[]], "json")
     (shown,) = json.loads(capsys.readouterr().out)
     assert shown["record"] == nights[0].record
-    assert (shown["dataset"], shown["evaluated_on"], "store" in shown) == ("web", "2026-11-16", False)
+    assert (shown["dataset"], shown["evaluated_on"], "store" in shown) == (
+        "web",
+        "2026-11-16",
+        False,
+    )
     print_nights(Nights(), [], "table")
     assert capsys.readouterr().out.splitlines()[-1] == "there is no night; check the path"
 
 
 def test_what_needs_no_words_is_printed_as_it_is(capsys):
     print_documents([], "table", 100)
-    assert capsys.readouterr().out.splitlines()[-1] == "every document that matters within the cutoff is judged"
+    assert (
+        capsys.readouterr().out.splitlines()[-1]
+        == "every document that matters within the cutoff is judged"
+    )
     rates = [
-        {"dataset": "web", "run": run, "cutoff": None, "judged_rate": rate} for run, rate in (("a", 0.5), ("b", 1.0))
+        {"dataset": "web", "run": run, "cutoff": None, "judged_rate": rate}
+        for run, rate in (("a", 0.5), ("b", 1.0))
     ]
     print_check({"counts": {"judged_queries": 1200}, "judged_rate": rates}, "table")
     assert [line.split() for line in capsys.readouterr().out.splitlines() if line] == [
@@ -86,7 +103,10 @@ def output(tmp_path_factory):
     folder, chance = tmp_path_factory.mktemp("nights"), random.Random(3)  # noqa: S311  # it makes test data
     for number in range(70):
         level = 0.06 if number >= 40 else 0.0
-        scores = {run: base + level + chance.uniform(-0.003, 0.003) for run, base in (("bm25", 0.52), ("dense", 0.6))}
+        scores = {
+            run: base + level + chance.uniform(-0.003, 0.003)
+            for run, base in (("bm25", 0.52), ("dense", 0.6))
+        }
         scores["dense"] -= 0.05 if number == 60 else 0.0
         verdict = ("fail" if number == 60 else "pass") if number > 50 else None
         night(folder, number, scores, judgments="new" if number >= 40 else "old", verdict=verdict)
@@ -100,10 +120,21 @@ def test_the_nights_of_the_example_are_shown_and_compared_as_it_was_agreed(capsy
     shown = run(capsys, "trend", tmp_path / "nights")[1]
     assert shown == (ROOT / "tests/golden/trend.txt").read_text(encoding="utf-8")
     # The night on which a ranker was broken.
-    asked = ("--date", "2026-11-17", "--baseline-date", "2026-11-16", "--measures", "ndcg@10", "--queries", "2")
+    asked = (
+        "--date",
+        "2026-11-17",
+        "--baseline-date",
+        "2026-11-16",
+        "--measures",
+        "ndcg@10",
+        "--queries",
+        "2",
+    )
     utf8 = {"PYTHONIOENCODING": "utf-8"}
     done = command_line("compare", "nights", *asked, cwd=tmp_path, **utf8)
-    assert done.stdout == (ROOT / "tests/golden/compare.txt").read_text(encoding="utf-8"), done.stderr
+    assert done.stdout == (ROOT / "tests/golden/compare.txt").read_text(encoding="utf-8"), (
+        done.stderr
+    )
 
 
 def example_nights(output):
@@ -122,19 +153,35 @@ def test_a_trend_says_once_what_is_true_of_every_run(capsys, output):
 
 
 def test_csv_json_and_python_have_a_row_per_night_with_its_flags_and_its_band(capsys, output):
-    rows = list(csv.DictReader(io.StringIO(run(capsys, "trend", output, "--run", "dense", "--format", "csv")[1])))
+    rows = list(
+        csv.DictReader(
+            io.StringIO(run(capsys, "trend", output, "--run", "dense", "--format", "csv")[1])
+        )
+    )
     assert [row["evaluated_on"] for row in rows] == [date(number) for number in range(10, 70)]
     assert {row["evaluated_on"]: row["flags"] for row in rows if row["flags"]} == {date(60): "low"}
-    assert {row["evaluated_on"]: row["breaks"] for row in rows if row["breaks"]} == {date(40): "judgments"}
+    assert {row["evaluated_on"]: row["breaks"] for row in rows if row["breaks"]} == {
+        date(40): "judgments"
+    }
     assert [row["verdict"] for row in rows][40:] == ["", *["pass"] * 9, "fail", *["pass"] * 9]
-    assert float(rows[50]["value"]) < float(rows[50]["low"]) < float(rows[50]["median"]) < float(rows[50]["high"])
+    assert (
+        float(rows[50]["value"])
+        < float(rows[50]["low"])
+        < float(rows[50]["median"])
+        < float(rows[50]["high"])
+    )
     frame = trend_of(str(output), run="dense", measures="nDCG@10")
-    assert (list(frame), frame["value"].tolist()) == (list(rows[0]), [float(row["value"]) for row in rows])
+    assert (list(frame), frame["value"].tolist()) == (
+        list(rows[0]),
+        [float(row["value"]) for row in rows],
+    )
     assert (set(frame["cutoff"]), str(frame["cutoff"].dtype)) == ({10}, "Int64")
     asked = ("--measures", "ndcg@10,judged_rate", "--last", "5", "--format", "json")
     trends = json.loads(run(capsys, "trend", output, *asked)[1])
     places = [(line["run"], line["measure"], line["cutoff"]) for line in trends]
-    assert places == [(run, measure, 10) for run in ("bm25", "dense") for measure in ("ndcg", "judged_rate")]
+    assert places == [
+        (run, measure, 10) for run in ("bm25", "dense") for measure in ("ndcg", "judged_rate")
+    ]
     assert [point["value"] for point in trends[1]["points"]] == [1.0] * 5
 
 
@@ -150,8 +197,14 @@ def test_the_last_nights_are_dates_and_what_is_said_of_a_stretch_is_of_all_of_it
         runs = {"a": 0.1 * number, **({} if number == 4 else {"b": 0.5})}
         night(tmp_path, number, runs, judgments="old" if number < 2 else "new")
     shown = run(capsys, "trend", tmp_path, "--last", "2")[1].splitlines()[2:4]
-    assert [line.split()[1:5] for line in shown] == [["a", "2", date(2), "0.2000"], ["b", "1", date(2), "0.5000"]]
-    assert [point.date for point in lines(str(tmp_path), run="b", last=2)[0][0].points] == [date(3), date(5)]
+    assert [line.split()[1:5] for line in shown] == [
+        ["a", "2", date(2), "0.2000"],
+        ["b", "1", date(2), "0.5000"],
+    ]
+    assert [point.date for point in lines(str(tmp_path), run="b", last=2)[0][0].points] == [
+        date(3),
+        date(5),
+    ]
 
 
 def test_a_date_whose_log_is_damaged_is_warned_of_once(tmp_path):
@@ -165,7 +218,9 @@ def test_a_date_whose_log_is_damaged_is_warned_of_once(tmp_path):
 
 def notes(output):
     nights = committed(str(output))
-    return {(night.dataset, night.evaluated_on): list(night.notes) for night in nights if night.notes}
+    return {
+        (night.dataset, night.evaluated_on): list(night.notes) for night in nights if night.notes
+    }
 
 
 def test_the_known_losses_that_hold_are_listed(capsys, tmp_path):
@@ -186,14 +241,19 @@ def test_the_known_losses_that_hold_are_listed(capsys, tmp_path):
     assert marked == [date(1), date(2)]
 
 
-def test_a_note_is_kept_for_every_dataset_of_a_night_or_for_one_and_a_trend_shows_it(capsys, tmp_path):
+def test_a_note_is_kept_for_every_dataset_of_a_night_or_for_one_and_a_trend_shows_it(
+    capsys, tmp_path
+):
     for dataset in ("web", "shop"):
         for number in range(2):
             night(tmp_path, number, {"bm25": 0.5}, dataset=dataset)
     said = "".join(f"noted for the night {date(1)} of {name}\n" for name in ("shop", "web"))
     assert run(capsys, "note", tmp_path, "new ranker", "--date", date(1))[:2] == (0, said)
     run(capsys, "note", tmp_path, "index rebuilt", "--dataset", "web")
-    assert notes(tmp_path) == {("shop", date(1)): ["new ranker"], ("web", date(1)): ["new ranker", "index rebuilt"]}
+    assert notes(tmp_path) == {
+        ("shop", date(1)): ["new ranker"],
+        ("web", date(1)): ["new ranker", "index rebuilt"],
+    }
     shown = run(capsys, "trend", tmp_path, "--dataset", "shop")[1]
     assert shown.splitlines()[-1].split()[-4:] == [date(1), "note", "new", "ranker"]
     assert [run(capsys, "note", tmp_path, text)[0] for text in ("", " \t")] == [2, 2]

@@ -40,7 +40,13 @@ from ndcg_spark.text import printable
 ROOT = Path(__file__).parents[2]
 RUNS = {"hybrid": 0.8, "dense": 0.75, "bm25": 0.6}
 LANGUAGES = ("en", "fr", "de")
-HOSTILE = ["<script>alert(1)</script>", "\"'>&lt;{{7*7}}", "שלום עולם", "🙂 é\u202e\x1b\x07\ufe0f", "x" * 3_000]
+HOSTILE = [
+    "<script>alert(1)</script>",
+    "\"'>&lt;{{7*7}}",
+    "שלום עולם",
+    "🙂 é\u202e\x1b\x07\ufe0f",
+    "x" * 3_000,
+]
 
 
 @pytest.fixture(scope="module")
@@ -51,7 +57,10 @@ def output(tmp_path_factory):
         night(folder, number, lists_of(RUNS, 60, seed=number), languages=LANGUAGES)
     lost = lists_of(RUNS, 60, seed=9, lost={"hybrid": 36})
     failed = verdict(nights=range(2, 9), p=0.00001)
-    configuration = {"file": "/conf/nightly.toml", "gate": {"check": [{"measure": "ndcg", "cutoff": 10}]}}
+    configuration = {
+        "file": "/conf/nightly.toml",
+        "gate": {"check": [{"measure": "ndcg", "cutoff": 10}]},
+    }
     night(folder, 9, lost, languages=LANGUAGES, verdict=failed, configuration=configuration)
     return folder
 
@@ -64,19 +73,31 @@ def data_of(output, date=None, **request):
 
 def scores(output, number, run):
     shown = next(night for night in committed(str(output)) if night.evaluated_on == date(number))
-    return {row["query_id"]: row["ndcg"] for row in night_rows(shown, "query_scores", cutoff=[10], run=[run])}
+    return {
+        row["query_id"]: row["ndcg"]
+        for row in night_rows(shown, "query_scores", cutoff=[10], run=[run])
+    }
 
 
 def test_every_number_is_against_the_mean_of_the_good_nights(output):
     data = data_of(output)
-    assert (data.run, data.baseline.label) == ("hybrid", "the mean of 7 good nights, 3 to 9 January")
+    assert (data.run, data.baseline.label) == (
+        "hybrid",
+        "the mean of 7 good nights, 3 to 9 January",
+    )
     own = scores(output, 9, "hybrid")
     before = [scores(output, number, "hybrid") for number in range(2, 9)]
     means = {query: np.mean([scores_before[query] for scores_before in before]) for query in own}
     assert {query.query_id: query.before for query in data.queries} == pytest.approx(means)
-    interval = stats.ttest_rel([own[query] for query in own], [means[query] for query in own]).confidence_interval()
-    assert [data.row["interval_low"], data.row["interval_high"]] == pytest.approx([interval.low, interval.high])
-    assert data.row["difference"] == pytest.approx(np.mean([own[query] - means[query] for query in own]))
+    interval = stats.ttest_rel(
+        [own[query] for query in own], [means[query] for query in own]
+    ).confidence_interval()
+    assert [data.row["interval_low"], data.row["interval_high"]] == pytest.approx(
+        [interval.low, interval.high]
+    )
+    assert data.row["difference"] == pytest.approx(
+        np.mean([own[query] - means[query] for query in own])
+    )
     # The gate's own p value and warnings.
     assert [str(warning.text) for warning in warnings(data)] == ["Warning: a warning of the gate."]
     assert data.row["p_decides"] == 0.00001
@@ -104,7 +125,10 @@ def test_parts_are_of_all_queries_whose_documents_are_kept(tmp_path):
     ideal = dcg(sorted(GRADES.values(), reverse=True))
     second, moved = 1 / math.log2(3), {"q0": 3.0, "q1": 1.0}
     parts, lost = data_of(tmp_path).moved, sum(moved.values()) * (1 - second) / ideal / 2
-    assert (parts.sums, parts.queries) == ({"down": pytest.approx(-lost), "up": pytest.approx(3 / 4 * lost)}, 2)
+    assert (parts.sums, parts.queries) == (
+        {"down": pytest.approx(-lost), "up": pytest.approx(3 / 4 * lost)},
+        2,
+    )
 
 
 def test_a_page_of_partly_kept_documents_says_of_which_queries_they_are(tmp_path):
@@ -161,7 +185,9 @@ def test_documents_of_few_changes_or_of_others_are_no_cause_of_a_loss(tmp_path, 
         ("l" * 2 + "h" * 28 + "l", "first_of_all", []),
     ],
 )
-def test_a_level_is_first_seen_if_no_comparable_night_that_is_shown_had_it(tmp_path, levels, kind, seen):
+def test_a_level_is_first_seen_if_no_comparable_night_that_is_shown_had_it(
+    tmp_path, levels, kind, seen
+):
     judgments = "j1"
     for number, level in enumerate(levels):
         judgments = "j2" if level == "j" else judgments
@@ -186,14 +212,28 @@ def test_causes_are_shares_of_the_difference(output):
     assert sum(cause["share"] for cause in data.causes) == pytest.approx(1)
 
 
-FIRST = verdict("none", run=None, reason="no_baseline", sentence="no good night", result="not_comparable")
+FIRST = verdict(
+    "none", run=None, reason="no_baseline", sentence="no good night", result="not_comparable"
+)
 MISSING = verdict(
-    "none", run="x", check="gate", reason="missing_run", sentence="x has no results", result="not_comparable"
+    "none",
+    run="x",
+    check="gate",
+    reason="missing_run",
+    sentence="x has no results",
+    result="not_comparable",
 )
 REJUDGED = verdict(
-    "none", nights=range(7), reason="other_judgments", sentence="other judgments", result="not_comparable", allowed=None
+    "none",
+    nights=range(7),
+    reason="other_judgments",
+    sentence="other judgments",
+    result="not_comparable",
+    allowed=None,
 )
-CHANCE = verdict("none", reason="may_be_chance", nights=range(7), sentence="may be chance", result="undecided")
+CHANCE = verdict(
+    "none", reason="may_be_chance", nights=range(7), sentence="may be chance", result="undecided"
+)
 
 
 @pytest.mark.parametrize(
@@ -208,7 +248,12 @@ CHANCE = verdict("none", reason="may_be_chance", nights=range(7), sentence="may 
         (7, 0, {"verdict": CHANCE}, ("NO VERDICT", "mid", "cannot_tell")),
         (7, 36, {"verdict": REJUDGED}, ("NO VERDICT", "mid", "verdict")),
         (7, 0, {"verdict": MISSING, "documents": False}, ("NO VERDICT", "mid", "verdict")),
-        (0, 0, {"verdict": FIRST, "accepted": "the first"}, ("NO VERDICT (ACCEPTED)", "mid", "first_night")),
+        (
+            0,
+            0,
+            {"verdict": FIRST, "accepted": "the first"},
+            ("NO VERDICT (ACCEPTED)", "mid", "first_night"),
+        ),
         (7, 36, {"judgments": "j2"}, ("NO GATE", "mid", "no_copies")),
         (7, 36, {"documents": False}, ("NO GATE", "bad", "worse")),
     ],
@@ -217,7 +262,9 @@ def test_states(tmp_path, nights, lost, options, expected):
     runs = options.pop("runs", RUNS)
     for number in range(nights):
         night(tmp_path, number, lists_of(runs, 60, seed=number), languages=LANGUAGES)
-    night(tmp_path, nights, lists_of(runs, 60, lost={"hybrid": lost}), languages=LANGUAGES, **options)
+    night(
+        tmp_path, nights, lists_of(runs, 60, lost={"hybrid": lost}), languages=LANGUAGES, **options
+    )
     data = data_of(tmp_path)
     top = answer(data)
     assert (top.word, top.tone, top.headline.kind) == expected
@@ -249,14 +296,21 @@ def test_without_a_verdict_the_run_of_the_first_check_is_shown_and_nothing_is_co
     assert {box.kind for box in drawn.boxes} == {"mid", "faint"}
 
 
-@pytest.mark.parametrize(("grades", "advised"), [(GRADES, True), (dict.fromkeys(GRADES, 1.0), False)])
+@pytest.mark.parametrize(
+    ("grades", "advised"), [(GRADES, True), (dict.fromkeys(GRADES, 1.0), False)]
+)
 def test_a_loss_since_an_earlier_night_has_its_note_and_of_clicks_nothing_is_to_be_judged(
     monkeypatch, tmp_path, grades, advised
 ):
     monkeypatch.setattr("page_nights.GRADES", grades)
     for number in range(10):
-        lost, said = {"hybrid": 36 * (number > 7)}, verdict(nights=range(7)) if number == 9 else None
-        night(tmp_path, number, lists_of(RUNS, 60, seed=number, lost=lost), unjudged=10, verdict=said)
+        lost, said = (
+            {"hybrid": 36 * (number > 7)},
+            verdict(nights=range(7)) if number == 9 else None,
+        )
+        night(
+            tmp_path, number, lists_of(RUNS, 60, seed=number, lost=lost), unjudged=10, verdict=said
+        )
     write_site(str(tmp_path), tmp_path / "site", Request())
     revise(committed(str(tmp_path))[8], note="new index")
     write_site(str(tmp_path), tmp_path / "site", Request())
@@ -265,7 +319,9 @@ def test_a_loss_since_an_earlier_night_has_its_note_and_of_clicks_nothing_is_to_
     assert "new index" in page.words
     assert (f"--baseline-date {date(6)}, then" in page.words) == advised
     found = kinds(data_of(tmp_path))
-    assert {"unjudged_loss", "judge_documents"} & found == ({"unjudged_loss", "judge_documents"} if advised else set())
+    assert {"unjudged_loss", "judge_documents"} & found == (
+        {"unjudged_loss", "judge_documents"} if advised else set()
+    )
     assert {"note", "gate"} <= found
 
 
@@ -274,7 +330,13 @@ def test_a_loss_whose_first_night_cannot_be_compared_has_no_first_night(tmp_path
     for number in range(10):
         lost, judgments = {"hybrid": 36 * (number > 6)}, "j1" if number in (7, 8) else "j2"
         said = verdict(nights=range(7)) if number == 9 else None
-        night(tmp_path, number, lists_of(RUNS, 60, seed=number, lost=lost), judgments=judgments, verdict=said)
+        night(
+            tmp_path,
+            number,
+            lists_of(RUNS, 60, seed=number, lost=lost),
+            judgments=judgments,
+            verdict=said,
+        )
     data = data_of(tmp_path)
     assert (data.row["conclusion"], since(data)) == ("worse", None)
     # The last two nights alone can be compared: too few for a range.
@@ -285,7 +347,9 @@ def test_a_loss_whose_first_night_cannot_be_compared_has_no_first_night(tmp_path
     ("third", "missing", "said"),
     [(2, 0, "cause"), (None, 0, "spread"), (None, 20, "unanswered")],
 )
-def test_a_loss_is_of_a_kind_of_queries_or_of_those_without_results_or_spread_over_all(tmp_path, third, missing, said):
+def test_a_loss_is_of_a_kind_of_queries_or_of_those_without_results_or_spread_over_all(
+    tmp_path, third, missing, said
+):
     for number in range(2):
         lists = lists_of(RUNS, 60, seed=1, lost={"hybrid": 60 * number})
         languages = LANGUAGES if third else ("en", "fr")
@@ -297,16 +361,28 @@ def test_a_loss_is_of_a_kind_of_queries_or_of_those_without_results_or_spread_ov
     # Slices are named by themselves where none explains the loss.
     assert len(standing_out(data)) == (0 if third else 2)
     if missing:
-        assert (data.unanswered.now, data.unanswered.before, data.unanswered.share) == (20, 0, pytest.approx(1))
+        assert (data.unanswered.now, data.unanswered.before, data.unanswered.share) == (
+            20,
+            0,
+            pytest.approx(1),
+        )
         assert "below_best" in found
         # A query that has results in neither night does not count.
-        night(tmp_path, 2, lists_of(RUNS, 60, seed=1, lost={"hybrid": 3}), languages=languages, missing=True)
+        night(
+            tmp_path,
+            2,
+            lists_of(RUNS, 60, seed=1, lost={"hybrid": 3}),
+            languages=languages,
+            missing=True,
+        )
         again = data_of(tmp_path).answered
         assert (again.queries, again.share) == (19, pytest.approx(1))
         assert "answered" in kinds(data_of(tmp_path))
 
 
-def test_a_run_that_returns_nothing_for_some_queries_is_shown_though_another_is_best_and_it_may_be_chance(tmp_path):
+def test_a_run_that_returns_nothing_for_some_queries_is_shown_though_another_is_best_and_it_may_be_chance(
+    tmp_path,
+):
     for number in range(2):
         lists = lists_of(RUNS, 60, seed=1, lost={"bm25": 6 * number, "dense": 60 * number})
         night(tmp_path, number, lists, missing=bool(number))
@@ -328,11 +404,20 @@ def test_a_run_that_returns_nothing_for_some_queries_is_shown_though_another_is_
     ]
 
 
-@pytest.mark.parametrize(("languages", "adjusted"), [((), ""), (LANGUAGES, ", adjusted for all runs and slices")])
-def test_an_interval_without_0_beside_what_may_be_chance_is_explained(tmp_path, languages, adjusted):
+@pytest.mark.parametrize(
+    ("languages", "adjusted"), [((), ""), (LANGUAGES, ", adjusted for all runs and slices")]
+)
+def test_an_interval_without_0_beside_what_may_be_chance_is_explained(
+    tmp_path, languages, adjusted
+):
     # All signs of five changes are the same with a probability of 2 / 2**5.
     for number in range(2):
-        night(tmp_path, number, lists_of(RUNS, 30, seed=1, lost={"dense": 15 * number}), languages=languages)
+        night(
+            tmp_path,
+            number,
+            lists_of(RUNS, 30, seed=1, lost={"dense": 15 * number}),
+            languages=languages,
+        )
     data = data_of(tmp_path, run="dense")
     assert (data.row["conclusion"], data.row["interval_high"] < 0) == ("cannot_tell", True)
     assert f", the larger of two tests{adjusted}." in answer(data).text
@@ -341,8 +426,16 @@ def test_an_interval_without_0_beside_what_may_be_chance_is_explained(tmp_path, 
 def test_slices_that_differ_in_both_directions_are_named_though_the_whole_may_be_chance(tmp_path):
     lists = lists_of({"old": 0.8}, 60)["old"]
     for number, lost in enumerate((1, 2)):
-        old = {query: listed if int(query[1:]) % 3 != lost else ["x5"] for query, listed in lists.items()}
-        night(tmp_path, number, {"old": old, **({} if number else {"gone": lists})}, languages=LANGUAGES)
+        old = {
+            query: listed if int(query[1:]) % 3 != lost else ["x5"]
+            for query, listed in lists.items()
+        }
+        night(
+            tmp_path,
+            number,
+            {"old": old, **({} if number else {"gone": lists})},
+            languages=LANGUAGES,
+        )
     data = data_of(tmp_path)
     slices = [(row["value"], row["conclusion"], row["queries"]) for row in standing_out(data)]
     assert slices == [("fr", "better", 20), ("de", "worse", 20)]
@@ -350,7 +443,12 @@ def test_slices_that_differ_in_both_directions_are_named_though_the_whole_may_be
     assert "9,560 rows, 2 files: old.csv and 1 more" in Page(read_page(str(tmp_path)).html).words
     write_site(str(tmp_path), tmp_path / "site", Request())
     index = Page(tmp_path / "site" / "index.html")
-    assert index.rows[1][3:] == ["old", "0.3902", "+0.0054", "gone: no score (0.5773 the night before)"]
+    assert index.rows[1][3:] == [
+        "old",
+        "0.3902",
+        "+0.0054",
+        "gone: no score (0.5773 the night before)",
+    ]
 
 
 def test_documents_are_compared_with_the_newest_night_that_keeps_them(tmp_path):
@@ -361,8 +459,14 @@ def test_documents_are_compared_with_the_newest_night_that_keeps_them(tmp_path):
     page = read_page(str(tmp_path)).html
     explained = [command for command in commands_of(page) if " explain " in command]
     assert explained
-    assert all(command.endswith(f"--run hybrid --cutoff 10 --baseline-date {date(0)}") for command in explained)
-    assert ("<bdi>hybrid</bdi> of 1 January" in page, "<bdi>hybrid</bdi> of 2 January" in page) == (True, False)
+    assert all(
+        command.endswith(f"--run hybrid --cutoff 10 --baseline-date {date(0)}")
+        for command in explained
+    )
+    assert ("<bdi>hybrid</bdi> of 1 January" in page, "<bdi>hybrid</bdi> of 2 January" in page) == (
+        True,
+        False,
+    )
 
 
 @pytest.mark.parametrize(
@@ -378,10 +482,16 @@ def test_documents_are_compared_with_the_newest_night_that_keeps_them(tmp_path):
 )
 def test_a_loss_is_as_certain_as_the_gate_says(tmp_path, word, result, loses, p, conclusion):
     for number in range(2):
-        said = verdict(word, result=result, nights=range(1), p=p, reason="few_queries") if number else None
+        said = (
+            verdict(word, result=result, nights=range(1), p=p, reason="few_queries")
+            if number
+            else None
+        )
         configuration = {"file": "/conf/nightly.toml"}
         lists = lists_of(RUNS, 60, seed=1, lost={"hybrid": 60 * (number == loses)})
-        night(tmp_path, number, lists, verdict=said, configuration=configuration, languages=LANGUAGES)
+        night(
+            tmp_path, number, lists, verdict=said, configuration=configuration, languages=LANGUAGES
+        )
     data = data_of(tmp_path, run="hybrid")
     decided = ["hybrid"] if loses else []
     assert (data.row["conclusion"], data.compared_with.decided_by_gate) == (conclusion, decided)
@@ -443,13 +553,22 @@ def test_the_table_of_queries_says_of_how_many_nights_the_score_before_is_the_me
     night(tmp_path, 3, lists, verdict=verdict("pass", nights=(0, 1, 2)))
     (data,) = read_page(str(tmp_path)).parts
     first = next(iter(lists["hybrid"]))
-    assert {query.query_id: query.nights for query in data.queries if query.nights != 3} == {first: 1}
+    assert {query.query_id: query.nights for query in data.queries if query.nights != 3} == {
+        first: 1
+    }
     assert "nights before" in Page(read_page(str(tmp_path)).html).words
 
 
 def test_the_measure_is_that_of_the_first_check_for_the_dataset_and_a_score_of_queries(tmp_path):
-    checks = [{"measure": "ndcg", "cutoff": DEPTH, "datasets": ["web"]}, {"measure": "precision", "cutoff": DEPTH}]
-    known = {"configuration": {"gate": {"check": checks}}, "verdict": verdict(), "accepted": "why not"}
+    checks = [
+        {"measure": "ndcg", "cutoff": DEPTH, "datasets": ["web"]},
+        {"measure": "precision", "cutoff": DEPTH},
+    ]
+    known = {
+        "configuration": {"gate": {"check": checks}},
+        "verdict": verdict(),
+        "accepted": "why not",
+    }
     night(tmp_path, 0, lists_of(RUNS, 10), **known)
     assert data_of(tmp_path).measure == "precision@10"
     assert "accepted" in kinds(data_of(tmp_path))
@@ -464,14 +583,24 @@ def test_a_run_that_is_named_is_the_baseline(output):
         data_of(output, baseline="bm26", baseline_date=date(0))
     # The verdict stays the gate's, which compared with something else.
     top = answer(data)
-    assert (top.word, top.headline.kind, top.sentences[0].kind) == ("FAIL", "verdict", "cannot_tell")
+    assert (top.word, top.headline.kind, top.sentences[0].kind) == (
+        "FAIL",
+        "verdict",
+        "cannot_tell",
+    )
 
 
-def test_a_baseline_that_was_evaluated_again_is_compared_as_it_is_now_and_no_longer_called_the_gate_s(output, tmp_path):
+def test_a_baseline_that_was_evaluated_again_is_compared_as_it_is_now_and_no_longer_called_the_gate_s(
+    output, tmp_path
+):
     shutil.copytree(output, tmp_path / "out")
     night(tmp_path / "out", 8, lists_of(RUNS, 60, seed=80), evaluation_id="another")
     (data,) = read_page(str(tmp_path / "out")).parts
-    assert (data.baseline.nights[-1].evaluation_id, data.compares, data.result("hybrid")) == ("another", True, None)
+    assert (data.baseline.nights[-1].evaluation_id, data.compares, data.result("hybrid")) == (
+        "another",
+        True,
+        None,
+    )
     assert answer(data).headline.kind == "verdict"
 
 
@@ -491,7 +620,9 @@ def test_a_site_of_good_baselines_has_nights_before_the_first_good_one(tmp_path)
         night(tmp_path, number, lists_of(RUNS, 60, seed=number), **options)
     write_site(str(tmp_path), tmp_path / "site", Request(baseline_date="good"))
     pages = [Page(tmp_path / "site" / f"{date(number)}.html").words for number in range(4)]
-    compared = [re.findall(r"compared with (hybrid|the night of \S+ January)", page) for page in pages]
+    compared = [
+        re.findall(r"compared with (hybrid|the night of \S+ January)", page) for page in pages
+    ]
     assert compared == [["hybrid"], ["the night of 1 January"], *[["the night of 2 January"]] * 2]
     night(tmp_path, 4, lists_of({"dense": 0.7}, 60))
     write_site(str(tmp_path), tmp_path / "other", Request(run="hybrid"))
@@ -521,12 +652,20 @@ def test_who_accepts_a_night_of_other_judgments_is_told_of_the_failed_one_before
         "configuration": {"file": "/conf/nightly.toml"},
         "verdict": {**REJUDGED, "results": [{**REJUDGED["results"][0], "baseline_night": date(0)}]},
     }
-    states = [{"verdict": verdict("pass")}, {"verdict": verdict("fail", nights=[0])}, rejudged, rejudged]
+    states = [
+        {"verdict": verdict("pass")},
+        {"verdict": verdict("fail", nights=[0])},
+        rejudged,
+        rejudged,
+    ]
     for number, options in enumerate(states):
         night(tmp_path, number, lists_of(RUNS, 60, seed=number), **options)
     assert "accepts_loss" in kinds(data_of(tmp_path))
     # Where the run is compared with a night before the failed one, and has recovered, there is no loss to accept.
-    back = {"verdict": {**MISSING, "baselines": verdict(nights=[0])["baselines"]}, "configuration": {"file": "x.toml"}}
+    back = {
+        "verdict": {**MISSING, "baselines": verdict(nights=[0])["baselines"]},
+        "configuration": {"file": "x.toml"},
+    }
     for number, options in enumerate([*states[:2], back]):
         night(tmp_path / "back", number, lists_of(RUNS, 60), **options)
     assert kinds(data_of(tmp_path / "back")) & {"accept_night", "accepts_loss"} == {"accept_night"}
@@ -538,14 +677,29 @@ def test_who_accepts_a_night_of_other_judgments_is_told_of_the_failed_one_before
 def test_the_commands_of_a_page_run(tmp_path):
     from gated_nights import settings
 
-    nights = [settings(tmp_path, f"2026-11-{19 + at}", worse=30 * at, documents="all") for at in range(2)]
+    nights = [
+        settings(tmp_path, f"2026-11-{19 + at}", worse=30 * at, documents="all") for at in range(2)
+    ]
     for number, known in enumerate(nights):
         gate = '[gate]\nbaseline = "good"\ncheck = [{ cutoff = 3, max_drop = 0.01 }]\n'
-        paths = "".join(f'[{name}]\npath = "{known[name]["path"]}"\n' for name in ("judgments", "results"))
+        paths = "".join(
+            f'[{name}]\npath = "{known[name]["path"]}"\n' for name in ("judgments", "results")
+        )
         toml = tmp_path / f"{number}.toml"
-        toml.write_text(f'output = "{known["output"]}"\ncutoffs = [3]\nengine = "embedded"\n{paths}{gate}')
+        toml.write_text(
+            f'output = "{known["output"]}"\ncutoffs = [3]\nengine = "embedded"\n{paths}{gate}'
+        )
         (tmp_path / "labels.csv").write_text("Query ID,Text\nq0,wireless mouse\n")
-        options = ("--config", toml, "--date", known["date"], "--documents", "all", "--report", "r.html")
+        options = (
+            "--config",
+            toml,
+            "--date",
+            known["date"],
+            "--documents",
+            "all",
+            "--report",
+            "r.html",
+        )
         accept = () if number else ("--accept-baseline", "the first night")
         command_line("evaluate", *options, *accept, "--labels", "labels.csv", cwd=tmp_path)
     page = (tmp_path / "r.html").read_text("utf-8")
@@ -588,7 +742,10 @@ def test_slices_and_labels_of_which_no_id_is_on_a_page_are_warned_of_once(output
             write(str(output), *arguments, Request(**asked))
         return [sentence.partition(":")[0] for step, sentence in steps if step == "warning"]
 
-    kinds = [pa.table({"query_id": [name], "attribute": ["a"], "value": ["b"]}) for name in ("q0001", "Q1")]
+    kinds = [
+        pa.table({"query_id": [name], "attribute": ["a"], "value": ["b"]})
+        for name in ("q0001", "Q1")
+    ]
     assert [told(attributes=kind) for kind in kinds] == [[], ["query_attributes"]]
     labels = [Labels({"q0001": "a"}), Labels({"Q1": "a"}, {"d0": ("b", None)}), Labels({"Q1": "a"})]
     assert [told(labels=label) for label in labels] == [[], [], ["labels"]]
@@ -604,9 +761,13 @@ def test_a_site_has_a_page_per_night_and_writes_what_is_new(output, tmp_path):
     command_line("note", out, "a note", "--date", date(3), cwd=tmp_path)
     before = {page.name: page.stat().st_mtime_ns for page in site.glob("2026-*.html")}
     write_site(out, site, Request())
-    assert [name for name in before if (site / name).stat().st_mtime_ns != before[name]] == [f"{date(3)}.html"]
+    assert [name for name in before if (site / name).stat().st_mtime_ns != before[name]] == [
+        f"{date(3)}.html"
+    ]
     index = Page(site / "index.html")
-    assert [row[0] for row in index.rows if row] == [date(number) for number in (11, *reversed(range(10)))]
+    assert [row[0] for row in index.rows if row] == [
+        date(number) for number in (11, *reversed(range(10)))
+    ]
     assert [index.rows[at][2] for at in (1, 2)] == ["failed", "fail"]
     assert index.rows[1][6] == "disk full"
     # Every row has a run, its score and its difference: without a gate from the night before.
@@ -630,7 +791,9 @@ def hostile(tmp_path_factory):
             lists = lists_of(runs, 30, seed=number, lost={HOSTILE[2]: 29 * number})
             night(folder, number, lists, dataset=dataset, languages=HOSTILE)
     labels = Labels({"q0002": HOSTILE[2]}, {"d0": (HOSTILE[0], HOSTILE[0])})
-    (folder / "r.html").write_text(read_page(str(folder), request=Request(labels=labels)).html, encoding="utf-8")
+    (folder / "r.html").write_text(
+        read_page(str(folder), request=Request(labels=labels)).html, encoding="utf-8"
+    )
     return folder / "r.html"
 
 
@@ -658,14 +821,21 @@ def test_143_runs_take_three_seconds_and_a_megabyte(tmp_path):
 @pytest.fixture(scope="module")
 def browser(tmp_path_factory):
     """Debian's Chromium with a fresh profile, which logs what it is asked for."""
-    webdriver = pytest.importorskip("selenium.webdriver", reason="needs selenium, which check.sh installs")
+    webdriver = pytest.importorskip(
+        "selenium.webdriver", reason="needs selenium, which check.sh installs"
+    )
     if not (shutil.which("chromium") and shutil.which("chromedriver")):
         pytest.skip("needs Debian's chromium and chromium-driver")
     from selenium.webdriver.chrome.service import Service
 
     options = webdriver.ChromeOptions()
     profile = tmp_path_factory.mktemp("profile")
-    for argument in ("--headless=new", "--no-sandbox", "--window-size=1280,900", f"--user-data-dir={profile}"):
+    for argument in (
+        "--headless=new",
+        "--no-sandbox",
+        "--window-size=1280,900",
+        f"--user-data-dir={profile}",
+    ):
         options.add_argument(argument)
     options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
     opened = webdriver.Chrome(options=options, service=Service(shutil.which("chromedriver")))
@@ -697,8 +867,13 @@ def test_a_page_opens_without_a_request_and_fits_every_width(request, browser, w
     messages = [json.loads(entry["message"])["message"] for entry in browser.get_log("performance")]
     sent = [entry for entry in messages if entry["method"] == "Network.requestWillBeSent"]
     asked = {entry["params"]["request"]["url"] for entry in sent}
-    assert ({url for url in asked if not url.startswith("data:,")}, browser.get_log("browser")) == ({file.as_uri()}, [])
-    browser.execute_script("document.querySelectorAll('details').forEach((element) => { element.open = true; });")
+    assert ({url for url in asked if not url.startswith("data:,")}, browser.get_log("browser")) == (
+        {file.as_uri()},
+        [],
+    )
+    browser.execute_script(
+        "document.querySelectorAll('details').forEach((element) => { element.open = true; });"
+    )
     for width in (390, 768, 1280):
         size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width < 500}
         browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
@@ -707,12 +882,19 @@ def test_a_page_opens_without_a_request_and_fits_every_width(request, browser, w
         is_cut = "element.clientWidth > 0 && element.scrollWidth > element.clientWidth + 1"
         cards = "Array.from(document.querySelectorAll('.card *'))"
         assert (
-            browser.execute_script(f"return {cards}.filter((element) => {is_cut}).map((element) => element.outerHTML)")
+            browser.execute_script(
+                f"return {cards}.filter((element) => {is_cut}).map((element) => element.outerHTML)"
+            )
             == []
         )
         # No column of names is a letter wide.
         names = "Array.from(document.querySelectorAll('.part .wide td:not(.n)'))"
-        assert browser.execute_script(f"return Math.min(...{names}.map((element) => element.clientWidth))") > 60
+        assert (
+            browser.execute_script(
+                f"return Math.min(...{names}.map((element) => element.clientWidth))"
+            )
+            > 60
+        )
 
 
 @pytest.mark.slow
@@ -722,8 +904,12 @@ def test_the_first_screen_answers(browser, page):
     opened(browser, page)
     height = browser.execute_script("return innerHeight")
     headings = browser.find_elements("css selector", ".headline, .card :is(h2, h3)")
-    shown = [element.text for element in headings if element.rect["y"] + element.rect["height"] < height]
-    assert shown[0].startswith("hybrid is worse: 0.4409, down 0.1128 from 0.5537; first seen tonight")
+    shown = [
+        element.text for element in headings if element.rect["y"] + element.rect["height"] < height
+    ]
+    assert shown[0].startswith(
+        "hybrid is worse: 0.4409, down 0.1128 from 0.5537; first seen tonight"
+    )
     assert shown[1:] == [
         "Every run against the mean of 7 good nights, 3 to 9 January",
         *("hybrid, the last 10 nights", "Which queries", "Why hybrid lost", "What to do"),
@@ -735,7 +921,9 @@ def test_tables_are_sorted_by_numbers_and_filtered_and_links_open(browser, page)
     opened(browser, page)
 
     def column(label, place):
-        cells = browser.find_elements("css selector", f"[aria-label='{label}'] tbody tr td:nth-child({place})")
+        cells = browser.find_elements(
+            "css selector", f"[aria-label='{label}'] tbody tr td:nth-child({place})"
+        )
         return [cell.get_attribute("textContent") for cell in cells]
 
     browser.find_element("css selector", "nav a[href^='#runs']").click()
@@ -750,7 +938,9 @@ def test_tables_are_sorted_by_numbers_and_filtered_and_links_open(browser, page)
     anchor = link.get_attribute("hash")[1:]
     browser.execute_script("arguments[0].click()", link)
     assert browser.find_element("id", anchor).is_displayed()
-    browser.find_element("css selector", "input[type=search]").send_keys(link.get_attribute("textContent"))
+    browser.find_element("css selector", "input[type=search]").send_keys(
+        link.get_attribute("textContent")
+    )
     rows = browser.find_elements("css selector", "[aria-label=Queries] tbody tr")
     assert [element.is_displayed() for element in rows].count(True) == 1
     assert "1 of 60 queries" in browser.find_element("css selector", "[role=status]").text
@@ -795,5 +985,9 @@ def test_axe_finds_nothing(request, browser, which, scheme):
     browser.execute_script(script.read_text(encoding="utf-8"))
     # Half a minute is not enough where the machine is busy.
     browser.set_script_timeout(120)
-    result = browser.execute_async_script("axe.run(arguments[0]).then(arguments[1]);", {"resultTypes": ["violations"]})
-    assert [(element["id"], element["nodes"][0]["html"][:200]) for element in result["violations"]] == []
+    result = browser.execute_async_script(
+        "axe.run(arguments[0]).then(arguments[1]);", {"resultTypes": ["violations"]}
+    )
+    assert [
+        (element["id"], element["nodes"][0]["html"][:200]) for element in result["violations"]
+    ] == []

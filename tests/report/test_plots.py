@@ -12,7 +12,8 @@ JUDGED = {f"q{n}": {"a": 1} for n in range(12)}
 #: Better for most queries, worse for one; the worst run has an odd name.
 RUNS = {
     "old": {query: {"b": 2.0, "a": 1.0} for query in JUDGED} | {"q0": {"a": 1.0}},
-    "new": {query: {"a": 1.0} for query in JUDGED} | {"q0": {"b": 2.0, "a": 1.0}, "q1": {"b": 2.0, "a": 1.0}},
+    "new": {query: {"a": 1.0} for query in JUDGED}
+    | {"q0": {"b": 2.0, "a": 1.0}, "q1": {"b": 2.0, "a": 1.0}},
     "<b>&": {query: {"c": 1.0} for query in JUDGED},
 }
 
@@ -30,7 +31,10 @@ def test_what_is_no_scores_is_refused_in_a_sentence(scores):
 
 def test_queries_have_a_dot_each_and_a_bar_where_they_changed(scores, tmp_path):
     plot = plot_queries(scores, "new", "old")
-    assert re.findall(r'<rect x=\S+ width=\S+ y=\S+ height=\S+ class="(\w+)"', plot.svg) == ["bad"] + ["ok"] * 10
+    assert (
+        re.findall(r'<rect x=\S+ width=\S+ y=\S+ height=\S+ class="(\w+)"', plot.svg)
+        == ["bad"] + ["ok"] * 10
+    )
     assert plot.svg.count("<circle") == len(JUDGED)
     assert "1 lost, 1 unchanged, 10 won" in plot.svg
     plot.save(tmp_path / "queries.svg")
@@ -38,7 +42,9 @@ def test_queries_have_a_dot_each_and_a_bar_where_they_changed(scores, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("baseline", "tones"), [(None, ["mid"] * 3), ("old", ["ok", "mid"])], ids=["means", "differences"]
+    ("baseline", "tones"),
+    [(None, ["mid"] * 3), ("old", ["ok", "mid"])],
+    ids=["means", "differences"],
 )
 def test_runs_are_shown_the_best_first_in_a_drawing_that_is_xml(scores, baseline, tones):
     drawing = ElementTree.fromstring(plot_runs(scores, baseline, measure="P@1").svg)  # noqa: S314  # it is ours
@@ -55,13 +61,17 @@ def test_a_run_that_is_not_there_is_refused(scores, names):
 
 
 def test_a_measure_that_was_not_computed_is_refused(scores):
-    with pytest.raises(ConfigurationError, match=r"P@10 was not computed; choose one of ndcg@10, P@1"):
+    with pytest.raises(
+        ConfigurationError, match=r"P@10 was not computed; choose one of ndcg@10, P@1"
+    ):
         plot_runs(scores, "old", "P@10")
 
 
 def test_a_paper_has_the_best_in_bold_and_stars_where_runs_differ(scores):
     table = latex(scores, "old")
-    assert r"new & \textbf{0.9385}\textsuperscript{*} & \textbf{0.8333}\textsuperscript{*} \\" in table
+    assert (
+        r"new & \textbf{0.9385}\textsuperscript{*} & \textbf{0.8333}\textsuperscript{*} \\" in table
+    )
     assert "% baseline: old" in table
     assert "(Holm)" in table
     assert "(Bonferroni)" in latex(scores, "old", correction="bonferroni")

@@ -39,11 +39,16 @@ def test_without_a_terminal_there_are_lines_alone_without_secrets_and_signs_that
         report_step("wrote", "s3://KEY:SECRET@bucket/" + "x" * 300)
     # A step of the library prints nothing.
     report_step("read", "10 results")
-    lines = [r"documents kept for 57 lists of \x1b[31m[a]/b.run", "wrote    s3://***@bucket/" + "x" * 300]
+    lines = [
+        r"documents kept for 57 lists of \x1b[31m[a]/b.run",
+        "wrote    s3://***@bucket/" + "x" * 300,
+    ]
     assert capsys.readouterr() == ("", "\n".join(lines) + "\n")
 
 
-def test_no_step_stands_between_rows_for_programs_and_an_evaluation_goes_on_without_them(capsys, monkeypatch):
+def test_no_step_stands_between_rows_for_programs_and_an_evaluation_goes_on_without_them(
+    capsys, monkeypatch
+):
     with Path("/dev/full").open("w", encoding="utf-8") as full:
         monkeypatch.setattr("sys.stderr", full)
         with Messages().printed():
@@ -63,17 +68,25 @@ def test_no_step_stands_between_rows_for_programs_and_an_evaluation_goes_on_with
     [
         ([], ["engine", "read", "read", "warning", "warning"]),
         (["--quiet"], ["warning", "warning"]),
-        (["--log-format", "text"], ["INFO engine", "INFO read", "INFO read", "WARNING warning", "WARNING warning"]),
+        (
+            ["--log-format", "text"],
+            ["INFO engine", "INFO read", "INFO read", "WARNING warning", "WARNING warning"],
+        ),
         (["--quiet", "--log-format", "json"], [{"level": "warning", "step": "warning"}] * 2),
         (["--quiet", "--min-judged-rate", "1"], ["warning", "ndcg-spark:"]),
-        (["--quiet", "--log-format", "text", "--min-judged-rate", "1"], ["WARNING warning", "ERROR results"]),
+        (
+            ["--quiet", "--log-format", "text", "--min-judged-rate", "1"],
+            ["WARNING warning", "ERROR results"],
+        ),
         (["--log-format", "json", "--cutoffs", "x"], [{"level": "error", "step": "error"}]),
     ],
 )
 def test_log(tmp_path, options, lines):
     (tmp_path / "qrels.txt").write_text("q1 0 a 1\n", encoding="utf-8")
     (tmp_path / "run.txt").write_text("q1 Q0 x 1 1 r\nq1 Q0 y 2 1 r\n", encoding="utf-8")
-    done = command_line("evaluate", "qrels.txt", "run.txt", "--cutoffs", "2", *options, cwd=tmp_path)
+    done = command_line(
+        "evaluate", "qrels.txt", "run.txt", "--cutoffs", "2", *options, cwd=tmp_path
+    )
     assert bool(done.stdout) == (done.returncode == 0 and "--quiet" not in options)
     said = done.stderr
     if "json" in options:
@@ -100,7 +113,9 @@ def test_log(tmp_path, options, lines):
         ("trend out --log-format xml", None, None, False),
     ],
 )
-def test_messages_are_as_they_are_asked_for_though_other_arguments_are_wrong(arguments, style, log_format, is_quiet):
+def test_messages_are_as_they_are_asked_for_though_other_arguments_are_wrong(
+    arguments, style, log_format, is_quiet
+):
     asked = {"style": style, "log_format": log_format, "is_quiet": is_quiet, "voice": OPTIONS}
     assert message_options(arguments.split()) == asked
     of_file = message_options(["--config", "a.toml", *arguments.split()])

@@ -16,19 +16,43 @@ from ndcg_spark.report.printed_scores import print_outcome, print_query_scores
 
 def score(run="r", ndcg=0.5, cutoff=10, **more):
     counts = {"queries": 3, "missing_queries": 0, "no_relevant_queries": 0, "unjudged_queries": 0}
-    return {"dataset": "web", "run": run, "cutoff": cutoff, "ndcg": ndcg, "judged_rate": 1.0, **counts, **more}
+    return {
+        "dataset": "web",
+        "run": run,
+        "cutoff": cutoff,
+        "ndcg": ndcg,
+        "judged_rate": 1.0,
+        **counts,
+        **more,
+    }
 
 
 def query_score(query_id="q1", ndcg=0.5, cutoff=10, **more):
-    row = {"dataset": "web", "evaluated_on": "2026-11-20", "run": "r", "query_id": query_id, "cutoff": cutoff}
-    row |= {"ndcg": ndcg, "dcg": 1.0, "ideal_dcg": 2.0, "cg": 1.0, "returned": 3, "judged": 2, "judgments_hash": 7}
+    row = {
+        "dataset": "web",
+        "evaluated_on": "2026-11-20",
+        "run": "r",
+        "query_id": query_id,
+        "cutoff": cutoff,
+    }
+    row |= {
+        "ndcg": ndcg,
+        "dcg": 1.0,
+        "ideal_dcg": 2.0,
+        "cg": 1.0,
+        "returned": 3,
+        "judged": 2,
+        "judgments_hash": 7,
+    }
     row |= {"judged_discount_share": 0.75}
     return {**row, "status": "scored", "evaluation_id": "id", **more}
 
 
 def printed(capsys, style, *rows, measures=()):
     asked = parse_measure_set(measures)
-    outcome = EvaluationOutcome("id", "trec_eval", "gain", "embedded", [*rows], {}, [], None, {}, asked)
+    outcome = EvaluationOutcome(
+        "id", "trec_eval", "gain", "embedded", [*rows], {}, [], None, {}, asked
+    )
     print_outcome(outcome, style)
     return capsys.readouterr().out
 
@@ -37,7 +61,20 @@ def read_csv(text):
     return list(csv.DictReader(io.StringIO(text)))
 
 
-NAMES = ['a,"b"', "a\nb", "système", "=1+1", "a\x1bb", "a\rb", "\r", "a\r\nb", " a ", "'a", "\ta", "🙂\u202e"]
+NAMES = [
+    'a,"b"',
+    "a\nb",
+    "système",
+    "=1+1",
+    "a\x1bb",
+    "a\rb",
+    "\r",
+    "a\r\nb",
+    " a ",
+    "'a",
+    "\ta",
+    "🙂\u202e",
+]
 
 
 def test_csv_gives_back_every_name_as_it_was(capsys, tmp_path):
@@ -70,7 +107,9 @@ def test_query_scores_are_lines_of_text_or_json_or_csv(capsys):
     assert [(row["cutoff"], row["ndcg"]) for row in values] == [(1, 0.25), (None, None)]
     print_query_scores(rows, "csv")
     assert [row["ndcg"] for row in read_csv(capsys.readouterr().out)] == ["0.25", ""]
-    print_query_scores([query_score(f"q{n}") for n in range(600)] + [query_score("q" * 40)], "table")
+    print_query_scores(
+        [query_score(f"q{n}") for n in range(600)] + [query_score("q" * 40)], "table"
+    )
     lines = capsys.readouterr().out.splitlines()
     assert (len(lines), len({len(line) for line in lines[1:-1]})) == (602, 1)
 

@@ -60,7 +60,11 @@ def written_again(site, request=None, output="out"):
     before = files(site)
     write_site(output, site, request or Request())
     after = files(site)
-    return [number for number in range(10) if after.get(f"{date(number)}.html") != before.get(f"{date(number)}.html")]
+    return [
+        number
+        for number in range(10)
+        if after.get(f"{date(number)}.html") != before.get(f"{date(number)}.html")
+    ]
 
 
 def night_of(number):
@@ -76,7 +80,9 @@ def swap_queries(number):
     swapped = {}
     for run, listed in lists(number).items():
         queries = [*listed]
-        swapped[run] = dict(zip(queries, [listed[query] for query in [*queries[1:], queries[0]]], strict=True))
+        swapped[run] = dict(
+            zip(queries, [listed[query] for query in [*queries[1:], queries[0]]], strict=True)
+        )
     night(Path("out"), number, swapped, evaluation_id="e-later")
 
 
@@ -91,7 +97,10 @@ CHANGES = {
     "an acceptance": (lambda: revise(night_of(2), accepted="known"), [2]),
     "a failure": (lambda: log_attempt("out", date(7), "x", StorageError("full"), 4), []),
     "another dataset on a date": (lambda: night(Path("out"), 4, lists(4), dataset="web"), [4, 6]),
-    "a night that expired": (lambda: remove("out", removable("out", date=date(0), needed=needed_dates)[0]), [2, 4, 6]),
+    "a night that expired": (
+        lambda: remove("out", removable("out", date=date(0), needed=needed_dates)[0]),
+        [2, 4, 6],
+    ),
 }
 
 
@@ -107,7 +116,9 @@ def test_a_page_is_written_again_if_what_it_shows_has_changed(site, change):
         assert file.read_bytes() == (site / file.name).read_bytes()
 
 
-ATTRIBUTES = pa.table({"query_id": ["q0001", "q0002"], "attribute": ["kind"] * 2, "value": ["a", "b"]})
+ATTRIBUTES = pa.table(
+    {"query_id": ["q0001", "q0002"], "attribute": ["kind"] * 2, "value": ["a", "b"]}
+)
 REQUESTS = [
     Request(run="bm25"),
     Request(measure="precision@10"),
@@ -125,7 +136,9 @@ REQUESTS = [
 
 def test_all_pages_are_written_again_for_another_request(site):
     for request in REQUESTS:
-        assert (written_again(site, request), written_again(site, request)) == ([*NUMBERS], []), request
+        assert (written_again(site, request), written_again(site, request)) == ([*NUMBERS], []), (
+            request
+        )
     assert written_again(site) == [*NUMBERS]
     # The same rows in another order are the same slices.
     again = Request(attributes=ATTRIBUTES.take([1, 0]))
@@ -137,9 +150,14 @@ def test_all_pages_are_written_again_by_another_program_and_for_a_folder_that_wa
         known = json.loads(file.read_text(encoding="utf-8"))
         file.write_text(json.dumps({**known, "program": "0.0.9"}), encoding="utf-8")
     assert (written_again(site), written_again(site)) == ([*NUMBERS], [])
-    assert all(f'"{__version__} ' in file.read_text(encoding="utf-8") for file in site.glob("*.json"))
+    assert all(
+        f'"{__version__} ' in file.read_text(encoding="utf-8") for file in site.glob("*.json")
+    )
     Path("out").rename("moved")
-    assert (written_again(site, output="moved"), written_again(site, output="moved")) == ([*NUMBERS], [])
+    assert (written_again(site, output="moved"), written_again(site, output="moved")) == (
+        [*NUMBERS],
+        [],
+    )
 
 
 def test_notes_and_acceptances_that_are_added_at_once_are_shown(site):
@@ -161,7 +179,9 @@ def test_an_acceptance_after_which_others_are_compared_with_another_night_is_sho
     assert "the night of 3 January" in Page(site / f"{date(6)}.html").words
 
 
-def test_an_acceptance_of_a_failed_night_changes_what_is_advised_for_the_next_one(tmp_path, monkeypatch):
+def test_an_acceptance_of_a_failed_night_changes_what_is_advised_for_the_next_one(
+    tmp_path, monkeypatch
+):
     monkeypatch.chdir(tmp_path)
     configuration = {"file": "/conf/nightly.toml"}
     chance = verdict("none", nights=[0], reason="may_be_chance", result="undecided")
@@ -226,7 +246,9 @@ def test_a_full_disk_leaves_the_page_that_was_there_which_is_then_written(site, 
 
 
 @pytest.mark.parametrize("is_removed", [False, True])
-def test_a_night_that_is_evaluated_while_pages_are_written_is_shown_in_one_evaluation(site, is_removed):
+def test_a_night_that_is_evaluated_while_pages_are_written_is_shown_in_one_evaluation(
+    site, is_removed
+):
     # The first page says that it lacks the run; then the log has another evaluation of the last one.
     night(Path("out"), 0, lists_of({"bm25": 0.6}, 12), evaluation_id="without")
     acted = []
@@ -272,7 +294,11 @@ def test_datasets_whose_names_have_one_checksum_have_anchors_of_their_own(tmp_pa
     write_site(str(tmp_path / "out"), tmp_path / "site", Request())
     tags = Page(tmp_path / "site" / "latest.html").tags
     anchors = [attributes["id"] for _, attributes in tags if "id" in attributes]
-    links = {attributes["href"][1:] for tag, attributes in tags if tag == "a" and attributes["href"][0] == "#"}
+    links = {
+        attributes["href"][1:]
+        for tag, attributes in tags
+        if tag == "a" and attributes["href"][0] == "#"
+    }
     assert (len(anchors), links <= {*anchors}) == (len({*anchors}), True)
 
 

@@ -131,7 +131,15 @@ CASES = {
     "unverified": (published_unverified, same),
     "rejudged": (other_hashes, same),
 }
-RULES = [*words.TREND, *words.WHY, *words.UNMOVED, *words.JUDGED, words.partly, words.unverified, words.rejudged]
+RULES = [
+    *words.TREND,
+    *words.WHY,
+    *words.UNMOVED,
+    *words.JUDGED,
+    words.partly,
+    words.unverified,
+    words.rejudged,
+]
 
 
 def test_every_rule_has_a_case():
@@ -155,7 +163,10 @@ def test_a_rule_speaks_about_the_page_that_it_is_for_alone(page, rule):
         # It moved up, and the run has lost.
         (moved(sums={"up": 0.1}), "others_kept"),
         (moved(sums={}), "others_kept"),
-        (lambda page: {"moved": page.moved._replace(sums={}), "row": {"conclusion": "same"}}, "cancels_out"),
+        (
+            lambda page: {"moved": page.moved._replace(sums={}), "row": {"conclusion": "same"}},
+            "cancels_out",
+        ),
     ],
 )
 def test_a_page_says_why_it_does_not_show_what_moved(page, change, kind):
@@ -224,7 +235,9 @@ def test_the_answer_has_the_cause_and_the_queries_without_results_before_how_sur
     lost = changed(page, unanswered=Unanswered(3, 0, 0.5))
     kinds = [sentence.kind for sentence in said(answer.EVIDENCE, lost)]
     assert kinds == ["unanswered", "cause", "real"]
-    assert [sentence.kind for sentence in said(answer.EVIDENCE, changed(page, row=UNCHANGED))] == ["all_same"]
+    assert [sentence.kind for sentence in said(answer.EVIDENCE, changed(page, row=UNCHANGED))] == [
+        "all_same"
+    ]
 
 
 @pytest.mark.parametrize(("many", "is_said"), [(5, False), (6, True)])

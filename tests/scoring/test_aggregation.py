@@ -14,7 +14,17 @@ KEY = "dataset string, evaluated_on date, run string, cutoff int"
 QUERY_SCORES = f"{KEY}, status string, returned bigint, judged bigint, ndcg double, dcg double, ideal_dcg double"
 
 
-def scored(ndcg=0.5, dcg=1.0, ideal_dcg=2.0, status="scored", returned=10, judged=5, run="r", cutoff=10, dataset="web"):
+def scored(
+    ndcg=0.5,
+    dcg=1.0,
+    ideal_dcg=2.0,
+    status="scored",
+    returned=10,
+    judged=5,
+    run="r",
+    cutoff=10,
+    dataset="web",
+):
     return (dataset, NIGHT, run, cutoff, status, returned, judged, ndcg, dcg, ideal_dcg)
 
 
@@ -39,7 +49,10 @@ CASES = {
     ),
     "without a query in the mean every score is null and never 0": (
         [scored(None, 0.0, 0.0, "no_relevant"), scored(None, 0.0, 3.0, "missing")],
-        {"queries": 0, **dict.fromkeys(("ndcg", "ndcg_pooled", "ndcg_stddev", "ndcg_stderr", "dcg"))},
+        {
+            "queries": 0,
+            **dict.fromkeys(("ndcg", "ndcg_pooled", "ndcg_stddev", "ndcg_stderr", "dcg")),
+        },
     ),
     "the pool is null where the ideal adds up to 0": (
         [scored(0.0, 0.0, 0.0, "no_relevant"), scored(0.0, 0.0, 0.0, "no_relevant")],
@@ -54,7 +67,12 @@ CASES = {
         {"queries": 2, "ndcg": 0.0, "ndcg_stddev": None, "ndcg_stderr": None},
     ),
     "queries are counted by status whether they are in the mean or not": (
-        [scored(None, status="missing"), scored(0.0, status="missing"), scored(0.0, status="no_relevant"), scored()],
+        [
+            scored(None, status="missing"),
+            scored(0.0, status="missing"),
+            scored(0.0, status="no_relevant"),
+            scored(),
+        ],
         {"queries": 3, "missing_queries": 2, "no_relevant_queries": 1},
     ),
     "the judged rate is judged over returned documents of all queries": (

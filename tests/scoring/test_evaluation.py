@@ -25,7 +25,10 @@ WORKED = [
 ]
 #: A query of each status; 104 has results and no judgments.
 JUDGED = [
-    *(judgment(doc, grade, "101") for doc, grade in {"a": 2.0, "b": 0.0, "c": 1.0, "z": 3.0}.items()),
+    *(
+        judgment(doc, grade, "101")
+        for doc, grade in {"a": 2.0, "b": 0.0, "c": 1.0, "z": 3.0}.items()
+    ),
     judgment("a", 0.0, "102"),
     judgment("b", 0.0, "102"),
     judgment("a", 1.0, "103"),
@@ -40,7 +43,9 @@ OTHER = result("a", 1.0, "103", "other")
 
 
 def evaluated(session, judged, returned, cutoffs, convention="standard", **more):
-    return evaluate(judgments(session, judged), results(session, returned), cutoffs, convention, **more)
+    return evaluate(
+        judgments(session, judged), results(session, returned), cutoffs, convention, **more
+    )
 
 
 @pytest.fixture(scope="module")
@@ -87,7 +92,10 @@ def test_a_home_made_ideal_of_the_cut_list_has_its_scores(session):
 
 
 def test_scores_have_their_schemas_and_a_row_for_every_run_judged_query_and_cutoff(tiny):
-    assert (tiny.query_scores.columns, tiny.dataset_scores.columns) == (QUERY_SCORES.names, DATASET_SCORES.names)
+    assert (tiny.query_scores.columns, tiny.dataset_scores.columns) == (
+        QUERY_SCORES.names,
+        DATASET_SCORES.names,
+    )
     keys = [(run, cutoff) for run in ("r", "other") for cutoff in (1, 3, None)]
     assert_rows(tiny.dataset_scores.select("run", "cutoff"), *keys)
     expected = [(run, query, cutoff) for run, cutoff in keys for query in ("101", "102", "103")]
@@ -116,7 +124,10 @@ def test_dataset_scores_count_what_they_are_means_of(tiny):
         "ndcg": (0.21000199575396408 + 0 + 0) / 3,
         "judged_rate": (2 + 2 + 0) / (3 + 2 + 0),
     }
-    assert_rows(tiny.dataset_scores.where("run = 'r' and cutoff = 3").select(*expected), tuple(expected.values()))
+    assert_rows(
+        tiny.dataset_scores.where("run = 'r' and cutoff = 3").select(*expected),
+        tuple(expected.values()),
+    )
 
 
 @pytest.mark.parametrize(("option", "query"), [("no_relevant", "102"), ("missing_query", "103")])
@@ -129,10 +140,23 @@ def test_a_policy_of_error_fails_the_plan_and_names_the_query(session, option, q
 
 def test_a_run_of_which_no_query_was_judged_has_null_scores_and_its_count(session):
     judged = [judgment("a", 1.0, "q1", dataset="one")]
-    returned = [result("a", 1.0, "q1", dataset="one"), result("a", 1.0, "q1", dataset="unknown", run="s")]
+    returned = [
+        result("a", 1.0, "q1", dataset="one"),
+        result("a", 1.0, "q1", dataset="unknown", run="s"),
+    ]
     scores = evaluated(session, judged, returned, [1, None]).dataset_scores
-    names = ("run", "cutoff", "queries", "missing_queries", "no_relevant_queries", "unjudged_queries", "ndcg")
-    expected = [row for k in (1, None) for row in (("r", k, 1, 0, 0, 0, 1.0), ("s", k, 0, 0, 0, 1, None))]
+    names = (
+        "run",
+        "cutoff",
+        "queries",
+        "missing_queries",
+        "no_relevant_queries",
+        "unjudged_queries",
+        "ndcg",
+    )
+    expected = [
+        row for k in (1, None) for row in (("r", k, 1, 0, 0, 0, 1.0), ("s", k, 0, 0, 0, 1, None))
+    ]
     assert_rows(scores.select(*names), *expected)
 
 
@@ -157,10 +181,22 @@ BAD = [
     ([result(rank=0)], {"order": "rank"}, r"\[rank_is_no_rank\] results: "),
     ([result("d2", 0.5)], {}, r"\[returned_twice\].*run=r query_id=q1"),
     ([judgment("d2", None)], {}, r"\[relevance_is_no_number\] judgments: "),
-    ([judgment("d2", -1.0)], {"negative": "error"}, r"\[relevance_negative\] judgments: .*query_id=q1 doc_id=d2"),
-    ([judgment("d2", 4.0)], {"gain": {0: 0, 1: 1}}, r"\[relevance_without_gain\] judgments: .*query_id=q1 doc_id=d2"),
+    (
+        [judgment("d2", -1.0)],
+        {"negative": "error"},
+        r"\[relevance_negative\] judgments: .*query_id=q1 doc_id=d2",
+    ),
+    (
+        [judgment("d2", 4.0)],
+        {"gain": {0: 0, 1: 1}},
+        r"\[relevance_without_gain\] judgments: .*query_id=q1 doc_id=d2",
+    ),
     # One of its grades is beyond the cutoff.
-    ([judgment("d1", 0.0), judgment("d3", 0.5)], {}, r"\[judged_twice\].*query_id=q1; .*judgment_duplicates=max"),
+    (
+        [judgment("d1", 0.0), judgment("d3", 0.5)],
+        {},
+        r"\[judged_twice\].*query_id=q1; .*judgment_duplicates=max",
+    ),
     (
         [judgment("a", 1.0), judgment("a", 3.0)],
         {"gain": {1: 1, 3: 7}, "judgment_duplicates": "mean"},
@@ -185,23 +221,35 @@ def test_a_value_that_does_not_fit_is_shown_as_it_is_in_the_library(session, nam
 
 @pytest.mark.parametrize(("rows", "options", "reason"), BAD)
 def test_a_row_that_cannot_be_scored_fails_the_plan_of_the_library(session, rows, options, reason):
-    judged, returned = [judgment("d1")], [result("d2", **({"rank": 1} if "rank" in rows[0] else {}))]
+    judged, returned = (
+        [judgment("d1")],
+        [result("d2", **({"rank": 1} if "rank" in rows[0] else {}))],
+    )
     (returned if "run" in rows[0] else judged).extend(rows)
     with pytest.raises(PySparkException, match=reason):
         evaluated(session, judged, returned, [2], Convention(**options)).query_scores.collect()
 
 
-@pytest.mark.parametrize(("ranks", "scores"), [([1, 2, 1], [9.0, 8.0, 9.0]), ([1, 1, 1], [9.0, 8.0, 7.0])])
+@pytest.mark.parametrize(
+    ("ranks", "scores"), [([1, 2, 1], [9.0, 8.0, 9.0]), ([1, 1, 1], [9.0, 8.0, 7.0])]
+)
 def test_results_that_share_rank_1_are_one_list(session, ranks, scores):
     judged = [judgment("a"), judgment("c")]
-    returned = [result(doc, score, rank=rank) for doc, rank, score in zip("abc", ranks, scores, strict=True)]
+    returned = [
+        result(doc, score, rank=rank) for doc, rank, score in zip("abc", ranks, scores, strict=True)
+    ]
     (row,) = scored(session, judged, returned, 1, "trec_eval").query_scores
     assert row["cg"] == 1
 
 
 def test_results_of_rank_1_with_different_scores_are_refused(session):
-    returned = [result(doc, score, rank=rank) for doc, rank, score in [("a", 1, 9.0), ("b", 2, 8.0), ("c", 1, 7.0)]]
-    with pytest.raises(PySparkException, match=r"\[two_lists_in_one\] results: .* run=r query_id=q1; give each run"):
+    returned = [
+        result(doc, score, rank=rank)
+        for doc, rank, score in [("a", 1, 9.0), ("b", 2, 8.0), ("c", 1, 7.0)]
+    ]
+    with pytest.raises(
+        PySparkException, match=r"\[two_lists_in_one\] results: .* run=r query_id=q1; give each run"
+    ):
         scored(session, [judgment("a")], returned, 1, "trec_eval").ndcg(1)
     chosen = scored(session, [judgment("a")], returned, 1, "trec_eval order=score")
     assert chosen.ndcg(1) == {"q1": 1.0}
@@ -209,7 +257,11 @@ def test_results_of_rank_1_with_different_scores_are_refused(session):
 
 @pytest.mark.parametrize(
     ("discount", "weights"),
-    [("log2", [1, 1 / log2(3), 1 / 2]), ([1, 0.5], [1, 0.5, 0]), ("python:numpy.reciprocal", [1, 1 / 2, 1 / 3])],
+    [
+        ("log2", [1, 1 / log2(3), 1 / 2]),
+        ([1, 0.5], [1, 0.5, 0]),
+        ("python:numpy.reciprocal", [1, 1 / 2, 1 / 3]),
+    ],
     ids=str,
 )
 def test_an_ideal_of_k_relevant_documents_is_of_k_whatever_was_judged(session, discount, weights):
@@ -226,14 +278,18 @@ GRADES = [("a", 2.0), ("b", 0.0), ("c", 1.0)]
 
 def hashes(session, *lists):
     """The hash of each list of judgments, as a query among the others."""
-    rows = [judgment(doc, grade, f"q{at}") for at, judged in enumerate(lists) for doc, grade in judged]
+    rows = [
+        judgment(doc, grade, f"q{at}") for at, judged in enumerate(lists) for doc, grade in judged
+    ]
     judged = ideal.judged_documents(judgments(session, rows[::-1]), ["query_id"], Convention())
     queries = ideal.judged_queries(judged, ["query_id"], 1)
     by_query = {row["query_id"]: row["judgments_hash"] for row in queries.collect()}
     return [by_query[f"q{at}"] for at in range(len(lists))]
 
 
-@pytest.mark.parametrize("other", [[("a", 3.0), *GRADES[1:]], [*GRADES, ("d", 0.0)], GRADES[1:]], ids=str)
+@pytest.mark.parametrize(
+    "other", [[("a", 3.0), *GRADES[1:]], [*GRADES, ("d", 0.0)], GRADES[1:]], ids=str
+)
 def test_only_other_judgments_have_another_hash(session, other):
     first, same, changed = hashes(session, GRADES, GRADES[::-1], other)
     assert first == same != changed
@@ -245,7 +301,12 @@ def test_only_other_judgments_have_another_hash(session, other):
 SHARES = [
     ({}, 1, 0.0, 1.0),
     ({}, 3, 1 / log2(3) + 1 / log2(4), 1 + 1 / log2(3) + 1 / log2(4)),
-    ({}, None, 1 / log2(3) + 1 / log2(4) + 1 / log2(5), 1 + 1 / log2(3) + 1 / log2(4) + 1 / log2(5)),
+    (
+        {},
+        None,
+        1 / log2(3) + 1 / log2(4) + 1 / log2(5),
+        1 + 1 / log2(3) + 1 / log2(4) + 1 / log2(5),
+    ),
     ({"ties": "average"}, 1, 1 / 2, 1.0),
     ({"ties": "average"}, 3, 1 / 2 + 1 / 2 / log2(3) + 1 / log2(4), 1 + 1 / log2(3) + 1 / log2(4)),
     ({"unjudged": "drop"}, 3, 1.0, 1.0),
@@ -254,7 +315,9 @@ SHARES = [
 
 
 @pytest.mark.parametrize(("options", "cutoff", "judged_ranks", "all_ranks"), SHARES)
-def test_the_share_of_the_discounts_that_judged_documents_have(session, options, cutoff, judged_ranks, all_ranks):
+def test_the_share_of_the_discounts_that_judged_documents_have(
+    session, options, cutoff, judged_ranks, all_ranks
+):
     scores = {"x": 2.0, "a": 2.0, "b": 1.0, "c": 0.5}
     returned = [result(doc, score, "q1") for doc, score in scores.items()]
     judged = [judgment(doc, 1.0, "q1") for doc in "abc"] + [judgment("a", 1.0, "q2")]

@@ -23,7 +23,9 @@ from ndcg_spark.scoring.ideal import gain
 )
 def test_a_gain_is_its_rule_of_the_grade(rule, expected):
     convention = Convention(gain=rule, negative="keep")
-    assert [reference_gain(grade, convention) for grade in (-1.0, 0.0, 0.5, 3.0)] == pytest.approx(expected, rel=1e-15)
+    assert [reference_gain(grade, convention) for grade in (-1.0, 0.0, 0.5, 3.0)] == pytest.approx(
+        expected, rel=1e-15
+    )
 
 
 @pytest.mark.parametrize(
@@ -35,14 +37,27 @@ def test_a_gain_is_its_rule_of_the_grade(rule, expected):
 )
 def test_a_grade_whose_gain_could_not_be_summed_has_none(session, rule, grades, expected):
     table = session.createDataFrame([(grade,) for grade in grades], "relevance double")
-    assert [row[0] for row in table.select(gain(F.col("relevance"), Convention(gain=rule))).collect()] == expected
+    assert [
+        row[0] for row in table.select(gain(F.col("relevance"), Convention(gain=rule))).collect()
+    ] == expected
 
 
 @pytest.mark.parametrize(
     ("rule", "expected"),
     [
-        ("log2", [1 / math.log2(1 + 1), 1 / math.log2(2 + 1), 1 / math.log2(3 + 1), 1 / math.log2(4 + 1)]),
-        ("ln", [1 / math.log(1 + 1), 1 / math.log(2 + 1), 1 / math.log(3 + 1), 1 / math.log(4 + 1)]),
+        (
+            "log2",
+            [
+                1 / math.log2(1 + 1),
+                1 / math.log2(2 + 1),
+                1 / math.log2(3 + 1),
+                1 / math.log2(4 + 1),
+            ],
+        ),
+        (
+            "ln",
+            [1 / math.log(1 + 1), 1 / math.log(2 + 1), 1 / math.log(3 + 1), 1 / math.log(4 + 1)],
+        ),
         ("position", [1 / 1, 1 / 2, 1 / 3, 1 / 4]),
         ("jarvelin", [1.0, 1.0, 1 / math.log2(3), 1 / math.log2(4)]),
         ("none", [1.0, 1.0, 1.0, 1.0]),

@@ -20,9 +20,20 @@ def test_the_document_to_judge_next_is_the_unjudged_one_with_the_largest_discoun
     for run, documents in lists.items():
         rows = (f"q1 Q0 {doc} {at} {-at}.0 {run}\n" for at, doc in enumerate(documents, start=1))
         (tmp_path / f"{run}.run").write_text("".join(rows), encoding="utf-8")
-    arguments = ("judge-next", "qrels.txt", "one.run", "two.run", "--cutoffs", "2", "--format", "csv")
+    arguments = (
+        "judge-next",
+        "qrels.txt",
+        "one.run",
+        "two.run",
+        "--cutoffs",
+        "2",
+        "--format",
+        "csv",
+    )
     printed = command_line(*arguments, cwd=tmp_path).stdout
-    assert printed == (f"dataset,query_id,doc_id,runs,best_rank,weight\ndefault,q1,z,2,1,{1 + 1 / math.log2(3)!r}\n")
+    assert printed == (
+        f"dataset,query_id,doc_id,runs,best_rank,weight\ndefault,q1,z,2,1,{1 + 1 / math.log2(3)!r}\n"
+    )
     # A list that unjudged documents leave has the same ones to judge.
     assert command_line(*arguments, "--set", "unjudged=drop", cwd=tmp_path).stdout == printed
     # The lightest comes first by its name.
@@ -46,7 +57,9 @@ def test_for_a_difference_what_stands_at_other_ranks_in_either_night_is_judged(t
     night(tmp_path, 2, {"one": {"q1": ["x0"]}}, judgments="j2")
     with pytest.raises(ConfigurationError, match="other judgments"):
         night_documents_to_judge(str(tmp_path), 9, baseline_date=date(1))
-    refused = command_line("judge-next", "qrels.txt", "one.run", "--baseline-date", date(0), cwd=tmp_path)
+    refused = command_line(
+        "judge-next", "qrels.txt", "one.run", "--baseline-date", date(0), cwd=tmp_path
+    )
     assert refused.returncode == 2
 
 
@@ -73,7 +86,14 @@ def test_the_same_discounts_added_in_another_order_weigh_the_same():
     weights = [0.3 + 0.2 + 0.1, 0.1 + 0.2 + 0.3]
     assert weights[0] < weights[1]
     rows = [
-        {"dataset": "d", "query_id": "q", "doc_id": doc, "runs": 3, "best_rank": 1, "weight": weight}
+        {
+            "dataset": "d",
+            "query_id": "q",
+            "doc_id": doc,
+            "runs": 3,
+            "best_rank": 1,
+            "weight": weight,
+        }
         for doc, weight in zip("ab", weights, strict=True)
     ]
     first = first_to_judge(pa.Table.from_pylist(rows, TO_JUDGE), 1)

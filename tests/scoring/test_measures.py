@@ -23,7 +23,11 @@ def cases(seed, queries=60, negative=True):
     chance = random.Random(seed)  # noqa: S311  # cases that repeat are what is wanted
     judged, returned = {}, {}
     for number in range(queries):
-        grades = [0.0] if number % 7 == 0 else [0.0, 0.0, 1.0, 2.0, 4.0, 0.5, *([-1.0] if negative else [])]
+        grades = (
+            [0.0]
+            if number % 7 == 0
+            else [0.0, 0.0, 1.0, 2.0, 4.0, 0.5, *([-1.0] if negative else [])]
+        )
         pool = chance.sample(DOCUMENTS, chance.randint(1, 12))
         judged[f"q{number}"] = {doc: chance.choice(grades) for doc in pool}
         listed = chance.sample(DOCUMENTS, chance.randint(1, len(DOCUMENTS)))
@@ -61,7 +65,10 @@ UNDER = {
     ),
     "binary": (
         {"min_relevance": 2},
-        lambda judged, listed: ({doc: float(grade >= 2) for doc, grade in known(judged).items()}, listed),
+        lambda judged, listed: (
+            {doc: float(grade >= 2) for doc, grade in known(judged).items()},
+            listed,
+        ),
     ),
     "a grade for the unjudged": ({"unjudged": 1}, lambda judged, listed: (known(judged), listed)),
 }
@@ -74,7 +81,10 @@ def test_every_measure_is_that_of_its_definition_at_every_cutoff(session, name, 
     convention = Convention(**options).replace(no_relevant="zero")
     scores = scored(session, judged, returned, CUTOFFS, convention, road=road, measures=ALL)
     highest = options.get("max_grade", 1.0 if name == "binary" else 4.0)
-    given = {"relevant_from": options.get("relevant_from", 1.0), "persistence": options.get("rbp_persistence", 0.8)}
+    given = {
+        "relevant_from": options.get("relevant_from", 1.0),
+        "persistence": options.get("rbp_persistence", 0.8),
+    }
     assert len(scores.query_scores) == len(judged) * len(CUTOFFS)
     for row in scores.query_scores:
         query = row["query_id"]
@@ -84,7 +94,10 @@ def test_every_measure_is_that_of_its_definition_at_every_cutoff(session, name, 
     for cutoff in CUTOFFS:
         rows = [row for row in scores.query_scores if row["cutoff"] == cutoff]
         columns = list(measures({}, [], cutoff, highest=1.0))
-        same(scores.mean(cutoff), {name: sum(row[name] for row in rows) / len(rows) for name in columns})
+        same(
+            scores.mean(cutoff),
+            {name: sum(row[name] for row in rows) / len(rows) for name in columns},
+        )
         assert scores.mean(cutoff)["relevant_queries"] == len(rows)
 
 
@@ -92,47 +105,76 @@ def test_every_measure_is_that_of_its_definition_at_every_cutoff(session, name, 
 def test_the_highest_grade_of_a_query_is_that_of_its_own_judgments(session, road):
     judged, returned = cases(6)
     convention = Convention(max_grade="highest_of_query", no_relevant="zero")
-    scores = scored(session, judged, returned, [4, None], convention, road=road, measures=["rbp", "err"])
+    scores = scored(
+        session, judged, returned, [4, None], convention, road=road, measures=["rbp", "err"]
+    )
     assert len({max(grades.values()) for grades in judged.values()}) > 2
     for row in scores.query_scores:
         counting = known(judged[row["query_id"]])
         highest = max([*counting.values(), 0.0])
-        expected = measures(counting, sorted_runs(returned[row["query_id"]]), row["cutoff"], highest=highest or 1.0)
+        expected = measures(
+            counting, sorted_runs(returned[row["query_id"]]), row["cutoff"], highest=highest or 1.0
+        )
         same(row, expected, ["rbp", "rbp_residual", "err"])
 
 
 @pytest.mark.parametrize(("cutoff", "road"), in_turn([1, 2, 3, None]))
 def test_averaged_ties_are_the_expectation_over_all_orders(session, cutoff, road):
     chance = random.Random(9)  # noqa: S311  # the same
-    judged = {f"q{n}": {doc: chance.choice([0.0, 1.0, 3.0]) for doc in "abcd"} | {"e": 1.0} for n in range(8)}
-    returned = {q: {doc: float(chance.randint(0, 1)) for doc in chance.sample("abcdexy", 5)} for q in judged}
+    judged = {
+        f"q{n}": {doc: chance.choice([0.0, 1.0, 3.0]) for doc in "abcd"} | {"e": 1.0}
+        for n in range(8)
+    }
+    returned = {
+        q: {doc: float(chance.randint(0, 1)) for doc in chance.sample("abcdexy", 5)} for q in judged
+    }
     names = [name for name in ALL if MEASURES[name].averages]
-    averaged = scored(session, judged, returned, cutoff, Convention(ties="average"), road=road, measures=names)
+    averaged = scored(
+        session, judged, returned, cutoff, Convention(ties="average"), road=road, measures=names
+    )
     columns = ["precision", "recall", "rbp", "judged_share"]
     for query, scores in returned.items():
         orders = [
-            order for order in itertools.permutations(scores) if sorted(order, key=lambda d: -scores[d]) == [*order]
+            order
+            for order in itertools.permutations(scores)
+            if sorted(order, key=lambda d: -scores[d]) == [*order]
         ]
         by_order = [measures(judged[query], order, cutoff, highest=3.0) for order in orders]
-        expected = {column: sum(of[column] for of in by_order) / len(by_order) for column in columns}
+        expected = {
+            column: sum(of[column] for of in by_order) / len(by_order) for column in columns
+        }
         same(averaged.of(query, cutoff), expected)
 
 
 @pytest.mark.parametrize("name", [name for name in ALL if not MEASURES[name].averages])
 def test_a_measure_that_is_no_sum_over_ranks_is_refused_where_ties_are_averaged(session, name):
     with pytest.raises(ConventionError, match=f"measures: {name} needs one order of equal scores"):
-        scored(session, {"q": {"a": 1.0}}, {"q": {"a": 1.0}}, 1, Convention(ties="average"), measures=[name])
+        scored(
+            session,
+            {"q": {"a": 1.0}},
+            {"q": {"a": 1.0}},
+            1,
+            Convention(ties="average"),
+            measures=[name],
+        )
 
 
 #: `answered` is an ordinary query, `empty` has no relevant document, and the run does not answer the last two.
-JUDGED = {"answered": {"a": 1.0, "b": 0.0}, "empty": {"a": 0.0}, "missing": {"a": 1.0}, "missing empty": {"a": 0.0}}
+JUDGED = {
+    "answered": {"a": 1.0, "b": 0.0},
+    "empty": {"a": 0.0},
+    "missing": {"a": 1.0},
+    "missing empty": {"a": 0.0},
+}
 RETURNED = {"answered": {"b": 2.0, "a": 1.0}, "empty": {"a": 1.0}}
 
 
 @pytest.mark.parametrize(
     ("case", "road"), in_turn(itertools.product(["skip", "zero", "one"], ["zero", "skip"])), ids=str
 )
-def test_queries_that_are_missing_or_have_nothing_relevant_count_as_the_convention_says(session, case, road):
+def test_queries_that_are_missing_or_have_nothing_relevant_count_as_the_convention_says(
+    session, case, road
+):
     no_relevant, missing_query = case
     convention = Convention(missing_query=missing_query, no_relevant=no_relevant)
     scores = scored(session, JUDGED, RETURNED, [2, None], convention, road=road, measures=ALL)
@@ -143,11 +185,17 @@ def test_queries_that_are_missing_or_have_nothing_relevant_count_as_the_conventi
         same(scores.of("answered", cutoff), expected)
         counted = {}
         for name in expected:
-            of_formula = None if ratio is None else measures({"a": 0.0}, ["a"], cutoff, highest=1.0)[name]
+            of_formula = (
+                None if ratio is None else measures({"a": 0.0}, ["a"], cutoff, highest=1.0)[name]
+            )
             of_none = None if ratio is None else 0.0
             empty = ratio if name in RATIOS else of_formula
             unanswered = ratio if name in RATIOS else of_none
-            values = [expected[name], empty, *([0.0, unanswered] if missing_query == "zero" else [None, None])]
+            values = [
+                expected[name],
+                empty,
+                *([0.0, unanswered] if missing_query == "zero" else [None, None]),
+            ]
             rows = [scores.of(query, cutoff)[name] for query in JUDGED]
             assert rows == pytest.approx(values), name
             counted[name] = [value for value in values if value is not None]
@@ -166,7 +214,9 @@ def test_queries_that_are_missing_or_have_nothing_relevant_count_as_the_conventi
 )
 def test_what_a_convention_refuses_is_refused_for_measures(session, options, measure, reason):
     with pytest.raises(PySparkException, match=rf"refuses \[{reason}\]"):
-        scored(session, JUDGED, RETURNED, convention=Convention(**options), measures=measure).ndcg(1)
+        scored(session, JUDGED, RETURNED, convention=Convention(**options), measures=measure).ndcg(
+            1
+        )
 
 
 def valued(rows):
@@ -178,23 +228,32 @@ def valued(rows):
 def test_only_what_is_asked_for_has_values_and_ndcg_always_has(session, road):
     tables = {"q": {"a": 1.0}}, {"q": {"a": 1.0}}
     scores = scored(session, *tables, road=road, measures="P@5 RBP@3 nDCG@3 Bpref")
-    expected = {3: {"ndcg", "rbp", "rbp_residual"}, 5: {"ndcg", "precision"}, None: {"ndcg", "bpref"}}
+    expected = {
+        3: {"ndcg", "rbp", "rbp_residual"},
+        5: {"ndcg", "precision"},
+        None: {"ndcg", "bpref"},
+    }
     assert valued(scores.query_scores) == valued(scores.dataset_scores) == expected
     mixed = scored(session, *tables, road=road, measures="P@5 nDCG@3")
     assert (mixed.mean(3)["relevant_queries"], mixed.mean(5)["relevant_queries"]) == (None, 1)
 
 
 @pytest.mark.parametrize("name", ["precision", "ap", "judged"])
-def test_a_document_that_is_returned_twice_is_refused_also_where_ndcg_is_not_looked_at(session, name):
+def test_a_document_that_is_returned_twice_is_refused_also_where_ndcg_is_not_looked_at(
+    session, name
+):
     twice = {"run": ["r"] * 2, "query_id": ["q"] * 2, "doc_id": ["a"] * 2, "score": [2.0, 1.0]}
     with pytest.raises(PySparkException, match=r"refuses \[returned_twice\]"):
         scored(session, {"q": {"a": 1.0}}, twice, 5, measures=[name]).ndcg(1)
 
 
 @pytest.mark.parametrize(
-    ("max_grade", "road"), [("highest", "lazy"), ("highest", "parquet"), ("highest_of_query", "text")]
+    ("max_grade", "road"),
+    [("highest", "lazy"), ("highest", "parquet"), ("highest_of_query", "text")],
 )
-def test_the_highest_grade_is_that_of_all_judgments_also_of_those_that_are_merged_away(session, max_grade, road):
+def test_the_highest_grade_is_that_of_all_judgments_also_of_those_that_are_merged_away(
+    session, max_grade, road
+):
     twice = {"query_id": ["q"] * 3, "doc_id": ["a", "a", "b"], "relevance": [4.0, 1.0, 2.0]}
     convention = Convention(judgment_duplicates="min", max_grade=max_grade)
     returned = {"q": {"a": 2.0, "b": 1.0}}

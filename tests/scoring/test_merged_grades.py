@@ -109,7 +109,10 @@ def test_plain_python_refuses_a_mean_without_a_gain():
     rows = [judgment("a", 1.0), judgment("a", 3.0)]
     with pytest.raises(RefusedQueryError) as raised:
         of_python(rows, [result("a")], 2, convention)
-    assert (raised.value.refusal.code, raised.value.example) == ("mean_without_gain", "2 of a for query q1")
+    assert (raised.value.refusal.code, raised.value.example) == (
+        "mean_without_gain",
+        "2 of a for query q1",
+    )
 
 
 @pytest.mark.parametrize("kind", [pa.float64(), pa.int64(), pa.string()])

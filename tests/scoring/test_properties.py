@@ -25,7 +25,9 @@ DOCUMENTS = ["a", "b", "c", "d", "é", "z", "ü0", "10", "9", "007"]
 #: Grades and scores; few scores, so many ties.
 VALUES = [-1.0, 0.0, 1.0, 2.0, 3.0, 4.0], [-1.0, -0.0, 0.0, 0.5, 2.0]
 #: One query: what was judged, and what a run returned with which score.
-QUERY = st.tuples(*(st.dictionaries(st.sampled_from(DOCUMENTS), st.sampled_from(v), min_size=1) for v in VALUES))
+QUERY = st.tuples(
+    *(st.dictionaries(st.sampled_from(DOCUMENTS), st.sampled_from(v), min_size=1) for v in VALUES)
+)
 #: Many queries at once: an evaluation costs the same for one.
 QUERIES = st.lists(QUERY, min_size=5, max_size=12)
 # The engine is one for all.
@@ -72,19 +74,26 @@ def random_lists(convention, seed, count=15):
         query = f"q{number}"
         pool = chance.sample([*documents, query], 6)
         pool += pool[:2] if convention.judgment_duplicates != "error" else []
-        judged += (judgment(doc, 0.0 if number % 7 == 0 else chance.choice(grades), query) for doc in pool)
+        judged += (
+            judgment(doc, 0.0 if number % 7 == 0 else chance.choice(grades), query) for doc in pool
+        )
         for run in ("r", "s"):
             listed = chance.sample([*documents, query], chance.randint(0, 8))
             listed += listed[:2] if convention.duplicates == "best" else []
             ranks = chance.sample(range(1, 12), len(listed))
             values = [chance.choice([-0.0, 0.0, 0.1, 0.1 + 1e-9, 2.0]) for _ in listed]
-            returned += (result(d, s, query, run, rank=r) for d, s, r in zip(listed, values, ranks, strict=True))
+            returned += (
+                result(d, s, query, run, rank=r)
+                for d, s, r in zip(listed, values, ranks, strict=True)
+            )
     chance.shuffle(returned)
     return judged, returned
 
 
 @pytest.mark.slow
-def test_every_convention_gives_the_scores_of_plain_python_whatever_the_partitions_of_the_rows(session, thorough):
+def test_every_convention_gives_the_scores_of_plain_python_whatever_the_partitions_of_the_rows(
+    session, thorough
+):
     chance = random.Random(2)  # noqa: S311  # it chooses cutoffs
     for seed, convention in enumerate(conventions(100 if thorough else 20)):
         # Without the whole ranking, lists are cut.
@@ -106,7 +115,9 @@ def test_every_convention_gives_the_scores_of_plain_python_whatever_the_partitio
                 # Negative gains can sum to nearly 0, by which nothing is divided here.
                 del expected["status"], expected["ndcg"]
             assert {name: row[name] for name in expected} == {
-                name: pytest.approx(value, rel=1e-9, abs=1e-9) if isinstance(value, float) else value
+                name: pytest.approx(value, rel=1e-9, abs=1e-9)
+                if isinstance(value, float)
+                else value
                 for name, value in expected.items()
             }, (convention.label, road, row)
 
@@ -144,7 +155,9 @@ def test_a_score_does_not_depend_on_a_constant_or_the_order_and_partitions_of_ro
 ):
     moved = [(judged, {d: s + constant for d, s in returned.items()}) for judged, returned in lists]
     ideal = [(judged, judged) for judged, _ in lists]
-    judged = [judgment(d, g, f"q{n}") for n, (grades, _) in enumerate(lists) for d, g in grades.items()]
+    judged = [
+        judgment(d, g, f"q{n}") for n, (grades, _) in enumerate(lists) for d, g in grades.items()
+    ]
     returned = [
         result(d, s, f"q{n}", run)
         for run, of in {"r": lists, "moved": moved, "ideal": ideal}.items()
@@ -160,8 +173,14 @@ def test_a_score_does_not_depend_on_a_constant_or_the_order_and_partitions_of_ro
     assert len(score_at) == 3 * len(lists) * len(CUTOFFS)
     for number, query in enumerate(lists):
         for cutoff in CUTOFFS:
-            score, of_moved, of_ideal = (score_at[run, f"q{number}", cutoff] for run in ("r", "moved", "ideal"))
+            score, of_moved, of_ideal = (
+                score_at[run, f"q{number}", cutoff] for run in ("r", "moved", "ideal")
+            )
             expected = ndcg(*query, cutoff, Convention(gain=gain))
-            assert score == of_moved == (expected if expected is None else pytest.approx(expected, abs=1e-12))
+            assert (
+                score
+                == of_moved
+                == (expected if expected is None else pytest.approx(expected, abs=1e-12))
+            )
             assert score is None or 0 <= score <= 1 + 1e-12
             assert of_ideal is None or of_ideal == pytest.approx(1, abs=1e-12)

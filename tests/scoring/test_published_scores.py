@@ -30,12 +30,20 @@ LEADERBOARD = {
 }
 #: What each output of trec_eval's tests calls our columns: at the cutoff that ends its name, or of the whole ranking.
 AT = {"P": "precision", "recall": "recall", "map_cut": "ap", "success": "success"}
-WHOLE = {"map": "ap", "recip_rank": "rr", "bpref": "bpref", "rbp": "rbp", "rbp_resid": "rbp_residual"}
+WHOLE = {
+    "map": "ap",
+    "recip_rank": "rr",
+    "bpref": "bpref",
+    "rbp": "rbp",
+    "rbp_resid": "rbp_residual",
+}
 
 
 def scores_of(judgments, results, *options):
     """The dataset scores that the command prints with --format json."""
-    done = command_line("evaluate", judgments, results, "--format", "json", *options, cwd=Path.cwd())
+    done = command_line(
+        "evaluate", judgments, results, "--format", "json", *options, cwd=Path.cwd()
+    )
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)["dataset_scores"]
 
@@ -45,14 +53,20 @@ def test_trec_covid_round_1_has_its_715_published_scores(shared_data):
     folder = shared_data / "trec-covid-round1"
     with (folder / "leaderboard.csv").open(encoding="utf-8") as file:
         published = {
-            (row["run"], name): float(row[name]) for row in csv.DictReader(file) for name in row if name in LEADERBOARD
+            (row["run"], name): float(row[name])
+            for row in csv.DictReader(file)
+            for name in row
+            if name in LEADERBOARD
         }
     measures = ["--measures", "nDCG@10 P@5 RBP(p=0.5) Bpref AP"]
     judgments, runs = folder / "qrels.txt", folder / "runs"
     rows = scores_of(judgments, runs, "--convention", "trec_eval_9", *measures)
     assert {row["convention"] for row in rows} == {"trec_eval_9 rbp_persistence=0.5 max_grade=2"}
     row_at = {(row["run"], row["cutoff"]): row for row in rows}
-    ours = {(run, name): row_at[run, LEADERBOARD[name][0]][LEADERBOARD[name][1]] for run, name in published}
+    ours = {
+        (run, name): row_at[run, LEADERBOARD[name][0]][LEADERBOARD[name][1]]
+        for run, name in published
+    }
     assert len(ours) == 715
     # Four decimals, and the sum of 30 numbers may be rounded either way.
     assert ours == pytest.approx(published, rel=0, abs=5.0001e-5)
@@ -60,7 +74,14 @@ def test_trec_covid_round_1_has_its_715_published_scores(shared_data):
 
 def test_trec_deep_learning_2019_has_its_published_score(shared_data):
     folder = shared_data / "trec-dl-2019"
-    rows = scores_of(folder / "qrels.txt", folder / "bm25.run.gz", "--convention", "trec_eval_9", "--cutoffs", "10")
+    rows = scores_of(
+        folder / "qrels.txt",
+        folder / "bm25.run.gz",
+        "--convention",
+        "trec_eval_9",
+        "--cutoffs",
+        "10",
+    )
     assert [f"{row['ndcg']:.4f}" for row in rows] == ["0.4973"]
 
 
@@ -92,7 +113,9 @@ def test_trec_eval_prints_the_same_for_its_own_tests(engine, shared_data, output
     # A plan of a thousand cutoffs takes classic Spark minutes.
     deepest = 1000 if engine.kind == "embedded" else 10
     printed, ours = scores_like(engine, shared_data / "trec-eval-tests", output, deepest)
-    assert ours == {query: values for query, values in printed.items() if query == "all" or query in ours}
+    assert ours == {
+        query: values for query, values in printed.items() if query == "all" or query in ours
+    }
     assert len(printed) == len(ours)
 
 
@@ -114,7 +137,11 @@ def test_trec_eval_prints_the_same_measures_for_its_own_tests(engine, shared_dat
     printed = {(query, *column_of(name)): value for name, query, value in lines if column_of(name)}
     assert len(printed) == 140
     names = ["precision", "recall", "ap", "success"]
-    asked = [f"{name}@{k}" for name in names for k in sorted({k for _, column, k in printed if column == name and k})]
+    asked = [
+        f"{name}@{k}"
+        for name in names
+        for k in sorted({k for _, column, k in printed if column == name and k})
+    ]
     measures = [*asked, "AP", "RR", "bpref", "RBP(p=0.9)", "Judged@5 Judged@10 Judged@20"]
     convention = convention.replace(**options)
     scores = scored(engine.session, judgments, results, convention=convention, measures=measures)
@@ -123,8 +150,15 @@ def test_trec_eval_prints_the_same_measures_for_its_own_tests(engine, shared_dat
         for query, column, k in printed
     }
     assert {key: f"{value:.4f}" for key, value in ours.items()} == printed
-    unjudged = {(query, int(name.removeprefix("unj_"))): v for name, query, v in lines if name.startswith("unj_")}
+    unjudged = {
+        (query, int(name.removeprefix("unj_"))): v
+        for name, query, v in lines
+        if name.startswith("unj_")
+    }
     # Of a missing query, which the second output has, trec_eval says that nothing is unjudged.
-    answered = {(query, k): scores.mean(k) if query == "all" else scores.of(query, k) for query, k in unjudged}
+    answered = {
+        (query, k): scores.mean(k) if query == "all" else scores.of(query, k)
+        for query, k in unjudged
+    }
     if convention.missing_query == "skip":
         assert {key: f"{1 - row['judged_share']:.4f}" for key, row in answered.items()} == unjudged

@@ -49,7 +49,10 @@ def test_a_number_may_have_any_length_and_leading_zeros(session, rank):
     # Of equal numbers the id that is larger as text comes first.
     falling = documents(ranked(session, rows, len(rows), rank, ties="doc_id_num_desc"))
     assert falling == [larger, large, "12", "0012", "9", "000", "0"]
-    assert documents(ranked(session, rows, len(rows), rank, ties="doc_id_num_asc"))[-2:] == [large, larger]
+    assert documents(ranked(session, rows, len(rows), rank, ties="doc_id_num_asc"))[-2:] == [
+        large,
+        larger,
+    ]
 
 
 SHARED = [result("a", rank=1), result("b", rank=2), result("c", rank=2), result("d", rank=3)]
@@ -57,8 +60,12 @@ SHARED = [result("a", rank=1), result("b", rank=2), result("c", rank=2), result(
 
 @pytest.mark.parametrize("rank", [by_window, list_by_list])
 @pytest.mark.parametrize("depth", [2, 9, None])
-def test_two_documents_with_one_rank_within_the_depth_or_at_its_end_are_refused(session, rank, depth):
-    with pytest.raises(PySparkException, match=r"refuses \[rank_twice\] results: a rank with two rows"):
+def test_two_documents_with_one_rank_within_the_depth_or_at_its_end_are_refused(
+    session, rank, depth
+):
+    with pytest.raises(
+        PySparkException, match=r"refuses \[rank_twice\] results: a rank with two rows"
+    ):
         ranked(session, SHARED, depth, rank, order="rank").collect()
     assert documents(ranked(session, SHARED, 1, rank, order="rank")) == ["a"]
 
@@ -71,10 +78,15 @@ def test_a_rank_of_a_document_that_leaves_the_list_may_be_given_again(session):
 @pytest.mark.parametrize("options", WITHOUT_GAINS, ids=str)
 def test_lists_sorted_one_by_one_have_the_ranks_of_a_window(session, options):
     rows = [
-        {**row, "doc_id": NUMBERED.get(row["doc_id"], row["doc_id"])} for row in random_rows(60, ranks_repeat=False)
+        {**row, "doc_id": NUMBERED.get(row["doc_id"], row["doc_id"])}
+        for row in random_rows(60, ranks_repeat=False)
     ]
-    by_list, windowed = (ranked(session, rows, 3, rank, **options) for rank in (list_by_list, by_window))
+    by_list, windowed = (
+        ranked(session, rows, 3, rank, **options) for rank in (list_by_list, by_window)
+    )
     # The embedded engine takes run and query_id for a key of exploded lists, and does not sort by what comes after it.
     by_list = session.createDataFrame(by_list.toArrow())
-    assert_df_equality(by_list, windowed.select(by_list.columns), ignore_nullable=True, ignore_row_order=True)
+    assert_df_equality(
+        by_list, windowed.select(by_list.columns), ignore_nullable=True, ignore_row_order=True
+    )
     assert by_list.count() > 100

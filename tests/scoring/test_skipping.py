@@ -34,7 +34,8 @@ def counted(session, rows, convention, **how):
 def listed(ranks, scores=None, query="q"):
     scores = scores or [-float(rank) for rank in ranks]
     return [
-        result(f"d{at}", score, query, rank=rank) for at, (rank, score) in enumerate(zip(ranks, scores, strict=True))
+        result(f"d{at}", score, query, rank=rank)
+        for at, (rank, score) in enumerate(zip(ranks, scores, strict=True))
     ]
 
 
@@ -99,10 +100,18 @@ def test_when_results_are_skipped(options, cutoffs, columns, rows, queries, kind
 
 def floors(session, depth, lists, **options):
     """By list, its floor and the documents that reach it; each list is a query with the scores of its documents."""
-    rows = [result(doc, score, query) for query, scores in lists.items() for doc, score in scores.items()]
+    rows = [
+        result(doc, score, query)
+        for query, scores in lists.items()
+        for doc, score in scores.items()
+    ]
     convention = Convention(**options)
     table, counts, of_lists = counted(
-        session, rows, convention, skipping=Floors(depth, convention), materialize=lambda parts: next(iter(parts))
+        session,
+        rows,
+        convention,
+        skipping=Floors(depth, convention),
+        materialize=lambda parts: next(iter(parts)),
     )
     assert counts == counted(session, rows, convention)[1]
     kept = {query: set() for query in lists}
@@ -115,10 +124,16 @@ def floors(session, depth, lists, **options):
 @settings(max_examples=20, deadline=None)
 @given(
     st.integers(1, 10),
-    st.lists(st.lists(st.sampled_from([-1.0, -0.0, 0.0, 2.0, 2.5, 7.0]) | st.floats(-9, 9), min_size=1), min_size=1),
+    st.lists(
+        st.lists(st.sampled_from([-1.0, -0.0, 0.0, 2.0, 2.5, 7.0]) | st.floats(-9, 9), min_size=1),
+        min_size=1,
+    ),
 )
 def test_the_best_documents_reach_the_floor(session, depth, drawn):
-    lists = {f"q{at}": {f"d{n}": score for n, score in enumerate(scores)} for at, scores in enumerate(drawn)}
+    lists = {
+        f"q{at}": {f"d{n}": score for n, score in enumerate(scores)}
+        for at, scores in enumerate(drawn)
+    }
     for name, (floor, kept) in floors(session, depth, lists).items():
         scores = sorted(lists[name].values(), reverse=True)
         assert len(scores) > depth or floor in (LOWEST, scores[-1])
@@ -134,7 +149,9 @@ def test_scores_tie_with_the_floor_as_they_are_compared(session):
 
 def test_scores_below_every_float_reach_the_floor(session):
     infinite = {f"d{at}": -1e39 * at for at in range(1, 60)}
-    floor, kept = floors(session, 2, {"q": {"best": 1.0} | infinite}, score_precision="float32")["q"]
+    floor, kept = floors(session, 2, {"q": {"best": 1.0} | infinite}, score_precision="float32")[
+        "q"
+    ]
     assert (floor, len(kept)) == (LOWEST, 60)
 
 
@@ -155,16 +172,22 @@ def test_an_evaluation_makes_use_of_floors(session, tmp_path, monkeypatch, optio
         for query in range(9)
         for at in range(chance.randint(1, 40))
     ]
-    judged = [judgment(f"d{at}", float(at % 4), f"q{query}") for query in range(2, 9) for at in range(15)]
+    judged = [
+        judgment(f"d{at}", float(at % 4), f"q{query}") for query in range(2, 9) for at in range(15)
+    ]
     pq.write_table(arrow_results(*rows), tmp_path / "results.parquet")
     pq.write_table(arrow_judgments(*judged), tmp_path / "judgments.parquet")
     paths = {name: {"path": str(tmp_path / f"{name}.parquet")} for name in ("judgments", "results")}
     used, means = [], []
-    monkeypatch.setattr(Floors, "kept", lambda *given, **named: used.append(1) or kept(*given, **named))
+    monkeypatch.setattr(
+        Floors, "kept", lambda *given, **named: used.append(1) or kept(*given, **named)
+    )
     monkeypatch.setattr(skipping, "MIN_DEPTHS", 1)
     for least in (0, MIN_ROWS):
         monkeypatch.setattr(skipping, "MIN_ROWS", least)
-        outcome, _ = evaluated(config.validate({**paths, "cutoffs": [1, 5], "convention": options}, "test"))
+        outcome, _ = evaluated(
+            config.validate({**paths, "cutoffs": [1, 5], "convention": options}, "test")
+        )
         means.append([row["ndcg"] for row in outcome.dataset_scores])
     assert len(used) == 1
     assert means[0] == pytest.approx(means[1], abs=1e-12)
@@ -188,10 +211,20 @@ def test_scores_are_the_same_without_what_is_skipped(session, monkeypatch, optio
     if not with_ranks and "rank" in options.values():
         return
     # Where ranks are the order, each is given once.
-    rows, convention = [*random_rows(QUERIES, ranks_repeat="order" not in options)], Convention(**options)
+    rows, convention = (
+        [*random_rows(QUERIES, ranks_repeat="order" not in options)],
+        Convention(**options),
+    )
     rows += [row | {"run": "s"} for row in listed([1, 2, 3])]
-    rows = rows if with_ranks else [{name: row[name] for name in row if name != "rank"} for row in rows]
-    judged = judgments(session, [judgment(d, grade, f"q{n}") for n in range(QUERIES) for d, grade in GRADES.items()])
+    rows = (
+        rows
+        if with_ranks
+        else [{name: row[name] for name in row if name != "rank"} for row in rows]
+    )
+    judged = judgments(
+        session,
+        [judgment(d, grade, f"q{n}") for n in range(QUERIES) for d, grade in GRADES.items()],
+    )
     monkeypatch.setattr(skipping, "MIN_ROWS", 0)
     monkeypatch.setattr(skipping, "MIN_DEPTHS", 0)
     if with_ranks:
@@ -200,12 +233,15 @@ def test_scores_are_the_same_without_what_is_skipped(session, monkeypatch, optio
         kept = pruning.kept(whole, [run.run for run in counts.runs if run.untrusted])
     else:
         way = plan_skipping(convention, [1, DEPTH], ["score"], 1, 1)
-        whole, _, lists = counted(session, rows, convention, skipping=way, materialize=lambda parts: next(iter(parts)))
+        whole, _, lists = counted(
+            session, rows, convention, skipping=way, materialize=lambda parts: next(iter(parts))
+        )
         kept = way.kept(whole, F.broadcast(lists))
     assert 0 < kept.count() < whole.count()
     columns = ["query_id", "cutoff", "returned", "judged", "ndcg", "dcg", "cg"]
     some, all_ = (
-        evaluate(judged, table, [1, DEPTH], convention).query_scores.select(columns) for table in (kept, whole)
+        evaluate(judged, table, [1, DEPTH], convention).query_scores.select(columns)
+        for table in (kept, whole)
     )
     assert all_.count() == 2 * 2 * QUERIES
     assert_approx_df_equality(some, all_, 1e-12, ignore_nullable=True, ignore_row_order=True)

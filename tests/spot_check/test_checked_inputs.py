@@ -16,7 +16,10 @@ from ndcg_spark.spot_check import subject
 from ndcg_spark.spot_check.judgments_hash import SEED, signed, xxhash64
 
 LISTS = {"query_id": ["q1", "q2"], "doc_id": [["a", "b"], ["c"]]}
-STRUCTS = [[{"item": "a", "rating": 2.0}, {"item": "b", "rating": 1.0}], [{"item": "c", "rating": 3.0}]]
+STRUCTS = [
+    [{"item": "a", "rating": 2.0}, {"item": "b", "rating": 1.0}],
+    [{"item": "c", "rating": 3.0}],
+]
 RESULTS = {"query_id": ["q1", "q1", "q2"], "doc_id": ["b", "a", "c"], "score": [3.0, 2.0, 1.0]}
 ROWS = {"query_id": ["q1", "q1", "q2"], "doc_id": ["a", "b", "c"], "relevance": [2.0, 1.0, 3.0]}
 
@@ -30,7 +33,9 @@ def scored(judgments, results=RESULTS, name="judgments.parquet", **settings):
     tables = {"judgments": path, "results": "results.parquet"}
     for table, more in settings.pop("tables", {}).items():
         tables[table] = {"path": tables.get(table, f"{table}.parquet"), **more}
-    settings = config.validate({**tables, "cutoffs": [1, 3], "date": "2026-11-20", **settings}, "test")
+    settings = config.validate(
+        {**tables, "cutoffs": [1, 3], "date": "2026-11-20", **settings}, "test"
+    )
     sessions.engine()
     return evaluate_inputs.evaluate(settings).verified
 
@@ -48,12 +53,17 @@ SHAPES = {
         "judgments": {"query_id": ["q1", "q2"], "recommendations": STRUCTS},
         "tables": {"judgments": {"relevance": 1}},
     },
-    "a list in a folder of its grade": {"judgments": LISTS, "name": "judgments/relevance=2/part.parquet"},
+    "a list in a folder of its grade": {
+        "judgments": LISTS,
+        "name": "judgments/relevance=2/part.parquet",
+    },
     "a query in its folder": {
         "judgments": {"doc_id": ["a", "b"], "relevance": [2.0, 1.0]},
         "name": "judgments/query_id=q1/part.parquet",
     },
-    "categories": {"judgments": {**ROWS, "query_id": pa.array(ROWS["query_id"]).dictionary_encode()}},
+    "categories": {
+        "judgments": {**ROWS, "query_id": pa.array(ROWS["query_id"]).dictionary_encode()}
+    },
     "decimals": {"judgments": {**ROWS, "relevance": pa.array([2, 1, 3], pa.decimal128(10, 2))}},
     "an ideal of more documents than any list": {
         "judgments": ROWS,
@@ -61,8 +71,16 @@ SHAPES = {
         "cutoffs": [3, 10, None],
     },
     "a discount of ten ranks": {
-        "judgments": {"query_id": ["q1"] * 15, "doc_id": [f"d{at}" for at in range(15)], "relevance": [1.0] * 15},
-        "results": {"query_id": ["q1"] * 15, "doc_id": [f"d{at}" for at in range(15)], "score": [1.0] * 15},
+        "judgments": {
+            "query_id": ["q1"] * 15,
+            "doc_id": [f"d{at}" for at in range(15)],
+            "relevance": [1.0] * 15,
+        },
+        "results": {
+            "query_id": ["q1"] * 15,
+            "doc_id": [f"d{at}" for at in range(15)],
+            "score": [1.0] * 15,
+        },
         "convention": {"discount": "python:short_discounts.first_ten"},
         "cutoffs": [3, 10],
     },
@@ -82,7 +100,9 @@ def test_lists_are_read_from_tables_of_every_shape(engine, tmp_path, monkeypatch
 
 @pytest.mark.parametrize("dataset", ["web", "other"])
 def test_a_dataset_of_what_is_excluded_does_not_count_where_tables_have_none(engine, dataset):
-    pq.write_table(pa.table({"dataset": [dataset], "query_id": ["q1"], "doc_id": ["a"]}), "exclude.parquet")
+    pq.write_table(
+        pa.table({"dataset": [dataset], "query_id": ["q1"], "doc_id": ["a"]}), "exclude.parquet"
+    )
     assert scored(ROWS, exclude="exclude.parquet") == "verified 2 lists"
 
 
@@ -97,7 +117,9 @@ def test_only_some_queries_are_fetched_of_too_many_scores(engine, monkeypatch):
         settings = {"judgments": "judgments.parquet", "results": "results.parquet"}
         pq.write_table(pa.table(judged), "judgments.parquet")
         pq.write_table(pa.table(returned), "results.parquet")
-        done = evaluate_inputs.evaluate(config.validate({**settings, "cutoffs": [1]}, "test"), engine=engine)
+        done = evaluate_inputs.evaluate(
+            config.validate({**settings, "cutoffs": [1]}, "test"), engine=engine
+        )
     finally:
         object.__setattr__(engine, "sees_local_files", True)
     assert done.verified.startswith("verified ")
@@ -106,7 +128,11 @@ def test_only_some_queries_are_fetched_of_too_many_scores(engine, monkeypatch):
 
 def test_a_query_is_hashed_as_engines_hash_it(session):
     names = ["", "q1", "é", "x" * 40]
-    hashed = session.createDataFrame(pa.table({"name": names})).selectExpr("name", "xxhash64(name) as hash").toArrow()
+    hashed = (
+        session.createDataFrame(pa.table({"name": names}))
+        .selectExpr("name", "xxhash64(name) as hash")
+        .toArrow()
+    )
     of_engine = {row["name"]: row["hash"] for row in hashed.to_pylist()}
     assert of_engine == {name: signed(xxhash64(name.encode(), SEED)) for name in names}
 
@@ -136,7 +162,11 @@ def test_the_message_has_a_command_that_runs(engine, monkeypatch, tmp_path):
     with monkeypatch.context() as patched:
         worst_first(patched)
         with pytest.raises(NotVerifiedError) as raised:
-            scored(ROWS, convention={"preset": "trec_eval", "gain": "exp2"}, tables={"results": {"run_from": "file"}})
+            scored(
+                ROWS,
+                convention={"preset": "trec_eval", "gain": "exp2"},
+                tables={"results": {"run_from": "file"}},
+            )
     command = str(raised.value).partition("to see the list: ")[2].partition("; its rows are in")[0]
     done = command_line(*shlex.split(command)[1:], cwd=tmp_path)
     assert (done.returncode, "ndcg" in done.stdout) == (0, True), done.stderr

@@ -145,7 +145,9 @@ def test_nothing_is_found_where_nothing_is_wrong(engine, settings):
     assert run(settings()).verified == "verified 50 lists"
 
 
-def test_scores_that_differ_are_not_published_and_what_differs_is_kept(engine, settings, monkeypatch, tmp_path):
+def test_scores_that_differ_are_not_published_and_what_differs_is_kept(
+    engine, settings, monkeypatch, tmp_path
+):
     worst_first(monkeypatch)
     with pytest.raises(NotVerifiedError) as raised:
         run(settings(output="output"))
@@ -171,17 +173,27 @@ def test_what_differed_is_looked_at_again(engine, settings, monkeypatch):
     (row,) = log.committed("output").attempts
     required = []
     spied = recompute.chosen_pairs
-    monkeypatch.setattr(recompute, "chosen_pairs", lambda first, *more: required.extend(first) or spied(first, *more))
+    monkeypatch.setattr(
+        recompute,
+        "chosen_pairs",
+        lambda first, *more: required.extend(first) or spied(first, *more),
+    )
     run(settings(output="output"))
     assert sorted(map(list, required)) == sorted(json.loads(row["findings"])["not_verified"])
 
 
-def test_what_is_published_all_the_same_is_no_baseline_and_has_no_verdict(engine, settings, monkeypatch):
+def test_what_is_published_all_the_same_is_no_baseline_and_has_no_verdict(
+    engine, settings, monkeypatch
+):
     worst_first(monkeypatch)
     outcome = run(settings(output="output"), unverified="the engine was patched")
     assert (outcome.verified, outcome.exit_code) == ("not verified: the engine was patched", 6)
     night = only_night("output")
-    assert (night.row["verdict"], night.row["reason"], night.is_good) == ("none", "not_verified", False)
+    assert (night.row["verdict"], night.row["reason"], night.is_good) == (
+        "none",
+        "not_verified",
+        False,
+    )
     assert night.unverified == "the engine was patched"
     with pytest.raises(ConfigurationError, match="not verified"):
         log.revise(night, accepted="it is fine")
@@ -196,7 +208,9 @@ def test_what_is_published_all_the_same_is_no_baseline_and_has_no_verdict(engine
     ],
     ids=["no output", "no reason", "accepted"],
 )
-def test_an_unverified_publication_needs_an_output_and_a_reason_and_is_no_baseline(settings, given, arguments):
+def test_an_unverified_publication_needs_an_output_and_a_reason_and_is_no_baseline(
+    settings, given, arguments
+):
     with pytest.raises(ConfigurationError):
         run(settings(**given), **arguments)
 
@@ -206,7 +220,9 @@ def test_means_are_taken_again(engine, settings, monkeypatch):
     from ndcg_spark.job import publish_scores
 
     monkeypatch.setattr(
-        publish_scores, "dataset_scores", lambda *a: computed(*a).withColumn("ndcg", F.col("ndcg") * 0.999999)
+        publish_scores,
+        "dataset_scores",
+        lambda *a: computed(*a).withColumn("ndcg", F.col("ndcg") * 0.999999),
     )
     with pytest.raises(NotVerifiedError, match="the mean ndcg"):
         run(settings())
@@ -229,7 +245,21 @@ def test_the_rows_of_large_inputs_are_found_by_the_engine(engine, settings, monk
 VALUES = {
     "double": [1.5, -0.0, None, 1e300],
     "int": [3, None, -1],
-    "string": ["1.5", " 2 ", "1e3", "x", "", "0x10", "1d", "NaN", "Infinity", ".5", "5.", "1e999", None],
+    "string": [
+        "1.5",
+        " 2 ",
+        "1e3",
+        "x",
+        "",
+        "0x10",
+        "1d",
+        "NaN",
+        "Infinity",
+        ".5",
+        "5.",
+        "1e999",
+        None,
+    ],
     "decimal(30,20)": ["0.12345678901234567891", None],
 }
 
@@ -243,7 +273,12 @@ def test_numbers_are_read_as_an_engine_reads_them(session, kind):
     rows = pa.table({"at": range(len(text)), "text": pa.array(text, pa.string())})
     table = session.createDataFrame(rows).withColumn("score", F.col("text").cast(kind)).drop("text")
     types = dict(table.dtypes)
-    read = table.select("at", "score", rules.typed("score", types).alias("typed")).orderBy("at").toArrow().to_pylist()
+    read = (
+        table.select("at", "score", rules.typed("score", types).alias("typed"))
+        .orderBy("at")
+        .toArrow()
+        .to_pylist()
+    )
     expected = [plain_rows.number(row["score"]) for row in read]
     assert [row["typed"] for row in read] == expected
     assert [str(value) for value in expected if value == 0] == ["0.0"] * expected.count(0)
@@ -263,9 +298,13 @@ def test_judgments_are_hashed_as_an_engine_hashes_them(engine, settings):
 def lazily(session, **arguments):
     from ndcg_spark import evaluate as evaluated
 
-    judged = session.createDataFrame(pq.read_table("judgments.parquet")).where("relevance is not null")
+    judged = session.createDataFrame(pq.read_table("judgments.parquet")).where(
+        "relevance is not null"
+    )
     returned = session.createDataFrame(pq.read_table("results.parquet"))
-    return evaluated(judged, returned, [1, 3], measures="nDCG@3 P@3 RBP@3 ERR@3", **arguments).to_pandas()
+    return evaluated(
+        judged, returned, [1, 3], measures="nDCG@3 P@3 RBP@3 ERR@3", **arguments
+    ).to_pandas()
 
 
 def test_lazy_scores_are_checked_when_they_are_computed(session, settings, monkeypatch):

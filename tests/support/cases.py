@@ -19,13 +19,18 @@ class Case:
     def graded_lists(self) -> dict[str, tuple[list[int], list[float]]]:
         """For tools that see only what was returned: labels (0 if unjudged) and scores by rank, of judged queries."""
         return {
-            query: ([self.judged[query].get(doc, 0) for doc, _, _ in rows], [score for _, score, _ in rows])
+            query: (
+                [self.judged[query].get(doc, 0) for doc, _, _ in rows],
+                [score for _, score, _ in rows],
+            )
             for query, rows in self.returned.items()
             if query in self.judged
         }
 
     def qrels_and_run(self) -> tuple[dict[str, dict[str, int]], dict[str, dict[str, float]]]:
-        return self.judged, {query: {doc: s for doc, s, _ in rows} for query, rows in self.returned.items()}
+        return self.judged, {
+            query: {doc: s for doc, s, _ in rows} for query, rows in self.returned.items()
+        }
 
 
 def make(seeds: Iterable[int], *, negative: bool = True, tied: bool = True) -> Case:
@@ -47,7 +52,9 @@ def make(seeds: Iterable[int], *, negative: bool = True, tied: bool = True) -> C
     return Case(judged, returned)
 
 
-def _ranked(chance: random.Random, documents: list[str], tied: bool) -> list[tuple[str, float, int]]:
+def _ranked(
+    chance: random.Random, documents: list[str], tied: bool
+) -> list[tuple[str, float, int]]:
     scores = [float(place) for place in range(len(documents))]
     if tied:
         base = [chance.choice([-1.5, 0.0, -0.0, 0.1, 2.0, 16777216.0]) for _ in documents]

@@ -37,14 +37,20 @@ def check(engine: Engine, settings: dict) -> dict:
         wanted = config.validate(settings, "test")
         judgments = source_tables.read_judgments(engine, wanted.judgments)
         results = source_tables.read_results(engine, wanted.results)
-        return {run.run: run.rows for run in check_tables(judgments, results, wanted).result_counts.runs}
+        return {
+            run.run: run.rows for run in check_tables(judgments, results, wanted).result_counts.runs
+        }
     except NdcgSparkError as error:
         return {"error": str(error), "code": error.exit_code}
 
 
 def is_as_expected(outcome: dict, expected: dict | str) -> None:
     """Assert that `check` has these rows by run, or a refusal with these words, a regular expression."""
-    assert outcome == expected if isinstance(expected, dict) else re.search(expected, outcome.get("error", "")), outcome
+    assert (
+        outcome == expected
+        if isinstance(expected, dict)
+        else re.search(expected, outcome.get("error", ""))
+    ), outcome
 
 
 def settings(**given: Any) -> config.EvaluationConfig:

@@ -15,12 +15,17 @@ import sessions
 from ndcg_spark.__main__ import main
 
 
-def command_line(*arguments: object, cwd: Path, **environment: str) -> subprocess.CompletedProcess[str]:
+def command_line(
+    *arguments: object, cwd: Path, **environment: str
+) -> subprocess.CompletedProcess[str]:
     """The command line with these arguments; what it says of its engine is that a session was running."""
     words = [*map(str, arguments)]
     sessions.engine()
     code: object = 0
-    out, err = (io.TextIOWrapper(io.BytesIO(), encoding="utf-8", newline="", write_through=True) for _ in range(2))
+    out, err = (
+        io.TextIOWrapper(io.BytesIO(), encoding="utf-8", newline="", write_through=True)
+        for _ in range(2)
+    )
     with (
         contextlib.chdir(cwd),
         mock.patch.dict(os.environ, environment),

@@ -28,7 +28,9 @@ def configuration(folder: Path) -> Callable[..., EvaluationConfig]:
         for name, text in (files or {}).items():
             (folder / name).write_text(text, encoding="utf-8")
         paths = {"judgments": str(folder / "qrels.txt"), "results": str(folder / "run.txt")}
-        return config.validate({**paths, "cutoffs": [1, 3], "date": "2026-11-20", **settings}, "test")
+        return config.validate(
+            {**paths, "cutoffs": [1, 3], "date": "2026-11-20", **settings}, "test"
+        )
 
     return with_
 

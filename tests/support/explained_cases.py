@@ -23,7 +23,10 @@ OTHERS = {
     "best": {"ties": "best", "negative": "keep"},
     "k_relevant": {"ideal": "k_relevant", "gain": "binary"},
     "capped": {"ideal": "judged_capped"},
-    "table": {"gain": {-1.0: 0.0, 0.0: 0.5, 1.0: 1.0, 2.0: 4.0, 3.0: 5.0, 4.0: 9.0}, "discount": [1.0, 0.5, 0.25]},
+    "table": {
+        "gain": {-1.0: 0.0, 0.0: 0.5, 1.0: 1.0, 2.0: 4.0, 3.0: 5.0, 4.0: 9.0},
+        "discount": [1.0, 0.5, 0.25],
+    },
     "python": {"gain": "python:numpy.square", "discount": "python:numpy.reciprocal"},
     "binary": {"min_relevance": 2.0, "discount": "jarvelin"},
 }
@@ -38,12 +41,21 @@ def facts_of(name: str) -> dict[Any, Facts]:
     """The facts of a convention, by query and cutoff."""
     session, convention = sessions.engine().session, CONVENTIONS[name]
     case = make([1], negative=convention.negative != "error")
-    given = [judgment(d, float(grade), q) for q, grades in case.judged.items() for d, grade in grades.items()]
-    returned = [result(doc, s, q, rank=at) for q, listed in case.returned.items() for doc, s, at in listed]
+    given = [
+        judgment(d, float(grade), q)
+        for q, grades in case.judged.items()
+        for d, grade in grades.items()
+    ]
+    returned = [
+        result(doc, s, q, rank=at) for q, listed in case.returned.items() for doc, s, at in listed
+    ]
     graded, listed = judgments(session, given), results(session, returned)
     documents = judged_documents(graded, ["query_id"], convention)
     known = [row.asDict() for row in documents.collect()]
-    rows = [row.asDict() for row in returned_documents(listed, documents, ["query_id"], convention).collect()]
+    rows = [
+        row.asDict()
+        for row in returned_documents(listed, documents, ["query_id"], convention).collect()
+    ]
     return {
         (score["query_id"], score["cutoff"]): query_facts(
             score.asDict(),

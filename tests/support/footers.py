@@ -17,7 +17,15 @@ _TRUE, _FALSE, _BYTE, _I16, _I32, _I64, _DOUBLE, _BINARY, _LIST, _SET, _MAP, _ST
 _ROW_GROUPS, _CREATED_BY, _COLUMN_ORDERS = 4, 6, 7
 _COLUMNS, _META_DATA, _STATISTICS = 1, 3, 12
 #: The fields of Statistics; the first two are those of parquet-mr before 1.10, which have no order.
-_OLD_MAX, _OLD_MIN, _NULL_COUNT, _MAX_VALUE, _MIN_VALUE, _EXACT_MAX, _EXACT_MIN = 1, 2, 3, 5, 6, 7, 8
+_OLD_MAX, _OLD_MIN, _NULL_COUNT, _MAX_VALUE, _MIN_VALUE, _EXACT_MAX, _EXACT_MIN = (
+    1,
+    2,
+    3,
+    5,
+    6,
+    7,
+    8,
+)
 
 Struct = dict[int, tuple[int, Any]]
 
@@ -92,7 +100,9 @@ def _read_value(stream: io.BytesIO, kind: int) -> Any:
         header = stream.read(1)[0]
         size = header >> 4 if header >> 4 < 15 else _read_number(stream)
         return header & 15, [_read_value(stream, header & 15) for _ in range(size)]
-    assert kind == _STRUCT, f"the footer has a field of type {kind}, which this reader does not know"
+    assert kind == _STRUCT, (
+        f"the footer has a field of type {kind}, which this reader does not know"
+    )
     return _read_struct(stream)
 
 

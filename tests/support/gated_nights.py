@@ -18,7 +18,11 @@ def write_night(
     folder: Path, *, worse: int = 0, regraded: int = 0, runs: Iterable[str] = ("hybrid", "bm25")
 ) -> dict[str, Any]:
     """Files of a night, and the paths of a configuration: so many queries of `hybrid` are worse, or judged anew."""
-    judged = [(f"q{n}", doc, grade + (n < regraded)) for n in range(QUERIES) for doc, grade in (("a", 2), ("b", 1))]
+    judged = [
+        (f"q{n}", doc, grade + (n < regraded))
+        for n in range(QUERIES)
+        for doc, grade in (("a", 2), ("b", 1))
+    ]
     qrels = "".join(f"{query} 0 {doc} {grade}\n" for query, doc, grade in judged)
     lines = []
     for run in runs:
@@ -27,18 +31,30 @@ def write_night(
             others = ["x", "y", "b"]
             place = 3 if run == "hybrid" and n < worse else n % 3
             documents = [*others[:place], "a", *others[place:]]
-            lines += [f"q{n} Q0 {doc} {rank} {-rank} {run}\n" for rank, doc in enumerate(documents, 1)]
+            lines += [
+                f"q{n} Q0 {doc} {rank} {-rank} {run}\n" for rank, doc in enumerate(documents, 1)
+            ]
     name = f"{worse}-{regraded}-{'-'.join(runs)}"
     for end, text in (("qrels", qrels), ("run", "".join(lines))):
         (folder / f"{name}.{end}").write_text(text, encoding="utf-8")
-    return {"judgments": {"path": str(folder / f"{name}.qrels")}, "results": {"path": str(folder / f"{name}.run")}}
+    return {
+        "judgments": {"path": str(folder / f"{name}.qrels")},
+        "results": {"path": str(folder / f"{name}.run")},
+    }
 
 
-def settings(folder: Path, date: str, gate: dict[str, Any] | None = None, **night: Any) -> dict[str, Any]:
+def settings(
+    folder: Path, date: str, gate: dict[str, Any] | None = None, **night: Any
+) -> dict[str, Any]:
     """The settings of one night; `night` as for `write_night`, and other keys of the configuration."""
     made = {name: night.pop(name) for name in ("worse", "regraded", "runs") if name in night}
     paths = write_night(folder, **made)
-    known = {"output": str(folder / "out"), "engine": "embedded", "cutoffs": [3], "gate": {**GATE, **(gate or {})}}
+    known = {
+        "output": str(folder / "out"),
+        "engine": "embedded",
+        "cutoffs": [3],
+        "gate": {**GATE, **(gate or {})},
+    }
     return {**paths, **known, "date": date, **night}
 
 

@@ -26,13 +26,23 @@ from ndcg_spark.nights.reader import stored
 N = 60
 SAME = np.full(N, 0.6)
 #: A list of ten documents, all judged.
-SCORED = {"status": "scored", "returned": 10, "judged": 10, "judged_discount_share": 1.0, "ideal_dcg": 1.0}
+SCORED = {
+    "status": "scored",
+    "returned": 10,
+    "judged": 10,
+    "judged_discount_share": 1.0,
+    "ideal_dcg": 1.0,
+}
 CHECK = {"cutoff": 10, "max_drop": 0.01}
 
 
 def gate(*checks: Mapping[str, Any], **more: Any) -> GateConfig:
     """A gate with these checks, by default a drop of 0.01 at cutoff 10."""
-    settings = {"check": [{**CHECK, **check} for check in checks or ({},)], "min_queries": 30, **more}
+    settings = {
+        "check": [{**CHECK, **check} for check in checks or ({},)],
+        "min_queries": 30,
+        **more,
+    }
     tables = {name: {"path": "p"} for name in ("query_attributes", "query_weights")}
     return validate({"gate": settings, **tables}, "gate", NightConfig).gate
 
@@ -72,7 +82,11 @@ def evaluate(
     """
     of_datasets = scores if isinstance(next(iter(scores.values())), Mapping) else {"web": scores}
     publication = Publication(str(output), date, uuid.uuid4().hex)
-    tables: dict[str, list[dict[str, Any]]] = {"query_scores": [], "dataset_scores": [], "query_attributes": []}
+    tables: dict[str, list[dict[str, Any]]] = {
+        "query_scores": [],
+        "dataset_scores": [],
+        "query_attributes": [],
+    }
     for dataset, runs in of_datasets.items():
         for run, values in runs.items():
             numbers = [None if value is None else float(value) for value in values]
@@ -105,7 +119,9 @@ def evaluate(
             for at, value in enumerate(of_queries)
             if value is not None
         ]
-    with_rows(publication, {**tables, "ranked_documents": [{"dataset": name} for name in of_datasets]})
+    with_rows(
+        publication, {**tables, "ranked_documents": [{"dataset": name} for name in of_datasets]}
+    )
     kept = record(
         configuration={"documents": "all", "cutoffs": list(cutoffs), **(configuration or {})},
         options=Convention(**options).options(),
@@ -114,7 +130,9 @@ def evaluate(
         inputs={
             "judgments": {"fingerprint": fingerprint(hashes)},
             "results": {
-                "fingerprints": {name: repr((runs, answered)) for name, runs in of_datasets.items()},
+                "fingerprints": {
+                    name: repr((runs, answered)) for name, runs in of_datasets.items()
+                },
                 "unknown_ids": {name: dict(unknown_ids or {}) for name in of_datasets},
             },
         },
@@ -124,7 +142,9 @@ def evaluate(
     verdicts: dict[str, Verdict] = {}
     entries: dict[str, dict[str, Any]] = {name: {} for name in of_datasets}
     if gate is not None:
-        options = ComparisonOptions(weights=None if weights is None else weight_rows(weights_table(weights)))
+        options = ComparisonOptions(
+            weights=None if weights is None else weight_rows(weights_table(weights))
+        )
         judged = judge_written(gate, publication, kept, list(of_datasets), options, accepted)
         verdicts = {name: judgement.verdict for name, judgement in judged.items()}
         entries = {name: judgement.log_entries() for name, judgement in judged.items()}
@@ -167,7 +187,13 @@ def copied(
 
 def result(outcome: str = "pass", reason: str | None = None, **more: Any) -> Result:
     """A result of a check, by default of ndcg@10 of hybrid against the good nights."""
-    known = {"check": "gate.check.0", "severity": "fail", "sentence": "a sentence", "run": "hybrid", "measure": "ndcg"}
+    known = {
+        "check": "gate.check.0",
+        "severity": "fail",
+        "sentence": "a sentence",
+        "run": "hybrid",
+        "measure": "ndcg",
+    }
     known |= {"cutoff": "10", "baseline": "good", "baseline_night": "2026-11-19"}
     return Result(result=outcome, reason=reason, **known | more)
 
@@ -176,6 +202,11 @@ def verdict(*results: Result, **more: Any) -> Verdict:
     """The verdict on a night of these results, the worst of which comes first."""
     first = results[0]
     word = first.result if first.result in ("pass", "fail") else "none"
-    known = {"dataset": "web", "evaluated_on": "2026-11-20", "sentence": first.sentence, "run": first.run}
+    known = {
+        "dataset": "web",
+        "evaluated_on": "2026-11-20",
+        "sentence": first.sentence,
+        "run": first.run,
+    }
     known |= {"exit_code": EXIT_CODES[word], "verdict": word, "reason": first.reason}
     return Verdict(results=results, **known | more)

@@ -20,11 +20,18 @@ FILLED = ("query_scores", "dataset_scores")
 
 def record(**more: object) -> dict[str, object]:
     """What the log keeps of an evaluation."""
-    known = {"convention": "standard", "options": Convention().options(), "configuration": {}, "inputs": {}}
+    known = {
+        "convention": "standard",
+        "options": Convention().options(),
+        "configuration": {},
+        "inputs": {},
+    }
     return {**known, "formula": "f", "engine": "e", **more}
 
 
-def with_rows(publication: Publication, tables: Mapping[str, Sequence[Mapping[str, Any]]]) -> Publication:
+def with_rows(
+    publication: Publication, tables: Mapping[str, Sequence[Mapping[str, Any]]]
+) -> Publication:
     """The publication, with the rows of these tables."""
     for name, rows in tables.items():
         if rows:
@@ -34,10 +41,19 @@ def with_rows(publication: Publication, tables: Mapping[str, Sequence[Mapping[st
 
 
 def written(
-    output: str, evaluation_id: str, ndcg: float, *, datasets: Sequence[str] = ("web",), date: str = DATE
+    output: str,
+    evaluation_id: str,
+    ndcg: float,
+    *,
+    datasets: Sequence[str] = ("web",),
+    date: str = DATE,
 ) -> Publication:
     """A publication that only waits for its commit: three rows of each dataset in two tables."""
-    rows = [{"dataset": name, "ndcg": value} for name in datasets for value in (ndcg, ndcg / 3, ndcg / 7)]
+    rows = [
+        {"dataset": name, "ndcg": value}
+        for name in datasets
+        for value in (ndcg, ndcg / 3, ndcg / 7)
+    ]
     return with_rows(Publication(output, date, evaluation_id), dict.fromkeys(FILLED, rows))
 
 
@@ -69,7 +85,9 @@ def whole(ndcg: float, evaluation_id: str) -> tuple[tuple[str, float], ...]:
     return tuple(sorted((evaluation_id, value) for value in (ndcg, ndcg / 3, ndcg / 7)))
 
 
-def seen(output: str, table: str = "query_scores") -> dict[tuple[str, str], tuple[tuple[str, float], ...]]:
+def seen(
+    output: str, table: str = "query_scores"
+) -> dict[tuple[str, str], tuple[tuple[str, float], ...]]:
     """The rows of a table by night: the evaluation and the ndcg of each."""
     shown = {}
     for night in committed(output):
@@ -96,9 +114,20 @@ def night(
     configuration: Mapping[str, Any] | None = None,
 ) -> None:
     """A night with the ndcg of these runs."""
-    counts = {"queries": 50, "missing_queries": 0, "no_relevant_queries": 0, "unjudged_queries": 0, "judged_rate": 1.0}
-    rows = [{**counts, "dataset": dataset, "cutoff": cutoff, "run": run, "ndcg": ndcg} for run, ndcg in scores.items()]
-    publication = with_rows(Publication(str(output), date(number), f"e{number}-{dataset}"), {"dataset_scores": rows})
+    counts = {
+        "queries": 50,
+        "missing_queries": 0,
+        "no_relevant_queries": 0,
+        "unjudged_queries": 0,
+        "judged_rate": 1.0,
+    }
+    rows = [
+        {**counts, "dataset": dataset, "cutoff": cutoff, "run": run, "ndcg": ndcg}
+        for run, ndcg in scores.items()
+    ]
+    publication = with_rows(
+        Publication(str(output), date(number), f"e{number}-{dataset}"), {"dataset_scores": rows}
+    )
     own = record(
         options={**Convention().options(), "gain": "exp2", **(options or {})},
         inputs={"judgments": {"fingerprint": judgments}},
@@ -122,5 +151,10 @@ def damage(output: Path, date: str) -> None:
 def committed_night(dataset: str, date: str, record: Mapping[str, Any]) -> Night:
     """A night that is nowhere, with a record of which only this is known."""
     return Night(
-        dataset, date, 1, "e", None, log_row(record, record.get("verdict"), dataset=dataset, evaluated_on=date)
+        dataset,
+        date,
+        1,
+        "e",
+        None,
+        log_row(record, record.get("verdict"), dataset=dataset, evaluated_on=date),
     )

@@ -13,7 +13,14 @@ def rows(run: str, *documents: str, query: str = "q1") -> pa.Table:
     """The results of a run for a query, best first."""
     count = len(documents)
     scores = [float(count - at) for at in range(count)]
-    return pa.table({"run": [run] * count, "query_id": [query] * count, "doc_id": list(documents), "score": scores})
+    return pa.table(
+        {
+            "run": [run] * count,
+            "query_id": [query] * count,
+            "doc_id": list(documents),
+            "score": scores,
+        }
+    )
 
 
 def delta(folder: Path, *tables: pa.Table, **options: Any) -> str:
@@ -43,7 +50,9 @@ def delete_by_vector(folder: str, positions: list[int]) -> None:
     import pyroaring
 
     (added,) = [
-        action["add"] for action in map(json.loads, commit(folder, 0).read_text().splitlines()) if "add" in action
+        action["add"]
+        for action in map(json.loads, commit(folder, 0).read_text().splitlines())
+        if "add" in action
     ]
     bitmap = struct.pack("<iqi", 1681511377, 1, 0) + pyroaring.BitMap(positions).serialize()
     vector = {
@@ -62,7 +71,9 @@ def delete_by_vector(folder: str, positions: list[int]) -> None:
 
 
 def _z85(data: bytes) -> str:
-    alphabet = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ.-:+=^!/*?&<>()[]{}@%$#"
+    alphabet = (
+        "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ.-:+=^!/*?&<>()[]{}@%$#"
+    )
     text = ""
     for (value,) in struct.iter_unpack(">I", data + b"\0" * (-len(data) % 4)):
         text += "".join(alphabet[value // 85**power % 85] for power in (4, 3, 2, 1, 0))

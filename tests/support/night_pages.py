@@ -76,5 +76,7 @@ def kinds(page: NightPage) -> set[str]:
     top = answer.answer(page)
     found = [top.headline, *top.sentences, *answer.notes(page), *words.warnings(page)]
     found += said((*words.TREND, *words.WHY, *words.JUDGED), page)
-    rules = [words.partly] if page.moved and page.moved.sums and words.explains(page) else words.UNMOVED
+    rules = (
+        [words.partly] if page.moved and page.moved.sums and words.explains(page) else words.UNMOVED
+    )
     return {sentence.kind for sentence in (*found, *said(rules, page), *advice.next_steps(page))}

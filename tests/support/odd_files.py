@@ -15,19 +15,147 @@ COLUMNS = {
 }
 #: What may stand where a number or an id is expected, and what may be put into a line.
 VALUES = (
-    *("", " ", "NaN", "inf", "-Infinity", "1e999", "high", "1d", "0x1F", "1_0", "1,5", "\u0661", "--1", "-3", "-0.0"),
-    *("+5", "5.", ".", ".5", "1e", "1E+3", "1e-400", "4.9e-324", "1.0", "1.5", "007", "0", "2147483647", "2147483648"),
-    *("9007199254740993", "null", "true", "\u00a01", "1 2", '"1"', "é", "日本", "😀", '"', 'a"b', '"a"', "a,b", "a\tb"),
-    *("a b", "\\", "\\n", "#q", "\ufeff", "a\ufeffb", "a\u2028b", "\u0085", "{", "[x]", "query_id", " d1", "d1 "),
+    *(
+        "",
+        " ",
+        "NaN",
+        "inf",
+        "-Infinity",
+        "1e999",
+        "high",
+        "1d",
+        "0x1F",
+        "1_0",
+        "1,5",
+        "\u0661",
+        "--1",
+        "-3",
+        "-0.0",
+    ),
+    *(
+        "+5",
+        "5.",
+        ".",
+        ".5",
+        "1e",
+        "1E+3",
+        "1e-400",
+        "4.9e-324",
+        "1.0",
+        "1.5",
+        "007",
+        "0",
+        "2147483647",
+        "2147483648",
+    ),
+    *(
+        "9007199254740993",
+        "null",
+        "true",
+        "\u00a01",
+        "1 2",
+        '"1"',
+        "é",
+        "日本",
+        "😀",
+        '"',
+        'a"b',
+        '"a"',
+        "a,b",
+        "a\tb",
+    ),
+    *(
+        "a b",
+        "\\",
+        "\\n",
+        "#q",
+        "\ufeff",
+        "a\ufeffb",
+        "a\u2028b",
+        "\u0085",
+        "{",
+        "[x]",
+        "query_id",
+        " d1",
+        "d1 ",
+    ),
 )
 PIECES = (
-    *(b" ", b"  ", b"\t", b"\x0c", b"\r", b"\x00", b'"', b'""', b"'", b",", b"\xef\xbb\xbf", b"\xff", b"\xc3"),
-    *(b"\xed\xa0\x80", b"{", b"}", b"[", b"]", b":", b"\\", b"\x0b", b"\x1c", b"e", b"-", b"0", b"\n", b"\r\n"),
+    *(
+        b" ",
+        b"  ",
+        b"\t",
+        b"\x0c",
+        b"\r",
+        b"\x00",
+        b'"',
+        b'""',
+        b"'",
+        b",",
+        b"\xef\xbb\xbf",
+        b"\xff",
+        b"\xc3",
+    ),
+    *(
+        b"\xed\xa0\x80",
+        b"{",
+        b"}",
+        b"[",
+        b"]",
+        b":",
+        b"\\",
+        b"\x0b",
+        b"\x1c",
+        b"e",
+        b"-",
+        b"0",
+        b"\n",
+        b"\r\n",
+    ),
 )
-LINES = (b"", b" ", b"\t", b"\x0c", b"\x0b", b'"', b",,,,", b"#", b"{}", b"{", b"[]", b"null", b"q1", b"\xff", b"q1 d1")
+LINES = (
+    b"",
+    b" ",
+    b"\t",
+    b"\x0c",
+    b"\x0b",
+    b'"',
+    b",,,,",
+    b"#",
+    b"{}",
+    b"{",
+    b"[]",
+    b"null",
+    b"q1",
+    b"\xff",
+    b"q1 d1",
+)
 MEMBERS = (
-    *("null", "true", "[]", "{}", '[1, "a"]', '{"a": 1}', '"[1]"', "1e3", "1.50", "12345678901234567890123", "NaN"),
-    *("007", "'d'", '"\\u00e9"', '"\\ud83d\\ude00"', '"\\ud800"', '"a\\nb"', '"a\tb"', '""', ".5", "1 // one"),
+    *(
+        "null",
+        "true",
+        "[]",
+        "{}",
+        '[1, "a"]',
+        '{"a": 1}',
+        '"[1]"',
+        "1e3",
+        "1.50",
+        "12345678901234567890123",
+        "NaN",
+    ),
+    *(
+        "007",
+        "'d'",
+        '"\\u00e9"',
+        '"\\ud83d\\ude00"',
+        '"\\ud800"',
+        '"a\\nb"',
+        '"a\tb"',
+        '""',
+        ".5",
+        "1 // one",
+    ),
 )
 
 
@@ -123,7 +251,9 @@ def json_rows(how, text):
         return dict(pairs)
 
     try:
-        value = json.loads(text, object_pairs_hook=members, parse_int=str, parse_float=str, parse_constant=float)
+        value = json.loads(
+            text, object_pairs_hook=members, parse_int=str, parse_float=str, parse_constant=float
+        )
         json.dumps(value, ensure_ascii=False).encode()
     except ValueError:
         return None
@@ -132,12 +262,19 @@ def json_rows(how, text):
     row = {name: value.get(name) for name in how.fields}
     many = [row]
     if how.has_lists:
-        lists = {name: given for name, given in row.items() if name != "query_id" and given is not None}
-        if any(not isinstance(given, list) for given in lists.values()) or len({*map(len, lists.values())}) > 1:
+        lists = {
+            name: given for name, given in row.items() if name != "query_id" and given is not None
+        }
+        if (
+            any(not isinstance(given, list) for given in lists.values())
+            or len({*map(len, lists.values())}) > 1
+        ):
             return None
         documents = zip(*lists.values(), strict=True) if lists else [()]
         many = [{**row, **dict(zip(lists, document, strict=True))} for document in documents]
-    is_plain = all(given is None or isinstance(given, str) for one in many for given in one.values())
+    is_plain = all(
+        given is None or isinstance(given, str) for one in many for given in one.values()
+    )
     return many if is_plain else None
 
 
@@ -150,7 +287,9 @@ def typed(row):
         elif name in ("relevance", "score", "rank"):
             plain = (text or "").strip(BLANKS + "\r\n")
             number = float(plain) if NUMBER.fullmatch(plain) else math.nan
-            is_good = math.isfinite(number) and (name != "rank" or (number.is_integer() and 1 <= number < 2**31))
+            is_good = math.isfinite(number) and (
+                name != "rank" or (number.is_integer() and 1 <= number < 2**31)
+            )
             numbers[name] = number + 0.0 if is_good else None
     return None if None in numbers.values() else numbers
 
@@ -168,7 +307,9 @@ def file(how, rng, lines=200):
             written[at] = odd_line(how, rng)
     if not how.separator and how.suffix != ".jsonl" and rng.random() < 0.2:
         written = [line.replace(b" ", rng.choice([b"\t", b"    ", b" \t"])) for line in written]
-    header = [how.separator.join(name or "x" for name in how.fields).encode()] if how.separator else []
+    header = (
+        [how.separator.join(name or "x" for name in how.fields).encode()] if how.separator else []
+    )
     end = rng.choice([b"\n", b"\n", b"\r\n"])
     content = end.join([*header, *written]) + rng.choice([end, b""])
     return rng.choice([b"", b"", "\ufeff".encode()]) + content
@@ -178,7 +319,10 @@ def log_row(how, rng):
     documents = [rng.choice(["d", "é", "0", "日-"]) + str(rng.randrange(10**6)) for _ in range(3)]
     row = {name: rng.choice(["a", "007", "é3"]) for name in how.fields}
     row |= {"doc_id": documents if how.has_lists else documents[0], "rank": rng.randrange(1, 100)}
-    row |= {"score": round(rng.random() * 9, 3), "relevance": [1, 0, 3] if how.has_lists else rng.randrange(4)}
+    row |= {
+        "score": round(rng.random() * 9, 3),
+        "relevance": [1, 0, 3] if how.has_lists else rng.randrange(4),
+    }
     return {name: row[name] for name in how.fields}
 
 
@@ -190,7 +334,9 @@ def written_line(how, row):
         return " ".join(fields).encode()
     quoted = (field.replace('"', '""') for field in fields)
     is_special = re.compile(f'[{how.separator}"]')
-    return how.separator.join(f'"{text}"' if is_special.search(text) else text for text in quoted).encode()
+    return how.separator.join(
+        f'"{text}"' if is_special.search(text) else text for text in quoted
+    ).encode()
 
 
 def odd_line(how, rng):
@@ -202,7 +348,11 @@ def odd_line(how, rng):
     if way == 0:
         del row[name]
     elif way == 1:
-        row[name] = rng.choice([[rng.choice(VALUES)] * 3, [], None]) if how.has_lists else rng.choice(VALUES)
+        row[name] = (
+            rng.choice([[rng.choice(VALUES)] * 3, [], None])
+            if how.has_lists
+            else rng.choice(VALUES)
+        )
     line = written_line(how, row)
     if how.suffix == ".jsonl" and way == 2:
         value = rng.choice(MEMBERS)
@@ -211,7 +361,13 @@ def odd_line(how, rng):
         line = line[:-1] + end
     if way == 3:
         at, until = sorted(rng.choices(range(len(line) + 1), k=2))
-        line = rng.choice([line[:at] + rng.choice(PIECES) + line[at:], line[:at] + line[until:], line + b" " + line])
+        line = rng.choice(
+            [
+                line[:at] + rng.choice(PIECES) + line[at:],
+                line[:at] + line[until:],
+                line + b" " + line,
+            ]
+        )
     return line
 
 

@@ -9,7 +9,9 @@ RECIPES = Path(__file__).parents[2] / "ndcg_spark/guides/RECIPES.md"
 
 def recipe(heading: str, language: str) -> str:
     """The only code in this language below a heading of the recipes."""
-    below = re.split(rf"^##+ {heading}\n", RECIPES.read_text(encoding="utf-8"), flags=re.MULTILINE)[1]
+    below = re.split(rf"^##+ {heading}\n", RECIPES.read_text(encoding="utf-8"), flags=re.MULTILINE)[
+        1
+    ]
     text = re.split(r"^##+ ", below, flags=re.MULTILINE)[0]
     (code,) = re.findall(rf"^```{language}\n(.*?)```", text, flags=re.DOTALL | re.MULTILINE)
     return code

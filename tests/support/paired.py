@@ -22,10 +22,19 @@ def scores(runs: Mapping[str, Scores | Mapping[str, float | None]], **more: Any)
     """The scores of each run, by query or of the queries q0, q1, ...; `more` are columns of one value."""
     rows = []
     for run, values in runs.items():
-        of_queries = values if isinstance(values, Mapping) else {f"q{at}": value for at, value in enumerate(values)}
-        rows += [{"run": run, "query_id": query, "cutoff": 10, "ndcg": v, **more} for query, v in of_queries.items()]
+        of_queries = (
+            values
+            if isinstance(values, Mapping)
+            else {f"q{at}": value for at, value in enumerate(values)}
+        )
+        rows += [
+            {"run": run, "query_id": query, "cutoff": 10, "ndcg": v, **more}
+            for query, v in of_queries.items()
+        ]
     kinds = {"ndcg": pa.float64(), "cutoff": pa.int32(), "evaluated_on": pa.date32()}
-    return pa.Table.from_pylist(rows, pa.schema([(name, kinds.get(name, pa.string())) for name in rows[0]]))
+    return pa.Table.from_pylist(
+        rows, pa.schema([(name, kinds.get(name, pa.string())) for name in rows[0]])
+    )
 
 
 def attributes(values: Mapping[str, Mapping[str, str | Sequence[str]]]) -> pa.Table:
@@ -36,12 +45,19 @@ def attributes(values: Mapping[str, Mapping[str, str | Sequence[str]]]) -> pa.Ta
         for attribute, given in of_query.items()
         for value in ([given] if isinstance(given, str) else given)
     ]
-    return pa.Table.from_pylist(rows, pa.schema([(name, pa.string()) for name in ("query_id", "attribute", "value")]))
+    return pa.Table.from_pylist(
+        rows, pa.schema([(name, pa.string()) for name in ("query_id", "attribute", "value")])
+    )
 
 
 def weights(values: Sequence[float | None]) -> pa.Table:
     """The weights of the queries q0, q1, ..."""
-    return pa.table({"query_id": [f"q{at}" for at in range(len(values))], "weight": pa.array(values, pa.float64())})
+    return pa.table(
+        {
+            "query_id": [f"q{at}" for at in range(len(values))],
+            "weight": pa.array(values, pa.float64()),
+        }
+    )
 
 
 def pairs_of(kind: str, n: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
@@ -62,7 +78,9 @@ def compare_rows(table: Any, baseline: Any, **options: Any) -> list[dict[str, An
     comparisons = compare(table, baseline, full=True, **options)
     plain = comparisons.astype(object).where(comparisons.notna(), None).to_dict("records")
     nights = ("evaluated_on", "baseline_night")
-    return [{name: v.date() if name in nights and v else v for name, v in row.items()} for row in plain]
+    return [
+        {name: v.date() if name in nights and v else v for name, v in row.items()} for row in plain
+    ]
 
 
 def compared(
@@ -75,14 +93,24 @@ def compared(
 ) -> Comparison:
     """The comparison of tables."""
     options["attributes"] = None if attributes is None else attribute_rows(attributes)
-    made = ComparisonOptions(baselines=runs, weights=None if weights is None else weight_rows(weights), **options)
-    own, theirs = (part and sources(part, list(made.measures), "query_scores") for part in (table, baseline))
-    return compare_sources(own, None if theirs is None else {source.dataset: source for source in theirs}, made)
+    made = ComparisonOptions(
+        baselines=runs, weights=None if weights is None else weight_rows(weights), **options
+    )
+    own, theirs = (
+        part and sources(part, list(made.measures), "query_scores") for part in (table, baseline)
+    )
+    return compare_sources(
+        own, None if theirs is None else {source.dataset: source for source in theirs}, made
+    )
 
 
-def matrix(runs: Mapping[str, Scores], hashes: Sequence[int] = (), queries: Queries | None = None) -> ScoreMatrix:
+def matrix(
+    runs: Mapping[str, Scores], hashes: Sequence[int] = (), queries: Queries | None = None
+) -> ScoreMatrix:
     """The scores of runs of the queries q0, q1, ... with these hashes of their judgments, by default all 1."""
-    values = np.array([[np.nan if v is None else v for v in of_run] for of_run in runs.values()], np.float64)
+    values = np.array(
+        [[np.nan if v is None else v for v in of_run] for of_run in runs.values()], np.float64
+    )
     n = values.shape[1] if len(values) else len(hashes)
     known = queries if queries is not None else Queries()
     known.add(pa.array([f"q{at}" for at in range(n)]))

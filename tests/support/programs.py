@@ -38,7 +38,8 @@ def forked(
         # By their paths, as a process that is forked elsewhere has none of our files open.
         streams = [f"/proc/{os.getpid()}/fd/{stream.fileno()}" for stream in (out, err)]
         process = PROCESSES.Process(
-            target=_within, args=(streams, str(cwd), {**os.environ, **environment}, function, arguments)
+            target=_within,
+            args=(streams, str(cwd), {**os.environ, **environment}, function, arguments),
         )
         process.start()
         process.join()
@@ -49,7 +50,9 @@ def forked(
     return subprocess.CompletedProcess([function.__name__, *arguments], process.exitcode, *texts)
 
 
-def command_line(*arguments: object, cwd: Path, **environment: str) -> subprocess.CompletedProcess[str]:
+def command_line(
+    *arguments: object, cwd: Path, **environment: str
+) -> subprocess.CompletedProcess[str]:
     """The program as `python -m ndcg_spark` with these arguments, but for its start."""
     return forked(_command_line, *map(str, arguments), cwd=cwd, **environment)
 
@@ -61,7 +64,11 @@ def _command_line(*arguments: str) -> None:
 
 
 def _within(
-    streams: list[str], cwd: str, environment: dict[str, str], function: Callable[..., object], arguments: list[object]
+    streams: list[str],
+    cwd: str,
+    environment: dict[str, str],
+    function: Callable[..., object],
+    arguments: list[object],
 ) -> None:
     for number, path in enumerate(streams, 1):
         opened = os.open(path, os.O_WRONLY | os.O_APPEND)

@@ -29,7 +29,9 @@ class Case:
     exclude: Sequence[Sequence[Row]]
 
 
-def random_case(seed: int, grades: Sequence[float] = (0.0, 1.0, 2.0, 4.0), *, judged_again: bool = False) -> Case:
+def random_case(
+    seed: int, grades: Sequence[float] = (0.0, 1.0, 2.0, 4.0), *, judged_again: bool = False
+) -> Case:
     """Judgments that change, come and go, as their queries do; `judged_again` has documents twice in them."""
     chance = random.Random(seed)  # noqa: S311  # it makes test data
     judged: tuple[list[Row], list[Row]] = ([], [])
@@ -42,10 +44,16 @@ def random_case(seed: int, grades: Sequence[float] = (0.0, 1.0, 2.0, 4.0), *, ju
             if judged_again:
                 pool += pool[:2]
             first = [(doc, chance.choice(grades)) for doc in pool]
-            second = [(doc, chance.choice([grade, *grades])) for doc, grade in first if chance.random() < 0.7]
+            second = [
+                (doc, chance.choice([grade, *grades]))
+                for doc, grade in first
+                if chance.random() < 0.7
+            ]
             if not judged_again:
                 second += [
-                    (doc, chance.choice(grades)) for doc in DOCUMENTS if doc not in pool and chance.random() < 0.4
+                    (doc, chance.choice(grades))
+                    for doc in DOCUMENTS
+                    if doc not in pool and chance.random() < 0.4
                 ]
             # Some queries are judged by one night alone; each night judges the first one.
             which = chance.choice([(0,), (1,), (0, 1), (0, 1), (0, 1)]) if number else (0, 1)
@@ -55,7 +63,9 @@ def random_case(seed: int, grades: Sequence[float] = (0.0, 1.0, 2.0, 4.0), *, ju
             for night in (0, 1):
                 results[night].extend(_lists(chance, query, more))
                 if chance.random() < 0.5:
-                    exclude[night].append({"dataset": dataset, "query_id": query, "doc_id": chance.choice(DOCUMENTS)})
+                    exclude[night].append(
+                        {"dataset": dataset, "query_id": query, "doc_id": chance.choice(DOCUMENTS)}
+                    )
     # An exclusion that no list has.
     for rows in exclude:
         rows.append({"dataset": DATASETS[0], "query_id": "q0", "doc_id": "nowhere"})
@@ -89,11 +99,24 @@ def settings(folder: Path, case: Case, lists: int, judged: int, **more: Any) -> 
         parquet.write_table(table, file)
         paths[name] = {"path": str(file)}
     output = str(folder / "out")
-    return {**paths, "output": output, "date": DATES[lists], "cutoffs": [1, 3, 5], "documents": "all", **more}
+    return {
+        **paths,
+        "output": output,
+        "date": DATES[lists],
+        "cutoffs": [1, 3, 5],
+        "documents": "all",
+        **more,
+    }
 
 
-def publish(folder: Path, case: Case, lists: int, judged: int, accepted: str | None = None, **more: Any) -> str:
+def publish(
+    folder: Path, case: Case, lists: int, judged: int, accepted: str | None = None, **more: Any
+) -> str:
     """Evaluate on the engine of the tests, and accept the night for a reason if there is one; the output."""
-    given = {name: value for name, value in settings(folder, case, lists, judged, **more).items() if value is not None}
+    given = {
+        name: value
+        for name, value in settings(folder, case, lists, judged, **more).items()
+        if value is not None
+    }
     evaluate(config.validate(given, "test"), accepted, engine=sessions.engine())
     return str(given["output"])

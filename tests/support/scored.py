@@ -49,7 +49,9 @@ class Scored:
         return [row.asDict() for row in self.scores.dataset_scores.collect()]
 
     def of(self, query: str, cutoff: int | None) -> Row:
-        (row,) = [row for row in self.query_scores if (row["query_id"], row["cutoff"]) == (query, cutoff)]
+        (row,) = [
+            row for row in self.query_scores if (row["query_id"], row["cutoff"]) == (query, cutoff)
+        ]
         return row
 
     def mean(self, cutoff: int | None) -> Row:
@@ -57,7 +59,9 @@ class Scored:
         return row
 
     def ndcg(self, cutoff: int | None) -> dict[str, float | None]:
-        return {row["query_id"]: row["ndcg"] for row in self.query_scores if row["cutoff"] == cutoff}
+        return {
+            row["query_id"]: row["ndcg"] for row in self.query_scores if row["cutoff"] == cutoff
+        }
 
 
 class Published(Scored):

@@ -23,12 +23,16 @@ QUICK_JAVA = {"SPARK_SUBMIT_OPTS": QUICK_OPTIONS}
 _QUICK_DAEMONS = {"SPARK_DAEMON_JAVA_OPTS": QUICK_OPTIONS}
 
 #: Settings of Spark with which a plan of a few rows is not compiled: half of the time of a Java machine that is new.
-QUICK_PLANS = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
+QUICK_PLANS = {
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+}
 
 #: The same for a Spark that a Python program starts.
 QUICK_SPARK = {
     **QUICK_JAVA,
-    "PYSPARK_SUBMIT_ARGS": " ".join(f"--conf {name}={value}" for name, value in QUICK_PLANS.items()) + " pyspark-shell",
+    "PYSPARK_SUBMIT_ARGS": " ".join(f"--conf {name}={value}" for name, value in QUICK_PLANS.items())
+    + " pyspark-shell",
 }
 
 #: Ends its process group when its standard input does: also when the test that holds the other end is killed.
@@ -36,7 +40,8 @@ _WATCHED = '"$@" </dev/null & cat >/dev/null; kill -KILL -- -$$'
 
 #: The same for a program that ends by itself: its exit code is the shell's.
 WATCHED_JOB = (
-    'exec 3<&0; "$@" </dev/null 3<&- & job=$!; { cat <&3 >/dev/null; kill -KILL -- -$$; } & exec 3<&-; wait "$job"'
+    'exec 3<&0; "$@" </dev/null 3<&- & job=$!; '
+    '{ cat <&3 >/dev/null; kill -KILL -- -$$; } & exec 3<&-; wait "$job"'
 )
 
 
@@ -46,11 +51,18 @@ def environment(**more: object) -> dict[str, str]:
     names = ("PATH", "HOME", "JAVA_HOME", "LANG", "TMPDIR", "SPARK_VERSION", "NDCG_SPARK_PYTHON")
     kept = {name: value for name, value in os.environ.items() if name in names}
     quick = {**QUICK_JAVA, **_QUICK_DAEMONS}
-    return {**kept, **quick, "SPARK_LOCAL_IP": "127.0.0.1", **{name: str(value) for name, value in more.items()}}
+    return {
+        **kept,
+        **quick,
+        "SPARK_LOCAL_IP": "127.0.0.1",
+        **{name: str(value) for name, value in more.items()},
+    }
 
 
 @contextlib.contextmanager
-def running(command: list[object], log: Path, environ: dict[str, str]) -> Iterator[subprocess.Popen[bytes]]:
+def running(
+    command: list[object], log: Path, environ: dict[str, str]
+) -> Iterator[subprocess.Popen[bytes]]:
     """The program in a process group of its own, which is killed at the end; what it says goes to the log."""
     with log.open("wb") as said:
         process = subprocess.Popen(
@@ -95,14 +107,18 @@ def says(log: Path, text: str) -> bool:
 def wait_until(condition: Callable[[], object], what: str, log: Path, seconds: float = 90) -> None:
     end = time.monotonic() + seconds
     while not condition():
-        assert time.monotonic() < end, f"{what} took more than {seconds} s: {log.read_text(errors='replace')[-3000:]}"
+        assert time.monotonic() < end, (
+            f"{what} took more than {seconds} s: {log.read_text(errors='replace')[-3000:]}"
+        )
         time.sleep(0.1)
 
 
 def score_tables(output: Path) -> dict[str, pd.DataFrame]:
     tables = {}
     for name in ("query_scores", "dataset_scores"):
-        table = pq.read_table(output / name).to_pandas().drop(columns="evaluation_id", errors="ignore")
+        table = (
+            pq.read_table(output / name).to_pandas().drop(columns="evaluation_id", errors="ignore")
+        )
         keys = ["run", *(["query_id"] if name == "query_scores" else []), "cutoff"]
         tables[name] = table.sort_values(keys, ignore_index=True)
     return tables
@@ -112,5 +128,10 @@ def assert_same_scores(scores: dict[str, pd.DataFrame], expected: dict[str, pd.D
     for name, table in expected.items():
         assert len(table) > 0
         pd.testing.assert_frame_equal(
-            scores[name][table.columns], table, check_exact=False, rtol=0, atol=1e-12, check_categorical=False
+            scores[name][table.columns],
+            table,
+            check_exact=False,
+            rtol=0,
+            atol=1e-12,
+            check_categorical=False,
         )

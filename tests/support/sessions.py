@@ -29,7 +29,14 @@ def close() -> None:
 
 def environment(**more: str) -> dict[str, str]:
     """The environment for a program that a test starts, which is not in pyspark's mode of Spark Connect as we are."""
-    return {**{name: value for name, value in os.environ.items() if name != "SPARK_CONNECT_MODE_ENABLED"}, **more}
+    return {
+        **{
+            name: value
+            for name, value in os.environ.items()
+            if name != "SPARK_CONNECT_MODE_ENABLED"
+        },
+        **more,
+    }
 
 
 def _local_spark() -> SparkSession:

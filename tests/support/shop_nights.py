@@ -166,7 +166,9 @@ def languages(shop: Shop) -> pa.Table:
     """The attribute of every query."""
     ids = [f"q{at}" for at in range(shop.pool)]
     values = [LANGUAGES[one] for one in shop.language]
-    return attribute_rows(pa.table({"query_id": ids, "attribute": ["language"] * shop.pool, "value": values}))
+    return attribute_rows(
+        pa.table({"query_id": ids, "attribute": ["language"] * shop.pool, "value": values})
+    )
 
 
 def beside_accepted(shop: Shop, at: int, run: str) -> BesideReference:
@@ -232,7 +234,12 @@ def write_night(output: Path, shop: Shop, at: int, held: GateConfig = GATE) -> V
     judged = shop.scores(at, shop.number(at))
     rows = _query_scores(shop, at, judged)
     languages_of = [
-        {"dataset": "shop", "query_id": f"q{query}", "attribute": "language", "value": LANGUAGES[value]}
+        {
+            "dataset": "shop",
+            "query_id": f"q{query}",
+            "attribute": "language",
+            "value": LANGUAGES[value],
+        }
         for query, value in enumerate(shop.language)
     ]
     tables = {

@@ -13,12 +13,18 @@ Row = dict[str, Any]
 KINDS = {"string": pa.string(), "double": pa.float64(), "int": pa.int32()}
 
 
-def judgment(doc_id: str = "d1", relevance: float | None = 1.0, query_id: str | None = "q1", **more: Any) -> Row:
+def judgment(
+    doc_id: str = "d1", relevance: float | None = 1.0, query_id: str | None = "q1", **more: Any
+) -> Row:
     return {"query_id": query_id, "doc_id": doc_id, "relevance": relevance, **more}
 
 
 def result(
-    doc_id: str = "d1", score: float | None = 1.0, query_id: str | None = "q1", run: str | None = "r", **more: Any
+    doc_id: str = "d1",
+    score: float | None = 1.0,
+    query_id: str | None = "q1",
+    run: str | None = "r",
+    **more: Any,
 ) -> Row:
     return {"run": run, "query_id": query_id, "doc_id": doc_id, "score": score, **more}
 
@@ -26,7 +32,10 @@ def result(
 JUDGMENTS = "query_id string, doc_id string, relevance double"
 RESULTS = "run string, query_id string, doc_id string, score double"
 #: As text is read.
-JUDGMENTS_READ, RESULTS_READ = JUDGMENTS.replace("double", "string"), RESULTS.replace("double", "string")
+JUDGMENTS_READ, RESULTS_READ = (
+    JUDGMENTS.replace("double", "string"),
+    RESULTS.replace("double", "string"),
+)
 
 
 def judgments(session: SparkSession, rows: Iterable[Row]) -> DataFrame:
@@ -41,13 +50,19 @@ def table(session: SparkSession, rows: Iterable[Row], columns: str) -> DataFrame
     """The rows with these columns, and dataset and rank if the first row has them."""
     listed = list(rows)
     # Of Arrow, not of rows: for rows Spark starts Python workers, whenever the plan is run.
-    return session.createDataFrame(arrow(listed, columns)) if listed else session.createDataFrame([], columns)
+    return (
+        session.createDataFrame(arrow(listed, columns))
+        if listed
+        else session.createDataFrame([], columns)
+    )
 
 
 def assert_rows(frame: DataFrame, *rows: tuple[Any, ...]) -> None:
     """The table has these rows, in the order of its columns, in any order, and with doubles to 1e-12."""
     table = frame.toArrow()
-    values = [pa.array([row[at] for row in rows], field.type) for at, field in enumerate(table.schema)]
+    values = [
+        pa.array([row[at] for row in rows], field.type) for at, field in enumerate(table.schema)
+    ]
     # The embedded engine does not sort exploded rows by what comes after the key that they were grouped by.
     tables = map(frame.sparkSession.createDataFrame, (table, pa.table(values, table.schema.names)))
     assert_approx_df_equality(*tables, 1e-12, ignore_nullable=True, ignore_row_order=True)
@@ -64,12 +79,15 @@ def arrow_results(*rows: Row) -> pa.Table:
 def arrow(rows: Iterable[Row], columns: str) -> pa.Table:
     listed = list(rows)
     more = {"dataset": "string", "rank": "int"}
-    names = columns + "".join(f", {name} {kind}" for name, kind in more.items() if listed and name in listed[0])
+    names = columns + "".join(
+        f", {name} {kind}" for name, kind in more.items() if listed and name in listed[0]
+    )
     arrays = {}
     for name, kind in (column.split() for column in names.split(", ")):
         values = [row[name] for row in listed]
         arrays[name] = pa.array(
-            [None if v is None else str(v) for v in values] if kind == "string" else values, KINDS[kind]
+            [None if v is None else str(v) for v in values] if kind == "string" else values,
+            KINDS[kind],
         )
     return pa.table(arrays)
 
@@ -88,7 +106,11 @@ def random_rows(queries: int, ranks_repeat: bool = True) -> Iterator[Row]:
     chance = random.Random(5)  # noqa: S311  # it makes test data
     for number in range(queries):
         scores = sorted(
-            (chance.choice([-1.0, -0.0, 0.0, 0.5, 2.0, 3.0, 4.0]) for _ in range(chance.randint(1, 6))), reverse=True
+            (
+                chance.choice([-1.0, -0.0, 0.0, 0.5, 2.0, 3.0, 4.0])
+                for _ in range(chance.randint(1, 6))
+            ),
+            reverse=True,
         )
         ranks = list(range(1, len(scores) + 1))
         if chance.random() < 0.3:
@@ -96,4 +118,6 @@ def random_rows(queries: int, ranks_repeat: bool = True) -> Iterator[Row]:
         if chance.random() < 0.2:
             chance.shuffle(ranks)
         names = chance.sample("abcdefgh", len(scores))
-        yield from (result(d, s, f"q{number}", rank=r) for d, s, r in zip(names, scores, ranks, strict=True))
+        yield from (
+            result(d, s, f"q{number}", rank=r) for d, s, r in zip(names, scores, ranks, strict=True)
+        )

@@ -86,7 +86,9 @@ _EVENTS_OF: Mapping[str, Callable[[int, int, int], list[Event]]] = {
 }
 
 
-def measured_chain(queries: int, period: int, world: int, seed: int, changes: int) -> dict[str, Any]:
+def measured_chain(
+    queries: int, period: int, world: int, seed: int, changes: int
+) -> dict[str, Any]:
     """The differences of every run from the accepted night over so many changes of judgments."""
     at = changes * period + period // 2
     lost = 0.03 * (seed % 2)
@@ -101,7 +103,9 @@ def measured_chain(queries: int, period: int, world: int, seed: int, changes: in
         true = shop.loss(run, begins) - shop.loss(run, at)
         rows = []
         for row in beside.rows:
-            rows.append([row["reading"], row["difference"], row["interval_low"], row["interval_high"]])
+            rows.append(
+                [row["reading"], row["difference"], row["interval_low"], row["interval_high"]]
+            )
         line["runs"][run] = {"true": true, "begins": begins, "rows": rows}
     return line
 
@@ -218,7 +222,9 @@ def counts(nights: Sequence[Mapping[str, Any]]) -> collections.Counter[str]:
             found["changes"] += night["changed"]
             found["changes none"] += night["said"] == "none" and night["changed"]
         found["silent"] += is_silent(night)
-        found["pass with a sentence"] += night["said"] == "pass" and deserves(night) and not is_silent(night)
+        found["pass with a sentence"] += (
+            night["said"] == "pass" and deserves(night) and not is_silent(night)
+        )
         found["identical no pass"] += "identical" in night["events"] and night["said"] != "pass"
     return found
 
@@ -229,8 +235,12 @@ def brackets(nights: Iterable[Mapping[str, Any]]) -> collections.Counter[str]:
     for night in nights:
         for link in night["links"]:
             ends = sorted((link["old"], link["new"]))
-            low = min(link["old"] - _HALF * link["old_error"], link["new"] - _HALF * link["new_error"])
-            high = max(link["old"] + _HALF * link["old_error"], link["new"] + _HALF * link["new_error"])
+            low = min(
+                link["old"] - _HALF * link["old_error"], link["new"] - _HALF * link["new_error"]
+            )
+            high = max(
+                link["old"] + _HALF * link["old_error"], link["new"] + _HALF * link["new_error"]
+            )
             found["links"] += 1
             found["between"] += ends[0] <= link["true"] <= ends[1]
             found["in intervals"] += low <= link["true"] <= high
@@ -256,7 +266,9 @@ def _write(cells: Iterable[object]) -> None:
     sys.stdout.write(f"| {' | '.join(map(str, cells))} |\n")
 
 
-def _table_of(lines: list[Any], name: str, columns: Sequence[tuple[str, Callable[..., str]]]) -> None:
+def _table_of(
+    lines: list[Any], name: str, columns: Sequence[tuple[str, Callable[..., str]]]
+) -> None:
     _write(["world", "judgments change every", "queries", "shops", *(one for one, _ in columns)])
     _write(["---"] * (len(columns) + 4))
     for (kind, world, period, queries), shops in _groups(lines).items():
@@ -284,7 +296,9 @@ def _false_a_year(_: Any, shops: Sequence[Mapping[str, Any]]) -> str:
 
 def _reasons(total: collections.Counter[str], _: Any) -> str:
     named = {name[6:]: many for name, many in total.items() if name.startswith("none: ")}
-    return ", ".join(f"{name} {many}" for name, many in sorted(named.items(), key=lambda one: -one[1]))
+    return ", ".join(
+        f"{name} {many}" for name, many in sorted(named.items(), key=lambda one: -one[1])
+    )
 
 
 def _part(part: str, whole: str) -> Callable[..., str]:
@@ -360,7 +374,15 @@ def _table_of_chains(lines: Sequence[Mapping[str, Any]]) -> None:
     for line in lines:
         key = (line["world"], line["changes"], line["period"], line["queries"])
         groups.setdefault(key, []).extend(line["runs"].values())
-    names = ["world", "changes", "nights between", "queries", "chains", "whole", "truth in the interval"]
+    names = [
+        "world",
+        "changes",
+        "nights between",
+        "queries",
+        "chains",
+        "whole",
+        "truth in the interval",
+    ]
     names += ["in that of one side", "reading 1 is off by", "reading 2 is off by"]
     _write(names)
     _write(["---"] * len(names))

@@ -43,7 +43,12 @@ def test_columns_are_aligned_and_no_line_is_cut():
     rows = [{"run": "r" * 200, "n": 1}, {"run": "検索", "n": 10}]
     heading, latin, wide, _, note = text(make_table(rows, (), ["gain " * 40]))
     # The letters of Japanese are two places wide.
-    assert (heading.index(" n"), latin.index(" 1"), wide.index("10"), note) == (202, 202, 200, "gain " * 40)
+    assert (heading.index(" n"), latin.index(" 1"), wide.index("10"), note) == (
+        202,
+        202,
+        200,
+        "gain " * 40,
+    )
 
 
 def test_markdown_has_names_on_the_left_and_numbers_on_the_right():
@@ -55,11 +60,18 @@ def test_markdown_has_names_on_the_left_and_numbers_on_the_right():
 def test_latex_is_a_whole_tabular_with_the_best_in_bold():
     score = Marked(0.5)
     score.is_best, score.stars = True, "**"
-    titled = dataclasses.replace(table("bm25", ["50 % of it"], score), title="a\nb", sentences=["c"])
+    titled = dataclasses.replace(
+        table("bm25", ["50 % of it"], score), title="a\nb", sentences=["c"]
+    )
     assert latex(titled) == [
         *(r"% \usepackage{booktabs}", r"% a\nb", "% c", "% 50 % of it"),
         *(r"\begin{tabular}{ll}", r"\toprule", r"run & ndcg@10 \\"),
-        *(r"\midrule", r"bm25 & \textbf{0.5000}\textsuperscript{**} \\", r"\bottomrule", r"\end{tabular}"),
+        *(
+            r"\midrule",
+            r"bm25 & \textbf{0.5000}\textsuperscript{**} \\",
+            r"\bottomrule",
+            r"\end{tabular}",
+        ),
     ]
 
 
@@ -73,7 +85,12 @@ def test_latex_is_a_whole_tabular_with_the_best_in_bold():
         (markdown, 2, "~~a~~ $b$\n", r"| \~\~a\~\~ \$b\$\\n |"),
         (latex, 5, "a_b&c%d#e$f", r"a\_b\&c\%d\#e\$f &"),
         (latex, 5, r"\input{x}", r"\textbackslash{}input\{x\} &"),
-        (latex, 5, "a^b~c<|>", r"a\textasciicircum{}b\textasciitilde{}c\textless{}\textbar{}\textgreater{} &"),
+        (
+            latex,
+            5,
+            "a^b~c<|>",
+            r"a\textasciicircum{}b\textasciitilde{}c\textless{}\textbar{}\textgreater{} &",
+        ),
         # These would be arguments of the end of the row above.
         (latex, 5, "[3pt]*", "{[}3pt]{*} &"),
         # Two hyphens would be a dash.
@@ -89,5 +106,15 @@ def test_what_would_be_markup_is_escaped(write, at, name, written):
 def test_names_are_text_everywhere(name):
     page = Page(View([table(name, [name])], None)._repr_html_())
     assert page.rows[1:] == [[printable(name), "0.5000"]]
-    assert {tag for tag, _ in page.tags} == {"div", "table", "thead", "tbody", "tr", "th", "td", "p", "bdi"}
+    assert {tag for tag, _ in page.tags} == {
+        "div",
+        "table",
+        "thead",
+        "tbody",
+        "tr",
+        "th",
+        "td",
+        "p",
+        "bdi",
+    }
     assert printable(name) in "".join(text(table(name)))
