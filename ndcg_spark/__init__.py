@@ -44,7 +44,7 @@ def __dir__() -> list[str]:
 
 
 def __getattr__(name: str) -> Any:
-    """The library's public names, each imported on first use, so that help does not wait for Spark."""
+    """The library's public names, each imported on first use: help does not wait for Spark."""
     if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     with engine_imports():

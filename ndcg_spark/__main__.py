@@ -85,7 +85,10 @@ def main(arguments: list[str] | None = None) -> NoReturn:
                 and error.ctx
                 and error.ctx.command is night_commands.compare
             ):
-                advice = "To compare runs in files: ndcg-spark evaluate JUDGMENTS RESULTS... --baseline RUN"
+                advice = (
+                    "To compare runs in files: ndcg-spark evaluate JUDGMENTS RESULTS... "
+                    "--baseline RUN"
+                )
                 error = click.UsageError(f"{error.message}. {advice}", error.ctx)
             if messages.wants_json or messages.log_format:
                 messages.fail(ConfigurationError(error.format_message()))
@@ -100,7 +103,7 @@ def main(arguments: list[str] | None = None) -> NoReturn:
 def _print_traceback(
     _: type[BaseException], error: BaseException, traceback: types.TracebackType | None
 ) -> None:
-    """Print what Python prints of a bug, without the secrets that a library's message may repeat."""
+    """Print what Python prints of a bug, without secrets that a library's message may repeat."""
     lines = format_exception(type(error), error, traceback)
     with contextlib.suppress(OSError, ValueError, AttributeError):
         sys.stderr.write(masked("".join(lines)))

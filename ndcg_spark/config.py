@@ -50,7 +50,7 @@ def dated(path: str, date: datetime.date) -> str:
 
 
 def moment(text: str) -> datetime.datetime:
-    """The time of an ISO 8601 text, in UTC if it has no time zone; ValueError if it is not valid."""
+    """The time of an ISO 8601 text, in UTC if it has no time zone; ValueError if it is invalid."""
     time = datetime.datetime.fromisoformat(text)
     return time.replace(tzinfo=datetime.UTC) if time.tzinfo is None else time
 
@@ -67,7 +67,10 @@ def _version(given: object) -> object:
 
 def _metrics_folder(path: str) -> str:
     if path.endswith(".prom") or Path(path).expanduser().is_file():
-        what = "is a file; give the folder that the collector reads, in which each dataset has a file of its own"
+        what = (
+            "is a file; give the folder that the collector reads, "
+            "in which each dataset has a file of its own"
+        )
         raise ValueError(f"{path} {what}")
     return path
 
@@ -80,7 +83,8 @@ def _output(given: str) -> str:
         raise ValueError(f"{path} is a file; give a folder")
     if {*"*?[]{}"}.intersection(_DATE.sub("", path)):
         raise ValueError(
-            f"{path} has one of * ? [ ] {{ }}, which engines read as wildcards; only {{date}} is replaced"
+            f"{path} has one of * ? [ ] {{ }}, which engines read as wildcards; "
+            f"only {{date}} is replaced"
         )
     return path
 
@@ -140,7 +144,8 @@ class TableConfig(Strict):
         for unknown in columns.keys() - {*cls.names}:
             near = did_you_mean(unknown, cls.names)
             raise ValueError(
-                f"{unknown} is no column{near}; it maps {', '.join(cls.names)} to columns of the files"
+                f"{unknown} is no column{near}; "
+                f"it maps {', '.join(cls.names)} to columns of the files"
             )
         if len({*columns.values()}) < len(columns):
             raise ValueError(f"it maps {', '.join(columns)}, each to another column of the files")
@@ -242,7 +247,7 @@ class EvaluationConfig(Strict):
 
     @property
     def chosen_options(self) -> frozenset[str]:
-        """The options of the convention that the configuration names, and `preset` if it names one."""
+        """The options of the convention that the configuration names; `preset` may be one."""
         return self._chosen_options
 
     @property
@@ -280,7 +285,7 @@ class EvaluationConfig(Strict):
         return dated(path, self.date)
 
     def for_log(self, exclude: Collection[str] = ()) -> dict[str, Any]:
-        """Itself as JSON values without secrets. Of `on_end`, only the name of the program is kept."""
+        """Itself as JSON values without secrets. Of `on_end`, it keeps only the program's name."""
         settings = self.model_dump(mode="json", exclude={*exclude})
         settings["documents"] = self.kept_documents
         if self.on_end is not None:
@@ -289,7 +294,7 @@ class EvaluationConfig(Strict):
 
 
 class NightConfig(EvaluationConfig):
-    """The configuration of a command that needs neither judgments nor results, or only one of them."""
+    """The configuration of a command that does not need both judgments and results."""
 
     judgments: JudgmentsConfig | None = None  # type: ignore[assignment]
     results: ResultsConfig | None = None  # type: ignore[assignment]
@@ -334,7 +339,7 @@ def validate(settings: Mapping[str, Any], origin: str, model: type[_Config]) -> 
 def validate(
     settings: Mapping[str, Any], origin: str, model: type[EvaluationConfig] = EvaluationConfig
 ) -> EvaluationConfig:
-    """The settings as a configuration, or one ConfigurationError that names every problem in them."""
+    """The settings as a configuration, or one ConfigurationError that names all their problems."""
     try:
         config = _with_measures(model.model_validate(settings))
         chosen = _chosen(settings.get("convention"))
@@ -438,7 +443,10 @@ def about_future(date: datetime.date) -> Iterator[Notice]:
 def _contradictions(config: EvaluationConfig, chosen: Mapping[str, Any]) -> Iterator[Notice]:
     for option, value in config.measure_set.options.items():
         if option in chosen and accepted(option, chosen[option]) != accepted(option, value):
-            other = f"measures: {option}={value} in a measure, but {option}={show(chosen[option])} in the convention"
+            other = (
+                f"measures: {option}={value} in a measure, "
+                f"but {option}={show(chosen[option])} in the convention"
+            )
             yield Notice(f"{other}; remove it there, or evaluate twice")
     if config.remote and config.engine == "embedded":
         yield Notice("engine: embedded, but remote names a server; remove one of them")

@@ -20,7 +20,8 @@ GATE_FAILED = 5
 NO_VERDICT = 6
 
 INSTALL_ADVICE = (
-    "install the embedded engine with: pip install 'ndcg-spark[embedded]', or local Spark too with: pip install "
+    "install the embedded engine with: pip install 'ndcg-spark[embedded]', "
+    "or local Spark too with: pip install "
     "'ndcg-spark[spark]' and Java 17 (Debian: apt-get install openjdk-17-jre-headless)"
 )
 
@@ -247,8 +248,8 @@ def refuse_mixed_sparks(is_broken: bool = False) -> None:
     }
     if len(set(versions.values())) > 1 or (versions and is_broken):
         raise InstallationError(
-            f"engine: the folder pyspark is not as {' and '.join(map(' '.join, versions.items()))} installed "
-            f"it; pip uninstall -y {' '.join(versions)}, then {INSTALL_ADVICE}"
+            f"engine: the folder pyspark is not as {' and '.join(map(' '.join, versions.items()))} "
+            f"installed it; pip uninstall -y {' '.join(versions)}, then {INSTALL_ADVICE}"
         )
 
 

@@ -83,8 +83,9 @@ class NdcgEvaluator(Evaluator, DefaultParamsReadable["NdcgEvaluator"], DefaultPa
     --------
     >>> from ndcg_spark import open_session
     >>> columns = "userId int, movieId int, rating double, prediction double"
-    >>> predicted = open_session().createDataFrame([(1, 7, 5.0, 0.2), (1, 8, 0.0, 0.9), (1, 9, 1.0, 0.1)], columns)
-    >>> evaluator = NdcgEvaluator(queryCol="userId", itemCol="movieId", k=10, convention="trec_eval")
+    >>> rows = [(1, 7, 5.0, 0.2), (1, 8, 0.0, 0.9), (1, 9, 1.0, 0.1)]
+    >>> predicted = open_session().createDataFrame(rows, columns)
+    >>> evaluator = NdcgEvaluator(queryCol="userId", itemCol="movieId", convention="trec_eval")
     >>> round(evaluator.evaluate(predicted), 4)  # (5 / log2(3) + 1 / log2(4)) / (5 + 1 / log2(3))
     0.649
     """
@@ -130,8 +131,8 @@ class NdcgEvaluator(Evaluator, DefaultParamsReadable["NdcgEvaluator"], DefaultPa
             )
         if metric == "ndcgAtK" and self.isSet("convention"):
             raise ConfigurationError(
-                "metricName: ndcgAtK is the convention mllib_binary; leave out one of them, and write options as in "
-                "convention='mllib_binary min_relevance=4'"
+                "metricName: ndcgAtK is the convention mllib_binary; leave out one of them, "
+                "and write options as in convention='mllib_binary min_relevance=4'"
             )
         for ours, other in (("labelCol", "gradeCol"), ("predictionCol", "scoreCol")):
             if (
@@ -152,14 +153,16 @@ class NdcgEvaluator(Evaluator, DefaultParamsReadable["NdcgEvaluator"], DefaultPa
         mean, fractional, highest = mean_ndcg(rows, convention, k)
         if mean is None and not dataset.take(1):
             raise InputError(
-                "dataset: it has no rows; with coldStartStrategy='drop', ALS has none for users it does not know"
+                "dataset: it has no rows; with coldStartStrategy='drop', "
+                "ALS has none for users it does not know"
             )
         if mean is None:
             lacks = "a relevant document" + (
                 " or results" if convention.missing_query == "skip" else ""
             )
             raise InputError(
-                f"dataset: no query counts, so there is no mean; each lacks {lacks}: check both columns"
+                f"dataset: no query counts, so there is no mean; each lacks {lacks}: "
+                "check both columns"
             )
         _warn_of_grades(convention, fractional, highest)
         return mean

@@ -320,5 +320,6 @@ def require_columns(
             ("judgments", "results") if "dataset" in judgments else ("results", "judgments")
         )
         raise InputError(
-            f"{other}: no column dataset, and the {named} have one; name the dataset in both or in neither"
+            f"{other}: no column dataset, and the {named} have one; "
+            "name the dataset in both or in neither"
         )

@@ -109,8 +109,8 @@ TO_JUDGE = _table("dataset query_id doc_id string, runs bigint, best_rank int, w
 #: that both judge, the next two those that one of them judges. From `runs` on, null without
 #: results.
 AGREEMENTS = _table(
-    "dataset string, pairs only_a only_b bigint, kappa kappa_quadratic alpha double, runs queries bigint, "
-    "tau_b tau_ap double"
+    "dataset string, pairs only_a only_b bigint, kappa kappa_quadratic alpha double, "
+    "runs queries bigint, tau_b tau_ap double"
 )
 
 #: One row per rejected input row, as text; no key. `dataset_read` is the dataset of the row
@@ -132,14 +132,15 @@ REJECTED_ROWS = _table(
 #: paired t test, `p_randomization` that of random signs, `p_decides` the larger of the two; this
 #: and `p_adjusted` (t) are adjusted for `family_size` tests.
 COMPARISONS = _table(
-    "dataset string, evaluated_on date, run baseline string, baseline_night date, baseline_nights bigint, "
-    "side string, reading int, "
+    "dataset string, evaluated_on date, run baseline string, baseline_night date, "
+    "baseline_nights bigint, side string, reading int, "
     "measure string, cutoff int, attribute value string, "
     "queries unpaired_queries judged_queries answered_queries baseline_answered_queries "
     "changed_queries wins ties losses bigint, "
     "mean baseline_mean difference relative_difference interval_low interval_high double, "
     "p_value p_adjusted p_randomization p_decides double, family_size bigint, conclusion string, "
-    "flags array<string>, effect_size minimum_detectable weight_effective_n double, evaluation_id string"
+    "flags array<string>, effect_size minimum_detectable weight_effective_n double, "
+    "evaluation_id string"
 )
 
 #: One row per run, query and rank, down to the deepest finite cutoff; key (dataset, evaluated_on,
@@ -148,8 +149,8 @@ COMPARISONS = _table(
 #: averaged ties, `gain` is the mean of its tie group. Documents of a list that tie share a
 #: `tie_group`, which is null in the ideal ranking, and in nights of versions that did not keep it.
 RANKED_DOCUMENTS = _table(
-    "dataset string, evaluated_on date, run query_id string, rank int, doc_id string, tied boolean, "
-    "evaluation_id string, score relevance gain discount double, tie_group int"
+    "dataset string, evaluated_on date, run query_id string, rank int, doc_id string, "
+    "tied boolean, evaluation_id string, score relevance gain discount double, tie_group int"
 )
 
 #: One row per run, query that either side returned something for, and cutoff; key (dataset, run,
@@ -174,10 +175,12 @@ LIST_CHANGES = _table(
 #: back. These five are null in older rows.
 EVALUATIONS = _table(
     "dataset string, evaluated_on date, evaluation_id status string, number revision bigint, "
-    "committed_at revised_at string, exit_code bigint, verdict reason run accepted string, is_baseline boolean, "
-    "note verified convention formula engine judgments_fingerprint results_fingerprint string, seconds double, "
-    "options configuration inputs datasets datasets_without_results versions counts rejected steps string, "
-    "findings files means links accepted_runs acknowledged withdrawn string"
+    "committed_at revised_at string, exit_code bigint, verdict reason run accepted string, "
+    "is_baseline boolean, "
+    "note verified convention formula engine judgments_fingerprint results_fingerprint string, "
+    "seconds double, "
+    "options configuration inputs datasets datasets_without_results versions counts rejected "
+    "steps string, findings files means links accepted_runs acknowledged withdrawn string"
 )
 
 #: One row per judged query, attribute and value of a night that was evaluated with slices; key all

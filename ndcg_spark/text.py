@@ -175,7 +175,7 @@ def unknown_name(option: str, kind: str, name: str, known: Iterable[str]) -> Con
 
 
 def refuse_alike(names: Iterable[str]) -> None:
-    """InputError if the names of two columns are blank or differ only in case, which Spark ignores."""
+    """InputError if two columns' names are blank or differ only in case, which Spark ignores."""
     alike: dict[str, list[str]] = {}
     unnamed: list[str] = []
     for name in names:

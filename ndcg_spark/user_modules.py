@@ -76,7 +76,7 @@ def packed(function: Callable[..., Any]) -> bytes:
 
 
 def _modules_beside(function: Callable[..., Any]) -> list[ModuleType]:
-    """The loaded modules that are the user's, as the function's own is where it is not installed."""
+    """The loaded modules that are the user's, as the function's own is if it is not installed."""
     own = str(getattr(function, "__module__", "")).partition(".")[0]
     found = []
     for module in loaded().values():

@@ -107,9 +107,11 @@ def compare(
     --------
     >>> import pandas as pd
     >>> ours, theirs = [0.5, 0.7, 0.9, 0.4], [0.4, 0.5, 0.9, 0.1]
-    >>> scores = pd.DataFrame({"run": ["new"] * 4 + ["old"] * 4, "query_id": list("abcd") * 2, "ndcg": ours + theirs})
+    >>> keys = {"run": ["new"] * 4 + ["old"] * 4, "query_id": list("abcd") * 2}
+    >>> scores = pd.DataFrame({**keys, "ndcg": ours + theirs})
     >>> row = compare(scores, "old").iloc[0]
-    >>> print(f"{row['difference']:+.4f}, p {row['p_value']:.4f}: {row['wins']} won, {row['losses']} lost")
+    >>> counts = f"{row['wins']} won, {row['losses']} lost"
+    >>> print(f"{row['difference']:+.4f}, p {row['p_value']:.4f}: {counts}")
     +0.1500, p 0.1027: 3 won, 0 lost
     """
     if unchanged_queries is not None:

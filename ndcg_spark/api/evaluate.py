@@ -168,7 +168,7 @@ def compare_lists(
 
     Examples
     --------
-    >>> changes = compare_lists({"q": ["a", "b", "c", "d", "e"]}, {"q": ["b", "a", "c", "d", "e"]}, 5)
+    >>> changes = compare_lists({"q": list("abcde")}, {"q": list("bacde")}, 5)
     >>> changes[["same_order", "jaccard", "rbo", "moved_discount"]].round(6)
        same_order  jaccard  rbo  moved_discount
     0       False      1.0  0.9        0.125174
@@ -200,7 +200,8 @@ def compare_judgments(
 
     Examples
     --------
-    >>> table = compare_judgments({"q": {"d1": 1, "d2": 0, "d3": 1, "d4": 0}}, {"q": {"d1": 1, "d2": 0, "d3": 0}})
+    >>> ours, theirs = {"d1": 1, "d2": 0, "d3": 1, "d4": 0}, {"d1": 1, "d2": 0, "d3": 0}
+    >>> table = compare_judgments({"q": ours}, {"q": theirs})
     >>> table[["pairs", "only_a", "kappa", "kappa_quadratic", "alpha"]].round(4).iloc[0].tolist()
     [3.0, 1.0, 0.4, 0.4, 0.4444]
     """

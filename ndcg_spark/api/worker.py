@@ -63,8 +63,8 @@ def call(
         except (EOFError, OSError) as error:
             stop()
             raise EngineError(
-                f"engine: the process that evaluates ended with code {process.returncode}, perhaps for lack of memory; "
-                "call again, or give session="
+                f"engine: the process that evaluates ended with code {process.returncode}, "
+                "perhaps for lack of memory; call again, or give session="
             ) from error
         except BaseException:
             # Interrupted: the next call would read the answer to this one.
@@ -204,7 +204,7 @@ def _said(record: logging.LogRecord) -> str | Notice:
 
 
 def _plain(error: NdcgSparkError) -> NdcgSparkError:
-    """The error as one of `errors`: the other process may not be able to import a class of a room."""
+    """The error as one of `errors`: the other process may be unable to import a class of a room."""
     if type(error).__module__ == errors.__name__:
         return error
     kind = next(kind for kind in type(error).__mro__ if kind.__module__ == errors.__name__)

@@ -574,8 +574,8 @@ def conventions(
         return
     if name is not None:
         raise ConfigurationError(
-            f"arguments: --compare takes two paths, judgments and results, so {name} is one too many; "
-            "put several runs into one folder, or a pattern in quotes"
+            "arguments: --compare takes two paths, judgments and results, "
+            f"so {name} is one too many; put several runs into one folder, or a pattern in quotes"
         )
     from ndcg_spark.job.compare_inputs import compare_presets
     from ndcg_spark.report.printed_scores import print_presets

@@ -18,7 +18,10 @@ from ndcg_spark.voices import KEYS, OPTIONS
 if TYPE_CHECKING:
     from ndcg_spark.config import EvaluationConfig
 
-EXIT_CODES = "Exit codes: 0 done, 1 a bug, 2 arguments or configuration, 3 input refused, 4 engine or storage failed."
+EXIT_CODES = (
+    "Exit codes: 0 done, 1 a bug, 2 arguments or configuration, 3 input refused, "
+    "4 engine or storage failed."
+)
 GATE_CODES = f"{EXIT_CODES[:-1]}, 5 the gate failed, 6 no verdict."
 
 FILE = click.Path(path_type=Path)
@@ -195,8 +198,9 @@ _EVALUATION = [
     option(
         "--measures",
         "MEASURE[,...]",
-        "Measures to show: ndcg, precision, recall, ap, rr, success, rbp, err or judged, at every cutoff, or bpref; or "
-        "as papers write, each at its own cutoff: nDCG@10 P@5 AP RBP(p=0.5). [default: ndcg]",
+        "Measures to show: ndcg, precision, recall, ap, rr, success, rbp, err or judged, "
+        "at every cutoff, or bpref; "
+        "or as papers write, each at its own cutoff: nDCG@10 P@5 AP RBP(p=0.5). [default: ndcg]",
     ),
     option(
         "--convention", "PRESET", "Which NDCG; 'conventions' lists the presets. [default: standard]"

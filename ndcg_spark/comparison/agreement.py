@@ -79,8 +79,8 @@ def agreement(pairs: pd.DataFrame, means: pd.DataFrame | None = None) -> dict[st
     grades = np.unique(pairs[["grade_a", "grade_b"]].stack())
     if len(grades) > MAX_GRADES:
         raise InputError(
-            f"judgments: {len(grades):,} grades, e.g. {grades[1]:g}, but agreement is computed for at most "
-            f"{MAX_GRADES}; round them, or set min_relevance"
+            f"judgments: {len(grades):,} grades, e.g. {grades[1]:g}, "
+            f"but agreement is computed for at most {MAX_GRADES}; round them, or set min_relevance"
         )
     counts = np.zeros((len(grades), len(grades)))
     np.add.at(

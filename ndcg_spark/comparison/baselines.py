@@ -169,7 +169,7 @@ def is_accepted_for(night: Night, run: str) -> bool:
 
 
 def is_good_for(night: Night, run: str | None) -> bool:
-    """Whether a run, or any run, may be compared with a night: no check failed, or it was accepted."""
+    """Whether a run, or any, may be compared with a night: no check failed, or it was accepted."""
     if not night.is_good:
         return False
     return run is None or not night.row["accepted"] or is_accepted_for(night, run)

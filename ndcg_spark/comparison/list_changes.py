@@ -35,8 +35,8 @@ def checked_cutoffs(
     """
     if ranking.breaks_ties_by_gain(convention):
         raise ConventionError(
-            f"convention: ties={convention.ties} orders tied documents by their judgments, and lists are compared "
-            "without; set ties=doc_id_desc, or another order"
+            f"convention: ties={convention.ties} orders tied documents by their judgments, "
+            "and lists are compared without; set ties=doc_id_desc, or another order"
         )
     ranks = [cutoff for cutoff in cutoffs if cutoff is not None]
     if len(ranks) < len(cutoffs):
@@ -148,7 +148,7 @@ def _ranked(results: DataFrame, key: list[str], convention: Convention, depth: i
 
 
 def _aggregates() -> dict[str, Column]:
-    """The aggregates of the documents of a list at a cutoff; `greatest` and `least` ignore nulls."""
+    """Aggregates of the documents of a list at a cutoff; `greatest` and `least` ignore nulls."""
     ours, theirs = (F.col(f"{prefix}rank") <= F.col("cutoff") for prefix in _SIDES)
     both, common, zero = F.greatest("rank", "baseline_rank"), ours & theirs, F.lit(0.0)
     persistent_before = F.greatest("persistent_before", "baseline_persistent_before")

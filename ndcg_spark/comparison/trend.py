@@ -496,7 +496,10 @@ def _too_few_comparable(trends: Sequence[TrendLine]) -> list[str]:
         return []
     count = f"{len(dates)} of {len({point.date for point in points})} nights, the last {max(dates)}"
     return [
-        f"{count}, have fewer than {MIN_NIGHTS} comparable ones before them, too few to tell whether they are unusual"
+        (
+            f"{count}, have fewer than {MIN_NIGHTS} comparable ones before them, "
+            "too few to tell whether they are unusual"
+        )
     ]
 
 

@@ -275,7 +275,7 @@ def _skipping(
     queries: int,
     checks: ListChecks,
 ) -> Pruning | Floors | None:
-    """How to skip results of so many judged queries; None where all may matter, or it costs more."""
+    """How to skip results of so many judged queries; None if all may matter, or it costs more."""
     if results.without:
         # A list from which documents are removed needs more results from below the deepest cutoff.
         return None

@@ -68,7 +68,8 @@ def refuse_rejected(source: Source, counts: Counts, allowed: float = 0.0) -> Non
     table, rows, where = source.name, counts.rows, source.origin
     if source.expected_rows not in (None, rows):
         raise InputError(
-            f"{table}: the engine read {rows:,} rows of {where}, which has {source.expected_rows:,}; "
+            f"{table}: the engine read {rows:,} rows of {where}, "
+            f"which has {source.expected_rows:,}; "
             "rename or write the files again, or read them on another engine"
         )
     if rows == 0:
@@ -212,7 +213,10 @@ def check_ids(
     judged, returned = (
         table.agg(first).collect()[0][0] or "none left" for table in (judgments, results)
     )
-    return f"{removed}check that judgments ({judged}) and results ({returned}) write {what} in the same way"
+    return (
+        f"{removed}check that judgments ({judged}) and results ({returned}) "
+        f"write {what} in the same way"
+    )
 
 
 def refuse_gaps(
@@ -254,8 +258,9 @@ def refuse_lost(
         missing = judged.queries.get(dataset, 0) - answered.get((dataset, row["run"]), 0)
         if row["missing_queries"] > missing:
             raise InputError(
-                f"results: run={row['run']} lacks {row['missing_queries']} judged queries in its scores, but lacked "
-                f"{missing} when its results were checked; nothing was published, check what changes the files"
+                f"results: run={row['run']} lacks {row['missing_queries']} judged queries in its "
+                f"scores, but lacked {missing} when its results were checked; "
+                "nothing was published, check what changes the files"
             )
 
 
@@ -447,9 +452,9 @@ def refuse_opposite_ranks(counts: ResultCounts, config: EvaluationConfig) -> Non
     runs = _opposite(counts)
     if runs and config.convention.based_on == "standard" and "order" not in config.chosen_options:
         raise InputError(
-            f"results: score and rank contradict each other in all lists of {len(runs)} run(s), e.g. in "
-            f"{runs[0].ranked_lists} of run={runs[0].run}: the first rank has the lowest score, as if scores were "
-            "distances",
+            f"results: score and rank contradict each other in all lists of {len(runs)} run(s), "
+            f"e.g. in {runs[0].ranked_lists} of run={runs[0].run}: the first rank has the lowest "
+            "score, as if scores were distances",
             Either(
                 (
                     SetOption("order", "rank", words="say which decides,"),
@@ -496,8 +501,9 @@ def about_input(
     if without_results:
         name = without_results[0]
         yield Notice(
-            f"{len(without_results)} dataset(s) judged but without results, e.g. {name} with {judged.queries[name]:,} "
-            "queries; find out why the results are missing, or remove the judgments"
+            f"{len(without_results)} dataset(s) judged but without results, "
+            f"e.g. {name} with {judged.queries[name]:,} queries; "
+            "find out why the results are missing, or remove the judgments"
         )
     runs = _sorted(returned.runs)
     strangers = [run for run in runs if run.unjudged_queries > run.judged_queries]
@@ -543,7 +549,10 @@ def about_scores_as_grades(judgments: Source, judged: JudgmentCounts) -> Iterato
     """A sentence about grades that may be the scores of results."""
     column, grade = judgments.recognised_grades, judged.fractional_grade
     if column is not None and column.lower() == "score" and grade is not None:
-        what = f"judgments: the grades are read from the column {column} and are no whole numbers, e.g. {grade:g}"
+        what = (
+            f"judgments: the grades are read from the column {column} and are no whole numbers, "
+            f"e.g. {grade:g}"
+        )
         words = "if these are results, give the judgments first; if they are grades,"
         yield Notice(what, ColumnIs("judgments", "relevance", column, words=words))
 

@@ -30,6 +30,10 @@ from ndcg_spark.voices import Notice, SetOption
 Gain = str | Mapping[float, float]
 #: The options in the order in which the formula in words lists them, those that change scores most
 #: first.
+_NOTATION = (
+    "In mathematical notation "
+    "(d a document, rel its grade, d_r the document at rank r from 1, q a query)"
+)
 _IN_FORMULA = tuple(
     dict.fromkeys(("gain", "min_relevance", "discount", "order", "score_precision", *OPTIONS))
 )
@@ -213,11 +217,16 @@ def named_gain(name: str, grade: float) -> float:
 
 def _contradictions(c: Convention) -> Iterator[str]:
     if c.order == c.ties == "rank":
-        yield "order=rank and ties=rank use the same ranks, so ties would stay tied; set another ties"
+        yield (
+            "order=rank and ties=rank use the same ranks, so ties would stay tied; set another ties"
+        )
     if c.order == "rank" and c.score_precision == "float32":
         yield "score_precision=float32 has no effect with order=rank; set score_precision=float64"
     if c.ideal == "k_relevant" and c.gain not in ("binary", "judged"):
-        yield f"ideal=k_relevant needs gains of 0 and 1, and gain={show(c.gain)} has others; set gain=binary"
+        yield (
+            f"ideal=k_relevant needs gains of 0 and 1, and gain={show(c.gain)} has others; "
+            "set gain=binary"
+        )
     yield from _contradicting_ties(c)
     if isinstance(c.unjudged, float):
         yield from _contradicting_grade(c, c.unjudged)
@@ -226,9 +235,15 @@ def _contradictions(c: Convention) -> Iterator[str]:
         if c.gain == "judged":
             yield f"gain=judged ignores grades, so {least} has no effect; set it to none"
         if isinstance(c.relevant_from, float) and c.relevant_from > 1:
-            yield f"{least} makes every grade 1 or 0, below relevant_from={show(c.relevant_from)}; set only one of them"
+            yield (
+                f"{least} makes every grade 1 or 0, below relevant_from={show(c.relevant_from)}; "
+                "set only one of them"
+            )
         if isinstance(c.max_grade, float) and c.max_grade != 1:
-            yield f"{least} makes the highest grade 1 and not max_grade={show(c.max_grade)}; set only one of them"
+            yield (
+                f"{least} makes the highest grade 1 and not max_grade={show(c.max_grade)}; "
+                "set only one of them"
+            )
 
 
 def _contradicting_ties(c: Convention) -> Iterator[str]:
@@ -242,7 +257,10 @@ def _contradicting_ties(c: Convention) -> Iterator[str]:
 def _contradicting_grade(c: Convention, unjudged: float) -> Iterator[str]:
     grade, shown = counted_grade(unjudged, c), f"unjudged={show(unjudged)}"
     if c.has_own_ideal or c.ideal == "k_relevant":
-        yield f"{shown} counts in the DCG only, so with ideal={c.ideal} lists could score above 1; set unjudged=zero"
+        yield (
+            f"{shown} counts in the DCG only, so with ideal={c.ideal} lists could score above 1; "
+            "set unjudged=zero"
+        )
     if c.gain == "judged":
         yield f"gain=judged ignores grades, so {shown} has no effect; set unjudged=zero"
     if isinstance(c.gain, Mapping) and grade not in c.gain:
@@ -264,7 +282,10 @@ def list_presets_and_options() -> list[str]:
     lines += [f"  {option:<26}{choices(option)}" for option in OPTIONS]
     lines += [
         "",
-        "Measures: the first name stands for every cutoff (not in bpref), the second, as in papers, for that after @",
+        (
+            "Measures: the first name stands for every cutoff (not in bpref), the second, "
+            "as in papers, for that after @"
+        ),
     ]
     for name, measure in MEASURES.items():
         arguments = ", ".join(f"{short}=..." for short in measure.arguments)
@@ -283,9 +304,7 @@ def describe_preset(name: str) -> list[str]:
     }
     parts = {
         "In words": chosen.formula.split("; "),
-        "In mathematical notation (d a document, rel its grade, d_r the document at rank r from 1, q a query)": (
-            mathematics(chosen)
-        ),
+        _NOTATION: mathematics(chosen),
         "Options, and what standard has where it differs": [
             f"{option:<26}{value:<17}{'' if value == default else default}".rstrip()
             for option, (value, default) in shown.items()
@@ -316,5 +335,8 @@ def mathematics(convention: Convention) -> list[str]:
         f"w(r) = {DISCOUNTS[discount].notation if discount in DISCOUNTS else discount}",
         f"DCG@k = sum over r = 1..k of g(d_r) * w(r){expected}",
         ideals[c.ideal],
-        "NDCG@k = DCG@k / IDCG@k,  ndcg = mean of NDCG@k over q,  ndcg_pooled = sum of DCG@k / sum of IDCG@k",
+        (
+            "NDCG@k = DCG@k / IDCG@k,  ndcg = mean of NDCG@k over q,  "
+            "ndcg_pooled = sum of DCG@k / sum of IDCG@k"
+        ),
     ]

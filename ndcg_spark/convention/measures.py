@@ -7,8 +7,8 @@ functions return. The SQL uses
 
 * for a document: its rank, and the columns that the entry names in `documents`,
 * for a list: whether a document counts on it; the names of `lists`; and `returned`, its length,
-* for a query: `relevant_documents` and `other_documents`, how many judged documents are relevant and
-  how many are not,
+* for a query: `relevant_documents` and `other_documents`, how many judged documents are
+  relevant and how many are not,
 * for a cutoff and a convention: what `Names` has.
 """
 
@@ -173,7 +173,7 @@ def _err(at: Names) -> str:
 
 
 def _bpref(_: Names) -> str:
-    """As trec_eval 9 computes it: down the list, with the judged documents that are not relevant."""
+    """As trec_eval 9 computes it: down the list, with judged documents that are not relevant."""
     above = "least(so_far.others, relevant_documents)"
     most = "greatest(least(other_documents, relevant_documents), 1)"
     others = "so_far.others + 1D - code % 2"
@@ -229,7 +229,10 @@ MEASURES: dict[str, Measure] = {
         is_ratio=True,
     ),
     "ap": _relevance_measure(
-        "average precision: the precision at each relevant document within k, summed, over all relevant documents",
+        (
+            "average precision: the precision at each relevant document within k, summed, "
+            "over all relevant documents"
+        ),
         ("AP", "MAP", "map"),
         {"ap": _average_precision},
         lists={"relevant_ranks": _collected("relevant > 0", _rank)},
@@ -248,7 +251,10 @@ MEASURES: dict[str, Measure] = {
         sums=_RELEVANT,
     ),
     "rbp": Measure(
-        "rank-biased precision: shares of the highest grade, for a reader who goes on with probability p at each rank",
+        (
+            "rank-biased precision: shares of the highest grade, "
+            "for a reader who goes on with probability p at each rank"
+        ),
         ("RBP",),
         {"rbp": _rbp, "rbp_residual": _rbp_residual},
         ("worth", "unjudged"),
@@ -264,7 +270,10 @@ MEASURES: dict[str, Measure] = {
         lists={"stops": _collected("stop > 0", _stop)},
     ),
     "bpref": _relevance_measure(
-        "for each relevant document, how few judged documents that are not relevant stand above it (trec_eval's)",
+        (
+            "for each relevant document, "
+            "how few judged documents that are not relevant stand above it (trec_eval's)"
+        ),
         ("Bpref", "bpref"),
         {"bpref": _bpref},
         lists={"judged_ranks": _collected("judged", _rank_and_relevance)},

@@ -1,4 +1,4 @@
-"""Every option of a convention, from which validation, formulas, Columns and documentation follow."""
+"""Every option of a convention; validation, formulas, Columns and documentation follow from it."""
 
 import ast
 import math
@@ -101,7 +101,10 @@ OPTIONS: dict[str, Option] = {
     ),
     "discount": Option(
         {name: entry.words for name, entry in DISCOUNTS.items()},
-        "a list [w1, w2, ...] that does not increase, a function by its name python:package.module.function",
+        (
+            "a list [w1, w2, ...] that does not increase, "
+            "a function by its name python:package.module.function"
+        ),
         "discount {}",
     ),
     "ties": Option({name: entry.words for name, entry in TIES.items()}),
@@ -113,8 +116,10 @@ OPTIONS: dict[str, Option] = {
             "retrieved": "ideal of the returned documents, the whole list",
             "retrieved_at_k": "ideal of the returned documents within the cutoff",
             "judged_capped": "ideal of as many judged documents as were returned",
-            "k_relevant": "ideal of k relevant documents, however many there are (of all judged ones for the whole "
-            "ranking)",
+            "k_relevant": (
+                "ideal of k relevant documents, however many there are "
+                "(of all judged ones for the whole ranking)"
+            ),
         }
     ),
     "unjudged": Option(

@@ -68,7 +68,10 @@ PRESETS: Mapping[str, Preset] = {
     ),
     "trec_eval_9": Preset(
         _TREC_EVAL_9,
-        "trec_eval 9 -c -m ndcg_cut (scores compared as floats), with which NIST computed its published scores",
+        (
+            "trec_eval 9 -c -m ndcg_cut (scores compared as floats), "
+            "with which NIST computed its published scores"
+        ),
         "trec_eval 9.0.8: 143 published scores of TREC-COVID round 1, its own regression tests",
         (
             "its comparator that cuts differences of custom gains to whole numbers",
@@ -119,7 +122,10 @@ PRESETS: Mapping[str, Preset] = {
     ),
     "xgboost": Preset(
         {**_LIGHTGBM, "score_precision": "float32"},
-        "xgboost eval_metric ndcg@k (ndcg_exp_gain), documents given in the order of the rank column",
+        (
+            "xgboost eval_metric ndcg@k (ndcg_exp_gain), "
+            "documents given in the order of the rank column"
+        ),
         "XGBoost 3.2.0",
         ("ndcg@k-, which is no_relevant=zero here",),
         Grades("refuses", 31),
@@ -152,19 +158,25 @@ PRESETS: Mapping[str, Preset] = {
     ),
     "mllib_binary": Preset(
         {"gain": "binary", "no_relevant": "zero"},
-        "pyspark.ml RankingEvaluator(metricName='ndcgAtK') and RankingMetrics.ndcgAt(k) of relevant documents",
+        (
+            "pyspark.ml RankingEvaluator(metricName='ndcgAtK') and RankingMetrics.ndcgAt(k) "
+            "of relevant documents"
+        ),
         "Spark 4.2.1",
         (_COUNTED_TWICE,),
     ),
     "recommenders": Preset(
         {"gain": "linear", "ties": "doc_id_num_asc", "negative": "keep", "relevant_from": "judged"},
-        "recommenders ndcg_at_k(..., score_type='raw'), predictions given in the order of their item ids",
+        (
+            "recommenders ndcg_at_k(..., score_type='raw'), "
+            "predictions given in the order of their item ids"
+        ),
         "recommenders 1.2.1",
         (
-            "ties in the order of the predictions given, if that is not the order of the item ids: with a rank column "
-            "that numbers that order, ties=rank",
-            "precision_at_k, recall_at_k and map leave out users without predictions, whom ndcg_at_k scores 0: "
-            "missing_query=skip",
+            "ties in the order of the predictions given, if that is not the order of the item ids: "
+            "with a rank column that numbers that order, ties=rank",
+            "precision_at_k, recall_at_k and map leave out users without predictions, "
+            "whom ndcg_at_k scores 0: missing_query=skip",
             "map_at_k, which divides by k where more documents are relevant",
         ),
     ),
@@ -173,7 +185,10 @@ PRESETS: Mapping[str, Preset] = {
         "replay.metrics.NDCG(k) of pandas, Polars or Spark tables",
         "replay-rec 0.22.0",
         (
-            "ids of digits that are stored as text, or mixed with other ids, which it sorts as text: ties=doc_id_desc",
+            (
+                "ids of digits that are stored as text, or mixed with other ids, "
+                "which it sorts as text: ties=doc_id_desc"
+            ),
             "ties of a dictionary of lists, whose order it takes: with a rank column, ties=rank",
             "MAP, which divides by k where more documents are relevant",
         ),
@@ -186,7 +201,10 @@ PRESETS: Mapping[str, Preset] = {
     ),
     "rectools_achievable": Preset(
         {**_RECTOOLS, "ideal": "judged"},
-        "rectools.metrics.NDCG(k, divide_by_achievable=True).calc(reco, interactions), ranks from the column rank",
+        (
+            "rectools.metrics.NDCG(k, divide_by_achievable=True).calc(reco, interactions), "
+            "ranks from the column rank"
+        ),
         "RecTools 0.19.0",
         (*_RECTOOLS_RANKS, "debias_config"),
     ),
@@ -222,7 +240,10 @@ PRESETS: Mapping[str, Preset] = {
     ),
     "retrieved_list": Preset(
         {"ideal": "retrieved", "order": "rank"},
-        "a graded list that is the whole truth, ideal of the list itself; lists without gain are skipped",
+        (
+            "a graded list that is the whole truth, ideal of the list itself; "
+            "lists without gain are skipped"
+        ),
         "the worked examples of the literature",
     ),
 }

@@ -195,8 +195,9 @@ def start_embedded() -> Engine:
             if isinstance(error, EngineError) or not (is_panic or isinstance(error, Exception)):
                 raise
             raise EngineError(
-                f"engine: the embedded engine does not start, {failure_reason(error)}; check the variables SAIL_*, the "
-                "limits of memory, threads and open files (ulimit -n), and that this pysail supports this pyspark"
+                f"engine: the embedded engine does not start, {failure_reason(error)}; "
+                "check the variables SAIL_*, the limits of memory, threads and open files "
+                "(ulimit -n), and that this pysail supports this pyspark"
             ) from error
         if not admitted.is_set():
             what = "engine: the embedded engine accepts connections past its guard"

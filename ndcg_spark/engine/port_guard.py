@@ -71,7 +71,10 @@ def start(server: Any) -> threading.Event:
                 thread.submit(server.start, background=True).result()
                 admitted.set()
                 return admitted
-            what = f"engine: the embedded engine's port cannot be guarded against other users here, {error}"
+            what = (
+                "engine: the embedded engine's port cannot be guarded against other users here, "
+                f"{error}"
+            )
             needs = "it needs Linux 5.0 on x86_64 or aarch64, and a container that allows seccomp"
             alone = f"or, where nobody else can log in, set {OPEN_PORT}=1"
             raise EngineError(

@@ -234,8 +234,10 @@ def require_server(url: str) -> None:
         # wrong.
         if not isinstance(error, grpc.RpcError) or error.code().name in _NO_ANSWER:
             raise EngineError(
-                f"engine: no Spark Connect server answers at {masked(url)}, {masked(failure_reason(error))}; check the "
-                "address, sc://host:port, and its parameters (with use_ssl or a token, the server must encrypt)"
+                f"engine: no Spark Connect server answers at {masked(url)}, "
+                f"{masked(failure_reason(error))}; "
+                "check the address, sc://host:port, and its parameters "
+                "(with use_ssl or a token, the server must encrypt)"
             ) from error
 
 
@@ -258,7 +260,8 @@ def start_session(builder: SparkSession.Builder, what: str) -> SparkSession:
         return builder.getOrCreate()
     except Exception as error:  # a JVM and a gRPC channel raise many kinds while they start
         raise EngineError(
-            f"engine: {masked(what)} does not start, {masked(first_line(error))}; check its address, Java and logs"
+            f"engine: {masked(what)} does not start, {masked(first_line(error))}; "
+            "check its address, Java and logs"
         ) from error
 
 
@@ -269,7 +272,8 @@ def configure(session: SparkSession) -> None:
         session.conf.set(name, "false")
     except failures() as error:
         raise EngineError(
-            f"engine: {name} cannot be set, {failure_reason(error)}; serverless compute is not supported"
+            f"engine: {name} cannot be set, {failure_reason(error)}; "
+            "serverless compute is not supported"
         ) from error
     # Join without a shuffle where all rows of a query are in one partition already, if the session
     # lets us say so.

@@ -1,1 +1,1 @@
-"""Why a query has its score: its documents, and what every one adds and loses. No Spark, no output."""
+"""Why a query has its score: its documents, and what each adds and loses. No Spark, no output."""

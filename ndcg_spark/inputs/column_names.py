@@ -17,7 +17,10 @@ _ALIASES: Mapping[str, tuple[str, str]] = {
         "query query_text user_query user_input",
     ),
     "doc_id": (
-        "docno corpus_id pid passage_id item_id itemid item item_idx movie_id movieid doc_ids documents item_ids items",
+        (
+            "docno corpus_id pid passage_id item_id itemid item item_idx movie_id movieid doc_ids "
+            "documents item_ids items"
+        ),
         "docid",
     ),
     "relevance": ("rel label grade rating", "score"),

@@ -45,7 +45,7 @@ _IDS = ("dataset", "query_id", "doc_id")
 
 
 def frame(table: Any, schema: pa.Schema, session: SparkSession) -> DataFrame:
-    """A user's table as a DataFrame of the session, with those of the schema's columns that it has."""
+    """A user's table as a DataFrame of the session, with the schema's columns that it has."""
     if isinstance(table, Mapping) and is_spark(table):
         runs = []
         for run, one in table.items():
@@ -65,7 +65,7 @@ def frame(table: Any, schema: pa.Schema, session: SparkSession) -> DataFrame:
 
 
 def _frame_of_run(table: DataFrame, schema: pa.Schema, session: SparkSession) -> DataFrame:
-    """The rows of a run that has a name, with ids as text, and without a column that might name it."""
+    """The rows of a run that has a name, with ids as text, without a column that might name it."""
     doubtful = doubtful_run(resolve_columns({}, ["run"], table.columns), {})
     rows = frame(table if doubtful is None else table.drop(doubtful), schema, session)
     if "run" in rows.columns:
@@ -274,7 +274,7 @@ def _documents(kinds: Mapping[str, str], is_unequal: Column) -> Column:
 
 
 def read_paths(engine: Engine, paths: list[str], **options: str) -> DataFrame:
-    """The rows of Parquet at these paths; InputError or ReadError if the engine cannot read them."""
+    """The rows of Parquet at these paths; InputError or ReadError if the engine cannot read it."""
     if engine.kind == "embedded":
         # Sail takes a URI's %2F for a slash, and reads no rows where it then finds no file.
         encoded = (path if is_local(path) else path.replace("%", "%25") for path in paths)
@@ -324,7 +324,10 @@ def read_copy(engine: Engine, copy: ParquetCopy) -> DataFrame:
         if is_small:
             rows = read_batches([str(path) for path in parts], fs.LocalFileSystem()).read_all()
         if rows is None or rows.nbytes > _MAX_SENT:
-            what = f"more than {_MAX_SENT >> 20} MB of rows on this machine, whose files {engine.name} does not read"
+            what = (
+                f"more than {_MAX_SENT >> 20} MB of rows on this machine, "
+                f"whose files {engine.name} does not read"
+            )
             raise InputError(what, Convert())
         table = engine.session.createDataFrame(rows)
     return table.select(

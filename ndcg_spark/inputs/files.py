@@ -66,8 +66,8 @@ class TableLogError(InputError):
 
     def __init__(self, kind: str, folder: str) -> None:
         super().__init__(
-            f"{folder} is a table of {kind.capitalize()}, whose data files may still contain deleted "
-            "rows; of judgments or results read Delta by the folder, with pip install "
+            f"{folder} is a table of {kind.capitalize()}, whose data files may still contain "
+            "deleted rows; of judgments or results read Delta by the folder, with pip install "
             "'ndcg-spark[delta]', others as table:catalog.db.name; else write its rows as Parquet"
         )
         self.format, self.folder = kind, folder
@@ -189,7 +189,7 @@ def list_files(path: str) -> Listing:
 
 
 class _Place(NamedTuple):
-    """Where a path is in a file system, whose paths begin with `bucket` where ours have `address`."""
+    """Where a path is in a file system, whose paths begin with `bucket`, ours with `address`."""
 
     system: fs.FileSystem
     fs_path: str
@@ -321,7 +321,7 @@ def _partition(root: str, fs_path: str) -> tuple[tuple[str, str | None], ...]:
 
 
 def file_format(files: Sequence[File], configured: str | None) -> str:
-    """The format that is configured, else by names; InputError for files that are no table of one."""
+    """The format that is configured, else by names; InputError for files of no such format."""
     by_format = {_format(file): file for file in reversed(files)}
     unnamed = by_format.pop("", None)
     if unnamed:

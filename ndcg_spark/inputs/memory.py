@@ -88,7 +88,8 @@ def to_arrow(table: Any, wanted: Sequence[str] | None) -> pa.Table:
         rows = _run_tables(table, names) if is_by_run else _columns(_arrow(table, names), names)
     except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
         raise InputError(
-            f"it cannot be read as a table, {first_line(error)}; give each column one type; paths go in a list"
+            f"it cannot be read as a table, {first_line(error)}; give each column one type; "
+            "paths go in a list"
         ) from error
     if not rows.num_rows:
         raise InputError("the table is empty; check what should have filled it, or leave it out")
@@ -130,7 +131,8 @@ def _run_tables(table: Mapping[Any, Any], wanted: Sequence[str]) -> pa.Table:
         parts.append(rows.append_column("run", pa.array([run] * rows.num_rows, pa.string())))
     if len(order) > 1:
         raise InputError(
-            f"run {order['score']!r} has only scores and run {order['rank']!r} only ranks or lists; give both the same"
+            f"run {order['score']!r} has only scores and run {order['rank']!r} "
+            "only ranks or lists; give both the same"
         )
     return concatenated(parts)
 
@@ -157,7 +159,7 @@ def without_doubtful_run(rows: pa.Table) -> pa.Table:
 
 
 def _columns(table: pa.Table, wanted: Sequence[str]) -> pa.Table:
-    """Those columns of a table that may be wanted, in plain types, with our names if it has them."""
+    """The columns of a table that may be wanted, in plain types, with our names if it has them."""
     has_structs = any(holds_structs(column.type) for column in table.columns)
     ours = _names(table, wanted)
     if not has_structs:
@@ -293,7 +295,7 @@ def _of_dictionary(table: Mapping[Any, Any], wanted: Sequence[str]) -> pa.Table:
 
 
 def _nested(table: Mapping[Any, Any], wanted: Sequence[str]) -> pa.Table:
-    """The rows of {query: {document: number}} or {query: [document, ...]}, whose order is a rank."""
+    """Rows of {query: {document: number}} or {query: [document, ...]}, whose order is a rank."""
     number = "score" if "score" in wanted else "relevance"
     columns: dict[str, list[Any]] = {"query_id": [], "doc_id": [], number: [], "rank": []}
     for query, documents in table.items():

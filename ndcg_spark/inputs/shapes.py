@@ -207,7 +207,10 @@ def _layout_shape(lines: Sequence[str], kind: str, table: TableContext) -> Shape
     if separator and lines:
         shape = replace(shape, has_literal_quotes=are_literal(lines[0], lines[0], separator))
     if lines and lines[0].startswith("\x1f\ufffd"):
-        problem = "which are compressed by gzip; end the name of the file in .gz, or send the pipe through zcat"
+        problem = (
+            "which are compressed by gzip; end the name of the file in .gz, "
+            "or send the pipe through zcat"
+        )
     elif rows and table.names_columns(rows[0]):
         problem = "which are names of columns"
         remove = Do(words="for fields by number remove the line")
@@ -267,8 +270,8 @@ def _json_shape(text: str, lines: Sequence[str], table: TableContext) -> Shape:
     if not shape.has - {*table.folders}:
         first = lines[0][:200] if lines else ""
         raise InputError(
-            f"{table.origin} begins with {first!r}, not JSON lines with columns of {table.name}; write an object "
-            "a line, or {query: {document: number}}"
+            f"{table.origin} begins with {first!r}, not JSON lines with columns of {table.name}; "
+            "write an object a line, or {query: {document: number}}"
         )
     documents = [row.get(shape.columns.get("doc_id", "doc_id")) for row in objects]
     has_lists = isinstance(next((value for value in documents if value is not None), None), list)

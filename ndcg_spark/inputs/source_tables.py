@@ -140,8 +140,8 @@ def refuse_changed_files(sources: Iterable[Source]) -> None:
             if has_changed
         ]:
             raise InputError(
-                f"{source.name}: {len(changed)} file(s) changed during the evaluation, e.g. {changed[0]}; nothing "
-                "was published, run again when they are complete"
+                f"{source.name}: {len(changed)} file(s) changed during the evaluation, "
+                f"e.g. {changed[0]}; nothing was published, run again when they are complete"
             )
 
 
@@ -398,7 +398,8 @@ def without_broken(source: Source) -> DataFrame:
         if broken is not None and broken["lines"]:
             advice = "save the file as UTF-8" if "\ufffd" in broken["example"] else "correct them"
             raise InputError(
-                f"{source.name}: {broken['lines']:,} line(s) of {source.origin} that are not rows, or have a "
+                f"{source.name}: {broken['lines']:,} line(s) of {source.origin} that are not rows, "
+                "or have a "
                 f"numeric field that is not a number, e.g. {broken['example'][:100]!r}; {advice}"
             )
     return table.select(*(name for name in table.columns if name not in INTERNAL))

@@ -81,7 +81,10 @@ def storage(
     except (*FAILURES, ValueError) as reason:
         to_do = "its scheme, and for hdfs:// HADOOP_CONF_DIR, or pip install 'ndcg-spark[hdfs]'"
         if path.startswith(("s3://", "s3a://")):
-            to_do = "the bucket, its region and credentials (AWS_REGION and the like), AWS_ENDPOINT_URL and the network"
+            to_do = (
+                "the bucket, its region and credentials (AWS_REGION and the like), "
+                "AWS_ENDPOINT_URL and the network"
+            )
         what = f"no storage for {masked(path)}, {masked(first_line(reason))}"
         raise error(f"{what}; check {to_do}") from reason
     return system, fs_path
@@ -111,7 +114,7 @@ def reading(path: str, failures: tuple[type[Exception], ...] = FAILURES) -> Iter
 
 
 def delta_address(path: str, error: Callable[[str], NdcgSparkError] = InputError) -> str:
-    """The path as deltalake takes it; raises `error` for a path that it would mistake for another."""
+    """The path as deltalake takes it; raises `error` for one that it would mistake for another."""
     address = storage(path, error)[1] if is_local(path) else path
     if urllib.parse.unquote(address) != address or "\\" in address:
         # deltalake lists one folder and reads the files of the other, which may be another table.

@@ -81,7 +81,7 @@ class Footer(NamedTuple):
 
 
 def read_footers(engine: Engine, files: list[File], kind: str) -> list[Footer]:
-    """The footers of files with types, with their columns; of far files only that of the first one."""
+    """The footers of files with types, with their columns; of far files only the first one's."""
     if kind in TABLES:
         snapshots = (file.snapshot for file in files if file.snapshot)
         return [
@@ -352,7 +352,7 @@ def _delta(path: str, as_of: int | str | None) -> File:
 
 
 def _catalog_table(engine: Engine, path: str, as_of: int | str | None) -> File:
-    """A table of a catalog that the engine knows, or of one that pyiceberg's configuration names."""
+    """A table of a catalog that the engine knows or pyiceberg's configuration names."""
     name = path.removeprefix(_CATALOG)
     reason: object = "which only pyiceberg reads; make a view of that version"
     # Engines read a table as it is, and some of them whatever version is asked for.

@@ -65,7 +65,8 @@ def compare_judgments(
         seen.append(Seen(source, counts.fingerprints))
     if query_key(sides[0].columns) != query_key(sides[1].columns):
         raise InputError(
-            "judgments: only one of the two sets has a column dataset; name it in both or in neither"
+            "judgments: only one of the two sets has a column dataset; "
+            "name it in both or in neither"
         )
     with translated_failures():
         pairs = (

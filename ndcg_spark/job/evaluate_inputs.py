@@ -303,7 +303,7 @@ def query_scores_in_order(
     scores: DataFrame,
     first: QueryOrder | None = None,
 ) -> Iterator[dict[str, Any]]:
-    """The rows of QUERY_SCORES by dataset, run, query and cutoff; by another column before these."""
+    """The rows of QUERY_SCORES by dataset, run, query and cutoff; by `first` before these."""
     # They are sorted by the engine and streamed, as there may be more than fit into memory.
     keys = [F.asc_nulls_last(name) for name in ("dataset", "run", "query_id", "cutoff")]
     if first is not None:

@@ -149,7 +149,10 @@ def report_read(source: Source, counts: JudgmentCounts | ResultCounts) -> None:
         if counts.excluded:
             report_step("excluded", f"{counts.excluded:,} results, by {source.without.origin}")
         else:
-            advice = "that is right if the results leave them out already, else check that both write ids alike"
+            advice = (
+                "that is right if the results leave them out already, "
+                "else check that both write ids alike"
+            )
             report_step("warning", f"exclude: {source.without.origin} removes no result; {advice}")
     if counts.rejections:
         report_step(

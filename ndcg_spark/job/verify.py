@@ -89,7 +89,7 @@ def verify(
 
 @contextlib.contextmanager
 def _system_memory() -> Iterator[None]:
-    """Let Arrow take memory from the system: its own allocator costs 0.3 s for what is needed here."""
+    """Let Arrow take memory from the system: its own allocator costs 0.3 s for what this needs."""
     before = pa.default_memory_pool()
     pa.set_memory_pool(pa.system_memory_pool())
     try:

@@ -106,8 +106,9 @@ class Publication:
         count = sum(file["rows"] for file in files.values())
         if count != rows:
             raise StorageError(
-                f"output: {count} of {rows} rows of {name} were read back from {self.store.location}; nothing was "
-                "published. If the engine is a cluster, give the output as a URI that this machine sees too"
+                f"output: {count} of {rows} rows of {name} were read back from "
+                f"{self.store.location}; nothing was published. If the engine is a cluster, "
+                "give the output as a URI that this machine sees too"
             )
 
     def commit(
@@ -138,13 +139,16 @@ class Publication:
                     self.store.delete(path)
                 raise
         return [
-            f"{night.dataset} of {self._date}: {night.evaluation_id}, which was published at the same time, counts"
+            (
+                f"{night.dataset} of {self._date}: {night.evaluation_id}, "
+                "which was published at the same time, counts"
+            )
             for night in committed(self.store, [self._date])
             if night.dataset in datasets and night.evaluation_id != self._id
         ]
 
     def _refuse_lost(self) -> None:
-        """StorageError if files that were verified are gone, as leftovers of a slow evaluation are."""
+        """StorageError if verified files are gone, as leftovers of a slow evaluation are."""
         for name, files in self._files.items():
             there = self._sizes(name, suffix="")
             is_removed = there.pop(REMOVING, None) is not None
@@ -152,7 +156,8 @@ class Publication:
             if is_removed or sizes != {path: file["bytes"] for path, file in files.items()}:
                 where = f"output: files of {name} in {self.store.location}"
                 raise StorageError(
-                    f"{where} changed after they were verified; nothing was published, run this again"
+                    f"{where} changed after they were verified; nothing was published, "
+                    "run this again"
                 )
 
     def abandon(self) -> None:

@@ -95,8 +95,8 @@ def _refuse_other_shape(name: str, there: pa.Schema | None) -> None:
     )
     if wrong := (known - own) | {column for column in own - known if column[0] in _NEVER_NULL}:
         raise ConfigurationError(
-            f"export: the table {name} has another shape, {len(wrong)} column(s) differ, e.g. {' '.join(min(wrong))}; "
-            "name another target, or drop the table"
+            f"export: the table {name} has another shape, {len(wrong)} column(s) differ, "
+            f"e.g. {' '.join(min(wrong))}; name another target, or drop the table"
         )
 
 

@@ -87,7 +87,7 @@ class Night:
 
     @property
     def unverified(self) -> str | None:
-        """Why scores were published that an engine and plain Python do not agree about; else None."""
+        """Why scores were published on which an engine and plain Python differ; else None."""
         if self.row["reason"] != NOT_VERIFIED:
             return None
         return str(self.row["verified"] or "").removeprefix(_UNVERIFIED)
@@ -100,7 +100,7 @@ class Night:
         return bool(self.row["is_baseline"]) and self.unverified is None
 
     def files(self, table: str) -> dict[str, Mapping[str, int]]:
-        """Its evaluation's files in a table, with all of its datasets: rows, bytes, crc32 by path."""
+        """Its evaluation's files in a table, of all its datasets: rows, bytes, crc32 by path."""
         path = folder(table, self.evaluated_on, self.evaluation_id)
         files = self.record["files"].get(table, {})
         return {f"{path}/{name}": file for name, file in files.items()}

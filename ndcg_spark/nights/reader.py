@@ -132,7 +132,8 @@ def select_nights(
     if not chosen:
         which = f" of {dataset}" if dataset else ""
         raise ConfigurationError(
-            f"date: there is no night of {date}{which}; the newest is of {newest}, ndcg-spark nights lists them"
+            f"date: there is no night of {date}{which}; the newest is of {newest}, "
+            "ndcg-spark nights lists them"
         )
     return chosen
 
@@ -179,7 +180,10 @@ def datasets_left_out(nights: Sequence[Night], date: str, dataset: str | None = 
     if dataset is not None or not older:
         return None
     example = f"{older[0]} (its last is of {last[older[0]]})"
-    return f"{len(older)} dataset(s) have no night of {date} and are left out, e.g. {example}; name one to see it"
+    return (
+        f"{len(older)} dataset(s) have no night of {date} and are left out, e.g. {example}; "
+        "name one to see it"
+    )
 
 
 def failed_attempts(nights: Nights, dataset: str | None = None) -> list[Mapping[str, Any]]:
@@ -200,7 +204,10 @@ def failed_attempts(nights: Nights, dataset: str | None = None) -> list[Mapping[
 
 
 def _attempt(row: Mapping[str, Any]) -> str:
-    return f"{row['evaluated_on']} was {row['status']} with exit code {row['exit_code']}: {row['reason']}"
+    return (
+        f"{row['evaluated_on']} was {row['status']} with exit code {row['exit_code']}: "
+        f"{row['reason']}"
+    )
 
 
 def unpublished(nights: Nights, dataset: str | None = None) -> list[str]:
@@ -249,12 +256,12 @@ def earlier(nights: Iterable[Night], dataset: str, evaluated_on: str) -> list[Ni
 
 
 def refuse_unverified(nights: Iterable[Night]) -> None:
-    """ConfigurationError for a night whose scores are not verified: they are compared with nothing."""
+    """ConfigurationError for a night with unverified scores: they are compared with nothing."""
     for night in nights:
         if night.unverified is not None:
             raise ConfigurationError(
-                f"date: the scores of {night} are not verified ({night.unverified}); evaluate it again, or choose "
-                "another night"
+                f"date: the scores of {night} are not verified ({night.unverified}); "
+                "evaluate it again, or choose another night"
             )
 
 
@@ -372,7 +379,7 @@ def returned_nothing(row: Mapping[str, Any]) -> bool:
 
 
 def answering_runs(rows: Iterable[Mapping[str, Any]]) -> set[str]:
-    """The runs that returned something for a judged query, by their DATASET_SCORES of all queries."""
+    """The runs that returned something for a judged query, by DATASET_SCORES of all queries."""
     return {row["run"] for row in rows if not returned_nothing(row)}
 
 
@@ -414,6 +421,6 @@ def _lost_files_named(night: Night, table: str) -> Iterator[None]:
     except Exception as error:  # damaged files raise many kinds
         refuse_replaced(night, ReplacedError)
         raise StorageError(
-            f"output: {table} of {night} in {night.store.location} cannot be read, {first_line(error)}; restore its "
-            "files, or evaluate that night again"
+            f"output: {table} of {night} in {night.store.location} cannot be read, "
+            f"{first_line(error)}; restore its files, or evaluate that night again"
         ) from error

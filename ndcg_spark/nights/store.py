@@ -1,7 +1,9 @@
 """The output folder: its layout, and the few operations on its storage that nights need.
 
-OUTPUT/<table>/evaluated_on=2026-11-20/evaluation_id=ID/*.parquet    the rows of one evaluation; never changed
-OUTPUT/evaluations/evaluated_on=2026-11-20/*.parquet                 the log; what has no row in it does not count
+OUTPUT/<table>/evaluated_on=2026-11-20/evaluation_id=ID/*.parquet
+    the rows of one evaluation; never changed
+OUTPUT/evaluations/evaluated_on=2026-11-20/*.parquet
+    the log; what has no row in it does not count
 """
 
 import contextlib

@@ -42,14 +42,24 @@ _CORRECTIONS = {"holm": "Holm", "bonferroni": "Bonferroni", "bh": "Benjamini-Hoc
 FLAGS = {
     "run_missing": "run missing: it returned nothing here",
     "baseline_missing": "baseline missing: it returned nothing here",
-    "few_answered": "answered few: one side has no results for at least 10 % more of the queries than the other",
+    "few_answered": (
+        "answered few: one side has no results for at least 10 % more of the queries than the other"
+    ),
     "below_min_queries": "too few queries: the slice is too small to be tested",
     "unchanged": "unchanged: no query has changed",
     "too_few": "at most one query: nothing can be tested",
-    "no_variation": "no variation: every query differs by the same; no interval, and p is that of random signs",
+    "no_variation": (
+        "no variation: every query differs by the same; no interval, and p is that of random signs"
+    ),
     "few_changed": "few changed: fewer than 10 queries have changed",
-    "doubt": "doubt: the t test and the randomization test disagree, before or after adjustment; nothing is concluded",
-    "other_judgments": "other judgments: those of some queries differ, which changes scores, too; nothing is concluded",
+    "doubt": (
+        "doubt: the t test and the randomization test disagree, before or after adjustment; "
+        "nothing is concluded"
+    ),
+    "other_judgments": (
+        "other judgments: those of some queries differ, which changes scores, too; "
+        "nothing is concluded"
+    ),
     "sides_disagree": "sides disagree: the old and the new judgments differ; nothing is concluded",
 }
 _DOUBTED = {"doubt", "other_judgments", "sides_disagree"}
@@ -59,7 +69,10 @@ _ON_SIDES = (
     "side: both nights under the old judgments and under the new ones, by the queries that both "
     "judge; better or worse only if both sides say it; p: the larger one of both sides, adjusted"
 )
-_MOVED = "moved: the share of the total discount that moved, which limits how far any judgments could change DCG"
+_MOVED = (
+    "moved: the share of the total discount that moved, "
+    "which limits how far any judgments could change DCG"
+)
 _QUERIES = ("run", "cutoff", "query_id", "entered", "left", "rbo", "moved_discount")
 
 
@@ -297,7 +310,10 @@ def significance_marks(compared: Rows) -> dict[tuple[str, str, str, int | None],
 def comparison_notes(rows: Rows, correction: str, alpha: float) -> list[str]:
     notes = notes_on_tests(rows, correction, _CONCLUDED)
     if any(row["interval_low"] is not None for row in rows):
-        what = f"{numbers.level(alpha)} confidence interval of the mean difference over the queries that both have"
+        what = (
+            f"{numbers.level(alpha)} confidence interval of the mean difference over the queries "
+            "that both have"
+        )
         notes.append(f"interval: {what}, not adjusted for the number of comparisons")
     sizes: dict[str, list[float]] = {}
     for row in rows:
@@ -313,7 +329,8 @@ def comparison_notes(rows: Rows, correction: str, alpha: float) -> list[str]:
         }
         found = ", ".join(f"{' to '.join(ends)} in {measure}" for measure, ends in ranges.items())
         notes.append(
-            f"cannot tell: a difference of {found} would be found with a power of 80 %, without adjustment"
+            f"cannot tell: a difference of {found} would be found with a power of 80 %, "
+            "without adjustment"
         )
     if any(row["side"] is not None for row in rows):
         notes.append(_ON_SIDES)
@@ -343,7 +360,10 @@ def notes_on_tests(rows: Rows, correction: str, meaning: str = _STARRED) -> list
         "",
     )
     if correction in _CORRECTIONS and max(sizes, default=0) > 1:
-        adjusted = f", adjusted for {' or '.join(map(str, sizes))} comparisons ({_CORRECTIONS[correction]})"
+        adjusted = (
+            f", adjusted for {' or '.join(map(str, sizes))} comparisons "
+            f"({_CORRECTIONS[correction]})"
+        )
     names = {
         "the run of the same name" if row["baseline"] == row["run"] else row["baseline"]
         for row in rows

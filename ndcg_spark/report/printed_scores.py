@@ -47,8 +47,8 @@ _COUNTS = {
     "unjudged": "unjudged_queries",
 }
 _WEIGHT = (
-    "weight: the sum over runs of the discount of the document's rank within the cutoff, or of its change since the "
-    "other night or from the other run"
+    "weight: the sum over runs of the discount of the document's rank within the cutoff, "
+    "or of its change since the other night or from the other run"
 )
 _ALL_JUDGED = "every document that matters within the cutoff is judged"
 _LOSSES = ("doc_id", "relevance", "where", "ideal_rank", "gain", "loss")
@@ -320,7 +320,10 @@ def _tables(explanation: Explanation, baseline: Facts | None, against: str) -> l
         {k: "" if v is None and row["doc_id"] is None else v for k, v in row.items()}
         for row in ranks
     ]
-    title = f"query {facts.query_id} of {facts.dataset}, run {facts.run}: {measure} {numbers.score(score.ndcg)}"
+    title = (
+        f"query {facts.query_id} of {facts.dataset}, run {facts.run}: "
+        f"{measure} {numbers.score(score.ndcg)}"
+    )
     lost = math.fsum(loss["loss"] for loss in explanation.losses)
     loss = "gain * (discount at the ideal rank - discount at its rank)"
     words = f"{loss}; in all {numbers.score(lost)} = ideal DCG - DCG"

@@ -161,8 +161,10 @@ def _at_cutoff(cutoff: Cutoff, measures: MeasureSet) -> Column:
     known, weight = column_at("judged_discount", cutoff), column_at("discount", cutoff)
     share = f"coalesce({known} / nullif({weight}, 0D), {_NOTHING})"
     return F.expr(
-        f"struct({cutoff or 0} as cutoff, least(coalesce(returned, 0L), {cutoff or 2**62}L) as returned, "
-        f"coalesce({judged}, 0L) as judged, coalesce({dcg}, 0D) as dcg, coalesce({ideal_dcg}, 0D) as ideal_dcg, "
+        f"struct({cutoff or 0} as cutoff, "
+        f"least(coalesce(returned, 0L), {cutoff or 2**62}L) as returned, "
+        f"coalesce({judged}, 0L) as judged, coalesce({dcg}, 0D) as dcg, "
+        f"coalesce({ideal_dcg}, 0D) as ideal_dcg, "
         f"coalesce({cg}, 0D) as cg, {share} as judged_discount_share{beside})"
     )
 

@@ -29,7 +29,7 @@ _LOW = 0xFFFFFFFF
 
 
 def gain(relevance: Column, convention: Convention) -> Column:
-    """The gain of a judged grade; null if a table lacks it, or it is no number or beyond MAX_GAIN."""
+    """The gain of a judged grade; null if a table lacks it, it is no number or beyond MAX_GAIN."""
     rule, grade = convention.gain, counted_grade(relevance, convention)
     if isinstance(rule, Mapping):
         worth = F.coalesce(

@@ -28,8 +28,8 @@ def refuse_averaged(convention: Convention, measures: MeasureSet) -> None:
     wrong = [name for name, measure in measures.beside_ndcg.items() if not measure.averages]
     if convention.ties == "average" and wrong:
         raise ConventionError(
-            f"measures: {', '.join(wrong)} needs one order of equal scores, but ties=average averages over all orders; "
-            "remove it, or set for example ties=doc_id_desc"
+            f"measures: {', '.join(wrong)} needs one order of equal scores, but ties=average "
+            "averages over all orders; remove it, or set for example ties=doc_id_desc"
         )
 
 

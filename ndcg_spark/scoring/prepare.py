@@ -215,7 +215,7 @@ def with_highest_grade(
 
 
 def _columns(table: UserTable, schema: pa.Schema) -> list[str]:
-    """The columns of the schema that a table has; InputError for one that is missing or mistyped."""
+    """The columns of the schema that a table has; InputError for a missing or mistyped one."""
     with about(table.name, table.origin):
         rules.conform(table.table, schema)
     return [name for name in schema.names if name in table.table.columns]

@@ -45,7 +45,7 @@ def raise_in_plan(tables: Tables, checks: Checks) -> RaisingTables:
 
 
 def _refused(table: UserTable, tests: Sequence[RowTest], schema: pa.Schema) -> DataFrame:
-    """The table in the types of the schema. Rows are tested first, so that messages show them raw."""
+    """The table in the types of the schema. Rows are tested first: messages show them raw."""
     with about(table.name):
         return rules.conform(refuse_rows(table.table, tests, table.name), schema)
 

@@ -51,7 +51,8 @@ def _example(names: Iterable[str]) -> str:
     # As SQL, because on classic Spark every function call is a round trip to the JVM, and there are
     # many refusals.
     pairs = (
-        f"'{name}=' || coalesce(cast(`{name}` as string), '{'all' if name == 'cutoff' else 'null'}')"
+        f"'{name}=' || coalesce(cast(`{name}` as string), "
+        f"'{'all' if name == 'cutoff' else 'null'}')"
         for name in names
     )
     return f"concat_ws(' ', {', '.join(pairs)})"

@@ -36,8 +36,9 @@ def _in_words(engine: str, lists: int, differences: Sequence[Difference]) -> str
     place = " ".join(f"{name}={value}" for name, value in names.items() if value)
     where = f" of {place}" if place else ""
     return (
-        f"engine: {engine} and plain Python disagree about {len(differences)} value(s) of {lists} list(s) and their "
-        f"means, e.g. {first.column}{cutoff}{where}: {first.engine!r} and {first.python!r}"
+        f"engine: {engine} and plain Python disagree about {len(differences)} value(s) "
+        f"of {lists} list(s) and their means, "
+        f"e.g. {first.column}{cutoff}{where}: {first.engine!r} and {first.python!r}"
     )
 
 

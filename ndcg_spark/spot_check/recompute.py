@@ -168,7 +168,7 @@ def recompute(
 
 
 def _looked_at(subject: Subject, drawn: Sequence[Pair]) -> set[str]:
-    """The runs whose lists are recomputed: those of most of the lists that were drawn, if not all."""
+    """The runs whose lists are recomputed: those of most of the drawn lists, if not all."""
     counts = Counter(pair.run for pair in drawn)
     if subject.results.is_large:
         return {run for run, _ in counts.most_common(_FEW_RUNS)}
@@ -416,7 +416,7 @@ def _ranking(pair: Pair, inputs: Inputs, definition: Definition) -> Ranking | No
 
 
 def _weights(rankings: Iterable[Ranking], definition: Definition) -> list[float]:
-    """The discounts of the ranks of the longest list, or of its judged documents if there are more."""
+    """The discounts of the longest list's ranks, or of its judged documents if there are more."""
     longest, deepest = 0, definition.cutoffs[-1]
     for ranking in rankings:
         longest = max(longest, len(ranking.documents), len(ranking.judged))
