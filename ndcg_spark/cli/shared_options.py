@@ -3,7 +3,7 @@
 import contextlib
 import datetime
 import functools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -273,38 +273,41 @@ def load_arguments(
     arguments: Mapping[str, Any], *, needs_inputs: bool = True
 ) -> "EvaluationConfig":
     """The configuration that the options of `evaluation` describe, over that of --config."""
-    from ndcg_spark.config import (
-        EvaluationConfig,
-        ExcludeConfig,
-        JudgmentsConfig,
-        NightConfig,
-        ResultsConfig,
-        load,
-    )
+    from ndcg_spark.config import EvaluationConfig, NightConfig, load
 
     given = {name: value for name, value in arguments.items() if value not in (None, ())}
+    _name_paths(given)
+    file = given.pop("config", None)
+    needed = {"judgments", "results"} if needs_inputs else set()
+    tables = needed | given.keys()
+    asked = _take_tables(given)
+    for text in given.pop("as_of", ()):
+        _ask_version(asked, text)
+    for text in given.pop("column", ()):
+        _ask_column(asked, text, tables)
+    return load(file, {**given, **asked}, EvaluationConfig if needs_inputs else NightConfig)
+
+
+def _name_paths(given: dict[str, Any]) -> None:
+    """Make paths without an option those of the judgments and of the results."""
+    paths = given.pop("paths", None)
+    if not paths:
+        return
+    if len(paths) < 2 or given.keys() & {"judgments", "results"}:
+        ways = "give judgments, then results; or --judgments and --results, which may be repeated"
+        raise ConfigurationError(f"arguments: {paths[0]}: {ways}")
+    given |= {"judgments": paths[:1], "results": paths[1:]}
+
+
+def _take_tables(given: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    """The settings that are tables of the configuration; their options are no longer given."""
 
     def take(name: str) -> Any:
         return given.pop(name, None)
 
-    if paths := take("paths"):
-        if len(paths) < 2 or given.keys() & {"judgments", "results"}:
-            ways = (
-                "give judgments, then results; or --judgments and --results, which may be repeated"
-            )
-            raise ConfigurationError(f"arguments: {paths[0]}: {ways}")
-        given |= {"judgments": paths[:1], "results": paths[1:]}
-    kind, file, columns = take("input_format"), take("config"), take("column") or ()
-    # The tables whose columns a name without a table can be in.
-    names = {
-        "judgments": JudgmentsConfig.names,
-        "results": ResultsConfig.names,
-        "exclude": ExcludeConfig.names,
-    }
-    unprefixed = [
-        table for table in names if table in given or (needs_inputs and table != "exclude")
-    ]
-    asked: dict[str, Any] = {
+    kind = take("input_format")
+    options = map(parse_option, take("set") or ())
+    return {
         "judgments": {"format": kind, "path": take("judgments"), "relevance": take("relevance")},
         "results": {
             "format": kind,
@@ -315,26 +318,42 @@ def load_arguments(
         "exclude": {"path": take("exclude")},
         "query_attributes": {"path": take("slices")},
         "query_weights": {"path": take("weights")},
-        "convention": {"preset": take("convention"), **dict(map(parse_option, take("set") or ()))},
+        "convention": {"preset": take("convention"), **dict(options)},
     }
-    for text in take("as_of") or ():
-        table, _, version = text.partition("=")
-        if table not in names or not version:
-            raise ConfigurationError(f"arguments: --as-of {text}: write it as in results=12")
-        asked[table]["as_of"] = version
-    for text in columns:
-        ours, _, yours = text.partition("=")
-        table, _, name = ours.rpartition(".")
-        owners = (
-            [table]
-            if table in names
-            else [owner for owner in unprefixed if not table and name in names[owner]]
+
+
+def _column_names() -> dict[str, tuple[str, ...]]:
+    """The columns of each table of the inputs."""
+    from ndcg_spark.config import ExcludeConfig, JudgmentsConfig, ResultsConfig
+
+    return {
+        "judgments": JudgmentsConfig.names,
+        "results": ResultsConfig.names,
+        "exclude": ExcludeConfig.names,
+    }
+
+
+def _ask_version(asked: dict[str, dict[str, Any]], text: str) -> None:
+    table, _, version = text.partition("=")
+    if table not in _column_names() or not version:
+        raise ConfigurationError(f"arguments: --as-of {text}: write it as in results=12")
+    asked[table]["as_of"] = version
+
+
+def _ask_column(asked: dict[str, dict[str, Any]], text: str, tables: Collection[str]) -> None:
+    """Map a column of the table that the text names, else of each of `tables` that has it."""
+    ours, _, yours = text.partition("=")
+    table, _, name = ours.rpartition(".")
+    names = _column_names()
+    owners = []
+    if table in names:
+        owners = [table]
+    elif not table:
+        owners = [owner for owner in names if owner in tables and name in names[owner]]
+    if not owners or not yours:
+        near = did_you_mean(table, names)
+        raise ConfigurationError(
+            f"arguments: --column {text}{near}: write it as in results.doc_id=docno"
         )
-        if not owners or not yours:
-            near = did_you_mean(table, names)
-            raise ConfigurationError(
-                f"arguments: --column {text}{near}: write it as in results.doc_id=docno"
-            )
-        for owner in owners:
-            asked[owner].setdefault("columns", {})[name] = yours
-    return load(file, {**given, **asked}, EvaluationConfig if needs_inputs else NightConfig)
+    for owner in owners:
+        asked[owner].setdefault("columns", {})[name] = yours

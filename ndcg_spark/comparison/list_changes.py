@@ -3,10 +3,12 @@ and others.
 """
 
 from collections.abc import Collection, Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+from numpy.typing import NDArray
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
@@ -92,34 +94,16 @@ def list_changes(
     if baseline is not None:
         names = session.createDataFrame(pa.table({"run": pa.array(runs, pa.string())}))
         theirs = F.broadcast(names).crossJoin(theirs.drop("run"))
-    ranks, cuts = np.arange(1, depth + 1, dtype=np.int32), np.asarray(cutoffs, np.int32)
-    discount, persistent = np.asarray(discounts(depth, conventions[0].discount)), p**ranks / ranks
-    by_rank = {
-        "rank": ranks,
-        "discount": discount,
-        "persistent": np.cumsum(persistent),
-        "persistent_before": np.cumsum(persistent) - persistent,
-    }
-    by_cutoff = {"cutoff": cuts, "all_discounts": np.cumsum(discount)[cuts - 1]}
-    weights, at_cutoffs = (
-        F.broadcast(session.createDataFrame(pa.table(columns))) for columns in (by_rank, by_cutoff)
+    by_rank = _weights(depth, conventions[0], p)
+    cuts = np.asarray(cutoffs, np.int32)
+    by_cutoff = {"cutoff": cuts, "all_discounts": np.cumsum(by_rank["discount"])[cuts - 1]}
+    weights = F.broadcast(session.createDataFrame(pa.table(by_rank)))
+    at_cutoffs = F.broadcast(session.createDataFrame(pa.table(by_cutoff)))
+    sides = (
+        weights.join(ours, on=["rank"], how="inner"),
+        weights.join(theirs, on=["rank"], how="inner"),
     )
-    sides = [
-        weights.join(side, on=["rank"], how="inner").select(
-            *key, "doc_id", *(F.col(name).alias(f"{prefix}{name}") for name in ("length", *by_rank))
-        )
-        for prefix, side in zip(_SIDES, (ours, theirs), strict=True)
-    ]
-    # The full outer join is a grouped union: it costs no more, and it counts documents that occur
-    # twice.
-    documents = sides[0].unionByName(sides[1], allowMissingColumns=True)
-    times = F.greatest(*(F.count(f"{prefix}rank") for prefix in _SIDES)).alias("times")
-    values = (
-        F.max(f"{prefix}{name}").alias(f"{prefix}{name}")
-        for prefix in _SIDES
-        for name in ("length", *by_rank)
-    )
-    joined = documents.groupBy(*key, "doc_id").agg(*values, times)
+    joined = _joined(sides, [*key, "doc_id"], ["length", *by_rank])
     within = at_cutoffs.crossJoin(joined).where(F.least("rank", "baseline_rank") <= F.col("cutoff"))
     lists = within.groupBy(*key, *by_cutoff).agg(
         *(column.alias(name) for name, column in _aggregates().items())
@@ -133,6 +117,36 @@ def list_changes(
     }
     described |= {} if "dataset" in key else {"dataset": F.lit(dataset)}
     return lists.withColumns(described).withColumns(_measures(p)).select(*LIST_CHANGES.names)
+
+
+def _weights(depth: int, convention: Convention, p: float) -> dict[str, NDArray[Any]]:
+    """Of each rank its discount, and the sums of p^rank / rank up to it and before it."""
+    ranks = np.arange(1, depth + 1, dtype=np.int32)
+    persistent = p**ranks / ranks
+    return {
+        "rank": ranks,
+        "discount": np.asarray(discounts(depth, convention.discount)),
+        "persistent": np.cumsum(persistent),
+        "persistent_before": np.cumsum(persistent) - persistent,
+    }
+
+
+def _joined(
+    sides: tuple[DataFrame, DataFrame], key: Sequence[str], names: Sequence[str]
+) -> DataFrame:
+    """A row per document of either side, with the columns of both; `times` is how often it occurs.
+
+    This full outer join is a grouped union: it costs no more, and it counts documents that occur
+    twice.
+    """
+    renamed, values, times = [], [], []
+    for prefix, side in zip(_SIDES, sides, strict=True):
+        own = [F.col(name).alias(f"{prefix}{name}") for name in names]
+        renamed.append(side.select(*key, *own))
+        values += [F.max(f"{prefix}{name}").alias(f"{prefix}{name}") for name in names]
+        times.append(F.count(f"{prefix}rank"))
+    documents = renamed[0].unionByName(renamed[1], allowMissingColumns=True)
+    return documents.groupBy(*key).agg(*values, F.greatest(*times).alias("times"))
 
 
 def _ranked(results: DataFrame, key: list[str], convention: Convention, depth: int) -> DataFrame:

@@ -158,41 +158,47 @@ def count_results(
     if isinstance(skipping, Floors) and materialize:
         by_batch = [materialize(by_batch)]
         list_floors = by_batch[0].select("run", *key, FLOOR)
-    known = None if judged_queries is None else judged_queries.withColumn("judged", F.lit(True))
-    if known is None:
-        queries = [batch.withColumn("judged", F.lit(True)) for batch in by_batch]
-    else:
-        queries = [known.join(batch, on=key, how="right") for batch in by_batch]
+    totals += _judged_totals()
+    rows = []
+    for batch in by_batch:
+        queries = _with_judged(batch, judged_queries, key)
+        of_runs = queries.groupBy("run", *key[:-1]).agg(*totals)
+        rows += [row.asDict() for row in of_runs.collect()]
+    counts = ResultCounts(
+        rows=sum(row["rows"] for row in rows),
+        rejected=sum(row["rejected"] for row in rows),
+        fingerprints=_fingerprints(rows),
+        runs=[_run_counts(row) for row in rows if row["run"] and row.get("dataset", "named")],
+    )
+    return counts, list_floors
+
+
+def _with_judged(lists: DataFrame, judged_queries: DataFrame | None, key: list[str]) -> DataFrame:
+    """The lists with a column `judged`, which is null where the query of a list is not judged."""
+    if judged_queries is None:
+        return lists.withColumn("judged", F.lit(True))
+    known = judged_queries.withColumn("judged", F.lit(True))
+    return known.join(lists, on=key, how="right")
+
+
+def _judged_totals() -> list[Column]:
     is_judged, has_rows = F.col("judged").isNotNull(), F.col("good") > 0
-    totals += [
+    return [
         F.sum("good").alias("good_rows"),
         F.count_if(is_judged & has_rows).alias("judged_queries"),
         F.count_if(~is_judged & has_rows).alias("unjudged_queries"),
         F.sum(F.when(~is_judged, F.col("good")).otherwise(0)).alias("unjudged_rows"),
     ]
-    rows = [
-        row.asDict()
-        for part in queries
-        for row in part.groupBy("run", *key[:-1]).agg(*totals).collect()
-    ]
-    names = {field.name for field in dataclasses.fields(RunCounts)}
-    counts = ResultCounts(
-        rows=sum(row["rows"] for row in rows),
-        rejected=sum(row["rejected"] for row in rows),
-        fingerprints=_fingerprints(rows),
-        runs=[
-            # What is null, such as the sum of nothing, keeps its default.
-            RunCounts(
-                **{
-                    "dataset": None,
-                    **{name: row[name] for name in names & row.keys() if row[name] is not None},
-                }
-            )
-            for row in ({**row, "rows": row["good_rows"]} for row in rows)
-            if row["run"] and row.get("dataset", "named")
-        ],
-    )
-    return counts, list_floors
+
+
+def _run_counts(row: Mapping[str, Any]) -> RunCounts:
+    """The counts of a row; what is null, such as the sum of nothing, keeps its default."""
+    known = {"dataset": None, **row, "rows": row["good_rows"]}
+    counts = {}
+    for field in dataclasses.fields(RunCounts):
+        if known.get(field.name) is not None:
+            counts[field.name] = known[field.name]
+    return RunCounts(**{"dataset": None, **counts})
 
 
 def fingerprints(table: DataFrame) -> dict[str | None, str]:

@@ -25,6 +25,7 @@ from ndcg_spark.errors import ConventionError, InputError, MissingColumnError
 from ndcg_spark.inputs.source_tables import read_judgments
 from ndcg_spark.job.evaluate_inputs import evaluate
 from ndcg_spark.job.inputs import (
+    Context,
     PlanRefusedError,
     count_refusals,
     engine_for,
@@ -50,13 +51,32 @@ def compare_judgments(
 
     If the first has results, their runs are ranked under both, at its deepest cutoff.
     """
-    context, convention = read_inputs(engine, a) if a.results else None, a.convention
+    context = read_inputs(engine, a) if a.results else None
+    convention = context.evaluation.convention if context else a.convention
+    sides, seen = _both_judgments(engine, context, a, b)
+    with translated_failures():
+        rows = agreement.grade_pairs(sides[0], sides[1], a.convention, a.dataset)
+        pairs = rows.toArrow().to_pandas()
+    means = pd.DataFrame({"dataset": []})
+    if context:
+        means = _means_under_both(context, sides)
+    with translated_failures():
+        refuse_changed(seen)
+    agreements = _agreements(pairs, means)
+    # As from pandas, nan is null.
+    frame = pd.DataFrame(agreements, columns=AGREEMENTS.names)
+    return pa.Table.from_pandas(frame, AGREEMENTS, preserve_index=False), convention
+
+
+def _both_judgments(
+    engine: Engine, context: Context | None, a: EvaluationConfig, b: EvaluationConfig
+) -> tuple[list[DataFrame], list[Seen]]:
+    """The good judgments of both sides, and all inputs that were read, those of a context too."""
     sides = [context.checked.judgments] if context else []
     seen = list(context.checked.seen) if context else []
+    needs_grades = a.convention.gain != "judged"
     for config in (b,) if context else (a, b):
-        source = read_judgments(
-            engine, config.judgments.on(config.date), convention.gain != "judged"
-        )
+        source = read_judgments(engine, config.judgments.on(config.date), needs_grades)
         with translated_failures([source]):
             tests = prepare_judgments(source, config.convention)
             good, counts, _ = check_judgments(source, config, tests)
@@ -68,40 +88,37 @@ def compare_judgments(
             "judgments: only one of the two sets has a column dataset; "
             "name it in both or in neither"
         )
-    with translated_failures():
-        pairs = (
-            agreement.grade_pairs(sides[0], sides[1], convention, a.dataset).toArrow().to_pandas()
-        )
-    means = pd.DataFrame({"dataset": []})
-    if context:
-        evaluation = dataclasses.replace(
-            context.evaluation, cutoffs=a.cutoffs[-1:], measures=NDCG_ONLY
-        )
-        results, runs = context.checked.needed_results, context.checked.runs()
-        with count_refusals(context):
-            scores = (
-                query_scores(side, keep_judged_queries(results, side), runs, evaluation)
-                for side in sides
-            )
-            means = agreement.mean_scores(*scores).toArrow().to_pandas()
-        if means.empty:
-            raise InputError("judgments: no query is judged by both sets; write query ids alike")
-    with translated_failures():
-        refuse_changed(seen)
-    judged, scored = pairs.groupby("dataset"), dict(iter(means.groupby("dataset")))
-    rows = [{"dataset": name, **agreement.agreement(own, scored.get(name))} for name, own in judged]
+    return sides, seen
+
+
+def _means_under_both(context: Context, sides: Sequence[DataFrame]) -> pd.DataFrame:
+    """The mean NDCG of each run under the judgments of either side, at the deepest cutoff."""
+    deepest = context.config.cutoffs[-1:]
+    evaluation = dataclasses.replace(context.evaluation, cutoffs=deepest, measures=NDCG_ONLY)
+    results, runs = context.checked.needed_results, context.checked.runs()
+    with count_refusals(context):
+        scores = []
+        for side in sides:
+            judged = keep_judged_queries(results, side)
+            scores.append(query_scores(side, judged, runs, evaluation))
+        means: pd.DataFrame = agreement.mean_scores(*scores).toArrow().to_pandas()
+    if means.empty:
+        raise InputError("judgments: no query is judged by both sets; write query ids alike")
+    return means
+
+
+def _agreements(pairs: pd.DataFrame, means: pd.DataFrame) -> list[dict[str, Any]]:
+    """A row of AGREEMENTS for each dataset; warns of one without a document that both judge."""
+    scored = dict(iter(means.groupby("dataset")))
+    rows = []
+    for name, own in pairs.groupby("dataset"):
+        rows.append({"dataset": name, **agreement.agreement(own, scored.get(name))})
     different = "ids such as q1 and 1, or 007 and 7, are different"
     for row in rows:
         if not row["pairs"]:
-            report_step(
-                "warning",
-                f"{row['dataset']}: no document is judged by both for any query; {different}",
-            )
-    # As from pandas, nan is null.
-    table = pa.Table.from_pandas(
-        pd.DataFrame(rows, columns=AGREEMENTS.names), AGREEMENTS, preserve_index=False
-    )
-    return table, context.evaluation.convention if context else convention
+            nothing = f"{row['dataset']}: no document is judged by both for any query"
+            report_step("warning", f"{nothing}; {different}")
+    return rows
 
 
 def compare_lists(

@@ -114,19 +114,13 @@ def evaluate(
     """
     clock = Clock()
     _refuse_unusable(config, accepted, unverified)
-    if config.gate is not None or accepted is not None:
-        # Imported here, because an evaluation without a gate need not wait for statistics.
-        from ndcg_spark.job.gate import usable_gate
-
-        usable_gate(config, accepted)
+    _refuse_unusable_gate(config, accepted)
     opening = kept_open(engine) if engine else engine_for(config, clock)
     with _failures_logged(config), opening as opened:
         context, tables = _with_query_tables(read_inputs(opened, config, clock))
         _warn_of_renamed_queries(context)
+        _refuse_unknown_baseline(context, baseline)
         checked, convention = context.checked, context.evaluation.convention
-        runs = {run.run for run in checked.result_counts.runs}
-        if baseline is not None and baseline not in runs:
-            raise unknown_name("baseline", "run", baseline, runs)
         output = config.dated(config.output) if config.output else None
         verdicts: list[Verdict] = []
         comparison = None
@@ -255,6 +249,21 @@ def _refuse_unusable(
             "scores that are not verified are no baseline; do not accept them",
             option="publish-unverified",
         )
+
+
+def _refuse_unusable_gate(config: EvaluationConfig, accepted: str | None) -> None:
+    if config.gate is None and accepted is None:
+        return
+    # Imported here, because an evaluation without a gate need not wait for statistics.
+    from ndcg_spark.job.gate import usable_gate
+
+    usable_gate(config, accepted)
+
+
+def _refuse_unknown_baseline(context: Context, baseline: str | None) -> None:
+    runs = {run.run for run in context.checked.result_counts.runs}
+    if baseline is not None and baseline not in runs:
+        raise unknown_name("baseline", "run", baseline, runs)
 
 
 def _scored(context: Context, attributes: pa.Table | None, folder: str) -> Scored:

@@ -4,8 +4,8 @@ is explained.
 
 import dataclasses
 import math
-from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ndcg_spark.convention.convention import definition
 from ndcg_spark.convention.measures import (
@@ -293,76 +293,80 @@ def explanation_view(explained: Explained) -> View:
     return View(tables, [_value(*pair) for pair in pairs], ("run", *LINE), rows)
 
 
+class _Part(NamedTuple):
+    """A table below the ranking, and what is said above it."""
+
+    title: str
+    rows: Sequence[Row]
+    names: Sequence[str]
+    sentences: Sequence[str] = ()
+
+
 def _tables(explanation: Explanation, baseline: Facts | None, against: str) -> list[Table]:
-    facts, score, convention = (
-        explanation.facts,
-        explanation.facts.score,
-        explanation.facts.convention,
-    )
-    measure, within = (
-        written("ndcg", facts.cutoff),
-        "in all" if facts.cutoff is None else "within the cutoff",
-    )
+    parts = [*_parts(explanation)]
+    if baseline is not None:
+        parts.append(_compared(explanation.facts, baseline, against))
+    tables = [_ranking(explanation)]
+    for title, rows, names, sentences in parts:
+        if rows:
+            tables.append(make_table(rows, names, title=title, sentences=sentences))
+    return tables
+
+
+def _ranking(explanation: Explanation) -> Table:
+    facts = explanation.facts
+    rows = []
+    for line in explanation.lines:
+        shown = {**line, "tied": "tied" if line["tied"] else None}
+        if line["doc_id"] is None:
+            # Below the end of the list there is nothing to show.
+            shown = {name: "" if value is None else value for name, value in shown.items()}
+        rows.append(shown)
+    measure, score = written("ndcg", facts.cutoff), numbers.score(facts.score.ndcg)
+    title = f"query {facts.query_id} of {facts.dataset}, run {facts.run}: {measure} {score}"
+    # Nothing was returned: what is lost is the ideal ranking itself.
+    names = () if facts.returned else ("rank", "discount", "ideal_doc_id", "ideal_contribution")
+    return make_table(rows, names, title=title, sentences=_said_of_score(explanation))
+
+
+def _said_of_score(explanation: Explanation) -> list[str]:
+    facts, score = explanation.facts, explanation.facts.score
+    within = "in all" if facts.cutoff is None else "within the cutoff"
     returned = f"{score.returned} document(s) {within}, {score.judged} of them judged"
-    said = [
-        f"DCG {numbers.score(score.dcg)} / ideal DCG {numbers.score(score.ideal_dcg)}; {returned}"
-    ]
+    dcg, ideal_dcg = numbers.score(score.dcg), numbers.score(score.ideal_dcg)
+    said = [f"DCG {dcg} / ideal DCG {ideal_dcg}; {returned}"]
     if score.status in _STATUS:
         said.append(_STATUS[score.status])
     if not explanation.ideal_known:
         said.append(
             "the night does not keep the documents of the ideal ranking; explain it from the inputs"
         )
-    said.append(f"{convention.label}: {convention.formula}")
-    ranks = [{**line, "tied": "tied" if line["tied"] else None} for line in explanation.lines]
-    # Below the end of the list there is nothing to show.
-    ranks = [
-        {k: "" if v is None and row["doc_id"] is None else v for k, v in row.items()}
-        for row in ranks
-    ]
-    title = (
-        f"query {facts.query_id} of {facts.dataset}, run {facts.run}: "
-        f"{measure} {numbers.score(score.ndcg)}"
-    )
+    said.append(f"{facts.convention.label}: {facts.convention.formula}")
+    return said
+
+
+def _parts(explanation: Explanation) -> Iterator[_Part]:
+    """What the score lost, and the documents that the ranking does not show."""
+    facts = explanation.facts
     lost = math.fsum(loss["loss"] for loss in explanation.losses)
     loss = "gain * (discount at the ideal rank - discount at its rank)"
     words = f"{loss}; in all {numbers.score(lost)} = ideal DCG - DCG"
-    parts = [
-        ("Losses by document", explanation.losses if facts.returned else (), _LOSSES, [words]),
-        (
-            "Relevant documents outside the cutoff",
-            explanation.absent,
-            _ABSENT,
-            [] if facts.whole else [_KEPT_ONLY],
-        ),
-        ("Unjudged documents", list(map(vars, explanation.unjudged)), ("doc_id", "rank"), []),
-    ]
-    if baseline is not None:
-        changed = _changed(measure, score, baseline.score)
-        documents = changed_documents(facts, [baseline])
-        moved = [
-            {**row, "moved": row["moved_up"] or row["what"].replace("_", " ")} for row in documents
-        ]
-        is_whole = facts.whole and baseline.whole
-        parts.append(
-            (
-                f"Compared with {against}",
-                moved,
-                _CHANGES,
-                [changed] if is_whole else [changed, _TO_CUTOFF],
-            )
-        )
-    # Nothing was returned: what is lost is the ideal ranking itself.
-    names = () if facts.returned else ("rank", "discount", "ideal_doc_id", "ideal_contribution")
-    ranked = make_table(ranks, names, title=title, sentences=said)
-    return [
-        ranked,
-        *(
-            make_table(rows, names, title=head, sentences=top)
-            for head, rows, names, top in parts
-            if rows
-        ),
-    ]
+    if facts.returned:
+        yield _Part("Losses by document", explanation.losses, _LOSSES, [words])
+    known = [] if facts.whole else [_KEPT_ONLY]
+    yield _Part("Relevant documents outside the cutoff", explanation.absent, _ABSENT, known)
+    yield _Part("Unjudged documents", list(map(vars, explanation.unjudged)), ("doc_id", "rank"))
+
+
+def _compared(facts: Facts, baseline: Facts, against: str) -> _Part:
+    """The documents that changed, and what their changes sum to."""
+    moved = []
+    for row in changed_documents(facts, [baseline]):
+        moved.append({**row, "moved": row["moved_up"] or row["what"].replace("_", " ")})
+    said = [_changed(written("ndcg", facts.cutoff), facts.score, baseline.score)]
+    if not (facts.whole and baseline.whole):
+        said.append(_TO_CUTOFF)
+    return _Part(f"Compared with {against}", moved, _CHANGES, said)
 
 
 def _changed(measure: str, score: Score, before: Score) -> str:
