@@ -132,7 +132,7 @@ class NightPage:
     @property
     def verdict(self) -> Row:
         """That of the gate; empty without one."""
-        return self.record["verdict"] or {}
+        return _verdict(self.night)
 
     @property
     def results(self) -> Sequence[Row]:
@@ -167,7 +167,7 @@ class NightPage:
         compared = self.compared_with
         if not self.baseline.nights or compared.refused or compared.chains:
             return []
-        known = {*self.compared, *self.unknown_ids}
+        known = self.compared.keys() | self.unknown_ids.keys()
         return [run for run in self.runs if run not in known]
 
     @functools.cached_property
@@ -264,7 +264,7 @@ def load_night(
     rows = history.scores(night)
     scores = {(row["run"], row["cutoff"]): row for row in rows}
     answering = answering_runs(rows)
-    silent = sorted(run for run in shown.runs if run not in answering)
+    silent = sorted(set(shown.runs) - answering)
     runs = [run for run in shown.runs if run not in silent] or list(shown.runs)
     compared = compare_shown(history, shown)
     before = _rows_before(history, shown)
@@ -329,23 +329,45 @@ def _chosen_run(
 
     Without a verdict nothing may be concluded, so that the run of the first check comes first.
     """
-    verdict = shown.night.record["verdict"] or {}
-    results = verdict.get("results", ())
-    named: list[Any] = [verdict.get("run")]
-    for word in ("fail", "undecided"):
-        named += [row["run"] for row in results if row["result"] == word]
+    verdict = _verdict(shown.night)
+    named = _runs_of_verdict(verdict)
     first = _runs_of_first_check(shown.night, runs)
     is_decided = verdict.get("verdict") != "none"
     if shown.baseline.nights and is_decided:
-        rows = compared.rows.values()
-        worse = [row for row in rows if row["conclusion"] == "worse"]
-        worse.sort(key=lambda row: (round(row["difference"], DECIMALS), row["run"]))
-        named += [row["run"] for row in worse]
+        named += _worse_runs(compared)
         if not first:
             named += [run for run in runs if _lost_queries(shown, run, scores, before)]
-    named += [*first, *runs]
-    chosen = [run for run in named if run in compared.rows]
-    return str(next(iter([*chosen, *first, *runs])))
+    others = [*first, *runs]
+    for run in (*named, *others):
+        if run in compared.rows:
+            return run
+    return others[0]
+
+
+def _verdict(night: Night) -> Row:
+    """That of the gate; empty without one."""
+    return night.record["verdict"] or {}
+
+
+def _runs_of_verdict(verdict: Row) -> list[str]:
+    """The run of the verdict, then those that failed, then those about which it is undecided."""
+    failed = []
+    undecided = []
+    for row in verdict.get("results", ()):
+        if row["result"] == "fail":
+            failed.append(row["run"])
+        elif row["result"] == "undecided":
+            undecided.append(row["run"])
+    return [verdict.get("run"), *failed, *undecided]
+
+
+def _worse_runs(compared: ComparedRuns) -> list[str]:
+    """The runs that are worse than the baseline, the one that fell most first."""
+    falls = []
+    for run, row in compared.rows.items():
+        if row["conclusion"] == "worse":
+            falls.append((round(row["difference"], DECIMALS), run))
+    return [run for _, run in sorted(falls)]
 
 
 def _runs_of_first_check(night: Night, runs: Sequence[str]) -> list[str]:
@@ -370,7 +392,12 @@ def _query_scores(
         queries = _scores_of_night(shown, run)
     else:
         queries = _scores_of_sides(shown, compared, run)
-    return sorted(queries, key=lambda query: (round(query.change, DECIMALS), query.query_id))
+    return sorted(queries, key=_by_change)
+
+
+def _by_change(query: QueryScore) -> tuple[float, str]:
+    """A key by which the largest loss comes first."""
+    return round(query.change, DECIMALS), query.query_id
 
 
 def _scores_of_changes(changes: Changes) -> list[QueryScore]:
@@ -421,9 +448,14 @@ def _lost_queries(
     cutoff = shown.metric[1]
     theirs = (shown.baseline.run or run, cutoff)
     now = scores[run, cutoff]["missing_queries"] or 0
-    rows = [row for row in before if (row["run"], row["cutoff"]) == theirs]
-    most = max((row["missing_queries"] or 0 for row in rows), default=now)
-    return (now, most) if now > most else None
+    counts = []
+    for row in before:
+        if (row["run"], row["cutoff"]) == theirs:
+            counts.append(row["missing_queries"] or 0)
+    most = max(counts, default=now)
+    if now > most:
+        return now, most
+    return None
 
 
 def _no_longer_answered(
@@ -491,10 +523,10 @@ def _gone_runs(
     """The runs with scores in the night before that have none, and that nobody misses otherwise."""
     if shown.previous is None:
         return []
-    results = (shown.night.record["verdict"] or {}).get("results", ())
+    results = _verdict(shown.night).get("results", ())
     missed = {row["run"] for row in results if _has_not_arrived(row)}
-    rows = history.scores(shown.previous)
-    return sorted(answering_runs(rows) - missed - {*runs, *silent})
+    before = answering_runs(history.scores(shown.previous))
+    return sorted(before.difference(missed, runs, silent))
 
 
 def _never_returned(night: Night) -> tuple[int, int] | None:

@@ -82,7 +82,10 @@ def print_outcome(outcome: "EvaluationOutcome", style: str | None) -> None:
     compared, measures = outcome.comparison, outcome.measures
     columns: Sequence[str] = measure_first(DATASET_SCORES, measures.columns)
     runs = sorted_runs(outcome.dataset_scores, measures)
-    rows: Sequence[Row] = [*(row for run in runs for row in run), *outcome.slice_scores]
+    rows: list[Row] = []
+    for run in runs:
+        rows += run
+    rows += outcome.slice_scores
     notes = [definition(outcome.convention, outcome.formula, measures)]
     if style == "latex":
         notes += notes_on_tests(compared.rows, compared.correction) if compared else []
@@ -102,7 +105,8 @@ def print_outcome(outcome: "EvaluationOutcome", style: str | None) -> None:
     del value["comparison"]
     if compared:
         value |= comparison_value(compared)
-        columns, rows = COMPARISONS.names, flat(compared.rows)
+        columns = COMPARISONS.names
+        rows = list(flat(compared.rows))
     print_view(View(tables, value, columns, rows), style)
 
 
@@ -152,21 +156,25 @@ def paper_table(
                 line[heading].stars = marks.get((line["dataset"], line["run"], column, cutoff), "")
         lines.append(line)
     for *_, heading in pairs:
-        for dataset in {line["dataset"] for line in lines}:
-            values = [
-                line[heading]
-                for line in lines
-                if line["dataset"] == dataset and line[heading] is not None
-            ]
-            for value in values:
-                value.is_best = numbers.score(value) == numbers.score(max(values))
+        _mark_best(lines, heading)
     return make_table(lines, (), notes, kept=[heading for *_, heading in pairs])
 
 
+def _mark_best(lines: Iterable[Row], heading: str) -> None:
+    """Mark the best value of each dataset in a column, and all that look the same."""
+    by_dataset: dict[str, list[Marked]] = {}
+    for line in lines:
+        if line[heading] is not None:
+            by_dataset.setdefault(line["dataset"], []).append(line[heading])
+    for values in by_dataset.values():
+        best = numbers.score(max(values))
+        for value in values:
+            value.is_best = numbers.score(value) == best
+
+
 def _pairs(rows: Iterable[Row], measure_set: MeasureSet) -> Sequence[tuple[str, int | None]]:
-    return measure_set.pairs or [
-        ("ndcg", cutoff) for cutoff in sorted({row["cutoff"] for row in rows}, key=by_depth)
-    ]
+    cutoffs = {row["cutoff"] for row in rows}
+    return measure_set.pairs or [("ndcg", cutoff) for cutoff in sorted(cutoffs, key=by_depth)]
 
 
 def _headings(rows: Iterable[Row], measure_set: MeasureSet) -> list[str]:
@@ -255,12 +263,23 @@ def print_query_scores(
         if style == "csv":
             print_csv(shown, rows)
             return
-        lines: Iterable[str] = (as_json({column: row[column] for column in shown}) for row in rows)
-        if style != "json":
-            cells = ([cell(name, row[name]) for name in (*names, "status")] for row in rows)
-            lines = aligned([*names, "status"], cells, range(3, len(names)))
+        if style == "json":
+            lines = _json_lines(rows, shown)
+        else:
+            headings = [*names, "status"]
+            lines = aligned(headings, _cells(rows, headings), range(3, len(names)))
         for line in lines:
             print(line)
+
+
+def _json_lines(rows: Iterable[Row], columns: Sequence[str]) -> Iterator[str]:
+    for row in rows:
+        yield as_json({column: row[column] for column in columns})
+
+
+def _cells(rows: Iterable[Row], columns: Sequence[str]) -> Iterator[list[str]]:
+    for row in rows:
+        yield [cell(name, row[name]) for name in columns]
 
 
 def print_check(checked: Mapping[str, Any], style: str | None) -> None:
@@ -281,16 +300,17 @@ def print_documents(rows: Sequence[Mapping[str, Any]], style: str | None, most: 
 
 
 def explanation_view(explained: Explained) -> View:
-    pairs = [
-        (one, *explained.baselines.get(one.facts.run, (None, ""))) for one in explained.explanations
-    ]
-    rows = [
-        {"run": explanation.facts.run, **line}
-        for explanation, *_ in pairs
-        for line in explanation.lines
-    ]
-    tables = [table for pair in pairs for table in _tables(*pair)]
-    return View(tables, [_value(*pair) for pair in pairs], ("run", *LINE), rows)
+    tables: list[Table] = []
+    values = []
+    rows = []
+    for one in explained.explanations:
+        run = one.facts.run
+        baseline, against = explained.baselines.get(run, (None, ""))
+        tables += _tables(one, baseline, against)
+        values.append(_value(one, baseline, against))
+        for line in one.lines:
+            rows.append({"run": run, **line})
+    return View(tables, values, ("run", *LINE), rows)
 
 
 class _Part(NamedTuple):

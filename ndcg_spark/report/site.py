@@ -9,6 +9,7 @@ import functools
 import hashlib
 import json
 import math
+import operator
 from collections.abc import Iterator, Mapping, Sequence
 from importlib import resources
 from importlib.resources.abc import Traversable
@@ -73,7 +74,7 @@ def write_site(output: str, folder: Path, request: Request) -> None:
     _refuse_unknown(request, nights, history)
     site = _Site(history, request, place(output), folder)
     by_date: dict[str, list[Night]] = {}
-    for night in sorted(nights, key=lambda night: night.evaluated_on):
+    for night in sorted(nights, key=_by_date):
         by_date.setdefault(night.evaluated_on, []).append(night)
     for date, own in by_date.items():
         site.write_page(date, own)
@@ -294,8 +295,9 @@ def _index(
         part = by_dataset.get(night.dataset)
         said = _NO_NUMBERS if part is None else part.said_of(night)
         rows.append((night.evaluated_on, _night_cells(night, said)))
-    rows += [(row["evaluated_on"], _failed_cells(row)) for row in failed_attempts(known, dataset)]
-    rows.sort(key=lambda row: row[0], reverse=True)
+    for attempt in failed_attempts(known, dataset):
+        rows.append((attempt["evaluated_on"], _failed_cells(attempt)))
+    rows.sort(key=operator.itemgetter(0), reverse=True)
     cards: list[_Card] = []
     for part in parts:
         cards += part.cards()
@@ -392,7 +394,9 @@ class _Index:
         self._dates = [night.evaluated_on for night in history.nights_of(dataset)]
         metric = measure_at(*page.metric)
         self._lines = history.trends(dataset, run, metric, last=len(self._dates))
-        self._known = {line.run: {one.date: one for one in line.points} for line in self._lines}
+        self._known: dict[str, dict[str, Point]] = {}
+        for line in self._lines:
+            self._known[line.run] = {point.date: point for point in line.points}
 
     def cards(self) -> Iterator[_Card]:
         """The last nights of the run of the page, and of those that fell most or are best."""
