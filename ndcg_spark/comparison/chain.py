@@ -21,7 +21,7 @@ from ndcg_spark.comparison.sources import NoCopyError, ScoreCache
 from ndcg_spark.comparison.statistics import Numbers
 from ndcg_spark.nights.log import Night
 from ndcg_spark.schemas import COMPARISONS
-from ndcg_spark.tolerance import EQUAL
+from ndcg_spark.tolerance import EQUAL, ROUNDING
 
 HIGH, LOW = "chain_high", "chain_low"
 
@@ -165,7 +165,8 @@ def _can_cross(link: Link, start: Sequence[Night], scores: RunScores, limits: Li
     if any(limits.has_few(side, link.after, link.before) for side in (sides.old, sides.new)):
         return False
     before = mean_of(scores.matrix(link.before, FIRST).scores(scores.run))
-    return abs(mean_of(sides.new) - mean_of(sides.old)) <= limits.allowed(before)
+    apart = abs(mean_of(sides.new) - mean_of(sides.old))
+    return apart <= limits.allowed(before) + ROUNDING
 
 
 def chain(reference: Reference, tonight: Night, scores: RunScores, reading: int) -> Chain | None:

@@ -1,4 +1,4 @@
-"""What runs changed by over changes of judgments, from copies, where the log says nothing of them."""
+"""What runs changed by over changes of judgments, from copies, where the log does not say."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -19,7 +19,7 @@ def facts_of_copies(
     after: Night,
     scores: ScoreCache,
 ) -> Mapping[str, Any] | None:
-    """What the log would say of a change; None if a night is not kept under the other's judgments."""
+    """What the log would say of a change; None if a copy of one of its nights is not kept."""
     try:
         for night in (before, after):
             if metric not in scores.source(night).metrics:

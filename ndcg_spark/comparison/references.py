@@ -148,7 +148,7 @@ def newest_link(
     nights: Iterable[Night],
     runs_of: RunsOf,
 ) -> Link | None:
-    """The change of judgments that leads to tonight; None if the run was judged like this before."""
+    """The change of judgments that leads to tonight; None if the run has had these judgments."""
     before = nights_of_run(run, tonight, nights, runs_of)
     if not before or has_judgments_of(before[-1], tonight):
         return None

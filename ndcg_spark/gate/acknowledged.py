@@ -12,6 +12,8 @@ from ndcg_spark.nights.log import Night
 from ndcg_spark.nights.reader import earlier
 from ndcg_spark.text import day
 
+#: What tells results apart that two nights may share.
+_SUBJECT = ("run", "measure", "cutoff", "slice", "weighted", "baseline")
 #: For how many days a loss is acknowledged, if nobody says until when.
 DAYS = 14
 
@@ -37,12 +39,15 @@ def acknowledgement_of(night: Night) -> Mapping[str, str] | None:
     """What a failed night is known by, acknowledged on it or before: on, reason, until."""
     if night.row["verdict"] != FAIL:
         return None
-    own = night.record.get("acknowledged")
+    own = night.record["acknowledged"]
     if own:
         return {"on": night.evaluated_on, **own}
-    known: Mapping[str, str] | None = (night.record["verdict"] or {}).get("acknowledged")
+    verdict = night.record["verdict"]
+    known: Mapping[str, str] | None = verdict.get("acknowledged")
     # What was withdrawn on the night itself is no longer known.
-    return None if known is None or known["on"] == night.evaluated_on else known
+    if known is not None and known["on"] == night.evaluated_on:
+        return None
+    return known
 
 
 def until_date(evaluated_on: str, until: str | None) -> str:
@@ -57,12 +62,14 @@ def until_date(evaluated_on: str, until: str | None) -> str:
 
 
 def in_force(tonight: Night, nights: Iterable[Night]) -> Acknowledgement | None:
-    """The newest acknowledgement that a night may fall under: one of an earlier night, or its own."""
+    """The newest acknowledgement that a night may fall under: its own, or one before."""
     before = earlier(nights, tonight.dataset, tonight.evaluated_on)
-    for night in [tonight, *reversed(before)]:
-        said = night.record.get("acknowledged")
-        if said and said["until"] >= tonight.evaluated_on:
-            return Acknowledgement(night, said["reason"], said["until"])
+    before.reverse()
+    for night in (tonight, *before):
+        said = night.record["acknowledged"]
+        if not said or said["until"] < tonight.evaluated_on:
+            continue
+        return Acknowledgement(night, said["reason"], said["until"])
     return None
 
 
@@ -71,19 +78,22 @@ def is_known(verdict: Verdict, acknowledged: Mapping[str, Any]) -> bool:
 
     Nothing may be missing or undecided; `acknowledged` is the verdict of that night.
     """
-    before = acknowledged.get("results", ())
-    known = {_subject(result) for result in before if result["result"] == FAIL}
+    known = set()
+    for before in acknowledged.get("results", ()):
+        if before["result"] == FAIL:
+            known.add(_subject(before))
     for result in verdict.results:
         if result.result == PASS:
             continue
-        if result.result != FAIL or _subject(vars(result)) not in known:
+        if result.result != FAIL:
+            return False
+        if _subject(vars(result)) not in known:
             return False
     return True
 
 
 def _subject(result: Mapping[str, Any]) -> tuple[Any, ...]:
-    names = ("run", "measure", "cutoff", "slice", "weighted", "baseline")
-    return tuple(result.get(name) for name in names)
+    return tuple(map(result.get, _SUBJECT))
 
 
 def has_fallen(results: Iterable[Result], lost_slices: Sequence[str]) -> bool:

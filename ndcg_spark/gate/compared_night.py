@@ -55,7 +55,7 @@ def row_key(row: Row) -> RowKey:
 
 @dataclasses.dataclass(frozen=True)
 class MetricRows:
-    """A night beside a baseline by one measure at one cutoff, on one side of a change of judgments."""
+    """A night beside a baseline by one measure at one cutoff, on one side of a change."""
 
     rows: Sequence[Row] = ()
     #: Why there are none.

@@ -609,7 +609,7 @@ def rehearse(
 
 
 def _with_later_acceptance(verdict: Verdict, night: Night) -> Verdict:
-    """The verdict with a note if the night was accepted after it, which a rehearsal knows already."""
+    """The verdict with a note if the night was accepted later, which a rehearsal knows."""
     if not night.row["accepted"] or not night.row["revision"]:
         return verdict
     note = "it was accepted after its verdict, which is used here"

@@ -1,4 +1,4 @@
-"""What happened to each run over a change of judgments, as the log keeps it and as people read it."""
+"""What happened to each run over a change of judgments, for the log and for people."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any

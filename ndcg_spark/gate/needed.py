@@ -42,11 +42,11 @@ def needed_copies(
     for link in _links(gate, tonight, nights, scores):
         needed.append((link.before, link.after.row["judgments_fingerprint"]))
         needed.append((link.after, link.before.row["judgments_fingerprint"]))
-    unique = dict.fromkeys(needed)
-    return [(night, judgments) for night, judgments in unique if _is_other(night, judgments)]
+    return [one for one in dict.fromkeys(needed) if _is_other(one)]
 
 
-def _is_other(night: Night, judgments: str) -> bool:
+def _is_other(needed: Needed) -> bool:
+    night, judgments = needed
     return bool(judgments) and night.row["judgments_fingerprint"] != judgments
 
 

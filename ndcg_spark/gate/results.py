@@ -70,7 +70,7 @@ def decide_cases(gate: GateConfig, cases: Sequence[Case]) -> list[Result]:
 
 
 def is_note(case: Case, result: Result) -> bool:
-    """Whether a result is only said: against the accepted night, a result is a pass or a failure."""
+    """Whether a result is only said: beside the accepted night, it is a pass or a failure."""
     return case.baseline.kind is Kind.ACCEPTED and result.result not in (PASS, FAIL)
 
 
@@ -318,7 +318,8 @@ def _sentence_of_drop(gate: GateConfig, case: Case, row: Row | None, numbers: Nu
     difference = numbers["difference"]
     size, limit = apart(abs(difference), numbers["allowed"])
     means = f"from {score(numbers['baseline_mean'])} to {score(numbers['mean'])}"
-    subject = f"{case.check.subject(case.run)} {_moved(difference, size)} {against_in_words(case)}, {means}"
+    moved = f"{_moved(difference, size)} {against_in_words(case)}"
+    subject = f"{case.check.subject(case.run)} {moved}, {means}"
     evidence = _in_words(gate, numbers)
     return f"{subject} ({evidence}); {limit} is allowed{_few_answered(row)}"
 

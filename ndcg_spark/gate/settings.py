@@ -77,6 +77,13 @@ class CheckConfig(Strict):
             )
         return self
 
+    def is_for(self, run: str) -> bool:
+        return self.runs is None or run in self.runs
+
+    @property
+    def can_fail_by_drop(self) -> bool:
+        return self.severity == "fail" and self.limits_drop
+
     @property
     def limits_drop(self) -> bool:
         return self.max_drop is not None or self.max_relative_drop is not None
@@ -152,21 +159,23 @@ class GateConfig(Strict):
 def contradictions(
     gate: GateConfig, cutoffs: list[Cutoff], has_attributes: bool, has_weights: bool
 ) -> Iterator[str]:
-    """Contradictions within a gate or with the rest of the configuration: sentences with the key's
-    path.
-    """
+    """Contradictions within a gate or with the rest of a configuration, with the path of a key."""
     for number, check in enumerate(gate.check, 1):
         name, drop = f"gate.check[{number}]", check.max_drop or 0.0
         if check.cutoff not in cutoffs:
             known = ", ".join(map(format_cutoff, cutoffs))
-            yield f"{name}.cutoff: {format_cutoff(check.cutoff)} is not evaluated; cutoffs has {known}"
+            cutoff = format_cutoff(check.cutoff)
+            yield f"{name}.cutoff: {cutoff} is not evaluated; cutoffs has {known}"
         if check.measure not in MEASURES_OF_CHECKS:
             known = ", ".join(MEASURES_OF_CHECKS)
             yield f"{name}.measure: unknown measure {check.measure!r}; choose {known}"
         if check.slice is not None and not has_attributes:
-            yield f"{name}.slice: there are no slices; name their table, [query_attributes] with path"
+            table = "[query_attributes] with path"
+            yield f"{name}.slice: there are no slices; name their table, {table}"
         if check.weighted and not has_weights:
-            yield f"{name}.weighted: there are no weights; name their table, [query_weights] with path"
+            table = "[query_weights] with path"
+            yield f"{name}.weighted: there are no weights; name their table, {table}"
         # Such as a limit that was meant as a percentage.
         if drop >= 1 and check.measure not in ("dcg", "ideal_dcg", "cg"):
-            yield f"{name}.max_drop: {check.measure} cannot fall by more than 1; write {drop / 100:g} for {drop:g} %"
+            what = f"{check.measure} cannot fall by more than 1"
+            yield f"{name}.max_drop: {what}; write {drop / 100:g} for {drop:g} %"

@@ -2,6 +2,7 @@
 nothing.
 """
 
+import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -97,8 +98,8 @@ def _significant(candidates: Sequence[_Candidate]) -> list[SliceLoss]:
     """The losses of all slices of a night that are no chance together."""
     p_values = adjusted([candidate.p for candidate in candidates], "holm")
     losses = []
-    for candidate, p in zip(candidates, p_values, strict=True):
-        if candidate.is_beyond and p < _ALPHA:
+    for at, candidate in enumerate(candidates):
+        if candidate.is_beyond and p_values[at] < _ALPHA:
             losses.append(candidate.loss)
     return losses
 
@@ -107,12 +108,9 @@ def _strictest(gate: GateConfig, dataset: str, run: str) -> CheckConfig | None:
     """The check of all queries of a run that allows the least and can fail."""
     checks = []
     for _, check in gate.checks(dataset):
-        is_for_run = check.runs is None or run in check.runs
-        is_of_part = check.slice is not None or check.weighted
-        can_fail = check.severity == "fail" and check.limits_drop
-        if is_of_part or check.measure == JUDGED_RATE:
+        if check.slice is not None or check.weighted or check.measure == JUDGED_RATE:
             continue
-        if is_for_run and can_fail:
+        if check.is_for(run) and check.can_fail_by_drop:
             checks.append(check)
     # Limits that are relative are compared at a mean of 1.
     return min(checks, key=lambda check: check.allowed(1.0), default=None)
@@ -185,10 +183,13 @@ def _of_rows(
     check: CheckConfig, question: Question, rows: Sequence[Mapping[str, Any]], against: str
 ) -> _Candidate:
     first = [row for row in rows if row["reading"] == FIRST]
-    difference = sum(row["difference"] for row in first) / len(first)
+    difference = statistics.fmean(row["difference"] for row in first)
     allowed = _TIMES * check.allowed(first[-1]["baseline_mean"])
-    is_beyond = all(row["difference"] < -allowed for row in rows)
-    p = max(deciding(row) or 1.0 for row in rows)
+    is_beyond = True
+    p = 0.0
+    for row in rows:
+        is_beyond &= row["difference"] < -allowed
+        p = max(p, deciding(row) or 1.0)
     measure = measure_at(*question.metric)
     attribute, value = str(question.attribute), str(question.value)
     loss = SliceLoss(question.run, attribute, value, measure, difference, against)

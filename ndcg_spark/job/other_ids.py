@@ -44,10 +44,8 @@ def _about_ids(context: Context, dataset: str, run: str) -> str | None:
     if known.limit(1).count():
         return None
     excluded = context.checked.result_counts.excluded
-    return (
-        f"no document of {run} is judged; "
-        f"{check_ids('document ids', ['doc_id'], judgments, results, excluded)}"
-    )
+    advice = check_ids("document ids", ["doc_id"], judgments, results, excluded)
+    return f"no document of {run} is judged; {advice}"
 
 
 #: So few queries may be missing, and others unjudged, by chance.

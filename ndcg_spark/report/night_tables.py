@@ -275,7 +275,9 @@ def _by_weight(result: Row) -> tuple[int, bool, float]:
 def _cells(result: Row) -> dict[str, Any]:
     measure = result["measure"] and measure_at(result["measure"], parse_cutoff(result["cutoff"]))
     check = ("weighted" if result["weighted"] else None, measure, result["slice"])
-    against = dict.fromkeys(filter(None, (result["baseline"], result["baseline_night"])))
+    # What each run has nights of its own for is named by the first of them, as in sentences.
+    night = result.get("since") or result["baseline_night"]
+    against = dict.fromkeys(filter(None, (result["baseline"], night)))
     word = result["result"].replace("_", " ")
     warns = "warning: " if result["severity"] == "warn" and word != "pass" else ""
     return {
