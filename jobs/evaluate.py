@@ -1,4 +1,4 @@
-"""What spark-submit gets: `ndcg-spark evaluate` with the same arguments, on spark-submit's session."""
+"""What spark-submit gets: `ndcg-spark evaluate` with the same arguments, on its session."""
 
 import sys
 
@@ -6,7 +6,8 @@ try:
     from ndcg_spark.__main__ import main
 except ModuleNotFoundError as error:
     sys.exit(
-        f"{sys.executable}: {error}; set PYSPARK_PYTHON to the Python in which ndcg-spark is installed"
+        f"{sys.executable}: {error}; "
+        "set PYSPARK_PYTHON to the Python in which ndcg-spark is installed"
     )
 
 if __name__ == "__main__":

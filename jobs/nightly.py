@@ -1,4 +1,7 @@
-"""`jobs/evaluate.py` for a scheduler that cannot write a date into the arguments: the night is yesterday in UTC."""
+"""`jobs/evaluate.py` for a scheduler that cannot write a date into the arguments.
+
+The night is yesterday in UTC.
+"""
 
 import datetime
 import sys
@@ -7,7 +10,8 @@ try:
     from ndcg_spark.__main__ import main
 except ModuleNotFoundError as error:
     sys.exit(
-        f"{sys.executable}: {error}; set PYSPARK_PYTHON to the Python in which ndcg-spark is installed"
+        f"{sys.executable}: {error}; "
+        "set PYSPARK_PYTHON to the Python in which ndcg-spark is installed"
     )
 
 if __name__ == "__main__":
