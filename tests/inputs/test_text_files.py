@@ -13,7 +13,7 @@ from ndcg_spark.inputs import delimited
 from ndcg_spark.inputs.files import File
 from ndcg_spark.inputs.source_tables import without_broken
 from ndcg_spark.schemas import FAULT, LINE
-from ndcg_spark.voices import OPTIONS, NameColumns
+from ndcg_spark.voices import OPTIONS, Do, NameColumns
 
 pytestmark = pytest.mark.embedded
 
@@ -155,9 +155,10 @@ def test_the_columns_of_results_without_scores_and_ranks_are_listed(engine, tmp_
         InputError, match=r"score or rank; it has query_id, doc_id, scroe;"
     ) as refused:
         returned(engine, written(tmp_path / f"a.{kind}", text))
-    assert refused.value.advice == NameColumns(
-        ("score or rank",), may_be_numbers=kind == "csv", table="results"
-    )
+    names, swapped = refused.value.advice.ways
+    missing = ("score or rank",)
+    assert names == NameColumns(missing, may_be_numbers=kind == "csv", table="results")
+    assert isinstance(swapped, Do)
 
 
 @pytest.mark.parametrize("header", ["score,run\n", "run,score,rank\n", "1,2\n", "query_id\n"])
