@@ -181,6 +181,12 @@ class WeightsConfig(TableConfig):
     names = ("dataset", "query_id", "weight")
 
 
+class OldScoresConfig(TableConfig):
+    """The scores of an earlier job, whose convention is looked for."""
+
+    names = ("dataset", "run", "query_id", "cutoff", "score")
+
+
 class Options(NamedTuple):
     """What is computed of judgments and results, wherever they are."""
 

@@ -401,7 +401,7 @@ def discounted_gains(
 
     `weights` are the discounts of the first ranks, if they are known.
     """
-    ideal = _ideal_gains(ranking, convention, cutoff)
+    ideal = ideal_gains(ranking, convention, cutoff)
     depth = max(len(ranking.gains[:cutoff]), len(ideal))
     # An ideal of k relevant documents is longer than any list may be.
     if weights is None or len(weights) < depth:
@@ -411,7 +411,7 @@ def discounted_gains(
     return terms, best
 
 
-def _ideal_gains(ranking: Ranking, convention: Convention, cutoff: Cutoff) -> list[float]:
+def ideal_gains(ranking: Ranking, convention: Convention, cutoff: Cutoff) -> list[float]:
     gains = ranking.judged
     if convention.has_own_ideal:
         documents = ranking.documents
@@ -430,10 +430,34 @@ def score_at(
     weights: Sequence[float] | None = None,
 ) -> Score:
     """The score of a ranked list at a cutoff. InputError for what the convention refuses."""
-    query = _named(query_id)
+    dcg, ideal_dcg = dcg_at(ranking, convention, cutoff, weights)
+    ndcg, status = ndcg_of(ranking, dcg, ideal_dcg, convention, query_id)
+    listed = ranking.documents[:cutoff]
+    judged = sum(document.is_judged for document in listed)
+    share = _judged_discount_share(ranking, convention, cutoff, weights)
+    return Score(status, len(listed), judged, dcg, ideal_dcg, ndcg, share)
+
+
+def dcg_at(
+    ranking: Ranking,
+    convention: Convention,
+    cutoff: Cutoff,
+    weights: Sequence[float] | None = None,
+) -> tuple[float, float]:
+    """DCG and ideal DCG. They do not depend on what the convention says of whole queries."""
     terms, best = discounted_gains(ranking, convention, cutoff, weights)
-    dcg = _sum(terms)
-    ideal_dcg = _sum(best)
+    return _sum(terms), _sum(best)
+
+
+def ndcg_of(
+    ranking: Ranking,
+    dcg: float,
+    ideal_dcg: float,
+    convention: Convention,
+    query_id: str = "",
+) -> tuple[float | None, str]:
+    """NDCG of these sums, and the status. InputError for what the convention refuses."""
+    query = _named(query_id)
     without_gain = _is_without_gain(ideal_dcg, convention)
     _refuse_lacking(ranking, without_gain, convention, query)
     if without_gain:
@@ -443,11 +467,7 @@ def score_at(
     _refuse_infinite([dcg, ideal_dcg, ndcg or 0.0], query)
     if not ranking.is_answered and convention.missing_query == "skip":
         ndcg = None
-    listed = ranking.documents[:cutoff]
-    judged = sum(document.is_judged for document in listed)
-    status = _status(ranking, without_gain, convention)
-    share = _judged_discount_share(ranking, convention, cutoff, weights)
-    return Score(status, len(listed), judged, dcg, ideal_dcg, ndcg, share)
+    return ndcg, _status(ranking, without_gain, convention)
 
 
 def _judged_discount_share(

@@ -16,7 +16,10 @@ from programs import command_line
 
 ROOT = Path(__file__).parents[1]
 PAGE = (ROOT / "ndcg_spark/guides/COMING_FROM.md").read_text(encoding="utf-8")
-SECTIONS = {text.partition("\n")[0]: text for text in PAGE.split("\n## ")[1:]}
+_ALL = {text.partition("\n")[0]: text for text in PAGE.split("\n## ")[1:]}
+OWN_JOB = _ALL["Replacing your own job"]
+#: The sections that have a pair.
+SECTIONS = {name: text for name, text in _ALL.items() if text is not OWN_JOB}
 #: What must be installed for the tool's side of a pair, in the order of the page.
 NEEDED = {
     "trec_eval": None,
@@ -98,3 +101,18 @@ def test_so_does_trec_eval():
     done = subprocess.run(shlex.split(command), capture_output=True, text=True, check=True)
     printed = {line.split()[0]: float(line.split()[-1]) for line in done.stdout.splitlines()}
     assert printed["ndcg_cut_10"] == number(section)
+
+
+def test_the_convention_of_the_job_on_the_page_is_found(tmp_path, monkeypatch):
+    (program,) = re.findall(r"```python\n(.*?)```", SECTIONS["A job of your own"], re.DOTALL)
+    (line,) = re.findall(r"```python\n(.*?)```", OWN_JOB, re.DOTALL)
+    (command, answer) = re.findall(r"```console\n\$ ndcg-spark (.*?)\n(.*?)\n```", OWN_JOB)[0]
+    shutil.copytree(ROOT / "conf/example", tmp_path / "conf/example")
+    monkeypatch.chdir(tmp_path)
+    with contextlib.redirect_stdout(io.StringIO()):
+        exec(program + line, {})  # noqa: S102  # what the page shows
+    done = command_line(*shlex.split(command), "--engine", "embedded", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[0].strip() == answer
+    written = (tmp_path / "conf/old-job.toml").read_text(encoding="utf-8")
+    assert 'ideal = "retrieved_at_k"' in written

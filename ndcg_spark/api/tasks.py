@@ -3,8 +3,8 @@
 Jobs are imported within the functions, so that pyspark is imported by the worker alone.
 """
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
 
@@ -15,6 +15,7 @@ from ndcg_spark.schemas import DATASET_SCORES
 
 if TYPE_CHECKING:
     from ndcg_spark.engine import Engine
+    from ndcg_spark.search.found import FoundConvention
 
 
 class Evaluated(NamedTuple):
@@ -51,6 +52,19 @@ def compare_lists(
 
     changes = compare_lists(engine, old, new, baseline, persistence)
     return pa.Table.from_pandas(changes, preserve_index=False)
+
+
+def find_convention(
+    engine: "Engine",
+    config: EvaluationConfig,
+    scores: str,
+    fixed: Mapping[str, Any],
+    limit: float,
+) -> "FoundConvention":
+    """The convention that gives the scores of a file."""
+    from ndcg_spark.job.like_scores import find_convention
+
+    return find_convention(engine, config, scores, fixed, limit)
 
 
 def compare_judgments(engine: "Engine", a: EvaluationConfig, b: EvaluationConfig) -> pa.Table:

@@ -539,6 +539,17 @@ def _night(arguments: Mapping[str, Any]) -> str | None:
     return expanded(path)
 
 
+#: The options of `conventions` that only one of --compare and --like takes.
+_LIKE_ONLY = (
+    "dataset",
+    "as_of",
+    "date",
+    "remote",
+    "max_missing_fraction",
+    "max_unjudged_fraction",
+)
+
+
 @command(
     argument(
         "name", "A preset, to show its options and formula.", metavar="[NAME]", required=False
@@ -549,37 +560,92 @@ def _night(arguments: Mapping[str, Any]) -> str | None:
         "Score the same data under every preset, side by side.",
         nargs=2,
     ),
+    option(
+        "--like",
+        "SCORES JUDGMENTS RESULTS",
+        "Find the convention of an earlier job's scores.",
+        nargs=3,
+    ),
+    option(
+        "--write",
+        "FILE",
+        "With --like, write the convention as TOML.",
+        type=shared_options.FILE,
+    ),
     shared_options.evaluation(
-        only="exclude cutoffs measures set run run_from column relevance input_format "
-        "max_rejected_fraction config engine"
+        only="exclude cutoffs measures set dataset date run run_from column as_of relevance "
+        "input_format max_rejected_fraction max_missing_fraction max_unjudged_fraction config "
+        "engine remote",
     ),
     output_format(*FORMATS),
 )
 def conventions(
-    name: str | None, compare: tuple[str, str] | None, style: str | None, **arguments: Any
+    name: str | None,
+    compare: tuple[str, str] | None,
+    like: tuple[str, str, str] | None,
+    write: Path | None,
+    style: str | None,
+    **arguments: Any,
 ) -> None:
-    """List the presets, explain one, or compare all on your data.
+    """List the presets, compare them, or find that of a job.
 
-    With --compare, --set changes an option of every preset, such as one because of which some
-    refuse the data.
+    With a NAME, explain it. With --compare, --set changes an option of every preset, such as one
+    because of which some refuse the data.
+
+    With --like, SCORES has the job's numbers: the columns query_id, run and score, or what
+    trec_eval -q prints; or the mean of each run. --set fixes an option, and --cutoffs says which
+    cutoffs are tried if SCORES has none. The search ends after a minute.
     """
-    if compare is None:
-        if given := next(
-            (name for name, value in arguments.items() if value not in (None, ())), None
-        ):
-            raise ConfigurationError(
-                f"arguments: --{given.replace('_', '-')} is for --compare JUDGMENTS RESULTS"
-            )
+    _refuse_if(compare and like, "--compare and --like are two questions; give one of them")
+    _refuse_if(write and not like, "--write is for --like SCORES JUDGMENTS RESULTS")
+    given = [one for one, value in arguments.items() if value not in (None, ())]
+    if compare is None and like is None:
+        if given:
+            named = given[0].replace("_", "-")
+            both = "--compare JUDGMENTS RESULTS, and for --like"
+            raise ConfigurationError(f"arguments: --{named} is for {both}")
         echo(list_presets_and_options() if name is None else describe_preset(name))
         return
     if name is not None:
-        raise ConfigurationError(
-            "arguments: --compare takes two paths, judgments and results, "
-            f"so {name} is one too many; put several runs into one folder, or a pattern in quotes"
+        paths = "two paths, judgments and results"
+        if like:
+            paths = "three paths, scores, judgments and results"
+        asked = "--like" if like else "--compare"
+        several = "put several runs into one folder, or a pattern in quotes"
+        what = f"{asked} takes {paths}, so {name} is one too many"
+        raise ConfigurationError(f"arguments: {what}; {several}")
+    changed = dict(map(parse_option, arguments["set"]))
+    if like:
+        _refuse_if(
+            arguments["measures"], "--like finds the convention of NDCG; leave --measures out"
         )
+        _find_convention(like, write, style, changed, arguments)
+        return
+    for one in given:
+        _refuse_if(one in _LIKE_ONLY, f"--{one.replace('_', '-')} is for --like, not for --compare")
     from ndcg_spark.job.compare_inputs import compare_presets
     from ndcg_spark.report.printed_scores import print_presets
 
-    changed = dict(map(parse_option, arguments["set"]))
     config = load_arguments({**arguments, "paths": compare})
     print_presets(compare_presets(config, changed), style, config.measure_set)
+
+
+def _find_convention(
+    like: tuple[str, str, str],
+    write: Path | None,
+    style: str | None,
+    fixed: Mapping[str, Any],
+    arguments: Mapping[str, Any],
+) -> None:
+    from ndcg_spark.job.inputs import engine_for
+    from ndcg_spark.job.like_scores import find_convention as job
+    from ndcg_spark.report.found_convention import found_view, write_convention
+
+    scores, *paths = like
+    config = load_arguments({**arguments, "set": (), "paths": tuple(paths)})
+    refuse_unwritable("write", write)
+    with engine_for(config) as engine:
+        found = job(engine, config, expanded(scores), fixed)
+    print_view(found_view(found), style)
+    if write is not None:
+        write_convention(found, write, scores)

@@ -34,7 +34,8 @@ def needed_copies(
     """
     if not tonight.row["judgments_fingerprint"]:
         return []
-    scores = scores or ScoreCache()
+    if scores is None:
+        scores = ScoreCache()
     needed: list[Needed] = []
     for baseline in resolve_baselines(gate, tonight, nights, scores):
         if baseline.kind is Kind.GOOD and baseline.has_other_judgments(tonight):
@@ -42,7 +43,7 @@ def needed_copies(
     for link in _links(gate, tonight, nights, scores):
         needed.append((link.before, link.after.row["judgments_fingerprint"]))
         needed.append((link.after, link.before.row["judgments_fingerprint"]))
-    return [one for one in dict.fromkeys(needed) if _is_other(one)]
+    return list(filter(_is_other, dict.fromkeys(needed)))
 
 
 def _is_other(needed: Needed) -> bool:

@@ -78,8 +78,12 @@ def slice_losses(
             if candidate is not None:
                 candidates.append(candidate)
     losses = _significant(candidates)
-    losses.sort(key=lambda loss: (round(loss.difference, DECIMALS), loss.run, loss.value))
+    losses.sort(key=_largest_first)
     return losses[:_MOST_NAMED]
+
+
+def _largest_first(loss: SliceLoss) -> tuple[float, str, str]:
+    return round(loss.difference, DECIMALS), loss.run, loss.value
 
 
 def _slices_to_look_at(values: Mapping[str, Sequence[str]]) -> list[tuple[str, str]]:
@@ -113,7 +117,11 @@ def _strictest(gate: GateConfig, dataset: str, run: str) -> CheckConfig | None:
         if check.is_for(run) and check.can_fail_by_drop:
             checks.append(check)
     # Limits that are relative are compared at a mean of 1.
-    return min(checks, key=lambda check: check.allowed(1.0), default=None)
+    strictest = None
+    for check in checks:
+        if strictest is None or check.allowed(1.0) < strictest.allowed(1.0):
+            strictest = check
+    return strictest
 
 
 def _candidate(

@@ -36,10 +36,12 @@ _DIFFERENCES = (
     *("difference", "change", "chained change", "loss"),
     *("allowed", "interval low", "interval high"),
 )
+#: Numbers of the inputs, which are shown as they are.
+_IN_FULL = ("gain", "ideal gain", "grade", "relevance", "score")
 #: How the numbers of a column are shown, if not as scores and counts are.
 _FORMS: dict[str, Callable[[Any], str]] = {
     **dict.fromkeys(_DIFFERENCES, numbers.difference),
-    **dict.fromkeys(("gain", "relevance", "score"), "{:g}".format),
+    **dict.fromkeys(_IN_FULL, "{:g}".format),
     **dict.fromkeys(("p", "p (adjusted)", "p (decides)"), numbers.p_value),
     "share of the change": numbers.share,
     "moved": "{:+d}".format,

@@ -1,0 +1,84 @@
+"""Which convention gives the scores of an earlier job, as a function of tables."""
+
+import os
+from pathlib import Path
+from typing import Any
+
+from ndcg_spark.api import tasks
+from ndcg_spark.api.evaluate import Cutoffs, compute, make_config
+from ndcg_spark.errors import ConfigurationError, about
+from ndcg_spark.inputs.memory import is_spark, to_arrow
+from ndcg_spark.parquet_files import write_table
+from ndcg_spark.scratch import Scratch
+from ndcg_spark.search.found import FoundConvention
+
+
+def find_convention(
+    scores: Any,
+    judgments: Any,
+    results: Any,
+    cutoffs: Cutoffs = None,
+    *,
+    relevance: float | None = None,
+    exclude: Any = None,
+    run: str | None = None,
+    dataset: str = "default",
+    seconds: float = 60.0,
+    **options: Any,
+) -> FoundConvention:
+    """Which convention gives the scores of an earlier job, as the command `conventions` says it.
+
+    `scores` are a path, or a table with the columns query_id, run and score: the job's NDCG of
+    every query, as far as it printed them; or run and score alone, the means. The column of scores
+    may be called after its measure, as in ``ndcg@10``, and there may be several; else a column
+    `cutoff` says which it is, or it is found. Numbers are equal if they differ by at most half a
+    unit of the last digit given, or 1e-6.
+
+    Presets are tried first, then these with one and with two options changed. What is returned has
+    `verdict` ("exact"; "consistent" if only means are known; or "nearest", if no convention gives
+    all scores), `convention`, `cutoffs`, how many scores are `equal` of those `compared`, the
+    `presets` and `alternatives` that these data cannot tell from it, and `first_difference`, with
+    the gains of the list beside those of its ideal ranking. The search ends after some `seconds`
+    with the best so far (`is_finished`). Raises as `evaluate`.
+
+    Parameters
+    ----------
+    judgments, results, relevance, exclude, run, dataset
+        As `evaluate` takes them, but no DataFrames of Spark: write these as Parquet.
+    cutoffs : int, None or several of them
+        The cutoffs that are tried if the scores do not say theirs; by default the usual ones.
+    **options
+        Options that the convention has for certain, such as ``gain="linear"``.
+
+    Examples
+    --------
+    >>> judgments = {"q1": {"a": 2, "b": 0, "c": 1}, "q2": {"a": 1, "d": 3}}
+    >>> results = {"q1": ["b", "a", "c"], "q2": ["a", "d", "e"]}
+    >>> scores = {"query_id": ["q1", "q2"], "ndcg@3": [0.6697, 0.7967]}
+    >>> found = find_convention(scores, judgments, results)
+    >>> found.verdict, found.convention.gain
+    ('exact', 'linear')
+    """
+    tables = {"judgments": judgments, "results": results, "exclude": exclude}
+    if any(map(is_spark, [scores, *tables.values()])):
+        what = "find_convention takes no DataFrames of Spark"
+        raise ConfigurationError(f"arguments: {what}; write them as Parquet, and give the paths")
+    settings = {"convention": "standard", "dataset": dataset}
+    if cutoffs is not None:
+        settings["cutoffs"] = cutoffs  # type: ignore[assignment]  # whatever validates
+    scratch = Scratch()
+    config = make_config(tables, settings, scratch, relevance, run)
+    path = _path_of(scores, scratch)
+    return compute(tasks.find_convention, config, path, options, seconds)
+
+
+def _path_of(scores: Any, scratch: Scratch) -> str:
+    """The path of the scores; a table is written to a file."""
+    if isinstance(scores, str | os.PathLike):
+        return os.fspath(scores)
+    with about("scores"):
+        # The names of its columns say which are scores.
+        rows = to_arrow(scores, None)
+    path = Path(scratch.folder()) / "scores.parquet"
+    write_table(rows, path, keeps_arrow_types=True)
+    return str(path)

@@ -1,0 +1,147 @@
+"""The scores of an earlier job as it wrote them: a table, or what trec_eval prints.
+
+Numbers stay text, because their digits say how far they were rounded.
+"""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from ndcg_spark.config import OldScoresConfig
+from ndcg_spark.convention.measures import Cutoff
+from ndcg_spark.errors import InputError, about, within
+from ndcg_spark.inputs.files import File, file_format, list_files, listed_files
+from ndcg_spark.inputs.query_tables import read_query_table
+
+#: A measure as a column or trec_eval calls it: ndcg, ndcg@10, nDCG_10, ndcg_cut_10.
+_NDCG = re.compile(r"ndcg(?:_cut)?(?:[@_](?P<cutoff>\d+|all))?", re.IGNORECASE)
+#: Columns that may have the scores where none is called after NDCG.
+_SCORES = ("score", "value", "mean")
+_CUTOFFS = ("cutoff", "k")
+
+
+class OldRow(NamedTuple):
+    """A score of an earlier job: of a query, or the mean of a run where `query_id` is None."""
+
+    dataset: str | None
+    run: str | None
+    query_id: str | None
+    cutoff: Cutoff
+    #: Whether the job names the cutoff; if not, `cutoff` is None.
+    has_cutoff: bool
+    #: The number as text; None where the job has none.
+    number: str | None
+
+
+class _Column(NamedTuple):
+    name: str
+    cutoff: Cutoff
+    has_cutoff: bool
+
+
+def read_old_scores(path: str) -> list[OldRow]:
+    """The rows of the file, folder or pattern. InputError if it has no scores that can be read."""
+    with about("scores"):
+        files = listed_files("scores", [list_files(path)])
+        if file_format(files, None) == "trec":
+            rows = _of_trec_eval(files)
+        else:
+            config = OldScoresConfig(path=[path])
+            rows = list(_of_table(read_query_table(config, "scores").to_pylist()))
+        if not rows:
+            raise InputError(f"{path} has no NDCG; {_ADVICE}")
+    return rows
+
+
+_ADVICE = "give the columns query_id, run and score, or what trec_eval -q prints"
+
+
+def _of_trec_eval(files: Sequence[File]) -> list[OldRow]:
+    """The lines `measure query number`; one with `all` in place of the query is a mean."""
+    rows: list[OldRow] = []
+    for file in files:
+        with within(file.path), file.open() as stream:
+            text = bytes(stream.read()).decode("utf-8", "replace")
+            named = re.search(r"^runid\s+all\s+(\S+)", text, re.MULTILINE)
+            run = named[1] if named else None
+            if run is None and len(files) > 1:
+                run = file.path.rpartition("/")[2].partition(".")[0]
+            rows.extend(_of_lines(text.splitlines(), run))
+    return rows
+
+
+def _of_lines(lines: Sequence[str], run: str | None) -> Iterator[OldRow]:
+    for line in lines:
+        fields = line.split()
+        if not fields:
+            continue
+        if len(fields) != 3:
+            raise InputError(f"a line of {len(fields)} fields, {line[:80]!r}; {_ADVICE}")
+        name, query, number = fields
+        measure = _NDCG.fullmatch(name)
+        if measure is None:
+            continue
+        query_id = None if query == "all" else query
+        # trec_eval's ndcg is of the whole ranking.
+        yield OldRow(None, run, query_id, _cutoff(measure["cutoff"]), True, number)
+
+
+def _cutoff(text: str | None) -> Cutoff:
+    return None if text in (None, "all") else int(str(text))
+
+
+def _of_table(rows: Sequence[Mapping[str, Any]]) -> Iterator[OldRow]:
+    if not rows:
+        return
+    names = list(rows[0])
+    columns = _score_columns(names)
+    of_rows = next((name for name in names if name.lower() in _CUTOFFS), None)
+    for row in rows:
+        for column in columns:
+            cutoff, has_cutoff = column.cutoff, column.has_cutoff
+            if of_rows is not None and not has_cutoff:
+                cutoff, has_cutoff = _cutoff_of(row[of_rows]), True
+            yield OldRow(
+                _text(row.get("dataset")),
+                _text(row.get("run")),
+                _text(row.get("query_id")),
+                cutoff,
+                has_cutoff,
+                _number(row[column.name]),
+            )
+
+
+def _score_columns(names: Sequence[str]) -> list[_Column]:
+    """The columns of scores: those called after NDCG, else one that may be."""
+    found = []
+    for name in names:
+        measure = _NDCG.fullmatch(name)
+        if measure is not None:
+            cutoff = measure["cutoff"]
+            found.append(_Column(name, _cutoff(cutoff), cutoff is not None))
+    if not found:
+        found = [_Column(name, None, False) for name in names if name.lower() in _SCORES][:1]
+    if not found:
+        raise InputError(f"no column of scores; it has {', '.join(names)}; {_ADVICE}")
+    return found
+
+
+def _cutoff_of(value: Any) -> Cutoff:
+    text = str(value).removesuffix(".0")
+    if value is None or text == "all":
+        return None
+    if not text.isdecimal() or int(text) < 1:
+        raise InputError(f"{value!r} is no cutoff; give ranks from 1, or all")
+    return int(text)
+
+
+def _text(value: Any) -> str | None:
+    return None if value in (None, "") else str(value)
+
+
+def _number(value: Any) -> str | None:
+    """A number as text, for which a double has as many digits as tell it from others."""
+    text = "" if value is None else str(value).strip()
+    if text.lower() in ("", "nan", "null", "none"):
+        return None
+    return text

@@ -1,0 +1,202 @@
+"""The convention of an earlier job's scores as people read it, and as a configuration."""
+
+import dataclasses
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from ndcg_spark.convention.measures import format_cutoff, written
+from ndcg_spark.convention.options import show
+from ndcg_spark.errors import InputError
+from ndcg_spark.scratch import write_whole
+from ndcg_spark.search.found import ENOUGH_MEANS, Alternative, Difference, FoundConvention
+from ndcg_spark.steps import report_step
+from ndcg_spark.tables import format as numbers
+from ndcg_spark.tables.table import Table, make_table
+from ndcg_spark.tables.writers import View
+
+_COLUMNS = ("option", "value", "gives_the_same_scores", "separated_by")
+
+
+def found_view(found: FoundConvention) -> View:
+    """What the command shows of a search."""
+    tables = [make_table([], notes=list(_sentences(found)))]
+    if found.alternatives:
+        tables.append(_alternatives_table(found))
+    if found.first_difference is not None:
+        tables.append(_difference_table(found, found.first_difference))
+    rows = [_row(found, one) for one in found.alternatives]
+    return View(tables, as_value(found), _COLUMNS, rows)
+
+
+def as_value(found: FoundConvention) -> dict[str, Any]:
+    """What is found as values of JSON."""
+    alternatives = []
+    for one in found.alternatives:
+        alternatives.append({**one._asdict(), "value": _shown(one)})
+    difference = None
+    if found.first_difference is not None:
+        difference = found.first_difference._asdict()
+        difference["ranks"] = [side._asdict() for side in found.first_difference.ranks]
+    options = {field.name: getattr(found, field.name) for field in dataclasses.fields(found)}
+    cutoffs = [format_cutoff(cutoff) for cutoff in found.cutoffs]
+    return {
+        **options,
+        "convention": found.label,
+        "options": found.convention.options(),
+        "formula": found.convention.formula,
+        "cutoffs": cutoffs,
+        "presets": list(found.presets),
+        "alternatives": alternatives,
+        "first_difference": difference,
+        "notes": list(found.notes),
+    }
+
+
+def _sentences(found: FoundConvention) -> Iterator[str]:
+    cutoffs = ", ".join(written("ndcg", cutoff) for cutoff in found.cutoffs)
+    yield _answer(found, f"{found.label}, {cutoffs}")
+    yield f"In words: {found.convention.formula}"
+    what = f"{found.equal:,} of {found.compared:,} scores are equal to {found.tolerance:.1g}"
+    if found.equal < found.compared:
+        what += f"; the largest difference is {numbers.score(found.largest_difference)}"
+    yield what
+    if not found.is_finished:
+        yield _unfinished(found)
+    presets = [label for label in found.presets if label != found.label]
+    if presets:
+        yield f"Presets that give the same scores: {', '.join(presets)}"
+    if found.alternatives:
+        alike = "Of the conventions that these data cannot tell apart"
+        yield f"{alike}, this is the nearest to standard."
+    yield from found.notes
+
+
+def _unfinished(found: FoundConvention) -> str:
+    if found.verdict == "nearest":
+        return f"The time was over after {found.tried:,} conventions; this is the best of them."
+    return "The time was over before others were compared with it on all rows."
+
+
+def _answer(found: FoundConvention, label: str) -> str:
+    """The verdict in a sentence."""
+    if found.verdict == "exact":
+        return f"The scores are those of {label}."
+    if found.verdict == "nearest":
+        return f"No convention that was tried gives these scores. The nearest is {label}."
+    sentence = f"The means are consistent with {label}."
+    if not found.has_enough_means:
+        few = f"{found.compared} mean" + ("s" if found.compared > 1 else "")
+        sentence += f" {few} may agree by chance: give {ENOUGH_MEANS}, or scores of queries."
+    return sentence
+
+
+def _shown(one: Alternative) -> str:
+    return format_cutoff(one.value) if one.option == "cutoff" else show(one.value)
+
+
+def _now(found: FoundConvention, option: str) -> str:
+    """The value that an option has in what was found."""
+    if option == "cutoff":
+        return ", ".join(map(format_cutoff, found.cutoffs))
+    return show(getattr(found.convention, option))
+
+
+def _row(found: FoundConvention, one: Alternative) -> dict[str, Any]:
+    return {
+        "option": one.option,
+        "value": _now(found, one.option),
+        "gives_the_same_scores": _shown(one),
+        "separated_by": one.separated_by,
+    }
+
+
+def _alternatives_table(found: FoundConvention) -> Table:
+    """A row for each option of which another value gives the same scores."""
+    options: dict[str, list[str]] = {}
+    for one in found.alternatives:
+        options.setdefault(one.option, []).append(_shown(one))
+    separated = {one.option: one.separated_by for one in found.alternatives}
+    rows = []
+    for option, values in options.items():
+        row = {
+            "option": option,
+            "here": _now(found, option),
+            "gives the same": ", ".join(values),
+            "told apart by": separated[option],
+        }
+        rows.append(row)
+    notes = []
+    if not all(one.on_all_rows for one in found.alternatives):
+        notes.append("Some were compared on a sample of the queries only, as the time was over.")
+    return make_table(rows, notes=notes, title="These data cannot tell apart")
+
+
+def _difference_table(found: FoundConvention, first: Difference) -> Table:
+    """The first score that differs: the gains of the list beside those of its ideal ranking."""
+    measure = written("ndcg", first.cutoff)
+    place = f"the mean of {first.run}"
+    if first.query_id is not None:
+        place = f"query {first.query_id} of {first.run}"
+    given, ours = _number(first.given), _number(first.ours)
+    sentence = f"{measure} is {given} in the scores, and {ours} with {found.label}"
+    notes = []
+    if first.refused:
+        notes.append(f"The convention refuses the query: {first.refused}")
+    rows = []
+    dcg = ideal_dcg = 0.0
+    for side in first.ranks:
+        rows.append(
+            {
+                "rank": side.rank,
+                "document": side.doc_id,
+                "grade": side.relevance,
+                "gain": side.gain,
+                "ideal gain": side.ideal_gain,
+                "discount": side.discount,
+            }
+        )
+        dcg += (side.gain or 0.0) * side.discount
+        ideal_dcg += (side.ideal_gain or 0.0) * side.discount
+    if rows:
+        notes.append(f"DCG is {dcg:.6g}, and that of the ideal ranking {ideal_dcg:.6g}.")
+    title = f"The first that differs: {place}"
+    return make_table(rows, notes=notes, title=title, sentences=[sentence])
+
+
+def _number(value: float | None) -> str:
+    return "absent" if value is None else f"{value:.6g}"
+
+
+def convention_toml(found: FoundConvention, scores: str) -> str:
+    """The convention and the cutoffs as a configuration has them."""
+    standard = type(found.convention)().options()
+    lines = [f"# The convention of {json.dumps(scores)}, which ndcg-spark has found."]
+    if found.presets or found.alternatives:
+        lines.append("# Others give the same scores; this is the nearest to standard.")
+    cutoffs = ", ".join(json.dumps(cutoff or "all") for cutoff in found.cutoffs)
+    lines += [f"cutoffs = [{cutoffs}]", "", "[convention]", 'preset = "standard"']
+    for option, value in found.convention.options().items():
+        if value != standard[option]:
+            lines.append(f"{option} = {_toml(value)}")
+    return "\n".join(lines) + "\n"
+
+
+def _toml(value: Any) -> str:
+    if isinstance(value, Mapping):
+        pairs = ", ".join(f"{grade} = {gain!r}" for grade, gain in value.items())
+        return f"{{ {pairs} }}"
+    return json.dumps(list(value) if isinstance(value, tuple) else value)
+
+
+def write_convention(found: FoundConvention, file: Path, scores: str) -> None:
+    """Write the convention to a file. InputError if no convention gives the scores."""
+    if found.verdict == "nearest":
+        what = f"no convention gives them, so {file} was not written"
+        raise InputError(f"scores: {what}; look at the first query that differs")
+    write_whole(file.expanduser(), convention_toml(found, scores).encode())
+    sentence = f"{file}: {found.label}"
+    if found.presets or found.alternatives:
+        sentence += ", the nearest to standard of those that give the same scores"
+    report_step("wrote", sentence)

@@ -1,0 +1,130 @@
+"""What a search has found, and the first query about which a convention and a job disagree."""
+
+import dataclasses
+from collections.abc import Sequence
+from typing import Any, Literal, NamedTuple, final
+
+from ndcg_spark import reference
+from ndcg_spark.convention.convention import Convention
+from ndcg_spark.convention.measures import Cutoff
+from ndcg_spark.errors import ConventionError, InputError
+from ndcg_spark.search.judges import OldList
+
+#: `exact`: it gives every score of the job. `consistent`: it gives all means, and the job's scores
+#: of queries are not known. `nearest`: no convention that was tried gives all, and this one most.
+Verdict = Literal["exact", "consistent", "nearest"]
+#: So many means tell conventions apart; fewer may agree by chance.
+ENOUGH_MEANS = 3
+
+
+class Alternative(NamedTuple):
+    """Another value of an option that gives the same scores."""
+
+    option: str
+    value: Any
+    #: What inputs must have to tell the two values apart.
+    separated_by: str
+    #: Whether all rows were scored with it, and not only some queries.
+    on_all_rows: bool
+
+
+class SidesAtRank(NamedTuple):
+    """A rank of a list: what is returned there, and what the ideal ranking has."""
+
+    rank: int
+    doc_id: str | None
+    relevance: float | None
+    gain: float | None
+    ideal_gain: float | None
+    discount: float
+
+
+class Difference(NamedTuple):
+    """The first score that differs; a mean has no query and no ranks."""
+
+    dataset: str
+    run: str
+    query_id: str | None
+    cutoff: Cutoff
+    given: float | None
+    ours: float | None
+    ranks: Sequence[SidesAtRank] = ()
+    #: Why the convention refuses the query, if it does.
+    refused: str = ""
+
+
+@final
+@dataclasses.dataclass(frozen=True)
+class FoundConvention:
+    """The convention of an earlier job's scores, as far as they tell it.
+
+    Of several that give the same scores, `convention` is the one with the fewest options that
+    differ from `standard`; `presets` and `alternatives` are the others.
+    """
+
+    verdict: Verdict
+    convention: Convention
+    #: The cutoffs of the scores; one that was found, if the job does not say its own.
+    cutoffs: Sequence[Cutoff]
+    #: How many scores were compared, how many are equal, and the largest difference of the others.
+    compared: int
+    equal: int
+    largest_difference: float
+    #: How far two numbers may be apart and be equal.
+    tolerance: float
+    #: The presets that give the same scores, by their labels.
+    presets: Sequence[str] = ()
+    alternatives: Sequence[Alternative] = ()
+    first_difference: Difference | None = None
+    #: Whether all conventions were tried that could be; if not, the time was over.
+    is_finished: bool = True
+    #: How many conventions were tried.
+    tried: int = 0
+    #: Sentences about what was left aside.
+    notes: Sequence[str] = ()
+
+    @property
+    def is_exact(self) -> bool:
+        return self.verdict == "exact"
+
+    @property
+    def has_enough_means(self) -> bool:
+        """Whether means alone are enough to tell the convention."""
+        return self.verdict != "consistent" or self.compared >= ENOUGH_MEANS
+
+    @property
+    def label(self) -> str:
+        return self.convention.label
+
+
+def sides_by_rank(one: OldList, convention: Convention, cutoff: Cutoff) -> list[SidesAtRank]:
+    """The gains of a list beside those of its ideal ranking. InputError if it is refused."""
+    query = one.pair.query_id
+    ranking = reference.rank_documents(query, one.judged, one.returned, convention)
+    gains = list(ranking.gains[:cutoff])
+    ideal = reference.ideal_gains(ranking, convention, cutoff)
+    depth = max(len(gains), len(ideal))
+    weights = reference.discounts(depth, convention.discount)
+    sides = []
+    for at in range(depth):
+        document = ranking.documents[at] if at < len(gains) else None
+        sides.append(
+            SidesAtRank(
+                at + 1,
+                document.doc_id if document else None,
+                document.grade if document else None,
+                gains[at] if document else None,
+                ideal[at] if at < len(ideal) else None,
+                weights[at] if at < len(weights) else 0.0,
+            )
+        )
+    return sides
+
+
+def why_refused(one: OldList, convention: Convention, cutoff: Cutoff) -> str:
+    """Why a convention refuses a list; empty if it does not."""
+    try:
+        reference.score(one.pair.query_id, one.judged, one.returned, convention, cutoff)
+    except (InputError, ConventionError) as error:
+        return error.sentence
+    return ""

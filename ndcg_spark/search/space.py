@@ -1,0 +1,223 @@
+"""The conventions that are tried: presets, then these with one and with two options changed."""
+
+import itertools
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ndcg_spark.convention.convention import Convention
+from ndcg_spark.convention.options import OPTIONS
+from ndcg_spark.convention.presets import PRESETS
+from ndcg_spark.errors import ConventionError
+from ndcg_spark.search.judges import OldList
+
+#: The options that change NDCG, those first that home-made jobs most often have otherwise.
+DECIDING = (
+    *("gain", "ideal", "no_relevant", "missing_query", "discount", "order", "ties"),
+    *("unjudged", "negative", "min_relevance", "exclude_query_as_document"),
+    *("score_precision", "duplicates", "judgment_duplicates"),
+)
+#: What data must have for an option to matter.
+SEPARATES = {
+    "gain": "grades other than 0 and 1",
+    "ideal": "judged documents that are not returned",
+    "no_relevant": "a query without a relevant document",
+    "missing_query": "a judged query without results",
+    "discount": "lists with a gain below the first rank",
+    "order": "ranks that are not in the order of the scores",
+    "ties": "documents with equal scores and different grades",
+    "unjudged": "an unjudged document above a judged one",
+    "negative": "a negative grade",
+    "min_relevance": "grades between 0 and this one",
+    "exclude_query_as_document": "a query that is returned as a document",
+    "score_precision": "scores that are equal only as floats of 32 bits",
+    "duplicates": "a document that is returned twice",
+    "judgment_duplicates": "a document that is judged twice",
+    "cutoff": "longer lists",
+}
+#: The cutoffs that are tried where the job does not say its own.
+CUTOFFS = (10, *range(1, 10), *range(11, 31), 40, 50, 60, 80, 100, 150, 200, 500, 1000, None)
+_MOST_GRADES = 5
+#: Values that give the same NDCG as another one, whatever the inputs: ln only scales DCG.
+_NEVER_DIFFER = ("ln",)
+
+
+class Facts(NamedTuple):
+    """What of the inputs decides which options can matter."""
+
+    has_scores: bool
+    has_ranks: bool
+    #: Positive grades above the lowest, for `min_relevance`.
+    grades: Sequence[float]
+    #: Options that change nothing here.
+    inert: frozenset[str]
+
+
+def facts_of(lists: Sequence[OldList]) -> Facts:
+    scores: set[float | None] = set()
+    ranks: set[int | None] = set()
+    grades: set[float] = set()
+    matters: set[str] = set()
+    for one in lists:
+        own = [score for _, score, _ in one.returned]
+        scores.update(own)
+        ranks.update(rank for *_, rank in one.returned)
+        grades.update(grade for _, grade in one.judged)
+        matters.update(_matters(one))
+        matters.update(_ties(own))
+    has_scores = bool(scores - {None})
+    has_ranks = bool(ranks) and None not in ranks
+    positive = sorted(grade for grade in grades if grade > 0)
+    if has_scores and has_ranks:
+        matters.add("order")
+    if len(positive) > 1:
+        matters.add("min_relevance")
+    if min(grades, default=0) < 0:
+        matters.add("negative")
+    inert = frozenset(_OF_DATA) - matters
+    return Facts(has_scores, has_ranks, positive[1 : _MOST_GRADES + 1], inert)
+
+
+#: The options that change nothing for most data.
+_OF_DATA = (
+    "ties",
+    "score_precision",
+    "order",
+    "negative",
+    "min_relevance",
+    "exclude_query_as_document",
+    "duplicates",
+    "judgment_duplicates",
+)
+
+
+def _matters(one: OldList) -> Iterator[str]:
+    """The options that can matter to a list because of its documents."""
+    returned = [document for document, *_ in one.returned]
+    judged = {document for document, _ in one.judged}
+    if one.pair.query_id in returned:
+        yield "exclude_query_as_document"
+    if len(set(returned)) < len(returned):
+        yield "duplicates"
+    if len(judged) < len(one.judged):
+        yield "judgment_duplicates"
+
+
+def _ties(scores: Iterable[float | None]) -> Iterator[str]:
+    """`ties` if scores are equal as floats of 32 bits, `score_precision` if only as these."""
+    exact = np.array([score for score in scores if score is not None], float)
+    with np.errstate(over="ignore"):
+        single = len(np.unique(exact.astype(np.float32)))
+    if single < len(exact):
+        yield "ties"
+    if single < len(np.unique(exact)):
+        yield "score_precision"
+
+
+class Space:
+    """The conventions that can be tried on inputs; `fixed` options have one value in all."""
+
+    def __init__(self, facts: Facts, fixed: Mapping[str, Any], cutoffs: Sequence[Any]) -> None:
+        self.facts = facts
+        self.fixed = fixed
+        self.cutoffs = cutoffs
+        self.standard = self.adapted(Convention())
+        self._live = [option for option in DECIDING if option not in facts.inert]
+
+    def adapted(self, convention: Convention) -> Convention:
+        """The convention with what is fixed, as far as these inputs can be ranked by it."""
+        changed = dict(self.fixed)
+        if not self.facts.has_scores:
+            changed |= {"order": "rank", "score_precision": "float64"}
+            if convention.ties == "rank":
+                changed["ties"] = "doc_id_desc"
+        elif not self.facts.has_ranks and convention.ties == "rank":
+            changed.setdefault("ties", "doc_id_asc")
+        return convention.replace(**changed)
+
+    def key(self, convention: Convention) -> tuple[Any, ...]:
+        """What the scores of these inputs depend on: every option that matters to them."""
+        options = convention.options()
+        return tuple(str(options[option]) for option in self._live)
+
+    def is_usable(self, convention: Convention) -> bool:
+        if self.facts.has_ranks:
+            return True
+        return not convention.needs_rank
+
+    def levels(self) -> Iterator[Iterator[Convention]]:
+        """The presets; with one option changed; with two. Each convention once."""
+        presets = list(self.presets())
+        seen: set[tuple[Any, ...]] = set()
+        yield self._new(presets, seen)
+        yield self._new(self._changed(presets, 1), seen)
+        yield self._new(self._changed(presets, 2), seen)
+
+    def presets(self) -> Iterator[Convention]:
+        for name in PRESETS:
+            try:
+                convention = self.adapted(Convention.preset(name))
+            except ConventionError:
+                # What is fixed contradicts the preset.
+                continue
+            if self.is_usable(convention):
+                yield convention
+
+    def _new(
+        self,
+        conventions: Iterable[Convention],
+        seen: set[tuple[Any, ...]],
+    ) -> Iterator[Convention]:
+        for convention in conventions:
+            key = self.key(convention)
+            if key not in seen:
+                seen.add(key)
+                yield convention
+
+    def _changed(self, presets: Sequence[Convention], number: int) -> Iterator[Convention]:
+        bases: dict[tuple[Any, ...], Convention] = {}
+        for preset in presets:
+            bases.setdefault(self.key(preset), preset)
+        combined = list(itertools.combinations(self.live_options(), number))
+        for base, options in itertools.product(bases.values(), combined):
+            for values in itertools.product(*map(self.values, options)):
+                changed = dict(zip(options, values, strict=True))
+                convention = changed_or_none(base, changed)
+                if convention is not None and self.is_usable(convention):
+                    yield convention
+
+    def live_options(self) -> list[str]:
+        return [option for option in self._live if option not in self.fixed]
+
+    def values(self, option: str) -> list[Any]:
+        """The values of an option that are tried. One that refuses the inputs gives no score."""
+        if option == "min_relevance":
+            return ["none", *self.facts.grades]
+        known = list(OPTIONS[option].words)
+        left_out = set(_NEVER_DIFFER)
+        if known[0] != "error":
+            left_out.add("error")
+        if not self.facts.has_ranks:
+            left_out.add("rank")
+        return [value for value in known if value not in left_out]
+
+    def distance(self, convention: Convention) -> int:
+        """How many options differ from `standard`."""
+        options = convention.options()
+        standard = self.standard.options()
+        return sum(options[option] != standard[option] for option in DECIDING)
+
+
+def changed_or_none(convention: Convention, options: Mapping[str, Any]) -> Convention | None:
+    """The convention with these options; None if they change nothing or contradict each other."""
+    if all(_equal(getattr(convention, option), value) for option, value in options.items()):
+        return None
+    try:
+        return convention.replace(**options)
+    except ConventionError:
+        return None
+
+
+def _equal(now: Any, value: Any) -> bool:
+    return str(now).lower() == str(value).lower()

@@ -1,0 +1,178 @@
+"""What a convention has to give: the scores of an earlier job, per query and as means."""
+
+import dataclasses
+import decimal
+import functools
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from ndcg_spark.convention.measures import Cutoff, by_depth
+from ndcg_spark.errors import InputError
+from ndcg_spark.inputs.old_scores import OldRow
+from ndcg_spark.spot_check.plain_rows import Pair
+from ndcg_spark.tolerance import EQUAL
+
+#: However many digits are given: many jobs compute in floats of 32 bits.
+LEAST_TOLERANCE = 1e-6
+
+
+class Score(NamedTuple):
+    """A place of a score: of a query, or of a mean if `query_id` is None."""
+
+    dataset: str
+    run: str
+    query_id: str | None
+    cutoff: Cutoff
+
+
+@dataclasses.dataclass(frozen=True)
+class Targets:
+    #: The scores of queries; None where the job names a query and has no score for it.
+    scores: Mapping[Score, float | None]
+    means: Mapping[Score, float]
+    #: How far two numbers may be apart and be the same.
+    tolerance: float
+    mean_tolerance: float
+    #: Whether the job says at which cutoffs it scored. If not, every cutoff here is None.
+    knows_cutoffs: bool
+    notes: Sequence[str] = ()
+
+    @functools.cached_property
+    def cutoffs(self) -> list[Cutoff]:
+        found = {place.cutoff for place in self._places}
+        return sorted(found, key=by_depth)
+
+    @functools.cached_property
+    def runs(self) -> set[tuple[str, str]]:
+        return {(place.dataset, place.run) for place in self._places}
+
+    @property
+    def _places(self) -> list[Score]:
+        return list(self.scores) + list(self.means)
+
+
+def tolerance_of(numbers: Iterable[str | None]) -> float:
+    """Half a unit of the last digit given, of all numbers: a rounded 0.5000 may be written 0.5."""
+    most = 0
+    for number in numbers:
+        if number is not None:
+            exponent = decimal.Decimal(number).as_tuple().exponent
+            most = max(most, -int(exponent))
+    # What a sum of doubles lacks is no difference.
+    return max(0.5 * 10.0**-most, LEAST_TOLERANCE) + EQUAL
+
+
+def make_targets(
+    rows: Sequence[OldRow],
+    runs: Sequence[tuple[str | None, str]],
+    dataset: str,
+) -> Targets:
+    """The targets of these rows among these runs, each with its dataset, else `dataset`.
+
+    InputError if it is not clear which run a row is of, or two rows contradict each other.
+    """
+    knows = {row.has_cutoff for row in rows}
+    if len(knows) > 1:
+        raise InputError("scores: some have a cutoff and some have none; name each, or none")
+    named = {(own or dataset, run) for own, run in runs}
+    scores: dict[Score, float | None] = {}
+    means: dict[Score, float | None] = {}
+    lost: dict[str, None] = {}
+    renamed = _only_run(rows, named)
+    for row in rows:
+        place = _place(row, named, renamed, dataset)
+        value = _value(row)
+        if (place.dataset, place.run) not in named:
+            lost[place.run] = None
+        elif row.query_id is None:
+            _add(means, place, value)
+        else:
+            _add(scores, place, value)
+    if not scores and not means:
+        theirs = ", ".join(sorted(lost))
+        ours = ", ".join(sorted(run for _, run in named))
+        raise InputError(f"scores: no run of theirs, {theirs}, is one of the results, {ours}")
+    of_queries, of_means = _numbers(rows)
+    return Targets(
+        scores,
+        {place: value for place, value in means.items() if value is not None},
+        tolerance_of(of_queries),
+        tolerance_of(of_means),
+        knows == {True},
+        [f"scores of {run}, which is no run of the results, are left aside" for run in lost],
+    )
+
+
+def _add(known: dict[Score, float | None], place: Score, value: float | None) -> None:
+    if place in known and known[place] != value:
+        two = f"{known[place]} and {value}"
+        raise InputError(f"scores: two for {_in_words(place)}, {two}; keep one")
+    known[place] = value
+
+
+def _numbers(rows: Sequence[OldRow]) -> tuple[list[str | None], list[str | None]]:
+    """The numbers of queries, and the means."""
+    of_queries: list[str | None] = []
+    of_means: list[str | None] = []
+    for row in rows:
+        numbers = of_means if row.query_id is None else of_queries
+        numbers.append(row.number)
+    return of_queries, of_means
+
+
+def _only_run(rows: Sequence[OldRow], named: set[tuple[str, str]]) -> str | None:
+    """The run that all rows are of, if both sides have only one, whatever they call it."""
+    theirs = {row.run for row in rows}
+    ours = {run for _, run in named}
+    if len(theirs) == len(ours) == 1:
+        return min(ours)
+    if None in theirs:
+        what = f"scores: they name no run, and the results have {len(ours)}"
+        raise InputError(f"{what}; give a column run")
+    return None
+
+
+def _place(
+    row: OldRow,
+    named: set[tuple[str, str]],
+    renamed: str | None,
+    dataset: str,
+) -> Score:
+    run = renamed or str(row.run)
+    datasets = {own for own, name in named if name == run}
+    own = row.dataset
+    if own is None:
+        if len(datasets) > 1:
+            what = f"scores: {run} has results in {len(datasets)} datasets"
+            raise InputError(f"{what}; give a column dataset")
+        own = min(datasets, default=dataset)
+    elif datasets == {dataset}:
+        # The tables name no dataset, or it is the only one.
+        own = dataset
+    return Score(own, run, row.query_id, row.cutoff)
+
+
+def _value(row: OldRow) -> float | None:
+    if row.number is None:
+        return None
+    try:
+        value = float(row.number)
+    except ValueError:
+        value = math.nan
+    if not math.isfinite(value):
+        raise InputError(f"scores: {row.number!r} is no number; leave the row out, or empty")
+    return value
+
+
+def _in_words(place: Score) -> str:
+    query = "the mean" if place.query_id is None else f"query {place.query_id}"
+    return f"{query} of {place.run}"
+
+
+def list_of(place: Score, has_datasets: bool) -> Pair:
+    """The list that a score of a query is of."""
+    pair = Pair(place.dataset, place.run, str(place.query_id))
+    if has_datasets:
+        return pair
+    return pair._replace(dataset=None)

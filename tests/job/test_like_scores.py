@@ -1,0 +1,281 @@
+"""The convention of a job's scores, from files: tables, trec_eval's output, means, samples, differences."""
+
+import csv
+import json
+import random
+import tomllib
+from pathlib import Path
+
+import cases
+import pandas as pd
+import pytest
+import sessions
+from commands import command_line
+
+import ndcg_spark
+from ndcg_spark import reference
+from ndcg_spark.config import validate
+from ndcg_spark.convention.convention import Convention
+from ndcg_spark.errors import ConfigurationError, InputError
+from ndcg_spark.job import like_scores
+from ndcg_spark.search.found import SidesAtRank
+
+CASE = cases.make(range(3), negative=False)
+RUNS = ("bm25", "dense")
+
+
+def returned(run):
+    """The lists of a run; those of the second are in another order."""
+    if run == RUNS[0]:
+        return CASE.returned
+    chance = random.Random(1)  # noqa: S311  # the same lists every time
+    lists = {}
+    for query, rows in CASE.returned.items():
+        scores = [score for _, score, _ in rows]
+        chance.shuffle(scores)
+        lists[query] = [
+            (doc, score, rank) for (doc, _, rank), score in zip(rows, scores, strict=True)
+        ]
+    return lists
+
+
+def scores_of(convention, cutoff, run=RUNS[0]):
+    """The NDCG of every query that the convention does not leave out."""
+    scores = {}
+    for query, judged in CASE.judged.items():
+        score = reference.score(
+            query, judged.items(), returned(run).get(query, []), convention, cutoff
+        )
+        if score.ndcg is not None:
+            scores[query] = score.ndcg
+    return scores
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with (tmp_path / "judgments.csv").open("w", newline="", encoding="utf-8") as stream:
+        writer = csv.writer(stream)
+        writer.writerow(["query_id", "doc_id", "relevance"])
+        for query, judged in CASE.judged.items():
+            writer.writerows([query, document, grade] for document, grade in judged.items())
+    with (tmp_path / "results.csv").open("w", newline="", encoding="utf-8") as stream:
+        writer = csv.writer(stream)
+        writer.writerow(["run", "query_id", "doc_id", "score", "rank"])
+        for run in RUNS:
+            for query, rows in returned(run).items():
+                writer.writerows([run, query, *row] for row in rows)
+    return tmp_path
+
+
+def write_scores(convention, cutoff, runs=RUNS, name="old.csv"):
+    lines = ["query_id,run,score"]
+    for run in runs:
+        lines += [
+            f"{query},{run},{score:.4f}"
+            for query, score in scores_of(convention, cutoff, run).items()
+        ]
+    Path(name).write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return name
+
+
+def found(scores, limit=60.0, fixed=None, **settings):
+    settings = {"judgments": "judgments.csv", "results": "results.csv", **settings}
+    return like_scores.find_convention(
+        sessions.engine(), validate(settings, "test"), scores, fixed, limit
+    )
+
+
+@pytest.mark.usefixtures("folder")
+def test_a_table_of_scores_has_its_convention_and_its_cutoff():
+    true = Convention(gain="linear", no_relevant="zero", missing_query="skip")
+    one = found(write_scores(true, 5))
+    assert (one.verdict, one.convention, one.cutoffs) == ("exact", true, [5])
+    number = sum(len(scores_of(true, 5, run)) for run in RUNS)
+    assert (one.compared, one.equal, one.is_finished) == (number, number, True)
+    assert "pytrec_eval ties=doc_id_desc" not in one.presets
+    assert all(alternative.on_all_rows for alternative in one.alternatives)
+    assert one.first_difference is None
+
+
+@pytest.mark.usefixtures("folder")
+def test_a_sample_is_enlarged_by_the_queries_that_differ_on_all_rows(monkeypatch):
+    monkeypatch.setattr(like_scores, "_WHOLE_ROWS", 0)
+    monkeypatch.setattr(like_scores, "_QUERIES", 4)
+    monkeypatch.setattr(like_scores, "_OF_A_KIND", 1)
+    true = Convention(ideal="retrieved", ties="average", no_relevant="one")
+    one = found(write_scores(true, 5), cutoffs=[5])
+    assert one.verdict == "exact"
+    assert one.equal == one.compared == sum(len(scores_of(true, 5, run)) for run in RUNS)
+    assert one.convention.ties == "average"
+
+
+@pytest.mark.usefixtures("folder")
+def test_what_trec_eval_prints_has_scores_and_means():
+    convention = Convention.preset("trec_eval")
+    # With -c it prints no line for a missing query, and divides by all of them.
+    lines = []
+    for cutoff in (5, 10):
+        scores = scores_of(convention, cutoff)
+        for query, score in scores.items():
+            if query in CASE.returned:
+                lines.append(f"ndcg_cut_{cutoff}  \t{query}\t{score:.4f}")
+        lines.append(f"ndcg_cut_{cutoff}\tall\t{sum(scores.values()) / len(scores):.4f}")
+    lines += ["map\ts0-00\t0.1234", "runid\tall\tbm25"]
+    Path("old.txt").write_text("\n".join(lines), encoding="utf-8")
+    one = found("old.txt")
+    assert (one.verdict, one.convention.missing_query, one.cutoffs) == ("exact", "zero", [5, 10])
+    assert one.convention.gain == "linear"
+    assert any(label.startswith("trec_eval") for label in one.presets)
+
+
+@pytest.mark.usefixtures("folder")
+def test_means_are_consistent_with_a_convention_and_three_of_them_are_enough():
+    true = Convention.preset("mllib_binary")
+    rows = [("run", "cutoff", "score")]
+    for run in RUNS:
+        for cutoff in (3, 10):
+            scores = scores_of(true, cutoff, run).values()
+            rows.append((run, cutoff, f"{sum(scores) / len(scores):.5f}"))
+    for several, is_enough in ((rows, True), (rows[:2], False)):
+        with Path("means.csv").open("w", newline="", encoding="utf-8") as stream:
+            csv.writer(stream).writerows(several)
+        one = found("means.csv")
+        assert (one.verdict, one.has_enough_means) == ("consistent", is_enough)
+        assert one.equal == one.compared == len(several) - 1
+    assert one.verdict != "exact"
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("folder")
+def test_means_of_long_inputs_are_those_of_the_engine(monkeypatch):
+    monkeypatch.setattr(like_scores, "_WHOLE_ROWS", 0)
+    true = Convention.preset("trec_eval")
+    rows = ["run,cutoff,score"]
+    for run in RUNS:
+        for cutoff in (3, 10):
+            scores = scores_of(true, cutoff, run).values()
+            rows.append(f"{run},{cutoff},{sum(scores) / len(scores):.6f}")
+    Path("means.csv").write_text("\n".join(rows), encoding="utf-8")
+    one = found("means.csv", limit=20)
+    assert (one.verdict, one.convention.gain) == ("consistent", "linear")
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("folder")
+def test_the_first_query_that_differs_is_shown_with_the_gains_of_both_rankings():
+    true = Convention(no_relevant="zero")
+    scores = pd.read_csv(write_scores(true, 5, RUNS[:1]), dtype=str)
+    at = scores.index[(scores["score"] != "0.0000") & (scores["score"] != "1.0000")][3]
+    scores.loc[at, "score"] = "0.1234"
+    scores.to_csv("wrong.csv", index=False)
+    one = found("wrong.csv", cutoffs=[5])
+    assert (one.verdict, one.equal) == ("nearest", one.compared - 1)
+    first = one.first_difference
+    assert (first.query_id, first.run, first.given) == (scores["query_id"][at], "bm25", 0.1234)
+    ours = scores_of(true, 5)[first.query_id]
+    assert first.ours == pytest.approx(ours)
+    dcg = sum((side.gain or 0) * side.discount for side in first.ranks)
+    ideal = sum((side.ideal_gain or 0) * side.discount for side in first.ranks)
+    assert dcg / ideal == pytest.approx(ours)
+    assert one.largest_difference == pytest.approx(abs(ours - 0.1234))
+    assert first.ranks[0]._fields == SidesAtRank._fields
+
+
+@pytest.mark.usefixtures("folder")
+def test_a_search_that_has_no_time_says_so_and_has_a_best():
+    scores = pd.read_csv(write_scores(Convention(), 5), dtype=str)
+    scores["score"] = "0.4321"
+    scores.to_csv("wrong.csv", index=False)
+    one = found("wrong.csv", limit=0.0)
+    assert (one.verdict, one.is_finished) == ("nearest", False)
+
+
+@pytest.mark.usefixtures("folder")
+def test_scores_of_unjudged_queries_are_left_aside_and_those_alone_refused():
+    name = write_scores(Convention(), 5)
+    scores = Path(name).read_text(encoding="utf-8")
+    Path(name).write_text(f"{scores}nobody-judged-it,bm25,0.5\n", encoding="utf-8")
+    one = found(name, cutoffs=[5])
+    assert (one.verdict, len(one.notes)) == ("exact", 1)
+    Path("others.csv").write_text("query_id,run,score\nx1,bm25,0.5\n", encoding="utf-8")
+    with pytest.raises(InputError):
+        found("others.csv")
+
+
+@pytest.mark.usefixtures("folder")
+def test_an_unknown_fixed_option_is_refused_before_anything_is_tried():
+    with pytest.raises(ConfigurationError):
+        found(write_scores(Convention(), 5), fixed={"gain": "cubic"})
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("folder")
+def test_the_command_prints_what_it_found_and_writes_it():
+    name = write_scores(Convention.preset("trec_eval"), 5)
+    paths = (name, "judgments.csv", "results.csv")
+    asked = ("--cutoffs", "3,5", "--write", "found.toml", "--engine", "embedded")
+    done = command_line("conventions", "--like", *paths, *asked, "--format", "json", cwd=".")
+    assert done.returncode == 0, done.stderr
+    shown = json.loads(done.stdout)
+    assert (shown["verdict"], shown["cutoffs"]) == ("exact", ["5"])
+    assert {"ranx"} <= {label.split()[0] for label in shown["presets"]}
+    settings = tomllib.loads(Path("found.toml").read_text(encoding="utf-8"))
+    config = validate({**settings, "judgments": paths[1], "results": paths[2]}, "found.toml")
+    assert (config.convention.label, config.cutoffs) == (shown["convention"], [5])
+    assert config.convention == Convention.preset("trec_eval")
+    for style in ("table", "csv", "markdown"):
+        done = command_line("conventions", "--like", *paths, *asked, "--format", style, cwd=".")
+        assert (done.returncode, "told apart by" in done.stdout) == (0, style != "csv")
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("folder")
+def test_what_is_not_exact_is_not_written():
+    scores = pd.read_csv(write_scores(Convention(), 5, RUNS[:1]), dtype=str)
+    scores.loc[0, "score"] = "0.1234"
+    scores.to_csv("wrong.csv", index=False)
+    asked = ("--run", "bm25", "--cutoffs", "5", "--write", "found.toml")
+    done = command_line(
+        "conventions", "--like", "wrong.csv", "judgments.csv", "results.csv", *asked, cwd="."
+    )
+    assert done.returncode == 3
+    assert not Path("found.toml").exists()
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("--write", "x.toml"),
+        ("--like", "a", "b", "c", "--compare", "b", "c"),
+        ("--like", "a", "b", "c", "standard"),
+        ("--like", "a", "b", "c", "--measures", "AP"),
+        ("--compare", "b", "c", "--dataset", "x"),
+        ("--dataset", "x"),
+    ],
+    ids=" ".join,
+)
+def test_options_that_do_not_go_together_are_refused(words, tmp_path):
+    assert command_line("conventions", *words, cwd=tmp_path).returncode == 2
+
+
+@pytest.mark.slow
+def test_python_takes_tables_and_paths(folder):
+    judgments = CASE.judged
+    results = {
+        run: {q: {doc: s for doc, s, _ in rows} for q, rows in returned(run).items()}
+        for run in RUNS
+    }
+    true = Convention(gain="linear")
+    rows = []
+    for run in RUNS:
+        fine, coarse = scores_of(true, 10, run), scores_of(true, 3, run)
+        rows += [(run, query, coarse[query], fine[query]) for query in fine]
+    frame = pd.DataFrame(rows, columns=["run", "qid", "ndcg@3", "NDCG@10"])
+    one = ndcg_spark.find_convention(frame, judgments, results)
+    assert (one.verdict, one.convention.gain, one.cutoffs) == ("exact", "linear", [3, 10])
+    assert one.tolerance < 1.1e-6
+    by_path = ndcg_spark.find_convention(write_scores(true, 5), "judgments.csv", "results.csv", [5])
+    assert by_path.convention == one.convention
+    with pytest.raises(ConfigurationError):
+        ndcg_spark.find_convention(frame, judgments, results, gain="cubic")

@@ -1,0 +1,67 @@
+"""What scores of a job are: their digits, their runs, and what is refused."""
+
+import pytest
+
+from ndcg_spark.errors import InputError
+from ndcg_spark.inputs.old_scores import OldRow
+from ndcg_spark.search.targets import LEAST_TOLERANCE, make_targets, tolerance_of
+from ndcg_spark.tolerance import EQUAL
+
+RUNS = [(None, "a"), (None, "b")]
+
+
+def row(number="0.5", query_id="q1", run="a", **more):
+    fields = {"dataset": None, "cutoff": 10, "has_cutoff": True, **more}
+    return OldRow(run=run, query_id=query_id, number=number, **fields)
+
+
+@pytest.mark.parametrize(
+    ("numbers", "unit"),
+    [
+        (["0.1234", "0.5"], 1e-4),
+        (["0.12", None], 1e-2),
+        (["1e-3"], 1e-3),
+        (["0", "1"], 1),
+    ],
+)
+def test_the_tolerance_is_half_a_unit_of_the_last_digit_given(numbers, unit):
+    assert tolerance_of(numbers) == pytest.approx(unit / 2 + EQUAL, rel=1e-9)
+
+
+def test_the_tolerance_leaves_room_for_floats_of_32_bits():
+    assert tolerance_of([repr(1 / 3)]) == pytest.approx(LEAST_TOLERANCE + EQUAL, rel=1e-9)
+
+
+def test_the_only_run_of_both_sides_is_the_same_whatever_it_is_called():
+    targets = make_targets([row(run=None)], [(None, "dense")], "default")
+    assert {place.run for place in targets.scores} == {"dense"}
+
+
+def test_runs_that_the_results_lack_are_left_aside_and_named():
+    targets = make_targets([row(), row(run="old")], RUNS, "default")
+    assert targets.runs == {("default", "a")}
+    assert len(targets.notes) == 1
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        [row(run=None)],
+        [row(run="c"), row(run="d")],
+        [row("0.5"), row("0.6")],
+        [row("high")],
+        [row("inf")],
+        [row(), row(query_id="q2", has_cutoff=False)],
+    ],
+    ids=["no run", "other runs", "two values", "text", "infinite", "some cutoffs"],
+)
+def test_what_cannot_be_compared_is_refused(rows):
+    with pytest.raises(InputError):
+        make_targets(rows, RUNS, "default")
+
+
+def test_means_are_rows_without_a_query():
+    targets = make_targets([row(query_id=None), row("0.123")], RUNS, "default")
+    assert list(targets.means.values()) == [0.5]
+    assert targets.mean_tolerance == pytest.approx(0.05 + EQUAL, rel=1e-9)
+    assert targets.tolerance == pytest.approx(0.0005 + EQUAL, rel=1e-9)
