@@ -45,6 +45,9 @@ _LAYOUTS = {
 _TIME = r"[1-9][0-9]{8,}"
 #: A compressed file of fewer bytes may have nothing in it.
 _EMPTY_GZIP = 200
+_COMPRESSED = (
+    "which are compressed by gzip; end the name of the file in .gz, or send the pipe through zcat"
+)
 _LINES, _LINE_END = 200, re.compile(r"\r\n?|\n")
 _JSON_TEXT = re.compile(r'"(?:[^"\\]|\\.)*+"')
 
@@ -189,11 +192,9 @@ def _header_shape(kind: str, first: File, others: Sequence[File], table: TableCo
 
 
 def _layout_shape(lines: Sequence[str], kind: str, table: TableContext) -> Shape:
-    separator, layouts, is_run = (
-        _SEPARATORS.get(kind),
-        _LAYOUTS[table.name],
-        table.name == "results",
-    )
+    separator = _SEPARATORS.get(kind)
+    layouts = _LAYOUTS[table.name]
+    is_run = table.name == "results"
     rows = _rows(lines, separator, is_run)
     fields = mode(map(len, rows)) if rows else max(layouts)
     usual = pd.DataFrame(
@@ -207,10 +208,7 @@ def _layout_shape(lines: Sequence[str], kind: str, table: TableContext) -> Shape
     if separator and lines:
         shape = replace(shape, has_literal_quotes=are_literal(lines[0], lines[0], separator))
     if lines and lines[0].startswith("\x1f\ufffd"):
-        problem = (
-            "which are compressed by gzip; end the name of the file in .gz, "
-            "or send the pipe through zcat"
-        )
+        problem = _COMPRESSED
     elif rows and table.names_columns(rows[0]):
         problem = "which are names of columns"
         remove = Do(words="for fields by number remove the line")
