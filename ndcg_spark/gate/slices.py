@@ -169,7 +169,12 @@ def _beside_good(baseline: Baseline, question: Question, compared: Comparisons) 
     rows = []
     for side in beside.sides:
         key = RowKey(
-            question.run, *question.metric, question.attribute, question.value, False, side
+            run=question.run,
+            measure=question.metric[0],
+            cutoff=question.metric[1],
+            attribute=question.attribute,
+            value=question.value,
+            side=side,
         )
         row = beside.rows.get(key)
         if row is None:
