@@ -272,10 +272,18 @@ def _lines(facts: Facts, ideal: Sequence[tuple[str | None, float]]) -> list[Row]
             line["ideal_doc_id"] = document or ANY_RELEVANT
             line["ideal_contribution"] = gain * discount
             ideal_dcg += line["ideal_contribution"]
+        if ideal and facts.convention.ideal == "retrieved_at_k":
+            ideal_dcg = _ideal_dcg_at(facts, rank)
         if ideal_dcg:
             line["ndcg"] = dcg / ideal_dcg
         lines.append(line)
     return lines
+
+
+def _ideal_dcg_at(facts: Facts, rank: int) -> float:
+    """The ideal DCG at a rank, where every cutoff has an ideal of its own."""
+    gains = [gain for _, gain in dataclasses.replace(facts, cutoff=rank).ideal]
+    return math.fsum(map(operator.mul, gains, facts.discounts))
 
 
 def contributions(facts: Facts) -> dict[str, float]:
