@@ -64,7 +64,7 @@ def changes_of_run(
             facts = facts_of_copies(run, metric, before, after)
         if facts is not None and not _is_whole(facts):
             facts = None
-        least = _gate_of(after).get("min_queries") or _MIN_QUERIES
+        least = after.gate.get("min_queries") or _MIN_QUERIES
         if facts is None or facts["queries_in_both"] < least:
             others.append(after.evaluated_on)
         else:
@@ -113,14 +113,10 @@ def _change(facts: Mapping[str, Any], allowed: float) -> Change:
     )
 
 
-def _gate_of(night: Night) -> Mapping[str, Any]:
-    return night.gate
-
-
 def _allowed(run: str, metric: Metric, night: Night, facts: Mapping[str, Any]) -> float:
     """What the strictest check of a run allows by this measure, that of the night's own gate."""
     limits: list[float] = []
-    for check in _gate_of(night).get("check", ()):
+    for check in night.gate.get("check", ()):
         of_check = check["measure"], format_cutoff(check["cutoff"])
         is_of_metric = of_check == (metric[0], format_cutoff(metric[1]))
         is_for_all = check.get("slice") is None and not check.get("weighted")

@@ -41,10 +41,6 @@ def needed_dates(nights: Sequence[Night], old: set[str]) -> set[str]:
         needed = more
 
 
-def _gate_of(night: Night) -> Mapping[str, Any]:
-    return night.gate
-
-
 def _names_of(gate: Mapping[str, Any]) -> set[str]:
     """What a gate or one of its checks compares with."""
     names = set(gate.get("baseline", ()))
@@ -62,7 +58,7 @@ def _dates_of_gates(nights: Sequence[Night], staying: Sequence[Night]) -> set[st
     most = 1
     dates: set[str] = set()
     for night in staying:
-        gate = _gate_of(night)
+        gate = night.gate
         names = _names_of(gate)
         dates.update(names - {ACCEPTED})
         if GOOD in names:
@@ -76,7 +72,7 @@ def _dates_of_references(nights: Sequence[Night], scores: ScoreCache) -> set[str
     newest = nights[-1]
     following = dataclasses.replace(newest, evaluated_on=_NEXT)
     dates = set(_acknowledged(nights, newest))
-    named = sorted(_names_of(_gate_of(newest)) | dates)
+    named = sorted(_names_of(newest.gate) | dates)
     runs: set[str] = set()
     for night in nights[-_RECENT:]:
         runs.update(_runs_of(night, scores))
@@ -114,7 +110,7 @@ def _references(
         return _runs_of(night, scores)
 
     found: list[Reference | None] = []
-    gate = _gate_of(tonight)
+    gate = tonight.gate
     # Slices are looked at beside the accepted night, whatever the baselines are.
     has_slices = tonight.record["configuration"].get("query_attributes") is not None
     if ACCEPTED in named or (gate and has_slices):

@@ -56,7 +56,7 @@ _REPEATED = ("no_baseline", "may_be_chance", "sides_disagree", "below_min_value"
 _BEGINNINGS = {None, "no_baseline", "other_convention", "other_judgments"}
 
 
-class Decision(NamedTuple):
+class Decided(NamedTuple):
     """A result, what it says, and the case that it is of; None for what must arrive."""
 
     result: Result
@@ -335,20 +335,20 @@ def decide(gate: GateConfig, tonight: Night, found: Found, accepted: Acceptance 
     )
 
 
-def _unjudged_runs(decisions: Sequence[Decision]) -> tuple[str, ...]:
+def _unjudged_runs(decisions: Sequence[Decided]) -> tuple[str, ...]:
     """The runs of which more documents have to be judged to know whether they have lost."""
     results = [one.result for one in decisions if one.result.reason == "unjudged_documents"]
     return tuple(sorted({str(result.run) for result in results}))
 
 
-def _covers(accepted: Acceptance, deciding: Sequence[Decision]) -> bool:
+def _covers(accepted: Acceptance, deciding: Sequence[Decided]) -> bool:
     """Whether all that keeps a night from passing is about runs that it is accepted for."""
     if accepted.runs is None:
         return True
     return all(one.result.run in accepted.runs for one in deciding)
 
 
-def _notes(decisions: Sequence[Decision]) -> list[Decision]:
+def _notes(decisions: Sequence[Decided]) -> list[Decided]:
     """What is only said; that no night was accepted is not said where no night is good either."""
     lacks_good = any(one.result.reason == "no_baseline" and not _is_note(one) for one in decisions)
     # Where the good nights are those of the accepted state, both find the same.
@@ -359,11 +359,11 @@ def _notes(decisions: Sequence[Decision]) -> list[Decision]:
     return [one for one in notes if one.result.reason != "no_baseline"]
 
 
-def _is_note(decision: Decision) -> bool:
+def _is_note(decision: Decided) -> bool:
     return decision.case is not None and is_note(decision.case, decision.result)
 
 
-def _of_absent(absent: Sequence[Missing]) -> list[Decision]:
+def _of_absent(absent: Sequence[Missing]) -> list[Decided]:
     """What is missing, each a finding of its own."""
     decisions = []
     for at, missing in enumerate(absent):
@@ -375,18 +375,18 @@ def _of_absent(absent: Sequence[Missing]) -> list[Decision]:
             sentence=missing.sentence,
             run=missing.run,
         )
-        decisions.append(Decision(result, Finding(missing.code, (_ARRIVAL, at))))
+        decisions.append(Decided(result, Finding(missing.code, (_ARRIVAL, at))))
     return decisions
 
 
-def _of_cases(gate: GateConfig, cases: Sequence[Case]) -> list[Decision]:
+def _of_cases(gate: GateConfig, cases: Sequence[Case]) -> list[Decided]:
     decisions = []
     for case, result in zip(cases, decide_cases(gate, cases), strict=True):
-        decisions.append(Decision(result, finding_of(case, result), case))
+        decisions.append(Decided(result, finding_of(case, result), case))
     return decisions
 
 
-def _run_of(deciding: Sequence[Decision]) -> str | None:
+def _run_of(deciding: Sequence[Decided]) -> str | None:
     """The run that a verdict is about; what is wrong with a baseline is about none."""
     runs = {one.result.run for one in deciding if one.finding == deciding[0].finding}
     return runs.pop() if len(runs) == 1 else None
@@ -396,7 +396,7 @@ def _not_there(
     gate: GateConfig,
     tonight: Night,
     found: Found,
-    of_checks: Sequence[Decision],
+    of_checks: Sequence[Decided],
     notes: Sequence[str],
 ) -> list[Missing]:
     """What is missing, or was not measured at all."""
@@ -413,7 +413,7 @@ def _not_there(
     return absent
 
 
-def _decisive(decisions: Sequence[Decision]) -> tuple[str, list[Decision]]:
+def _decisive(decisions: Sequence[Decided]) -> tuple[str, list[Decided]]:
     """The word of a verdict, and what decides it, in the order of saying it."""
     can_fail = [one for one in decisions if one.result.severity == FAIL]
     failed = [one for one in can_fail if one.result.result == FAIL]
@@ -428,7 +428,7 @@ def _decisive(decisions: Sequence[Decision]) -> tuple[str, list[Decision]]:
     return PASS, []
 
 
-def _order(decision: Decision) -> tuple[bool, bool, bool, bool, float]:
+def _order(decision: Decided) -> tuple[bool, bool, bool, bool, float]:
     """The order in which results decide.
 
     What is missing comes first, then checks that can fail, then what every night repeats until it
@@ -444,9 +444,9 @@ def _order(decision: Decision) -> tuple[bool, bool, bool, bool, float]:
 
 
 def _verdict_sentence(
-    decisions: Sequence[Decision],
-    deciding: Sequence[Decision],
-    arrival: Sequence[Decision],
+    decisions: Sequence[Decided],
+    deciding: Sequence[Decided],
+    arrival: Sequence[Decided],
     losses: Sequence[Row],
 ) -> str:
     """What is missing and the first finding; the others that decided are counted."""
@@ -462,7 +462,7 @@ def _verdict_sentence(
     return "; ".join(sentences)
 
 
-def _all_pass(decisions: Sequence[Decision]) -> str:
+def _all_pass(decisions: Sequence[Decided]) -> str:
     """The scores of the runs of the first check, and what they changed by."""
     measured = [one for one in decisions if one.result.mean is not None]
     passed = [one for one in measured if one.result.result == PASS]
@@ -482,14 +482,14 @@ def _all_pass(decisions: Sequence[Decision]) -> str:
     return f"{_measured(first)}: {named}{others}{against}{warns}"
 
 
-def _compared_with(decision: Decision) -> str:
+def _compared_with(decision: Decided) -> str:
     """What a passed result is compared with, after its scores."""
     if decision.case is None or decision.result.baseline is None:
         return ""
     return f" {against_in_words(decision.case)}"
 
 
-def _measured(decision: Decision) -> str:
+def _measured(decision: Decided) -> str:
     """The measure of a check: `weighted ndcg@10 for language=de`."""
     result = decision.result
     weighted = "weighted " if result.weighted else ""
@@ -502,7 +502,7 @@ def _in_short(result: Result) -> str:
     return f"{result.run} {score(result.mean)}{change}"
 
 
-def _sentences(decisions: Iterable[Decision]) -> dict[Finding, str]:
+def _sentences(decisions: Iterable[Decided]) -> dict[Finding, str]:
     """Each finding in its order, with the sentence of the first result that says it."""
     sentences: dict[Finding, str] = {}
     for one in decisions:
@@ -516,7 +516,7 @@ def _loss_in_words(cause: Row) -> str:
     return f"{cause['attribute']}={cause['value']}: {queries}, {share} of the loss"
 
 
-def _warnings_of(decisions: Sequence[Decision], deciding: Sequence[Decision]) -> list[str]:
+def _warnings_of(decisions: Sequence[Decided], deciding: Sequence[Decided]) -> list[str]:
     """What checks say that only warn, unless the verdict says it."""
     decided = _sentences(deciding)
     warned = []
@@ -538,7 +538,7 @@ def _warnings_beside(gate: GateConfig, found: Found) -> list[str]:
 
 def _warning_not_good(
     word: str,
-    decisions: Sequence[Decision],
+    decisions: Sequence[Decided],
     accepted: Acceptance | None,
 ) -> list[str]:
     is_good = all(one.result.result in (PASS, UNDECIDED) for one in decisions)
@@ -557,7 +557,7 @@ def _entry(baseline: Baseline) -> dict[str, Any]:
     }
 
 
-def _causes(deciding: Sequence[Decision], compared: Comparisons) -> list[dict[str, Any]]:
+def _causes(deciding: Sequence[Decided], compared: Comparisons) -> list[dict[str, Any]]:
     """The slices that have most of the loss by which a verdict was decided.
 
     Where an accepted night decides, they are those of the same mean beside the good nights, if this
