@@ -87,8 +87,10 @@ def _pairs(nights: Iterable[Night]) -> Iterator[tuple[Night, Night]]:
 def _logged(run: str, metric: Metric, before: Night, after: Night) -> Mapping[str, Any] | None:
     """The link of the log between these evaluations, which count."""
     for link in after.record["links"] or ():
-        is_own = (link["run"], link["measure"], link["cutoff"]) == (run, *metric)
-        if is_own and link["before_id"] == before.evaluation_id:
+        if link["before_id"] != before.evaluation_id:
+            continue
+        of_link = link["run"], link["measure"], link["cutoff"]
+        if of_link == (run, *metric):
             return dict(link)
     return None
 
@@ -121,13 +123,17 @@ def _allowed(run: str, metric: Metric, night: Night, facts: Mapping[str, Any]) -
         is_of_metric = of_check == (metric[0], format_cutoff(metric[1]))
         is_for_all = check.get("slice") is None and not check.get("weighted")
         if is_of_metric and is_for_all and _includes(check, run, night.dataset):
-            limits.extend(_limits(check, abs(facts["before_mean"])))
+            mean = abs(facts["before_mean"])
+            limits.extend(_limits(check, mean))
     return min(limits, default=_MARGIN)
 
 
 def _includes(check: Mapping[str, Any], run: str, dataset: str) -> bool:
-    runs, datasets = check.get("runs"), check.get("datasets")
-    return (runs is None or run in runs) and (datasets is None or dataset in datasets)
+    runs = check.get("runs")
+    if runs is not None and run not in runs:
+        return False
+    datasets = check.get("datasets")
+    return datasets is None or dataset in datasets
 
 
 def _limits(check: Mapping[str, Any], mean: float) -> Iterator[float]:
