@@ -11,7 +11,6 @@ import os
 import signal
 import sys
 import types
-import warnings
 from traceback import format_exception
 from typing import NoReturn
 
@@ -20,7 +19,12 @@ import click
 from ndcg_spark import __version__
 from ndcg_spark.cli import evaluation_commands, init_command, night_commands
 from ndcg_spark.cli.shared_options import message_options
-from ndcg_spark.errors import ConfigurationError, NdcgSparkError, engine_imports
+from ndcg_spark.errors import (
+    ConfigurationError,
+    NdcgSparkError,
+    engine_imports,
+    hide_library_warnings,
+)
 from ndcg_spark.report.console import Messages, prepare_streams
 from ndcg_spark.text import masked
 
@@ -66,7 +70,7 @@ def main(arguments: list[str] | None = None) -> NoReturn:
     sys.excepthook = _print_traceback
     # Libraries log failures that our own message already reports.
     logging.getLogger().addHandler(logging.NullHandler())
-    warnings.filterwarnings("ignore", message=r"\[RETRIES_EXCEEDED\]")
+    hide_library_warnings()
     words = sys.argv[1:] if arguments is None else arguments
     with Messages(**message_options(words)).printed() as messages:
         try:

@@ -7,6 +7,7 @@ Python, the command line as options.
 
 import contextlib
 import re
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Self
 
@@ -30,6 +31,9 @@ _ENGINE_PACKAGES = ("grpc", "py4j", "pysail", "pyspark")
 #: The distributions that share one folder, `pyspark`: if two are installed, they have overwritten
 #: each other's files.
 _SPARKS = ("pyspark", "pyspark-client", "databricks-connect")
+
+#: The first major version of pyarrow that needs numpy 2.
+_FIRST_ARROW_WITH_NUMPY_2 = 26
 
 
 class NdcgSparkError(Exception):
@@ -226,6 +230,7 @@ def engine_imports() -> Iterator[None]:
     try:
         yield
     except ImportError as error:
+        refuse_old_numpy(_installed_version("pyarrow"), _installed_version("numpy"))
         # pyspark raises its own error for packages that are missing or too old, and that error has
         # no module name.
         package = (error.name or type(error).__module__).partition(".")[0]
@@ -234,6 +239,41 @@ def engine_imports() -> Iterator[None]:
         # An error without a name means that pyspark itself lacks another package.
         refuse_mixed_sparks(is_broken=bool(error.name) and package == "pyspark")
         raise InstallationError(f"engine: {first_line(error)}; {INSTALL_ADVICE}") from error
+
+
+def _installed_version(distribution: str) -> str:
+    """The installed version of a distribution; empty if it is not installed."""
+    # Imported here because help does not need it.
+    import importlib.metadata
+
+    try:
+        return importlib.metadata.version(distribution)
+    except importlib.metadata.PackageNotFoundError:
+        return ""
+
+
+def refuse_old_numpy(pyarrow: str, numpy: str) -> None:
+    """InstallationError if this version of pyarrow cannot use this version of numpy.
+
+    pyarrow does not declare which numpy it needs, so pip installs versions that do not fit.
+    """
+    has_numpy_1 = numpy.startswith("1.")
+    needs_numpy_2 = bool(pyarrow) and int(pyarrow.partition(".")[0]) >= _FIRST_ARROW_WITH_NUMPY_2
+    if has_numpy_1 and needs_numpy_2:
+        raise InstallationError(
+            f"pyarrow: {pyarrow} needs numpy 2, and numpy {numpy} is installed; "
+            f"pip install 'pyarrow<{_FIRST_ARROW_WITH_NUMPY_2}', or 'numpy>=2' if nothing here "
+            "needs numpy 1"
+        )
+
+
+def hide_library_warnings() -> None:
+    """Hide, in a process of our own, warnings of libraries about what users cannot change."""
+    # Our own message reports the failure.
+    warnings.filterwarnings("ignore", message=r"\[RETRIES_EXCEEDED\]")
+    # This program is tested with pandas 3.
+    pandas_warning = "PySpark does not yet fully support pandas"
+    warnings.filterwarnings("ignore", message=pandas_warning, category=FutureWarning)
 
 
 def refuse_mixed_sparks(is_broken: bool = False) -> None:

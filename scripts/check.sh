@@ -3,7 +3,7 @@
 #     scripts/check.sh               everything that matters, in a few minutes: on the embedded engine, and what takes
 #                                    the session of the tests once more on classic Spark
 #     scripts/check.sh --thorough    more random inputs, more cases for the live tools, coverage, older versions of
-#                                    Spark, and the site of the documentation; other arguments go to pytest too
+#                                    Spark, the oldest and the newest versions of everything, and the site of the documentation; other arguments go to pytest too
 #     SPARK_VERSION=4.0 scripts/check.sh    everything with a Spark other than the pinned one, as in CI
 set -euo pipefail
 # Another checkout on this path would be tested in place of this one.
@@ -53,20 +53,24 @@ wait "$object_store"
 wait "$parity"
 wait "$package"
 
-# The quick tests of classic Spark on another version of it, in an environment of its own.
-test_on_spark() {
-    local other="$PWD/.venv/spark-$1"
+# The quick tests on other versions, in an environment of its own: test_with NAME ENGINE PIP_ARGUMENT...
+test_with() {
+    local name=$1 engine=$2 other="$PWD/.venv/$1"
+    shift 2
     install_other() {
         python -m venv "$other"
-        "$other/bin/python" -m pip install --quiet --disable-pip-version-check \
-            --constraint <(SPARK_VERSION=$1 constraints) --constraint tests/requirements-parity.txt \
-            --editable '.[dev]' deltalake 'pyiceberg[sql-sqlite]' >&2
+        # The groups of dependencies need a newer pip than Python 3.11 brings.
+        "$other/bin/python" -m pip install --quiet --disable-pip-version-check --upgrade 'pip>=25.1' >&2
+        "$other/bin/python" -m pip install --quiet --disable-pip-version-check --editable '.[dev]' "$@" >&2
     }
-    stamped "spark-$1" requirements.txt tests/requirements-parity.txt pyproject.toml -- install_other "$1"
-    echo "check: on Spark $1" >&2
-    local here=(env PATH="$other/bin:$PATH" PYSPARK_PYTHON="$other/bin/python" pytest)
-    "${here[@]}" --numprocesses 2 --engine spark -m "not slow and not cluster"
-    "${here[@]}" --numprocesses 2 -m "spark and not slow and not cluster"
+    stamped "$name" requirements.txt tests/requirements-*.txt pyproject.toml -- install_other "$@"
+    echo "check: with $name" >&2
+    local here=(env PATH="$other/bin:$PATH" PYSPARK_PYTHON="$other/bin/python" pytest --numprocesses 2)
+    if [ "$engine" = embedded ]; then
+        "${here[@]}" -m "not slow and not cluster"
+    fi
+    "${here[@]}" --engine spark -m "not slow and not cluster"
+    "${here[@]}" -m "spark and not slow and not cluster"
 }
 
 # Two Spark sessions side by side: most of a test is waiting for a job to be planned.
@@ -84,8 +88,14 @@ if [[ " $* " == *" --thorough "* ]]; then
     scripts/docs.sh
     if [ -z "${SPARK_VERSION:-}" ]; then
         for version in 4.0 4.1; do
-            test_on_spark "$version"
+            SPARK_VERSION=$version constraints >".venv/constraints-$version.txt"
+            test_with "spark-$version" spark --constraint ".venv/constraints-$version.txt" \
+                --constraint tests/requirements-parity.txt --group tables
         done
+        test_with oldest embedded --constraint tests/requirements-oldest.txt --group parity --group tables
+        # Installed anew each time, because what is newest changes.
+        rm -rf .venv/newest .venv/stamp-newest
+        test_with newest embedded --group parity --group tables
     fi
     echo "coverage of ndcg_spark: $(coverage report --format=total) % of lines and branches, without what runs in programs that tests start"
 else

@@ -13,17 +13,17 @@ fail() {
 }
 
 find_python() {
-    local candidate candidates=(python3.11 python3.12 python3.13 python3)
+    local candidate candidates=(python3.11 python3.12 python3.13 python3.14 python3)
     # Falling back to another Python would test, or run on, a version that nobody chose.
     [ -z "${NDCG_SPARK_PYTHON:-}" ] || candidates=("$NDCG_SPARK_PYTHON")
     for candidate in "${candidates[@]}"; do
         # ensurepip is what Debian's python3 lacks until python3-venv is installed.
-        if "$candidate" -c 'import sys, ensurepip; sys.exit(not (3, 11) <= sys.version_info < (3, 14))' 2>/dev/null; then
+        if "$candidate" -c 'import sys, ensurepip; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then
             echo "$candidate"
             return
         fi
     done
-    fail "setup: found no Python 3.11 to 3.13 that can make virtual environments, as ${candidates[*]}; install one (Debian: apt-get install python3-venv)"
+    fail "setup: found no Python 3.11 or newer that can make virtual environments, as ${candidates[*]}; install one (Debian: apt-get install python3-venv)"
 }
 
 install() {

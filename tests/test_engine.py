@@ -192,6 +192,23 @@ def test_a_pyspark_without_its_files_is_told_from_one_that_is_not_installed(
         errors.refuse_mixed_sparks()
 
 
+@pytest.mark.parametrize(
+    ("pyarrow", "numpy", "fits"),
+    [
+        ("26.0.1", "1.26.4", False),
+        ("30.0.0", "1.26.4", False),
+        ("25.0.1", "1.26.4", True),
+        ("26.0.1", "2.0.0", True),
+        ("26.0.1", "", True),
+        ("", "1.26.4", True),
+    ],
+)
+def test_a_pyarrow_that_needs_a_newer_numpy_is_refused(pyarrow, numpy, fits):
+    refused = pytest.raises(errors.InstallationError, match="numpy>=2")
+    with contextlib.nullcontext() if fits else refused:
+        errors.refuse_old_numpy(pyarrow, numpy)
+
+
 def refusing(name, _):
     raise AnalysisException(f"[CONFIG_NOT_AVAILABLE] Configuration {name} is not available.")
 

@@ -470,12 +470,14 @@ def test_attributes_of_queries_cut_the_scores_into_slices():
     attributes = pd.DataFrame({"qid": ["1", "2"], "language": ["de", None], "size": ["big", "big"]})
     judged, returned = {**JUDGED, "2": {"10": 1}}, {**RETURNED, "2": {"10": 1.0}}
     rows = evaluate(judged, returned, [10], "trec_eval", attributes=attributes).dataset_scores
+    # The total has neither, which pandas 2 and 3 read as different nulls.
+    named = rows.fillna({"attribute": "", "value": ""})
     ndcg_by_slice = {
-        (row["attribute"], row["value"]): row["ndcg"] for row in rows.to_dict("records")
+        (row["attribute"], row["value"]): row["ndcg"] for row in named.to_dict("records")
     }
     both = pytest.approx((EXPECTED + 1) / 2)
     assert ndcg_by_slice == {
-        (None, None): both,
+        ("", ""): both,
         ("size", "big"): both,
         ("language", "de"): pytest.approx(EXPECTED),
         ("language", "(none)"): 1,

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Concatenate, ParamSpec, TypeVar
 
 from ndcg_spark import errors, user_modules
-from ndcg_spark.errors import EngineError, NdcgSparkError, engine_imports
+from ndcg_spark.errors import EngineError, NdcgSparkError, engine_imports, hide_library_warnings
 from ndcg_spark.scratch import Scratch, remove_abandoned
 from ndcg_spark.steps import LOGGER
 from ndcg_spark.voices import Notice
@@ -143,6 +143,7 @@ def serve() -> None:
 
     On the embedded engine if it is installed, else on Spark.
     """
+    hide_library_warnings()
     requests, replies = _streams()
     engine: Engine | None = None
     files: user_modules.Stamps = {}

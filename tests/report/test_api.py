@@ -129,7 +129,7 @@ def test_what_is_read_of_nights_is_a_frame_of_pandas(output):
         read_scores(output, name) for name in ("dataset_scores", "evaluations", "comparisons")
     )
     assert (len(scores), list(scores)) == (2 * 2, DATASET_SCORES.names)
-    assert log["accepted"].tolist() == ["the first night", None]
+    assert log["accepted"].fillna("").tolist() == ["the first night", ""]
     assert compared["evaluated_on"].astype(str).unique().tolist() == ["2026-11-02"]
     assert (
         len(read_scores(output, date="2026-11-01"))
