@@ -2,19 +2,12 @@
 
 import json
 import re
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
-import sessions
-from gated_nights import QUERIES, settings
-from gates import gate
+import sliced_nights
 
-from ndcg_spark.config import validate
-from ndcg_spark.gate.slices import SliceLoss, named_slices
-from ndcg_spark.job.evaluate_inputs import evaluate
-from ndcg_spark.monitoring.metrics import measured_night, measured_outcome, prometheus_text
-from ndcg_spark.nights.log import committed
+from ndcg_spark.monitoring.metrics import measured_night, prometheus_text
 
 promql = pytest.importorskip("promql_parser")
 parser = pytest.importorskip("prometheus_client.parser")
@@ -30,111 +23,17 @@ ALERTS = [
 TARGETS = [target for panel in DASHBOARD["panels"] for target in panel["targets"]]
 EXPRESSIONS = [target["expr"] for target in TARGETS] + [rule["expr"] for rule in ALERTS]
 VARIABLES = [one for one in DASHBOARD["templating"]["list"] if one["type"] == "query"]
-SLICES = {"language": ("de", "fr"), "size": ("big", "small"), "device": ("phone", "tablet")}
-NAMED = {("language", "de"), ("size", "small")}
-GATE = {
-    "min_queries": 20,
-    "check": [
-        # Twice as much is a warning about a slice, which only German lost.
-        {"runs": ["hybrid"], "cutoff": 3, "max_drop": 0.15},
-        {"cutoff": 3, "max_drop": 0.9, "slice": "size=small"},
-    ],
-}
-
-
-def slices(folder):
-    """A file of attributes; the first half of the queries, which get worse, is German."""
-    lines = ["query_id,attribute,value"]
-    for attribute, values in SLICES.items():
-        for n in range(QUERIES):
-            at = n >= QUERIES // 2 if attribute == "language" else n % 2
-            lines.append(f"q{n},{attribute},{values[at]}")
-    (folder / "slices.csv").write_text("\n".join(lines), encoding="utf-8")
-    return {"path": str(folder / "slices.csv")}
 
 
 @pytest.fixture(scope="module")
-def nights(tmp_path_factory):
-    """The outcome of a night that lost in German, and the night as it is published."""
-    folder = tmp_path_factory.mktemp("nights")
-    sessions.engine()
-    more = {"query_attributes": slices(folder), "gate": GATE, "measures": ["precision"]}
-    for date, worse in (("2026-11-19", 0), ("2026-11-20", QUERIES // 2)):
-        night = settings(folder, date, worse=worse, cutoffs=[1, 3], **more)
-        outcome = evaluate(validate(night, "test"), None if worse else "first")
-    return outcome, committed(str(folder / "out"))[-1]
-
-
-def samples(text):
-    families = parser.text_string_to_metric_families(text)
-    return [sample for family in families for sample in family.samples]
-
-
-@pytest.fixture(scope="module")
-def written(nights):
+def written(tmp_path_factory):
     """The labels of each metric of a night."""
+    _, night = sliced_nights.published(tmp_path_factory.mktemp("nights"))
     labels = {}
-    for sample in samples(prometheus_text(measured_night(nights[1]))):
-        labels.setdefault(sample.name, set()).update(sample.labels)
+    for family in parser.text_string_to_metric_families(prometheus_text(measured_night(night))):
+        for sample in family.samples:
+            labels.setdefault(sample.name, set()).update(sample.labels)
     return labels
-
-
-def test_both_writers_write_the_same(nights):
-    outcome, night = nights
-    both = measured_outcome(outcome, night.dataset), measured_night(night)
-    of_outcome, of_night = (
-        prometheus_text(replace(one, ended_at=0.0, seconds=1.0)) for one in both
-    )
-    assert of_outcome == of_night
-
-
-def test_the_score_has_the_slices_that_a_check_or_a_warning_names(nights):
-    outcome, night = nights
-    assert [loss for loss in outcome.verdicts[0].lost_slices if "language=de" in loss]
-    scores = {
-        tuple(
-            sample.labels.get(name) for name in ("run", "cutoff", "attribute", "value", "measure")
-        ): sample.value
-        for sample in samples(prometheus_text(measured_night(night)))
-        if sample.name == "ndcg_spark_score"
-    }
-    expected = {}
-    for row in [*outcome.dataset_scores, *outcome.slice_scores]:
-        part = row.get("attribute"), row.get("value")
-        if part in NAMED or part == (None, None):
-            for measure in ("ndcg", "precision"):
-                key = row["run"], str(row["cutoff"]), *part, measure
-                expected[key] = row[measure]
-    assert scores == expected
-    assert len(scores) == 2 * 2 * 2 * (1 + len(NAMED))
-
-
-def test_a_check_names_a_slice_for_its_datasets_and_once():
-    sliced = [
-        {"slice": "size=big", "datasets": ["web"]},
-        {"slice": "size=a=b"},
-        {"slice": "size=a=b", "measure": "dcg"},
-        {},
-    ]
-    loss = SliceLoss("bm25", "size", "a=b", "ndcg@10", -0.1, "since")
-    named = {
-        dataset: [
-            (one["attribute"], one["value"]) for one in named_slices(gate(*sliced), dataset, [loss])
-        ]
-        for dataset in ("web", "shop")
-    }
-    assert named == {"web": [("size", "big"), ("size", "a=b")], "shop": [("size", "a=b")]}
-
-
-def test_a_night_without_a_gate_and_one_of_an_older_version_have_no_slices(nights):
-    outcome, night = nights
-    older = {**night.record, "verdict": {**night.record["verdict"]}}
-    del older["verdict"]["named_slices"]
-    night_before = replace(night)
-    vars(night_before)["record"] = older
-    assert not measured_night(night_before).slices
-    assert not measured_outcome(replace(outcome, verdicts=()), night.dataset).slices
-    assert measured_night(night).slices
 
 
 def labels_of(expression, written, found):

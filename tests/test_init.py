@@ -2,7 +2,6 @@
 
 import ast
 import os
-import re
 import stat
 import subprocess
 import sys
