@@ -1,9 +1,7 @@
 """The templates that `init` writes: those of the project, usable where they are."""
 
 import ast
-import json
 import os
-import re
 import stat
 import subprocess
 import sys
@@ -14,7 +12,6 @@ from commands import command_line
 
 from ndcg_spark.cli.init_command import _templates
 from ndcg_spark.config import load
-from ndcg_spark.monitoring.metrics import _HELP
 
 ROOT = Path(__file__).parents[1]
 TEMPLATES = ROOT / "ndcg_spark" / "templates"
@@ -81,18 +78,6 @@ def test_the_marked_lines_are_all_that_has_to_be_edited(project):
     config = load(project / "edited.toml", {"date": "2026-11-20"})
     assert (config.judgments.columns, config.results.format) == ({}, None)
     assert not [line for line in lines if "/" in line.partition("#")[0] and "# EDIT" not in line]
-
-
-def test_the_dashboard_and_the_alerts_show_metrics_that_are_written():
-    dashboard = json.loads((ROOT / "conf/grafana-dashboard.json").read_text(encoding="utf-8"))
-    expressions = [target["expr"] for panel in dashboard["panels"] for target in panel["targets"]]
-    variables = [one["query"] for one in dashboard["templating"]["list"] if one["type"] == "query"]
-    alerts = (ROOT / "conf/prometheus-alerts.yaml").read_text(encoding="utf-8")
-    named = re.findall(
-        r"ndcg_spark_(\w+)", " ".join([*expressions, *variables, *re.findall("expr: (.*)", alerts)])
-    )
-    assert {*named} <= {*_HELP}
-    assert {"score", "verdict", "judged_rate"} <= {*named}
 
 
 def test_python_templates_are_python(project):

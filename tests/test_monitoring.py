@@ -9,15 +9,23 @@ from dataclasses import replace
 import gates
 import kept_nights
 import pytest
+import sliced_nights
 from commands import command_line
 from evaluations import configuration
 from logged import logged_steps
 
 from ndcg_spark.convention.parsing import parse_measure_set
 from ndcg_spark.errors import ConfigurationError, EngineError, InputError
+from ndcg_spark.gate.slices import SliceLoss, named_slices
 from ndcg_spark.job.evaluate_inputs import EvaluationOutcome
 from ndcg_spark.monitoring.hook import after_evaluation, notify, notify_failure
-from ndcg_spark.monitoring.metrics import Measured, mark_accepted, measured_outcome, prometheus_text
+from ndcg_spark.monitoring.metrics import (
+    Measured,
+    mark_accepted,
+    measured_night,
+    measured_outcome,
+    prometheus_text,
+)
 from ndcg_spark.nights.commit import log_attempt
 from ndcg_spark.nights.log import append, committed, log_row, revise
 from ndcg_spark.nights.store import Store
@@ -120,6 +128,59 @@ def test_metrics_are_read_by_prometheus(name):
     assert text.count("# HELP ") == text.count("# TYPE ") == len(families)
     # Every backslash begins one of the three escapes.
     assert samples(text)
+
+
+@pytest.fixture(scope="module")
+def sliced(tmp_path_factory):
+    return sliced_nights.published(tmp_path_factory.mktemp("nights"))
+
+
+def test_the_metrics_of_an_evaluation_are_those_of_its_night(sliced):
+    outcome, night = sliced
+    both = measured_outcome(outcome, night.dataset), measured_night(night)
+    # An evaluation ends after its night is published.
+    of_outcome, of_night = (replace(one, ended_at=0.0, seconds=1.0) for one in both)
+    assert prometheus_text(of_outcome) == prometheus_text(of_night)
+
+
+def test_the_score_has_the_slices_that_a_check_or_a_warning_names(sliced):
+    outcome, night = sliced
+    assert [loss for loss in outcome.verdicts[0].lost_slices if "language=de" in loss]
+    expected = {}
+    for row in [*outcome.dataset_scores, *outcome.slice_scores]:
+        part = row.get("attribute"), row.get("value")
+        if part in sliced_nights.NAMED or part == (None, None):
+            of_slice = part[0] and f',attribute="{part[0]}",value="{part[1]}"'
+            key = f'dataset="default",run="{row["run"]}",cutoff="{row["cutoff"]}"{of_slice or ""}'
+            for measure in ("ndcg", "precision"):
+                expected[f'{key},measure="{measure}"'] = row[measure]
+    read = samples(prometheus_text(measured_night(night)))
+    assert {labels: value for (name, labels), value in read.items() if name == "score"} == expected
+    assert len(expected) == 2 * 2 * 2 * (1 + len(sliced_nights.NAMED))
+    assert {name for name, labels in read if "attribute" in labels} == {"score"}
+
+
+def test_a_night_without_a_gate_and_one_of_an_older_version_have_no_slices(sliced):
+    outcome, night = sliced
+    assert measured_night(night).slices
+    assert not measured_outcome(replace(outcome, verdicts=()), night.dataset).slices
+    findings = json.loads(night.row["findings"])
+    del findings["named_slices"]
+    older = replace(night, row={**night.row, "findings": json.dumps(findings)})
+    assert not measured_night(older).slices
+
+
+def test_a_check_names_a_slice_for_its_datasets_and_once():
+    checks = [
+        {"slice": "size=big", "datasets": ["web"]},
+        {"slice": "size=a=b"},
+        {"slice": "size=a=b", "measure": "dcg"},
+        {},
+    ]
+    loss = SliceLoss("bm25", "size", "a=b", "ndcg@10", -0.1, "since")
+    big, other = ({"attribute": "size", "value": value} for value in ("big", "a=b"))
+    assert named_slices(gates.gate(*checks), "web", [loss]) == (big, other)
+    assert named_slices(gates.gate(*checks), "shop", [loss]) == (other,)
 
 
 @pytest.fixture

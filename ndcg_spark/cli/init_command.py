@@ -18,7 +18,7 @@ _PLAIN = re.compile(r"[\w./+@-]+")
 
 @command(argument("folder", "Folder to write them to.", metavar="DIR", type=FILE))
 def init(folder: Path) -> None:
-    """Write templates: configuration, gate, nightly.sh, schedulers, alerts.
+    """Write templates: configuration, gate, nightly.sh, schedulers, alerts, SQL.
 
     They have comments, and an example to try them with. No file is overwritten.
     """
@@ -76,4 +76,5 @@ def _next_steps(root: Path) -> list[str]:
         "  schedule it: cron runs scripts/nightly.sh; or conf/systemd, conf/airflow",
         "  tell people: on_end and metrics_file in conf/nightly.toml, with conf/chat-hook.py,",
         "    conf/prometheus-alerts.yaml and conf/grafana-dashboard.json",
+        "  query the nights: ndcg-spark export copies them into tables; or conf/external_tables",
     ]

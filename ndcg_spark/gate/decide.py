@@ -27,7 +27,7 @@ from ndcg_spark.gate.missing import Missing, find_missing
 from ndcg_spark.gate.past_changes import unknown_changes
 from ndcg_spark.gate.results import Finding, against_in_words, decide_cases, finding_of, is_note
 from ndcg_spark.gate.settings import GateConfig
-from ndcg_spark.gate.slices import MOST_VALUES, slice_losses
+from ndcg_spark.gate.slices import MOST_VALUES, SliceLoss, named_slices, slice_losses
 from ndcg_spark.gate.verdict import (
     EXIT_CODES,
     FAIL,
@@ -90,8 +90,9 @@ class Found(NamedTuple):
     missing: Sequence[Missing]
     #: The date of the last night if its results are the same.
     same: str | None
-    #: Slices that lost much without failing the night, and other sentences that change no verdict.
-    losses: Sequence[str] = ()
+    #: Slices that lost much without failing the night.
+    losses: Sequence[SliceLoss] = ()
+    #: Other sentences that change no verdict.
     warnings: Sequence[str] = ()
     #: What the runs changed by over a change of judgments.
     links: Sequence[dict[str, Any]] = ()
@@ -207,7 +208,7 @@ def _losses_of_slices(
     compared: Comparisons,
     references: ReferenceScores,
     options: ComparisonOptions,
-) -> list[str]:
+) -> list[SliceLoss]:
     """The slices that lost much, whether or not a check is for them."""
     if options.attributes is None:
         return []
@@ -215,8 +216,7 @@ def _losses_of_slices(
     # Of a run whose document ids no judgment has, nothing was measured.
     unknown = unknown_ids_of(tonight)
     known = [run for run in runs if run not in unknown]
-    losses = slice_losses(gate, tonight.dataset, known, against, compared, references, values)
-    return [loss.sentence for loss in losses]
+    return slice_losses(gate, tonight.dataset, known, against, compared, references, values)
 
 
 def _falls(
@@ -330,7 +330,8 @@ def decide(gate: GateConfig, tonight: Night, found: Found, accepted: Acceptance 
         accepted_runs=accepted.runs if accepted else None,
         falls=tuple(found.falls),
         changes=tuple(changes_in_words(found.links)),
-        lost_slices=tuple(found.losses),
+        lost_slices=tuple(loss.sentence for loss in found.losses),
+        named_slices=named_slices(gate, tonight.dataset, found.losses),
         unjudged_runs=_unjudged_runs(of_cases),
     )
 
@@ -528,7 +529,8 @@ def _warnings_of(decisions: Sequence[Decided], deciding: Sequence[Decided]) -> l
 
 
 def _warnings_beside(gate: GateConfig, found: Found) -> list[str]:
-    warnings = [*found.losses, *found.warnings]
+    warnings = [loss.sentence for loss in found.losses]
+    warnings.extend(found.warnings)
     if found.same and gate.same_results == "warn":
         same = f"the results are identical to those of {found.same}"
         warnings.insert(0, f"{same}; check that the export is new")

@@ -82,6 +82,19 @@ def slice_losses(
     return losses[:_MOST_NAMED]
 
 
+def named_slices(
+    gate: GateConfig, dataset: str, losses: Iterable[SliceLoss]
+) -> tuple[dict[str, str], ...]:
+    """The slices that a check of a dataset or one of these losses names, each once."""
+    pairs = []
+    for _, check in gate.checks(dataset):
+        if check.slice is not None:
+            pairs.append(check.slice_pair)
+    for loss in losses:
+        pairs.append((loss.attribute, loss.value))
+    return tuple({"attribute": str(one), "value": str(of)} for one, of in dict.fromkeys(pairs))
+
+
 def _largest_first(loss: SliceLoss) -> tuple[float, str, str]:
     return round(loss.difference, DECIMALS), loss.run, loss.value
 

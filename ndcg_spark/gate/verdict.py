@@ -86,6 +86,8 @@ class Verdict:
     acknowledged: Mapping[str, str] | None = None
     #: The slices that lost much, which are among the warnings.
     lost_slices: tuple[str, ...] = ()
+    #: The slices that a check or such a warning names: attribute and value.
+    named_slices: tuple[Mapping[str, str], ...] = ()
     #: The runs whose level falls, whatever the verdict: run, measure, cutoff, since, difference.
     falls: tuple[Mapping[str, Any], ...] = ()
     #: What each run changed by over the change of judgments that this night begins.

@@ -9,7 +9,7 @@ import datetime
 import hashlib
 import re
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,9 +19,10 @@ from ndcg_spark.errors import first_line
 from ndcg_spark.gate.acknowledged import acknowledgement_of
 from ndcg_spark.gate.verdict import FAIL, NONE, PASS, Verdict
 from ndcg_spark.nights.log import Night, committed
-from ndcg_spark.nights.reader import read_dataset_scores
+from ndcg_spark.nights.reader import night_rows, read_dataset_scores
 from ndcg_spark.scratch import write_whole
 from ndcg_spark.steps import report_step
+from ndcg_spark.tables.table import without_slices
 from ndcg_spark.text import expanded, masked
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 _VERDICTS = {PASS: 0, FAIL: 1, NONE: 2}
 #: The metrics of a dataset, in the order in which they are written.
 _HELP = {
-    "score": "The mean of a measure over the queries of a run.",
+    "score": "The mean of a measure over the queries of a run, or over those of a slice.",
     "judged_rate": "The share of the returned documents within the cutoff that are judged.",
     "queries": "How many queries the mean of NDCG is over.",
     "verdict": "What the gate said: 0 pass, or accepted without a verdict, 1 fail, 2 no verdict.",
@@ -76,15 +77,20 @@ class Measured:
     verdict: int | None
     #: Whether its failure is acknowledged; None without a gate.
     is_acknowledged: bool | None = None
+    #: Its rows of the slices that a check or a warning of the gate names.
+    slices: Sequence[Mapping[str, Any]] = ()
 
 
 def measured_outcome(outcome: "EvaluationOutcome", dataset: str) -> Measured:
     rows = [row for row in outcome.dataset_scores if row["dataset"] == dataset]
     verdicts = [verdict for verdict in outcome.verdicts if verdict.dataset == dataset]
     number = is_acknowledged = None
+    named: Sequence[Mapping[str, str]] = ()
     if verdicts:
         number = _verdict_number(verdicts[0].verdict, verdicts[0].accepted)
         is_acknowledged = verdicts[0].acknowledged is not None
+        named = verdicts[0].named_slices
+    of_dataset = (row for row in outcome.slice_scores if row["dataset"] == dataset)
     return Measured(
         dataset=dataset,
         evaluated_on=str(rows[0]["evaluated_on"]),
@@ -94,6 +100,7 @@ def measured_outcome(outcome: "EvaluationOutcome", dataset: str) -> Measured:
         ended_at=time.time(),
         verdict=number,
         is_acknowledged=is_acknowledged,
+        slices=_of_slices(of_dataset, named),
     )
 
 
@@ -102,9 +109,12 @@ def measured_night(night: Night) -> Measured:
     (rows,) = read_dataset_scores([night])
     row = night.row
     number = is_acknowledged = None
+    named: Sequence[Mapping[str, str]] = ()
     if row["verdict"] is not None:
         number = _verdict_number(row["verdict"], row["accepted"])
         is_acknowledged = acknowledgement_of(night) is not None
+        # Nights of older versions did not keep them.
+        named = night.record["verdict"].get("named_slices", ())
     return Measured(
         dataset=night.dataset,
         evaluated_on=night.evaluated_on,
@@ -114,7 +124,23 @@ def measured_night(night: Night) -> Measured:
         ended_at=datetime.datetime.fromisoformat(row["committed_at"]).timestamp(),
         verdict=number,
         is_acknowledged=is_acknowledged,
+        slices=_of_slices(_slice_rows(night, named), named),
     )
+
+
+def _slice_rows(night: Night, named: Sequence[Mapping[str, str]]) -> list[dict[str, Any]]:
+    """The rows of the attributes of these slices."""
+    attributes = sorted({one["attribute"] for one in named})
+    return night_rows(night, "dataset_scores", attribute=attributes) if attributes else []
+
+
+def _of_slices(
+    rows: Iterable[Mapping[str, Any]], named: Sequence[Mapping[str, str]]
+) -> list[dict[str, Any]]:
+    """The rows of these slices, sorted."""
+    pairs = {(one["attribute"], one["value"]) for one in named}
+    own = [row for row in rows if (row["attribute"], row["value"]) in pairs]
+    return without_slices(own)[1]
 
 
 def _verdict_number(verdict: str, accepted: str | None) -> int:
@@ -180,7 +206,8 @@ def prometheus_text(measured: Measured) -> str:
     begin = datetime.datetime.fromisoformat(f"{measured.evaluated_on}T00:00Z").timestamp()
     samples: dict[str, list[str]] = {name: [] for name in _HELP}
 
-    def add(name: str, value: float | None, **labels: str) -> None:
+    # A label may have the name of an argument.
+    def add(name: str, value: float | None, /, **labels: str) -> None:
         if value is not None:
             samples[name].append(_sample_line(name, value, dataset=measured.dataset, **labels))
 
@@ -191,11 +218,11 @@ def prometheus_text(measured: Measured) -> str:
     if measured.is_acknowledged is not None:
         add("acknowledged", int(measured.is_acknowledged))
     for row in measured.rows:
-        labels = {"run": row["run"], "cutoff": format_cutoff(row["cutoff"])}
-        add("queries", row["queries"], **labels)
-        add("judged_rate", row["judged_rate"], **labels)
+        add("queries", row["queries"], **_labels_of(row))
+        add("judged_rate", row["judged_rate"], **_labels_of(row))
+    for row in (*measured.rows, *measured.slices):
         for measure in ("ndcg", *measured.measures):
-            add("score", row[measure], **labels, measure=measure)
+            add("score", row[measure], **_labels_of(row), measure=measure)
     lines = [f"{_NIGHT}{measured.evaluated_on}"]
     for name, own in samples.items():
         if own:
@@ -205,7 +232,18 @@ def prometheus_text(measured: Measured) -> str:
     return "".join(f"{line}\n" for line in lines)
 
 
-def _sample_line(name: str, value: float, **labels: str) -> str:
+def _labels_of(row: Mapping[str, Any]) -> dict[str, str]:
+    """The labels of a row of dataset scores.
+
+    That of all queries has none of its slice, which a selector asks for by `attribute=""`.
+    """
+    labels = {"run": row["run"], "cutoff": format_cutoff(row["cutoff"])}
+    if row.get("attribute") is not None:
+        labels |= {"attribute": row["attribute"], "value": row["value"]}
+    return labels
+
+
+def _sample_line(name: str, value: float, /, **labels: str) -> str:
     """A line of the format, whose label values have three escapes.
 
     All other characters are as they are.

@@ -77,6 +77,7 @@ _FINDINGS = {
     "warnings?": [str],
     "notes?": [str],
     "baselines?": [{"name": str, "nights": [str], "evaluation_id?": _TEXT}],
+    "named_slices?": [{"attribute": str, "value": str}],
     "causes?": [{"attribute": str, "value": str, "share": _NUMBER, _ANY: (*_MAYBE, str)}],
 }
 #: What the columns of JSON have in them, as far as programs look at it. A type or several; a list
