@@ -71,10 +71,26 @@ def refuse_unknown_runs(
             raise unknown_name("run", "run", run, known)
 
 
-def refuse_nothing_to_acknowledge(verdicts: Sequence[Verdict]) -> None:
-    if not any(verdict.verdict == FAIL for verdict in verdicts):
+def refuse_nothing_to_acknowledge(nights: Sequence[log.Night], verdicts: Sequence[Verdict]) -> None:
+    """ConfigurationError unless a night fails, and each that does also failed when it was published.
+
+    Later nights are compared with the results in the log, which are those of the publication.
+    """
+    failed = [
+        night for night, verdict in zip(nights, verdicts, strict=True) if verdict.verdict == FAIL
+    ]
+    if not failed:
         sentence = "no night of the date failed, and only a failure can be a known loss"
         raise ConfigurationError(sentence, option="acknowledge")
+    for night in failed:
+        published = night.row["verdict"]
+        if published != FAIL:
+            said = "without a gate" if published is None else "by a gate that it did not fail"
+            sentence = (
+                f"{night} was published {said}, so the log has no failure that later nights "
+                "could repeat; evaluate it again with this gate"
+            )
+            raise ConfigurationError(sentence, option="acknowledge")
 
 
 def withdraw(

@@ -211,7 +211,7 @@ def gate_published(
             refuse_unknown_runs(decision.runs, night, nights, scores)
         verdicts.append(judge(gate, night, nights, scores, options, acceptance).verdict)
     if decision.acknowledged is not None:
-        refuse_nothing_to_acknowledge(verdicts)
+        refuse_nothing_to_acknowledge(chosen, verdicts)
     # No deployment passes a known loss.
     verdicts = [_as_command(one) for one in verdicts]
     for night, verdict in zip(chosen, verdicts, strict=True):

@@ -159,6 +159,15 @@ def test_only_a_failure_is_acknowledged_and_only_what_was_decided_withdrawn(outp
             decide(output, 2, **decision)
 
 
+@pytest.mark.parametrize("published", [None, gate({"max_drop": 0.2})])
+def test_a_night_that_was_not_published_as_failed_has_nothing_to_acknowledge(output, published):
+    evaluate(output, published, "2026-11-02", {"ltr": LOST, "bm25": BASE - 0.1})
+    with pytest.raises(ConfigurationError) as caught:
+        decide(output, 2, acknowledged="a smaller index")
+    assert caught.value.option == "acknowledge"
+    assert not row(output, 2)["acknowledged"]
+
+
 def test_a_rehearsal_says_what_is_acknowledged(output):
     night(output, 2, ltr=LOST, bm25=BASE - 0.1)
     decide(output, 2, acknowledged="a smaller index")
