@@ -72,7 +72,7 @@ def refuse_unknown_runs(
 
 
 def refuse_nothing_to_acknowledge(nights: Sequence[log.Night], verdicts: Sequence[Verdict]) -> None:
-    """ConfigurationError unless a night fails, and each that does also failed when it was published.
+    """ConfigurationError unless a night fails, and each that fails was published as failed.
 
     Later nights are compared with the results in the log, which are those of the publication.
     """
