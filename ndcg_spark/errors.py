@@ -6,6 +6,7 @@ Python, the command line as options.
 """
 
 import contextlib
+import importlib.util
 import re
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
@@ -24,6 +25,15 @@ INSTALL_ADVICE = (
     "install the embedded engine with: pip install 'ndcg-spark[embedded]', "
     "or local Spark too with: pip install "
     "'ndcg-spark[spark]' and Java 17 (Debian: apt-get install openjdk-17-jre-headless)"
+)
+
+#: The first version of Spark that has what an evaluation needs, such as Arrow tables in and out.
+_FIRST_SPARK = 4
+#: What to do where a cluster has an older one.
+_BESIDE_THE_CLUSTER = (
+    "run ndcg-spark beside the cluster, with the embedded engine in a Python environment or a "
+    "container of its own (pip install 'ndcg-spark[embedded]'), as the guide "
+    "ndcg_spark/guides/SPARK_3.md shows"
 )
 
 #: The modules that the extras install, by the names under which Python imports them.
@@ -233,6 +243,7 @@ def engine_imports() -> Iterator[None]:
         refuse_old_numpy(_installed_version("pyarrow"), _installed_version("numpy"))
         # pyspark raises its own error for packages that are missing or too old, and that error has
         # no module name.
+        refuse_old_spark(installed_spark())
         package = (error.name or type(error).__module__).partition(".")[0]
         if package not in _ENGINE_PACKAGES:
             raise
@@ -274,6 +285,35 @@ def hide_library_warnings() -> None:
     # This program is tested with pandas 3.
     pandas_warning = "PySpark does not yet fully support pandas"
     warnings.filterwarnings("ignore", message=pandas_warning, category=FutureWarning)
+
+
+def installed_spark() -> str:
+    """The version of the pyspark that would be imported; empty if there is none.
+
+    It is not imported: Spark 3.5 cannot be, by Python 3.12 and later.
+    """
+    try:
+        spec = importlib.util.find_spec("pyspark")
+    except ValueError:  # a module that has no spec, as programs make them
+        return ""
+    if spec is None or spec.origin is None:
+        return ""
+    # The Spark of spark-submit is a folder or an archive on the path, and no distribution.
+    read: Any = getattr(spec.loader, "get_data", None)
+    try:
+        text = read(spec.origin.replace("__init__.py", "version.py")).decode()
+    except (OSError, TypeError):
+        return ""
+    found = re.search(r"""^__version__.*=\s*["']([^"']+)""", text, re.MULTILINE)
+    return found[1] if found else ""
+
+
+def refuse_old_spark(version: str) -> None:
+    """InstallationError for a Spark that is older than those that are supported."""
+    major = re.match(r"\d+", version)
+    if major and int(major[0]) < _FIRST_SPARK:
+        what = f"engine: Spark {version} is not supported, only Spark {_FIRST_SPARK}"
+        raise InstallationError(f"{what}; {_BESIDE_THE_CLUSTER}")
 
 
 def refuse_mixed_sparks(is_broken: bool = False) -> None:

@@ -24,6 +24,28 @@ usage_error() {
     exit 2
 }
 
+# The version of the Spark in a folder, by its jars; empty if it is not there.
+version_in() {
+    local core
+    for core in "$1"/jars/spark-core_*.jar; do
+        if [ -e "$core" ]; then
+            core=${core##*/spark-core_} # 2.13-4.2.1.jar
+            core=${core#*-}
+            echo "${core%.jar}"
+        fi
+    done
+}
+
+# VERSION: says what the program itself would say (ndcg_spark/errors.py), as Spark 3 does not know our options.
+refuse_old_spark() {
+    if [[ $1 = [0-3].* ]]; then
+        echo "submit: Spark $1 is not supported, only Spark 4; run ndcg-spark beside the cluster, with the embedded" \
+            "engine in a Python environment or a container of its own (pip install 'ndcg-spark[embedded]'), as the" \
+            "guide ndcg_spark/guides/SPARK_3.md shows" >&2
+        exit 2
+    fi
+}
+
 # Before environment.sh puts .venv on the PATH.
 if [ -n "${SPARK_HOME:-}" ]; then
     spark_submit=$SPARK_HOME/bin/spark-submit
@@ -41,6 +63,10 @@ else
     spark_submit=$project/.venv/bin/spark-submit
     extras=dev # which have pyspark
 fi
+
+# Without SPARK_HOME, the program is in its bin folder, or a link to it there.
+spark_version=$(version_in "${SPARK_HOME:-$(dirname "$(dirname "$(readlink -f "$spark_submit")")")}")
+refuse_old_spark "$spark_version"
 
 dry_run=
 # What we set too: the last value of the first two counts, and those of the others are added to ours.
@@ -121,6 +147,11 @@ if [ -n "$dry_run" ]; then
     printf ' %q' "${command[@]:1}"
     echo
     exit
+fi
+if [ -z "$spark_version" ]; then
+    # A program of a distribution, such as EMR's, which starts the Spark of another folder.
+    spark_version=$("$spark_submit" --version 2>&1 | sed -n 's/.* version \([0-9][^ ]*\).*/\1/p' | head -n 1) || true
+    refuse_old_spark "$spark_version"
 fi
 if [[ $master != local* ]]; then
     "$project/scripts/package.sh"

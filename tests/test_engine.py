@@ -1,18 +1,24 @@
 """Which engine is opened, what is known of it, and its errors if it is missing or stops."""
 
 import contextlib
+import functools
 import json
 import os
+import re
+import shutil
 import signal
 import socket
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import SimpleNamespace
 from unittest.mock import Mock
 
 import grpc
+import pyspark
 import pytest
+import serverless
 import servers
 import sessions
 from pyspark.errors import AnalysisException
@@ -22,6 +28,7 @@ from ndcg_spark.engine import failure_reason, failures, lost
 from ndcg_spark.engine import sessions as engines
 from ndcg_spark.errors import EngineError, InstallationError
 
+ROOT = Path(__file__).parents[1]
 COUNT = "print(engine.kind, engine.sees_local_files, engine.session.range(3).count())"
 
 
@@ -151,7 +158,7 @@ def test_an_engine_that_is_not_installed_is_exit_code_2_with_what_to_install(abs
 @pytest.mark.parametrize("java", ["", os.environ["PATH"]])
 def test_local_spark_needs_java_and_more_than_a_client(java, monkeypatch):
     monkeypatch.setenv("PATH", java)
-    monkeypatch.setattr(engines, "is_remote_only", lambda: bool(java))
+    monkeypatch.setattr(engines, "is_client_alone", lambda: bool(java))
     monkeypatch.delenv("JAVA_HOME", raising=False)
     with pytest.raises(
         InstallationError, match=r"pip install 'ndcg-spark\[embedded\]'.*openjdk-17"
@@ -213,10 +220,120 @@ def refusing(name, _):
     raise AnalysisException(f"[CONFIG_NOT_AVAILABLE] Configuration {name} is not available.")
 
 
-def test_a_platform_that_refuses_a_setting_that_is_needed():
-    session = SimpleNamespace(conf=SimpleNamespace(set=refusing))
-    with pytest.raises(EngineError, match=r"cannot be set, \[CONFIG_NOT_AVAILABLE\].*serverless"):
-        engines.configure(session)
+@pytest.fixture
+def old_spark(tmp_path, monkeypatch):
+    """A folder on the path with a pyspark of Spark 3.5, which Python 3.12 and later cannot import."""
+    package = tmp_path / "pyspark"
+    package.mkdir()
+    (package / "__init__.py").write_text("import typing.io\n", encoding="utf-8")
+    (package / "version.py").write_text('__version__: str = "3.5.7"\n', encoding="utf-8")
+    return tmp_path
+
+
+DOORS = {
+    "evaluate": ["-m", "ndcg_spark", "evaluate", "--engine", "spark", os.devnull, os.devnull],
+    "auto": ["-m", "ndcg_spark", "check", os.devnull, os.devnull],
+    "job": ["jobs/evaluate.py", os.devnull, os.devnull],
+    "python": ["-c", "import ndcg_spark; ndcg_spark.open_session()"],
+    "worker": ["-c", "import ndcg_spark; ndcg_spark.evaluate({'q': {'a': 1}}, {'q': {'a': 2.0}})"],
+}
+
+
+@pytest.mark.parametrize("door", DOORS)
+@pytest.mark.parametrize("is_archive", [False, True])
+def test_spark_3_is_refused_with_exit_code_2_and_what_to_do(door, is_archive, old_spark):
+    where = old_spark
+    if is_archive:
+        # As YARN gives it to a driver of its own.
+        where = Path(shutil.make_archive(str(old_spark / "pyspark"), "zip", old_spark, "pyspark"))
+    path = os.pathsep.join([str(where), str(ROOT)])
+    done = subprocess.run(
+        [sys.executable, "-X", "utf8", *DOORS[door]],
+        env={**os.environ, "PYTHONPATH": path},
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == (1 if DOORS[door][0] == "-c" else 2), done.stderr
+    last = done.stderr.splitlines()[-1]
+    assert str(old_spark_refusal("3.5.7")) in last, done.stderr
+
+
+def old_spark_refusal(version):
+    with pytest.raises(InstallationError) as refusal:
+        errors.refuse_old_spark(version)
+    return refusal.value
+
+
+def test_the_refusal_of_spark_3_names_a_guide_that_is_there():
+    guide = re.search(r"ndcg_spark/guides/\S+", str(old_spark_refusal("3.5.7")))
+    assert "Spark 3.5" in (ROOT / guide[0]).read_text(encoding="utf-8").splitlines()[0]
+
+
+@pytest.mark.parametrize("version", ["4.0.0", "4.1.0.dev0", "10.0", "17.3", ""])
+def test_a_newer_spark_is_not_refused(version):
+    errors.refuse_old_spark(version)
+
+
+@pytest.mark.parametrize("version", ["3.5.2-amzn-1", "3.4.0", "2.4.8"])
+def test_a_session_of_an_older_spark_is_refused(version, monkeypatch):
+    monkeypatch.setattr(engines, "is_classic", lambda _: True)
+    session = Mock(version=version)
+    for door in (engines.wrap_session, engine.require_read_values):
+        with pytest.raises(InstallationError, match=version):
+            door(session)
+
+
+def test_the_pyspark_that_is_installed_has_the_version_it_says():
+    assert errors.installed_spark() == pyspark.__version__
+
+
+class OldServer(grpc.GenericRpcHandler):
+    """A Spark Connect server of Spark 3.5: it does not know how to release a session."""
+
+    def service(self, call):
+        """Answer what version this is."""
+        from pyspark.sql.connect import proto
+
+        if not call.method.endswith("/AnalyzePlan"):
+            return None
+        answer = proto.AnalyzePlanResponse()
+        answer.spark_version.version = "3.5.7"
+        return grpc.unary_unary_rpc_method_handler(lambda *_: answer.SerializeToString())
+
+
+@pytest.mark.parametrize("is_old", [True, False])
+def test_a_server_of_spark_3_is_told_from_one_of_another_kind(is_old):
+    server = grpc.server(ThreadPoolExecutor(1))
+    if is_old:
+        server.add_generic_rpc_handlers([OldServer()])
+    port = server.add_insecure_port("127.0.0.1:0")
+    server.start()
+    try:
+        with pytest.raises(EngineError) as refusal:
+            engines.connect(f"sc://127.0.0.1:{port}")
+    finally:
+        server.stop(None).wait()
+    assert refusal.value.exit_code == (2 if is_old else 4)
+    assert ("Spark 3.5.7" in str(refusal.value)) == is_old
+
+
+@pytest.mark.parametrize("is_refused", [False, True])
+def test_a_platform_that_refuses_settings_is_known_by_that(is_refused):
+    said = {}
+    conf = SimpleNamespace(set=said.__setitem__)
+    if is_refused:
+        conf.set = functools.partial(serverless.refuse_setting, conf)
+    assert engines.configure(SimpleNamespace(conf=conf)) is not is_refused
+    assert len(said) == (0 if is_refused else 2)
+
+
+def test_a_table_that_is_not_kept_is_computed_at_each_use():
+    scratch = Mock()
+    table = Mock(persist=serverless.refuse_keeping)
+    assert engines.keep_rows(table, scratch) is table
+    scratch.call_at_end.assert_not_called()
 
 
 @pytest.mark.parametrize(

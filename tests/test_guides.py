@@ -32,6 +32,7 @@ GUIDES = {
         "ndcg_spark/guides/CHANGED_JUDGMENTS.md",
         "ndcg_spark/guides/CHANGELOG.md",
         "ndcg_spark/guides/RECIPES.md",
+        "ndcg_spark/guides/SPARK_3.md",
         "ndcg_spark/guides/TROUBLESHOOTING.md",
         "ndcg_spark/guides/GLOSSARY.md",
         "conf/README.md",

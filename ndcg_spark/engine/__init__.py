@@ -13,7 +13,6 @@ import threading
 from collections.abc import Iterator
 
 from pyspark.sql import SparkSession
-from pyspark.util import is_remote_only
 
 from ndcg_spark.engine import port_guard
 from ndcg_spark.engine.footers import SETTINGS, require_read_values
@@ -24,6 +23,7 @@ from ndcg_spark.engine.sessions import (
     connect,
     failure_reason,
     failures,
+    is_client_alone,
     limit_retries,
     lost,
     machine_memory,
@@ -146,7 +146,7 @@ def _import_client() -> None:
     """Import what pyspark-client is; it takes a program in no file, such as python -c, for its
     doctests, and ends.
     """
-    if is_remote_only() and not hasattr(sys, "ps1"):
+    if is_client_alone() and not hasattr(sys, "ps1"):
         sys.ps1 = ">>> "
         try:
             with engine_imports():

@@ -11,7 +11,7 @@ import math
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
-from ndcg_spark.engine.sessions import failures, sail_version
+from ndcg_spark.engine.sessions import failures, require_new_spark, sail_version
 from ndcg_spark.errors import EngineError
 from ndcg_spark.scratch import Scratch
 
@@ -24,9 +24,13 @@ SETTINGS = {
 
 
 def require_read_values(session: SparkSession) -> None:
-    """EngineError for a session of Sail that is not seen to read every value. Runs a query once."""
+    """EngineError for a session of Sail that is not seen to read every value, which runs a query
+    once, and for one of Spark 3.
+    """
     sail = sail_version(session)
-    if sail and not _reads_values(session):
+    if not sail:
+        require_new_spark(session)
+    elif not _reads_values(session):
         settings = " ".join(f"{name}={value}" for name, value in SETTINGS.items())
         raise EngineError(
             f"engine: this session of Sail {sail} may read other values than a Parquet file has, "

@@ -17,8 +17,7 @@ from typing import Any, Literal
 from xml.etree import ElementTree
 
 from pyspark.errors import PySparkException
-from pyspark.sql import SparkSession
-from pyspark.util import is_remote_only
+from pyspark.sql import DataFrame, SparkSession
 
 from ndcg_spark.errors import (
     INSTALL_ADVICE,
@@ -26,10 +25,15 @@ from ndcg_spark.errors import (
     InstallationError,
     engine_imports,
     first_line,
+    installed_spark,
+    refuse_old_spark,
 )
 from ndcg_spark.scratch import Scratch
 from ndcg_spark.text import masked
 from ndcg_spark.voices import Give
+
+# Whoever imports an engine is told at once, and not by a name that Spark 3 lacks.
+refuse_old_spark(installed_spark())
 
 #: The dialect of paths, formats and plans: Sail's, classic Spark's, or a Spark Connect server's.
 Kind = Literal["embedded", "spark", "connect"]
@@ -82,6 +86,8 @@ class Engine:
     close: Callable[[], None] = lambda: None
     #: Temporary folders that it reads from.
     scratch: Scratch = dataclasses.field(default_factory=Scratch, compare=False, repr=False)
+    #: Whether the values of folders stay text: of run=007 the run 007. Else they may be numbers.
+    has_text_folders: bool = True
     #: Options of every read of Parquet.
     read_options: Mapping[str, str] = dataclasses.field(default_factory=dict)
 
@@ -118,20 +124,29 @@ def wrap_session(session: SparkSession, address: str = "running session") -> Eng
     sail = sail_version(session)
     if sail:
         return Engine(session, "embedded", f"Sail {sail} ({masked(address)})", True)
-    configure(session)
+    require_new_spark(session)
+    has_text_folders = configure(session)
     if not is_classic(session):
         return Engine(
             session,
             "connect",
             f"Spark {session.version} ({masked(address)})",
             sees_local_files=False,
+            has_text_folders=has_text_folders,
         )
     master = session.conf.get("spark.master", "") or ""
     files = session.conf.get("spark.hadoop.fs.defaultFS", "") or _default_storage()
     # Storage without a host, such as dbfs:///, is where this process sees it too, as in /Volumes.
     storage = files.rstrip("/") if "://" in files.rstrip("/") else ""
     is_near = master.startswith("local") and files.startswith("file:")
-    return Engine(session, "spark", f"Spark {session.version} ({master})", is_near, storage)
+    return Engine(
+        session,
+        "spark",
+        f"Spark {session.version} ({master})",
+        is_near,
+        storage,
+        has_text_folders=has_text_folders,
+    )
 
 
 def is_classic(session: SparkSession) -> bool:
@@ -154,6 +169,20 @@ def sail_version(session: SparkSession) -> str | None:
     return version if version and " " not in version and version != session.version else None
 
 
+def is_client_alone() -> bool:
+    """Whether pyspark is only its client: pyspark-client, which has no Spark."""
+    # Spark 3 has no such function, and no such package.
+    from pyspark.util import is_remote_only
+
+    return is_remote_only()
+
+
+@functools.lru_cache(maxsize=8)
+def require_new_spark(session: SparkSession) -> None:
+    """InstallationError for a session of a Spark that is not supported. Asks a server once."""
+    refuse_old_spark(session.version)
+
+
 def start_local() -> Engine:
     """Local Spark on every core that this process may use; InstallationError without Java, or with
     a client alone.
@@ -161,7 +190,7 @@ def start_local() -> Engine:
     has_java = (
         shutil.which("java") or Path(os.environ.get("JAVA_HOME", "")).joinpath("bin/java").is_file()
     )
-    if is_remote_only() or not has_java:
+    if is_client_alone() or not has_java:
         what = "Spark but its client" if has_java else "Java for local Spark"
         raise InstallationError(f"engine: there is no {what}; {INSTALL_ADVICE}")
     # Without it, Spark's workers run whichever `python3` is first on the path.
@@ -233,12 +262,35 @@ def require_server(url: str) -> None:
         # Any other code comes from a Spark Connect server; opening the session will show what is
         # wrong.
         if not isinstance(error, grpc.RpcError) or error.code().name in _NO_ANSWER:
+            if _status(error) == "UNIMPLEMENTED":
+                # Servers of Spark 3 do not know the request.
+                refuse_old_spark(_server_version(address))
             raise EngineError(
                 f"engine: no Spark Connect server answers at {masked(url)}, "
                 f"{masked(failure_reason(error))}; "
                 "check the address, sc://host:port, and its parameters "
                 "(with use_ssl or a token, the server must encrypt)"
             ) from error
+
+
+def _server_version(address: Any) -> str:
+    """The version of Spark that the server of a DefaultChannelBuilder says; empty if it says none.
+
+    `require_server` has opened a channel to it.
+    """
+    import grpc
+    from pyspark.sql.connect import proto
+
+    request = proto.AnalyzePlanRequest(session_id=str(uuid.uuid4()))
+    request.user_context.user_id = address.userId or ""
+    request.spark_version.SetInParent()
+    stub: Any = proto.SparkConnectServiceStub
+    service = stub(_CHANNELS[-1])
+    try:
+        answer = service.AnalyzePlan(request, timeout=ANSWER_SECONDS, metadata=address.metadata())
+    except grpc.RpcError:
+        return ""
+    return str(answer.spark_version.version)
 
 
 def limit_retries(session: Any, retries: int, longest_pause: int) -> None:
@@ -265,20 +317,34 @@ def start_session(builder: SparkSession.Builder, what: str) -> SparkSession:
         ) from error
 
 
-def configure(session: SparkSession) -> None:
-    name = "spark.sql.sources.partitionColumnTypeInference.enabled"
+def configure(session: SparkSession) -> bool:
+    """Make the settings that the session lets us make; whether the values of folders stay text.
+
+    Databricks' serverless compute refuses nearly all of them.
+    """
+    # Join without a shuffle where all rows of a query are in one partition already.
+    _is_set(session, "spark.sql.requireAllClusterKeysForCoPartition")
+    # The folder run=007 is the run 007, not the number 7.
+    return _is_set(session, "spark.sql.sources.partitionColumnTypeInference.enabled")
+
+
+def _is_set(session: SparkSession, name: str) -> bool:
+    """Whether a setting is false from now on."""
     try:
-        # The folder run=007 is the run 007, not the number 7.
         session.conf.set(name, "false")
-    except failures() as error:
-        raise EngineError(
-            f"engine: {name} cannot be set, {failure_reason(error)}; "
-            "serverless compute is not supported"
-        ) from error
-    # Join without a shuffle where all rows of a query are in one partition already, if the session
-    # lets us say so.
+    except failures():
+        return False
+    return True
+
+
+def keep_rows(table: DataFrame, scratch: Scratch) -> DataFrame:
+    """The table, which is computed once where the engine keeps it; serverless compute keeps none,
+    and computes it at each use.
+    """
     with contextlib.suppress(*failures()):
-        session.conf.set("spark.sql.requireAllClusterKeysForCoPartition", "false")
+        table = table.persist()
+        scratch.call_at_end(table.unpersist)
+    return table
 
 
 def _default_storage() -> str:

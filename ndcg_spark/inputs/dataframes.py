@@ -21,7 +21,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType, DataType, StructType
 
 from ndcg_spark.engine import Engine, failure_reason, failures
-from ndcg_spark.engine.sessions import is_classic
+from ndcg_spark.engine.sessions import is_classic, keep_rows
 from ndcg_spark.errors import InputError, NdcgSparkError, ReadError, within
 from ndcg_spark.inputs.column_names import doubtful_run, resolve_columns
 from ndcg_spark.inputs.files import File
@@ -352,9 +352,7 @@ def materializer(engine: Engine) -> Callable[[Iterable[DataFrame]], DataFrame] |
         return None
 
     def persist(batches: Iterable[DataFrame]) -> DataFrame:
-        table = reduce(DataFrame.unionByName, batches).persist()
-        engine.scratch.call_at_end(table.unpersist)
-        return table
+        return keep_rows(reduce(DataFrame.unionByName, batches), engine.scratch)
 
     def materialize(batches: Iterable[DataFrame]) -> DataFrame:
         folder = str(engine.scratch.folder() / "rows")
@@ -395,18 +393,59 @@ def _by_paths(engine: Engine, files: Sequence[File]) -> DataFrame:
     tables = []
     for root, group in itertools.groupby(files, key=_root):
         below = list(group)
-        options = {"basePath": root} if root else {}
-        table = read_paths(engine, [file.path for file in below], **options)
-        texts = {key: F.col(quoted(key)).cast("string") for key, _ in below[0].partition}
-        if texts.keys() <= {*table.columns}:
-            tables.append(table.withColumns(texts) if texts else table)
-            continue
-        for partition, alike in itertools.groupby(below, key=lambda file: file.partition):
-            table = read_paths(engine, [file.path for file in alike])
-            tables.append(
-                table.withColumns({key: F.lit(value).cast("string") for key, value in partition})
-            )
+        table = _by_root(engine, below, root)
+        if table is not None:
+            tables.append(table)
+        else:
+            tables.extend(_by_folders(engine, below))
     return union_all(tables)
+
+
+def _by_folders(engine: Engine, files: Sequence[File]) -> Iterable[DataFrame]:
+    """The rows of the files of each folder, with the columns that we have found in its path."""
+    for partition, alike in itertools.groupby(files, key=lambda file: file.partition):
+        table = read_paths(engine, [file.path for file in alike])
+        for key, value in partition:
+            table = table.withColumn(key, F.lit(value).cast("string"))
+        yield table
+
+
+def _by_root(engine: Engine, files: Sequence[File], root: str) -> DataFrame | None:
+    """The files below a root with the columns that Spark takes from folders; None if these are not
+    those that we have found, or not text.
+    """
+    if root and not engine.has_text_folders:
+        # Spark would take the run 007 for the number 7.
+        return None
+    options = {}
+    if root:
+        options["basePath"] = root
+    table = read_paths(engine, [file.path for file in files], **options)
+    if not engine.has_text_folders and files[0].storage is None:
+        _refuse_typed_folders(engine, table, files[0].path)
+    texts = {key: F.col(quoted(key)).cast("string") for key, _ in files[0].partition}
+    if not texts.keys() <= {*table.columns}:
+        return None
+    return table.withColumns(texts) if texts else table
+
+
+def _refuse_typed_folders(engine: Engine, table: DataFrame, path: str) -> None:
+    """InputError if Spark found folders that add columns below a path that only Spark can open."""
+    own = path.rstrip("/")
+    if is_local(path):
+        own = local(path)
+    found: set[str] = set()
+    for file in table.inputFiles():
+        # Where Spark writes the path in another way, all of its folders are looked at.
+        below = file.rpartition(f"{own}/")[2]
+        for folder in below.split("/")[:-1]:
+            if "=" in folder:
+                found.add(folder)
+    if not found:
+        return
+    what = f"{path} has {len(found)} folder(s) that add a column, such as {min(found)}"
+    why = f"{engine.name} does not let us keep their values as text, so 007 would be 7"
+    raise InputError(f"{what}, and {why}; make it a table of the catalog, and give table:NAME")
 
 
 def _root(file: File) -> str:

@@ -18,6 +18,7 @@ from ndcg_spark.contract.changes import refuse_changed
 from ndcg_spark.contract.doubtful_scores import about_attributes
 from ndcg_spark.convention.measures import MEASURES, NDCG_ONLY, Cutoff, MeasureSet
 from ndcg_spark.engine import Engine, kept_open
+from ndcg_spark.engine.sessions import keep_rows
 from ndcg_spark.errors import BUG, ConfigurationError, EngineError, about
 from ndcg_spark.gate.verdict import Verdict, worst_exit_code
 from ndcg_spark.inputs.dataframes import read_arrow
@@ -287,8 +288,7 @@ def _scored_far(context: Context, attributes: pa.Table | None) -> Scored:
     evaluation = context.evaluation
     with context.clock.step("evaluate", "evaluating the results"):
         scores, runs = scores_by_batch(context)[0]
-        scores = scores.persist()
-        context.engine.scratch.call_at_end(scores.unpersist)
+        scores = keep_rows(scores, context.engine.scratch)
         table = dataset_scores(scores, runs, evaluation, context.slices)
         rows = [row.asDict() for row in table.collect()]
     means = accepted_means(context, rows)

@@ -14,6 +14,8 @@ from pathlib import Path
 import pytest
 from programs import forked
 
+from ndcg_spark.errors import InstallationError, refuse_old_spark
+
 ROOT = Path(__file__).parents[2]
 CONFIG = """output = "{0}/out"
 engine = "embedded"
@@ -76,6 +78,25 @@ def test_a_submission_that_cannot_work_is_refused_with_exit_code_2(arguments, re
     home = {"SPARK_HOME": str(tmp_path)} if "spark-submit" in reason else {}
     done = script("submit.sh", *arguments.split(), **home)
     assert (done.returncode, done.stdout, reason in done.stderr) == (2, "", True), done.stderr
+
+
+@pytest.mark.parametrize("has_jars", [True, False])
+@pytest.mark.parametrize(("version", "code"), [("3.5.7", 2), ("3.5.2-amzn-1", 2), ("4.0.1", 3)])
+def test_a_spark_3_is_refused_in_the_words_of_the_program(version, code, has_jars, tmp_path):
+    body = "exit 3\n"
+    if not has_jars:
+        body = f'[ "$1" = --version ] || exit 3; echo "  /_/   version {version}" >&2\n'
+    home = fake_spark(tmp_path, body)
+    if has_jars:
+        jar = Path(home, f"jars/spark-core_2.12-{version}.jar")
+        jar.parent.mkdir()
+        jar.touch()
+    done = script("submit.sh", "--", "--format", "json", SPARK_HOME=home)
+    assert done.returncode == code, done.stderr
+    if code == 2:
+        with pytest.raises(InstallationError) as refusal:
+            refuse_old_spark(version)
+        assert done.stderr == f"{refusal.value}\n".replace("engine: ", "submit: ")
 
 
 def test_submit_ends_with_the_exit_code_of_spark_submit_and_runs_where_it_was_called(tmp_path):

@@ -12,7 +12,9 @@ import subprocess
 import sys
 import types
 from pathlib import Path
+from unittest import mock
 
+import pyarrow as pa
 import pytest
 from commands import command_line
 from pages import recipe
@@ -225,3 +227,63 @@ def test_the_hook_for_a_chat_posts_the_text():
     del environment["NDCG_SPARK_WEBHOOK"]
     done = subprocess.run(program, env=environment, capture_output=True, text=True, check=False)
     assert (done.returncode, "NDCG_SPARK_WEBHOOK is not set" in done.stderr) == (1, True)
+
+
+@pytest.mark.parametrize("code", [0, 6])
+def test_beside_a_cluster_a_script_reads_tables_of_delta_and_writes_others(tmp_path, code):
+    deltalake = pytest.importorskip("deltalake")
+    data = tmp_path / "data"
+    judgments = {"query_id": ["q1", "q2"], "doc_id": ["a", "a"], "relevance": [1.0, 1.0]}
+    results = {"run": ["r"] * 4, "query_id": ["q1", "q2"] * 2, "doc_id": ["b", "b", "a", "a"]}
+    results["score"] = [2.0, 2.0, 1.0, 1.0]
+    deltalake.write_deltalake(str(data / "judgments"), pa.table(judgments))
+    deltalake.write_deltalake(str(data / "results"), pa.table(results), partition_by=["run"])
+    # The relevant document is second in one list, and first in the other.
+    deltalake.DeltaTable(str(data / "results")).delete("query_id = 'q1' AND doc_id = 'b'")
+    config = recipe("The container", "toml", "SPARK_3.md")
+    if code:
+        config += "[gate]\n[[gate.check]]\ncutoff = 10\nmax_drop = 0.01\n"
+    (tmp_path / "nightly.toml").write_text(config.replace("/data", str(data)), encoding="utf-8")
+    program = f'#!/bin/sh\nexec {sys.executable} -m ndcg_spark "$@"\n'
+    (tmp_path / "ndcg-spark").write_text(program, encoding="utf-8")
+    (tmp_path / "ndcg-spark").chmod(0o755)
+    pod = airflow_pod(recipe("In Airflow", "python", "SPARK_3.md"))
+    told = {"NIGHT": "2026-11-20", "TABLES": pod.env_vars["TABLES"].replace("/data", str(data))}
+    assert pod.env_vars.keys() == told.keys()
+    script = recipe("The container", "sh", "SPARK_3.md").replace("/data", str(data))
+    (tmp_path / "night.sh").write_text(script, encoding="utf-8")
+    command = [word.replace("/etc/ndcg_spark", str(tmp_path)) for word in pod.cmds]
+    path = f"{tmp_path}{os.pathsep}{os.environ['PATH']}"
+    environment = {**os.environ, "PATH": path, "PYTHONPATH": str(ROOT), **told}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == code, done.stderr
+    table = deltalake.DeltaTable(str(data / "ndcg/dataset_scores"))
+    (row,) = table.to_pyarrow_table().to_pylist()
+    assert (row["run"], str(row["evaluated_on"])) == ("r", "2026-11-20")
+    assert row["ndcg"] == pytest.approx((1 + 1 / math.log2(3)) / 2)
+
+
+def airflow_pod(code):
+    """The arguments of the operator of a DAG, with stand-ins for Airflow and Kubernetes."""
+    pods = []
+
+    def dag(**_):
+        return lambda function: function
+
+    shown = types.SimpleNamespace
+    kinds = ("V1ConfigMapVolumeSource", "V1PersistentVolumeClaimVolumeSource", "V1Volume")
+    kinds += ("V1VolumeMount", "V1ResourceRequirements")
+    modules = {
+        "airflow.decorators": shown(dag=dag),
+        "airflow.providers.cncf.kubernetes.operators.pod": shown(
+            KubernetesPodOperator=lambda **given: pods.append(shown(**given))
+        ),
+        "airflow.timetables.interval": shown(CronDataIntervalTimetable=lambda *_, **__: None),
+        "kubernetes.client": shown(models=shown(**dict.fromkeys(kinds, shown))),
+    }
+    with mock.patch.dict(sys.modules, modules):
+        exec(code, {})  # noqa: S102  # our own page
+    (pod,) = pods
+    mounted = [mount.name for mount in pod.volume_mounts]
+    assert mounted == [volume.name for volume in pod.volumes]
+    return pod

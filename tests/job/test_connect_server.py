@@ -1,10 +1,13 @@
 """A Spark Connect server in a process of its own: the command line gives the scores of the embedded engine."""
 
+import json
+import math
 from pathlib import Path
 
 import pytest
+import serverless
 import servers
-from programs import command_line
+from programs import command_line, forked
 
 pytestmark = pytest.mark.cluster
 
@@ -71,3 +74,18 @@ def test_a_remote_server_gives_the_scores_of_the_embedded_engine(server, tmp_pat
     evaluate(tmp_path / "embedded", "--engine", "embedded")
     remote, embedded = (servers.score_tables(tmp_path / name) for name in ("remote", "embedded"))
     servers.assert_same_scores(remote, embedded)
+
+
+def test_a_server_that_refuses_settings_and_keeps_no_table_evaluates_those_of_its_catalog(
+    server, tmp_path
+):
+    saved = forked(serverless.save_tables, server, cwd=tmp_path)
+    assert saved.returncode == 0, saved.stderr
+    arguments = ["evaluate", "--remote", server, "--format", "json", "--cutoffs", "2"]
+    arguments += ["--judgments", "table:judgments", "--results", "table:results"]
+    for output in ([], ["--output", str(tmp_path / "out"), "--date", "2026-11-20"]):
+        done = forked(serverless.command_line, *arguments, *output, cwd=tmp_path)
+        assert done.returncode == 0, done.stderr[-3000:]
+        (row,) = json.loads(done.stdout)["dataset_scores"]
+        expected = (1 + 7 / math.log2(3)) / (7 + 1 / math.log2(3))
+        assert (row["run"], row["ndcg"]) == ("007", pytest.approx(expected))

@@ -4,14 +4,13 @@ import html.parser
 import re
 from pathlib import Path
 
-RECIPES = Path(__file__).parents[2] / "ndcg_spark/guides/RECIPES.md"
+GUIDES = Path(__file__).parents[2] / "ndcg_spark/guides"
 
 
-def recipe(heading: str, language: str) -> str:
-    """The only code in this language below a heading of the recipes."""
-    below = re.split(rf"^##+ {heading}\n", RECIPES.read_text(encoding="utf-8"), flags=re.MULTILINE)[
-        1
-    ]
+def recipe(heading: str, language: str, guide: str = "RECIPES.md") -> str:
+    """The only code in this language below a heading of a guide."""
+    page = (GUIDES / guide).read_text(encoding="utf-8")
+    below = re.split(rf"^##+ {heading}\n", page, flags=re.MULTILINE)[1]
     text = re.split(r"^##+ ", below, flags=re.MULTILINE)[0]
     (code,) = re.findall(rf"^```{language}\n(.*?)```", text, flags=re.DOTALL | re.MULTILINE)
     return code
