@@ -92,6 +92,7 @@ if [[ " $* " == *" --thorough "* ]]; then
             test_with "spark-$version" spark --constraint ".venv/constraints-$version.txt" \
                 --constraint tests/requirements-parity.txt --group tables
         done
+        # The oldest versions that pyproject.toml admits of what users share with it.
         test_with oldest embedded --constraint tests/requirements-oldest.txt --group parity --group tables
         # Installed anew each time, because what is newest changes.
         rm -rf .venv/newest .venv/stamp-newest

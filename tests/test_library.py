@@ -268,7 +268,7 @@ NO_TABLES = {
     ),
     "UUIDs": (
         pd.DataFrame({"query_id": [uuid.UUID(int=1)], "doc_id": ["d"], "relevance": [1]}),
-        "astype(str)",
+        "UUID",
     ),
     "none of the columns": (
         pd.DataFrame({"x": ["a"]}),

@@ -3,6 +3,7 @@
 from decimal import Decimal
 
 import checked
+import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
@@ -31,7 +32,7 @@ WHOLE = {
     "bigint": pa.array([2], pa.int64()),
     "unsigned": pa.array([2], pa.uint64()),
     "float": pa.array([2.0], pa.float32()),
-    "half": pa.array([2.0], pa.float16()),
+    "half": pa.array(np.array([2.0], np.float16)),
     "double": pa.array([2.0]),
     "decimal": pa.array([Decimal(2)], pa.decimal128(10, 4)),
     "text": pa.array(["2"]),

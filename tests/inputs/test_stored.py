@@ -6,6 +6,7 @@ import json
 import resource
 
 import checked
+import numpy as np
 import pyarrow as pa
 import pytest
 from input_files import gzipped, judged, returned, written
@@ -53,7 +54,7 @@ STRANGE = {"a%2Fb": "a/b", "007": "007", "é [1]{x}*": "é [1]{x}*", "%25": "%",
 LOGS = {"delta": "t/_delta_log/0.json", "iceberg": "t/metadata/v1.metadata.json"}
 TABLES = {kind: {log: "{}", "t/a.parquet": columns("a")} for kind, log in LOGS.items()}
 TWO = {"run": ["a", "b"], "query_id": ["q1", "q1"], "doc_id": ["d1", "d2"], "score": [2.0, 1.0]}
-HALF = pa.array([1.0, 2.0], pa.float16())
+HALF = pa.array(np.array([1.0, 2.0], np.float16))
 
 DAMAGED = {"cut": gzipped(text("b").encode())[:-9], "text": text("b").encode()}
 NO_RANKS = {"a.parquet": columns("a", rank=pa.nulls(2))}
@@ -287,7 +288,7 @@ UNREAD = {
     "times of day in nanoseconds": pa.array([1], pa.time64("ns")),
     "times of day": pa.array([1], pa.time32("ms")),
     "small floats within a struct": pa.StructArray.from_arrays(
-        [pa.array([1.0], pa.float16())], ["x"]
+        [pa.array(np.array([1.0], np.float16))], ["x"]
     ),
     "categories within a struct": pa.StructArray.from_arrays(
         [pa.array(["a"]).dictionary_encode()], ["x"]

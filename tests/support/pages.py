@@ -5,6 +5,7 @@ import re
 from pathlib import Path
 
 GUIDES = Path(__file__).parents[2] / "ndcg_spark/guides"
+RECIPES = GUIDES / "RECIPES.md"
 
 
 def recipe(heading: str, language: str, guide: str = "RECIPES.md") -> str:
