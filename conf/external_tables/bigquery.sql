@@ -13,9 +13,9 @@ CREATE SCHEMA IF NOT EXISTS ndcg;
 CREATE EXTERNAL TABLE IF NOT EXISTS ndcg.query_scores_files (
     dataset STRING, run STRING, query_id STRING, cutoff INT64, status STRING, returned INT64,
     judged INT64, judged_discount_share FLOAT64, judgments_hash INT64, ndcg FLOAT64, dcg FLOAT64,
-    ideal_dcg FLOAT64, cg FLOAT64, precision FLOAT64, recall FLOAT64, recall_cap FLOAT64, ap FLOAT64, rr FLOAT64,
-    success FLOAT64, rbp FLOAT64, rbp_residual FLOAT64, err FLOAT64, bpref FLOAT64, rprec FLOAT64,
-    judged_share FLOAT64
+    ideal_dcg FLOAT64, cg FLOAT64, precision FLOAT64, recall FLOAT64, ap FLOAT64, rr FLOAT64,
+    success FLOAT64, rbp FLOAT64, rbp_residual FLOAT64, err FLOAT64, bpref FLOAT64,
+    judged_share FLOAT64, recall_cap FLOAT64, rprec FLOAT64
 )
 WITH PARTITION COLUMNS (evaluated_on DATE, evaluation_id STRING)
 OPTIONS (
@@ -30,8 +30,9 @@ CREATE EXTERNAL TABLE IF NOT EXISTS ndcg.dataset_scores_files (
     missing_queries INT64, no_relevant_queries INT64, unjudged_queries INT64,
     relevant_queries INT64, convention STRING, formula STRING, ndcg FLOAT64, ndcg_pooled FLOAT64,
     ndcg_stddev FLOAT64, ndcg_stderr FLOAT64, dcg FLOAT64, judged_rate FLOAT64, precision FLOAT64,
-    recall FLOAT64, recall_cap FLOAT64, ap FLOAT64, rr FLOAT64, success FLOAT64, rbp FLOAT64, rbp_residual FLOAT64,
-    err FLOAT64, bpref FLOAT64, rprec FLOAT64, judged_share FLOAT64
+    recall FLOAT64, ap FLOAT64, rr FLOAT64, success FLOAT64, rbp FLOAT64, rbp_residual FLOAT64,
+    err FLOAT64, bpref FLOAT64, judged_share FLOAT64,
+    recall_cap FLOAT64, rprec FLOAT64
 )
 WITH PARTITION COLUMNS (evaluated_on DATE, evaluation_id STRING)
 OPTIONS (

@@ -14,8 +14,9 @@ CREATE SCHEMA IF NOT EXISTS ndcg;
 CREATE TABLE IF NOT EXISTS ndcg.query_scores_files (
     dataset STRING, run STRING, query_id STRING, cutoff INT, status STRING, returned BIGINT,
     judged BIGINT, judged_discount_share DOUBLE, judgments_hash BIGINT, ndcg DOUBLE, dcg DOUBLE,
-    ideal_dcg DOUBLE, cg DOUBLE, precision DOUBLE, recall DOUBLE, recall_cap DOUBLE, ap DOUBLE, rr DOUBLE,
-    success DOUBLE, rbp DOUBLE, rbp_residual DOUBLE, err DOUBLE, bpref DOUBLE, rprec DOUBLE, judged_share DOUBLE,
+    ideal_dcg DOUBLE, cg DOUBLE, precision DOUBLE, recall DOUBLE, ap DOUBLE, rr DOUBLE,
+    success DOUBLE, rbp DOUBLE, rbp_residual DOUBLE, err DOUBLE, bpref DOUBLE, judged_share DOUBLE,
+    recall_cap DOUBLE, rprec DOUBLE,
     evaluated_on DATE, evaluation_id STRING
 )
 USING PARQUET
@@ -28,8 +29,9 @@ CREATE TABLE IF NOT EXISTS ndcg.dataset_scores_files (
     missing_queries BIGINT, no_relevant_queries BIGINT, unjudged_queries BIGINT,
     relevant_queries BIGINT, convention STRING, formula STRING, ndcg DOUBLE, ndcg_pooled DOUBLE,
     ndcg_stddev DOUBLE, ndcg_stderr DOUBLE, dcg DOUBLE, judged_rate DOUBLE, precision DOUBLE,
-    recall DOUBLE, recall_cap DOUBLE, ap DOUBLE, rr DOUBLE, success DOUBLE, rbp DOUBLE, rbp_residual DOUBLE,
-    err DOUBLE, bpref DOUBLE, rprec DOUBLE, judged_share DOUBLE, evaluated_on DATE, evaluation_id STRING
+    recall DOUBLE, ap DOUBLE, rr DOUBLE, success DOUBLE, rbp DOUBLE, rbp_residual DOUBLE,
+    err DOUBLE, bpref DOUBLE, judged_share DOUBLE,
+    recall_cap DOUBLE, rprec DOUBLE, evaluated_on DATE, evaluation_id STRING
 )
 USING PARQUET
 PARTITIONED BY (evaluated_on, evaluation_id)

@@ -31,7 +31,6 @@ CREATE EXTERNAL TABLE IF NOT EXISTS ndcg.query_scores_files (
     cg DOUBLE AS (VALUE:cg::DOUBLE),
     precision DOUBLE AS (VALUE:precision::DOUBLE),
     recall DOUBLE AS (VALUE:recall::DOUBLE),
-    recall_cap DOUBLE AS (VALUE:recall_cap::DOUBLE),
     ap DOUBLE AS (VALUE:ap::DOUBLE),
     rr DOUBLE AS (VALUE:rr::DOUBLE),
     success DOUBLE AS (VALUE:success::DOUBLE),
@@ -39,8 +38,9 @@ CREATE EXTERNAL TABLE IF NOT EXISTS ndcg.query_scores_files (
     rbp_residual DOUBLE AS (VALUE:rbp_residual::DOUBLE),
     err DOUBLE AS (VALUE:err::DOUBLE),
     bpref DOUBLE AS (VALUE:bpref::DOUBLE),
-    rprec DOUBLE AS (VALUE:rprec::DOUBLE),
     judged_share DOUBLE AS (VALUE:judged_share::DOUBLE),
+    recall_cap DOUBLE AS (VALUE:recall_cap::DOUBLE),
+    rprec DOUBLE AS (VALUE:rprec::DOUBLE),
     evaluated_on DATE AS (
         SPLIT_PART(SPLIT_PART(METADATA$FILENAME, 'evaluated_on=', 2), '/', 1)::DATE
     ),
@@ -77,7 +77,6 @@ CREATE EXTERNAL TABLE IF NOT EXISTS ndcg.dataset_scores_files (
     judged_rate DOUBLE AS (VALUE:judged_rate::DOUBLE),
     precision DOUBLE AS (VALUE:precision::DOUBLE),
     recall DOUBLE AS (VALUE:recall::DOUBLE),
-    recall_cap DOUBLE AS (VALUE:recall_cap::DOUBLE),
     ap DOUBLE AS (VALUE:ap::DOUBLE),
     rr DOUBLE AS (VALUE:rr::DOUBLE),
     success DOUBLE AS (VALUE:success::DOUBLE),
@@ -85,8 +84,9 @@ CREATE EXTERNAL TABLE IF NOT EXISTS ndcg.dataset_scores_files (
     rbp_residual DOUBLE AS (VALUE:rbp_residual::DOUBLE),
     err DOUBLE AS (VALUE:err::DOUBLE),
     bpref DOUBLE AS (VALUE:bpref::DOUBLE),
-    rprec DOUBLE AS (VALUE:rprec::DOUBLE),
     judged_share DOUBLE AS (VALUE:judged_share::DOUBLE),
+    recall_cap DOUBLE AS (VALUE:recall_cap::DOUBLE),
+    rprec DOUBLE AS (VALUE:rprec::DOUBLE),
     evaluated_on DATE AS (
         SPLIT_PART(SPLIT_PART(METADATA$FILENAME, 'evaluated_on=', 2), '/', 1)::DATE
     ),

@@ -238,14 +238,6 @@ MEASURES: dict[str, Measure] = {
         averages=True,
         is_ratio=True,
     ),
-    "recall_cap": _relevance_measure(
-        "relevant documents within k, over k or all relevant ones, whichever is less (BEIR's)",
-        ("R_cap",),
-        {"recall_cap": _capped_recall},
-        sums=_RELEVANT,
-        averages=True,
-        is_ratio=True,
-    ),
     "ap": _relevance_measure(
         (
             "average precision: the precision at each relevant document within k, summed, "
@@ -298,14 +290,6 @@ MEASURES: dict[str, Measure] = {
         is_ratio=True,
         whole=True,
     ),
-    "rprec": _relevance_measure(
-        "R-precision: precision at R, the number of relevant documents",
-        ("Rprec", "RPrec"),
-        {"rprec": _r_precision},
-        lists={"relevant_ranks": _collected("relevant > 0", _rank)},
-        is_ratio=True,
-        whole=True,
-    ),
     "judged": Measure(
         "judged documents within k, over k",
         ("Judged",),
@@ -313,6 +297,22 @@ MEASURES: dict[str, Measure] = {
         ("known",),
         sums={"known": None},
         averages=True,
+    ),
+    "recall_cap": _relevance_measure(
+        "relevant documents within k, over k or all relevant ones, whichever is less (BEIR's)",
+        ("R_cap",),
+        {"recall_cap": _capped_recall},
+        sums=_RELEVANT,
+        averages=True,
+        is_ratio=True,
+    ),
+    "rprec": _relevance_measure(
+        "R-precision: precision at R, the number of relevant documents",
+        ("Rprec", "RPrec"),
+        {"rprec": _r_precision},
+        lists={"relevant_ranks": _collected("relevant > 0", _rank)},
+        is_ratio=True,
+        whole=True,
     ),
 }
 

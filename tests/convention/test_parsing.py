@@ -21,7 +21,9 @@ def test_a_name_from_papers_is_of_the_whole_ranking_and_one_in_lower_case_at_eve
     written, name
 ):
     assert pairs(f"{written}@all") == [(name, None)]
-    assert pairs(written, [3]) == [(name, 3 if written.islower() and not MEASURES[name].whole else None)]
+    assert pairs(written, [3]) == [
+        (name, 3 if written.islower() and not MEASURES[name].whole else None)
+    ]
     if not MEASURES[name].whole:
         assert pairs(f"{written}@7") == [(name, 7)]
 

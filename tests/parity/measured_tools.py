@@ -73,6 +73,8 @@ def beir_capped_recall(case: Case) -> dict[str, dict[int, float]]:
     for query in sorted(qrels.keys() & run.keys()):
         if max(qrels[query].values()) > 0:
             # One query at a time: it prints means only, rounded to 5 decimals.
-            values = tool.evaluate_custom({query: qrels[query]}, {query: run[query]}, CUTOFFS, "r_cap")
+            values = tool.evaluate_custom(
+                {query: qrels[query]}, {query: run[query]}, CUTOFFS, "r_cap"
+            )
             measured[query] = {k: values[f"R_cap@{k}"] for k in CUTOFFS}
     return measured

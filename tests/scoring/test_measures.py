@@ -90,8 +90,8 @@ def test_every_measure_is_that_of_its_definition_at_every_cutoff(session, name, 
         query = row["query_id"]
         counting, listed = of(judged[query], sorted_runs(returned[query]))
         same(row, measures(counting, listed, row["cutoff"], highest=highest, **given))
-        for name in ("bpref", "rprec"):
-            assert (row[name] is None) == (row["cutoff"] is not None)
+        for whole in ("bpref", "rprec"):
+            assert (row[whole] is None) == (row["cutoff"] is not None)
     for cutoff in CUTOFFS:
         rows = [row for row in scores.query_scores if row["cutoff"] == cutoff]
         columns = list(measures({}, [], cutoff, highest=1.0))
