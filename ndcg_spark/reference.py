@@ -601,18 +601,25 @@ def measures(
     known = averaged(documents, is_known, convention)[:cutoff]
     ranks = [rank for rank, hit in enumerate(hits, start=1) if hit > 0]
     found, possible = math.fsum(hits), max(len(relevant), 1)
+    most = min(possible, cutoff or possible)
     precisions = [at / rank for at, rank in enumerate(ranks, start=1)]
     return {
         "precision": found / depth,
         "recall": found / possible,
+        "recall_cap": found / most,
         "ap": math.fsum(precisions) / possible,
         "rr": 1 / ranks[0] if ranks else 0.0,
         "success": float(bool(ranks)),
         "err": _expected_reciprocal_rank(ranking, convention, cutoff, highest),
         "judged_share": math.fsum(known) / depth,
         **_rank_biased_precision(ranking, convention, cutoff, highest),
-        **({} if cutoff else {"bpref": _bpref(ranking, relevant)}),
+        **({} if cutoff else _whole_measures(ranking, relevant)),
     }
+
+
+def _whole_measures(ranking: Ranking, relevant: set[str]) -> dict[str, float]:
+    """The measures that have no cutoff."""
+    return {"bpref": _bpref(ranking, relevant), "rprec": _r_precision(ranking, relevant)}
 
 
 def relevant_documents(ranking: Ranking, convention: Convention) -> set[str]:
@@ -711,3 +718,12 @@ def _bpref(ranking: Ranking, relevant: set[str]) -> float:
         elif document.is_judged:
             above += 1
     return math.fsum(terms) / len(relevant)
+
+
+def _r_precision(ranking: Ranking, relevant: set[str]) -> float:
+    """The precision at rank R, where R is the number of relevant documents."""
+    if not relevant:
+        return 0.0
+    first = ranking.documents[: len(relevant)]
+    found = sum(document.doc_id in relevant for document in first)
+    return found / len(relevant)

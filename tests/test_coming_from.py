@@ -24,6 +24,7 @@ SECTIONS = {name: text for name, text in _ALL.items() if text is not OWN_JOB}
 NEEDED = {
     "trec_eval": None,
     "ir_measures": "ir_measures",
+    "BEIR and MTEB": "beir",
     "ranx": "ranx",
     "PyTerrier": "pyterrier",
     "MLlib": "pyspark",

@@ -15,7 +15,8 @@ CREATE EXTERNAL TABLE IF NOT EXISTS ndcg.query_scores_files (
     dataset string, run string, query_id string, cutoff int, status string, returned bigint,
     judged bigint, judged_discount_share double, judgments_hash bigint, ndcg double, dcg double,
     ideal_dcg double, cg double, `precision` double, recall double, ap double, rr double,
-    success double, rbp double, rbp_residual double, err double, bpref double, judged_share double
+    success double, rbp double, rbp_residual double, err double, bpref double, judged_share double,
+    recall_cap double, rprec double
 )
 PARTITIONED BY (evaluated_on date, evaluation_id string)
 STORED AS PARQUET
@@ -28,7 +29,8 @@ CREATE EXTERNAL TABLE IF NOT EXISTS ndcg.dataset_scores_files (
     relevant_queries bigint, convention string, formula string, ndcg double, ndcg_pooled double,
     ndcg_stddev double, ndcg_stderr double, dcg double, judged_rate double, `precision` double,
     recall double, ap double, rr double, success double, rbp double, rbp_residual double,
-    err double, bpref double, judged_share double
+    err double, bpref double, judged_share double,
+    recall_cap double, rprec double
 )
 PARTITIONED BY (evaluated_on date, evaluation_id string)
 STORED AS PARQUET

@@ -16,6 +16,7 @@ CREATE TABLE IF NOT EXISTS ndcg.query_scores_files (
     judged BIGINT, judged_discount_share DOUBLE, judgments_hash BIGINT, ndcg DOUBLE, dcg DOUBLE,
     ideal_dcg DOUBLE, cg DOUBLE, precision DOUBLE, recall DOUBLE, ap DOUBLE, rr DOUBLE,
     success DOUBLE, rbp DOUBLE, rbp_residual DOUBLE, err DOUBLE, bpref DOUBLE, judged_share DOUBLE,
+    recall_cap DOUBLE, rprec DOUBLE,
     evaluated_on DATE, evaluation_id STRING
 )
 USING PARQUET
@@ -29,7 +30,8 @@ CREATE TABLE IF NOT EXISTS ndcg.dataset_scores_files (
     relevant_queries BIGINT, convention STRING, formula STRING, ndcg DOUBLE, ndcg_pooled DOUBLE,
     ndcg_stddev DOUBLE, ndcg_stderr DOUBLE, dcg DOUBLE, judged_rate DOUBLE, precision DOUBLE,
     recall DOUBLE, ap DOUBLE, rr DOUBLE, success DOUBLE, rbp DOUBLE, rbp_residual DOUBLE,
-    err DOUBLE, bpref DOUBLE, judged_share DOUBLE, evaluated_on DATE, evaluation_id STRING
+    err DOUBLE, bpref DOUBLE, judged_share DOUBLE,
+    recall_cap DOUBLE, rprec DOUBLE, evaluated_on DATE, evaluation_id STRING
 )
 USING PARQUET
 PARTITIONED BY (evaluated_on, evaluation_id)

@@ -39,6 +39,8 @@ CREATE EXTERNAL TABLE IF NOT EXISTS ndcg.query_scores_files (
     err DOUBLE AS (VALUE:err::DOUBLE),
     bpref DOUBLE AS (VALUE:bpref::DOUBLE),
     judged_share DOUBLE AS (VALUE:judged_share::DOUBLE),
+    recall_cap DOUBLE AS (VALUE:recall_cap::DOUBLE),
+    rprec DOUBLE AS (VALUE:rprec::DOUBLE),
     evaluated_on DATE AS (
         SPLIT_PART(SPLIT_PART(METADATA$FILENAME, 'evaluated_on=', 2), '/', 1)::DATE
     ),
@@ -83,6 +85,8 @@ CREATE EXTERNAL TABLE IF NOT EXISTS ndcg.dataset_scores_files (
     err DOUBLE AS (VALUE:err::DOUBLE),
     bpref DOUBLE AS (VALUE:bpref::DOUBLE),
     judged_share DOUBLE AS (VALUE:judged_share::DOUBLE),
+    recall_cap DOUBLE AS (VALUE:recall_cap::DOUBLE),
+    rprec DOUBLE AS (VALUE:rprec::DOUBLE),
     evaluated_on DATE AS (
         SPLIT_PART(SPLIT_PART(METADATA$FILENAME, 'evaluated_on=', 2), '/', 1)::DATE
     ),

@@ -10,7 +10,14 @@ import pyarrow as pa
 
 from ndcg_spark.api.scores import Scores, SparkScores
 from ndcg_spark.comparison.differences import ComparisonOptions
-from ndcg_spark.comparison.runs import NO_UNCHANGED_QUERIES, compare_sources, parse_metrics
+from ndcg_spark.comparison.over_datasets import COLUMNS
+from ndcg_spark.comparison.runs import (
+    NO_UNCHANGED_QUERIES,
+    Comparison,
+    compare_sources,
+    parse_metrics,
+    refuse_no_comparison_over_datasets,
+)
 from ndcg_spark.comparison.score_tables import ANSWERS, KEY, number_columns, sources
 from ndcg_spark.comparison.sources import ScoreSource
 from ndcg_spark.convention.convention import Convention
@@ -51,6 +58,7 @@ def compare(
     margin: float = 0.01,
     unchanged_queries: object = None,
     full: bool = False,
+    over_datasets: bool = False,
 ) -> "pd.DataFrame":
     """Compare runs with a baseline, query by query: differences of their means, confidence
     intervals, p values.
@@ -89,6 +97,10 @@ def compare(
         many.
     full : bool
         Whether to return all columns and the order of the table COMPARISONS (REFERENCE.md).
+    over_datasets : bool
+        Whether to compare over the datasets instead, each of which is then one observation: a row
+        per run with the mean of its differences, and p of Wilcoxon's signed-rank test. A warning
+        names each run that a dataset lacks, which has no row.
 
     Returns
     -------
@@ -129,19 +141,22 @@ def compare(
         attributes=slices,
         weights=sizes,
     )
-    rows = compared_rows(query_scores, baseline, measures, options)
+    comparison = compare_tables(query_scores, baseline, measures, options)
+    if over_datasets:
+        return _over_datasets(comparison)
+    rows = comparison.rows
     flags = [row["flags"] for row in rows]
     table = to_pandas(pa.Table.from_pylist(rows, COMPARISONS)).assign(flags=flags)
     return table if full else _shown(table)
 
 
-def compared_rows(
+def compare_tables(
     query_scores: Any,
     baseline: Any,
     measures: Any,
     options: ComparisonOptions,
-) -> list[dict[str, Any]]:
-    """The rows of COMPARISONS, for `compare` and what shows them.
+) -> Comparison:
+    """The comparison of tables, for `compare` and what shows it.
 
     The measures and baselines of the options do not count. Warnings name the line that called the
     caller.
@@ -170,7 +185,23 @@ def compared_rows(
     if not comparison.rows:
         sentence = "there is no run to compare with the baseline; give another"
         raise ConfigurationError(f"query_scores: {sentence}")
-    return comparison.rows
+    return comparison
+
+
+def _over_datasets(comparison: Comparison) -> "pd.DataFrame":
+    """The rows over datasets, the best run of each measure first."""
+    import pandas as pd
+
+    refuse_no_comparison_over_datasets(comparison)
+    rows, sentences = comparison.over_datasets
+    for sentence in sentences:
+        warnings.warn(sentence, stacklevel=3)
+    table = pd.DataFrame(rows, columns=list(COLUMNS))
+    table["cutoff"] = table["cutoff"].astype("Int64")
+    order = table.assign(best=-table["difference"].round(DECIMALS))
+    order = order.sort_values(["measure", "cutoff", "best", "run"], ignore_index=True)
+    unused = [name for name in ("baseline_night", "side") if order[name].isna().all()]
+    return order.drop(columns=["best", *unused])
 
 
 def _only_numbers(scores: pa.Table) -> str | None:

@@ -142,6 +142,7 @@ def evaluate(
         config,
         scratch,
         evaluated.attributes,
+        evaluated.datasets_without_results,
     )
 
 

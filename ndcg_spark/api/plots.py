@@ -6,7 +6,7 @@ from typing import Any
 
 import pandas as pd
 
-from ndcg_spark.api.compare import compared_rows
+from ndcg_spark.api.compare import compare_tables
 from ndcg_spark.api.scores import Scores, SparkScores
 from ndcg_spark.comparison.differences import ComparisonOptions
 from ndcg_spark.convention.convention import definition
@@ -93,7 +93,7 @@ def plot_runs(
         label = f"{title} of {len(means)} runs"
         by_run = {str(run): mean for run, mean in means.items()}
         return Plot(draw(means_drawing(title, label, by_run)))
-    compared = compared_rows(scores, baseline, measure, ComparisonOptions())
+    compared = compare_tables(scores, baseline, measure, ComparisonOptions()).rows
     compared = [row for row in compared if row["attribute"] is None]
     missing = [row["run"] for row in compared if "run_missing" in row["flags"]]
     compared = [row for row in compared if row["difference"] is not None]
@@ -120,13 +120,15 @@ def latex(
     scores = _in_pandas(scores)
     rows = [row for row in _rows(scores.dataset_scores) if row["attribute"] is None]
     notes = [definition(row["convention"], row["formula"], scores.measures) for row in rows[:1]]
+    notes += scores.macro.notes
     marks = None
     if baseline is not None:
         options = ComparisonOptions(correction=correction)
-        compared = compared_rows(scores, baseline, None, options)
+        compared = compare_tables(scores, baseline, None, options).rows
         notes += notes_on_tests(compared, correction) + notes_on_answers(compared)
         marks = significance_marks(compared)
-    return "\n".join(latex_lines(paper_table(rows, notes, scores.measures, marks)))
+    table = paper_table(rows, notes, scores.measures, marks, scores.macro.rows)
+    return "\n".join(latex_lines(table))
 
 
 def _in_pandas(scores: Scores | SparkScores) -> Scores:

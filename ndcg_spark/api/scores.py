@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import pandas as pd
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from ndcg_spark.contract.doubtful_scores import about_attributes, about_no_values, about_runs
 from ndcg_spark.convention.convention import definition
@@ -22,8 +23,10 @@ from ndcg_spark.convention.measures import (
 )
 from ndcg_spark.convention.parsing import ALL_CUTOFFS, parse_columns, parse_cutoff
 from ndcg_spark.errors import ConfigurationError, InputError
+from ndcg_spark.nights.macro_rows import SCHEMA as MACRO_SCHEMA
 from ndcg_spark.schemas import DATASET_SCORES, QUERY_SCORES, measure_first
 from ndcg_spark.tables import format as numbers
+from ndcg_spark.tables.macro import DATASETS, MACRO, macro_means
 from ndcg_spark.tables.table import Table
 from ndcg_spark.tables.writers import notebook_html, to_pandas
 from ndcg_spark.tolerance import DECIMALS
@@ -48,6 +51,10 @@ class Scores:
     dataset_scores : DataFrame
         A row per dataset, run and cutoff, and per slice if there are any:
         `schemas.DATASET_SCORES`, without the measures that were not computed.
+    macro_means : DataFrame
+        Of several datasets the unweighted mean of their means, as BEIR and MTEB report it: a row
+        per run and cutoff that all datasets have, with their number in `datasets`. `table()` shows
+        it below the datasets.
     query_scores : DataFrame
         A row per dataset, run, query and cutoff: `schemas.QUERY_SCORES`, read when it is first
         used.
@@ -61,9 +68,19 @@ class Scores:
         inputs: Any = None,
         scratch: Any = None,
         attributes: pa.Table | None = None,
+        datasets_without_results: Sequence[str] = (),
     ) -> None:
-        shown = measure_first(DATASET_SCORES, measures.columns)
-        self.dataset_scores = to_pandas(dataset_scores.select(list(shown)))
+        shown = list(measure_first(DATASET_SCORES, measures.columns))
+        self.dataset_scores = to_pandas(dataset_scores.select(shown))
+        whole = dataset_scores.filter(pc.field("attribute").is_null())
+        #: The rows of macro_means, and why some runs have none.
+        self.macro = macro_means(whole.to_pylist(), datasets_without_results)
+        macro = pa.Table.from_pylist(self.macro.rows, MACRO_SCHEMA)
+        self.macro_means = to_pandas(macro.select([*shown, DATASETS]))
+        # In pandas, rows without any value of a column would change its type.
+        own = macro.select(shown)
+        both = pa.concat_tables([dataset_scores.select(shown).cast(own.schema), own])
+        self._shown_scores = to_pandas(both)
         self._read_query_scores = read_query_scores
         self.measures = measures
         #: The configuration for which they were computed, and what keeps its files.
@@ -91,9 +108,9 @@ class Scores:
         """A row per run, from the best down, and a column per measure: ndcg@10, P@5, AP.
 
         Runs are in the order of the first measure. The index is the run; with several datasets, or
-        with slices, these come before it.
+        with slices, these come before it. The means over several datasets come last.
         """
-        rows = self.dataset_scores
+        rows = self._shown_scores
         several = rows[["dataset", "attribute", "value"]].nunique(dropna=False) > 1
         key = [str(name) for name in several.index[several]]
         indexed = {}
@@ -102,8 +119,9 @@ class Scores:
         table = pd.DataFrame(indexed)
         # Sums in different orders differ in their last digits.
         order = pd.DataFrame({"score": -table.iloc[:, 0].round(DECIMALS)}).reset_index()
+        order["macro"] = order["dataset"].eq(MACRO) if "dataset" in key else False
         nulls: Literal["first", "last"] = "first" if "attribute" in key else "last"
-        order = order.sort_values([*key, "score", "run"], na_position=nulls)
+        order = order.sort_values(["macro", *key, "score", "run"], na_position=nulls)
         ordered: pd.DataFrame = table.iloc[order.index]
         return ordered if key else ordered.rename_axis(None)
 
@@ -176,7 +194,8 @@ class Scores:
         return definition(str(first["convention"]), str(first["formula"]), self.measures)
 
     def __repr__(self) -> str:
-        return f"{self.table().to_string(**_STYLE)}\n\n{self._convention()}"
+        notes = "\n".join([self._convention(), *self.macro.notes])
+        return f"{self.table().to_string(**_STYLE)}\n\n{notes}"
 
     def _repr_html_(self) -> str:
         table = self.table()
@@ -184,7 +203,7 @@ class Scores:
         table = table.rename_axis([*table.index.names[:-1], "run"]).reset_index()
         shown = table[:_SHOWN].astype(object)
         rows: list[dict[Any, Any]] = shown.mask(shown.isna(), None).to_dict("records")
-        notes = [self._convention()]
+        notes = [self._convention(), *self.macro.notes]
         if len(table) > len(rows):
             notes.insert(0, f"the first {len(rows)} of {len(table):,} rows")
         return notebook_html(Table(rows, [str(name) for name in table.columns], notes))

@@ -3,7 +3,7 @@
 Jobs are imported within the functions, so that pyspark is imported by the worker alone.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
@@ -28,6 +28,8 @@ class Evaluated(NamedTuple):
     measures: MeasureSet
     #: QUERY_ATTRIBUTES, if there are slices.
     attributes: pa.Table | None
+    #: The datasets that are judged but have no results.
+    datasets_without_results: Sequence[str]
 
 
 def evaluate(engine: "Engine", config: EvaluationConfig, folder: str) -> Evaluated:
@@ -37,7 +39,8 @@ def evaluate(engine: "Engine", config: EvaluationConfig, folder: str) -> Evaluat
     scored, attributes = score_unpublished(engine, config, folder)
     rows = [*scored.means[0], *scored.means[1]]
     table = pa.Table.from_pylist(rows, DATASET_SCORES)
-    return Evaluated(table, scored.arrow, config.measure_set, attributes)
+    absent = scored.datasets_without_results
+    return Evaluated(table, scored.arrow, config.measure_set, attributes, absent)
 
 
 def compare_lists(

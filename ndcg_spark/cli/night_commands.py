@@ -93,6 +93,12 @@ def _refuse_unchanged_queries(
         type=_COUNT,
         default=0,
     ),
+    option(
+        "--over-datasets",
+        None,
+        "Print only the comparison over the datasets: a row per run.",
+        is_flag=True,
+    ),
     output_format(*FORMATS),
 )
 def compare(
@@ -102,6 +108,7 @@ def compare(
     dataset: str | None,
     baseline_date: str | None,
     measures: str | None,
+    over_datasets: bool,
     **arguments: Any,
 ) -> None:
     """Compare published runs with a baseline.
@@ -114,8 +121,12 @@ def compare(
     """
     from ndcg_spark.comparison.differences import ComparisonOptions
     from ndcg_spark.comparison.matrix import read_query_tables
-    from ndcg_spark.comparison.runs import compare_nights, parse_metrics
-    from ndcg_spark.report.comparisons import print_compared
+    from ndcg_spark.comparison.runs import (
+        compare_nights,
+        parse_metrics,
+        refuse_no_comparison_over_datasets,
+    )
+    from ndcg_spark.report.comparisons import print_compared, print_over_datasets
 
     tables = {name: arguments.pop(name) for name in ("slices", "weights")}
     attributes, weights = read_query_tables(load_arguments(tables, needs_inputs=False))
@@ -126,6 +137,10 @@ def compare(
         raise ConfigurationError(
             "arguments: there is no run to compare with the baseline; give another"
         )
+    if over_datasets:
+        refuse_no_comparison_over_datasets(compared)
+        print_over_datasets(compared, style)
+        return
     print_compared(compared, style)
 
 
@@ -227,17 +242,39 @@ def rescore(output: str, since: str | None, dataset: str | None, **arguments: An
     shared_options.output,
     option("--all every", None, "List every evaluation with its means.", is_flag=True),
     option("--acknowledged", None, "List the losses that are acknowledged as known.", is_flag=True),
+    option(
+        "--slices",
+        "FILE",
+        "Show one night with its scores by slices of queries: query_id, attribute, value; or a "
+        "column for each attribute.",
+    ),
+    date("--date", "Date of the night, with --slices. [default: the newest]"),
+    option("--dataset", "NAME", "Only this dataset, with --slices."),
     output_format(*FORMATS),
 )
-def nights(output: str, every: bool, acknowledged: bool, style: str | None) -> None:
+def nights(
+    output: str,
+    every: bool,
+    acknowledged: bool,
+    slices: str | None,
+    date: str | None,
+    dataset: str | None,
+    style: str | None,
+) -> None:
     """List the published nights with their scores.
 
-    CSV and JSON contain all scores of all runs, without those of slices.
+    CSV and JSON contain all scores of all runs, without those of slices. With --slices, one night
+    is shown as evaluate would have printed it with these slices.
     """
-    if every and acknowledged:
+    if [every, acknowledged, slices is not None].count(True) > 1:
         raise ConfigurationError(
-            "arguments: --all and --acknowledged list different things; give one"
+            "arguments: --all, --acknowledged and --slices list different things; give one"
         )
+    if slices is not None:
+        _print_sliced(output, slices, date, dataset, style)
+        return
+    if date is not None or dataset is not None:
+        raise ConfigurationError("arguments: --date and --dataset choose a night for --slices")
     if every:
         _print_evaluations(output, style)
         return
@@ -254,6 +291,25 @@ def nights(output: str, every: bool, acknowledged: bool, style: str | None) -> N
     if not published.attempts:
         nights_of_dataset(published, output, None)
     print_nights(published, scores, style)
+
+
+def _print_sliced(
+    output: str, slices: str, date: str | None, dataset: str | None, style: str | None
+) -> None:
+    from ndcg_spark.comparison.matrix import read_query_tables
+    from ndcg_spark.nights.log import committed
+    from ndcg_spark.nights.reader import read_again, select_nights
+    from ndcg_spark.nights.sliced import sliced_scores
+    from ndcg_spark.report.printed_scores import print_sliced
+
+    attributes, _ = read_query_tables(load_arguments({"slices": slices}, needs_inputs=False))
+
+    def read() -> Any:
+        chosen = select_nights(committed(output), output, date, dataset)
+        return chosen, sliced_scores(chosen, attributes)
+
+    chosen, (whole, sliced) = read_again(read)()
+    print_sliced(chosen, whole, sliced, attributes, style)
 
 
 def _print_acknowledged(output: str, style: str | None) -> None:

@@ -198,8 +198,8 @@ _EVALUATION = [
     option(
         "--measures",
         "MEASURE[,...]",
-        "Measures to show: ndcg, precision, recall, ap, rr, success, rbp, err or judged, "
-        "at every cutoff, or bpref; "
+        "Measures to show: ndcg, precision, recall, recall_cap, ap, rr, success, rbp, err or "
+        "judged, at every cutoff, or bpref or rprec; "
         "or as papers write, each at its own cutoff: nDCG@10 P@5 AP RBP(p=0.5). [default: ndcg]",
     ),
     option(

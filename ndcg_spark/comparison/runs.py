@@ -18,6 +18,7 @@ from ndcg_spark.comparison.matrix import (
     matches,
     read_attributes,
 )
+from ndcg_spark.comparison.over_datasets import NOTHING, OverDatasets, compare_over_datasets
 from ndcg_spark.comparison.sources import BOTH, NoCopyError, ScoreSource, night_sources, read_sides
 from ndcg_spark.contract.doubts import about_unmatched
 from ndcg_spark.convention.measures import MEASURES, SCORES, Cutoff, by_depth, measure_at
@@ -53,6 +54,8 @@ class Comparison:
     alpha: float = 0.05
     #: Those of the warnings that say how many queries were left out because of their judgments.
     left_out: list[Notice] = dataclasses.field(default_factory=list)
+    #: The same runs over the datasets, if there are several.
+    over_datasets: OverDatasets = NOTHING
 
 
 def compare_sources(
@@ -78,7 +81,20 @@ def compare_sources(
     if comparison.rows:
         for name, table in strange.items():
             comparison.warnings.append(about_unmatched(name, table))
-    return comparison
+    datasets = sorted({source.dataset for source in own})
+    over = compare_over_datasets(comparison.rows, datasets, options.correction, options.alpha)
+    return dataclasses.replace(comparison, over_datasets=over)
+
+
+def refuse_no_comparison_over_datasets(comparison: Comparison) -> None:
+    """ConfigurationError if there is no row over datasets, with the reason."""
+    rows, sentences = comparison.over_datasets
+    if rows:
+        return
+    reason = "the scores are of one dataset; compare those of at least two"
+    if sentences:
+        reason = f"{sentences[0]}; give other runs, or evaluate them there"
+    raise ConfigurationError(reason, option="over-datasets")
 
 
 @dataclasses.dataclass(frozen=True)

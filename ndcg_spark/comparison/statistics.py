@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 # scipy.stats is not used because it takes half a second to import.
-from scipy.special import stdtr, stdtrit
+from scipy.special import ndtr, stdtr, stdtrit
 
 from ndcg_spark.tolerance import EQUAL
 
@@ -36,6 +36,8 @@ UNITS = 4_096
 #: is at most this share of it, or until that would be more signs than one draw for the largest
 #: possible number of units.
 DRAWS, REPLICATES, PRECISION = 1_000, 10_000, 0.0125
+#: The signed-rank test of so many differences is exact, as in scipy.
+EXACT_RANKS = 50
 #: So many signs are drawn at once: for more, the system clears memory again and again.
 _AT_ONCE = 1 << 15
 
@@ -142,6 +144,46 @@ def adjusted(p_values: ArrayLike, correction: str) -> Numbers:
         ascending = ascending * count
     result[order] = np.minimum(ascending, 1.0)
     return result
+
+
+def signed_ranks(differences: Numbers) -> float:
+    """The two-sided p value of Wilcoxon's signed-rank test (1945), as scipy's `wilcoxon` has it.
+
+    Differences of 0 are left out; without any others p is 1. Of up to EXACT_RANKS differences it is
+    exact, also where sizes are equal and share their mean rank; of more it is that of a normal
+    distribution.
+    """
+    known = differences[differences != 0]
+    sizes = np.abs(known)
+    n = len(sizes)
+    if not n:
+        return 1.0
+    ranks = _mean_ranks(sizes)
+    above = float(ranks[known > 0].sum())
+    if len(differences) > EXACT_RANKS:
+        ties = np.unique(sizes, return_counts=True)[1]
+        correction = float(np.sum(ties**3 - ties)) / 48
+        variance = n * (n + 1) * (2 * n + 1) / 24 - correction
+        z = (above - n * (n + 1) / 4) / variance**0.5
+        return float(2 * ndtr(-abs(z)))
+    # Twice the ranks are whole numbers, so that sums of them can be counted.
+    doubled = np.rint(2 * ranks).astype(np.int64)
+    chances = np.ones(1)
+    for rank in doubled:
+        with_rank = np.concatenate([np.zeros(rank), chances])
+        without = np.concatenate([chances, np.zeros(rank)])
+        chances = (with_rank + without) / 2
+    observed = round(2 * above)
+    tail = min(float(chances[: observed + 1].sum()), float(chances[observed:].sum()))
+    return min(1.0, 2 * tail)
+
+
+def _mean_ranks(sizes: Numbers) -> Numbers:
+    """The rank of each size, from 1; equal ones have the mean of their ranks."""
+    _, inverse, counts = np.unique(sizes, return_inverse=True, return_counts=True)
+    last = np.cumsum(counts)
+    means: Numbers = last - (counts - 1) / 2
+    return means[inverse]
 
 
 def random_signs(differences: Numbers, *, precise: bool = False) -> float:

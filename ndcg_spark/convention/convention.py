@@ -283,7 +283,7 @@ def list_presets_and_options() -> list[str]:
     lines += [
         "",
         (
-            "Measures: the first name stands for every cutoff (not in bpref), the second, "
+            "Measures: the first name stands for every cutoff (not in bpref or rprec), the second, "
             "as in papers, for that after @"
         ),
     ]

@@ -117,6 +117,10 @@ def _recall(at: Names) -> str:
     return f"{at.sums['relevant']} / greatest(relevant_documents, 1)"
 
 
+def _capped_recall(at: Names) -> str:
+    return f"{at.sums['relevant']} / greatest(least(relevant_documents, {at.k}), 1)"
+
+
 def _average_precision(at: Names) -> str:
     within = f"filter(relevant_ranks, rank -> rank <= {at.k})"
     # No rank is 0, but `/` fails on Sail with a division by zero if all lists of a batch are empty.
@@ -181,6 +185,12 @@ def _bpref(_: Names) -> str:
     step = f"named_struct('others', {others}, 'sum', {total})"
     begin = "named_struct('others', 0D, 'sum', 0D)"
     found = f"aggregate(judged_ranks, {begin}, (so_far, code) -> {step}).sum"
+    return f"{found} / greatest(relevant_documents, 1)"
+
+
+def _r_precision(_: Names) -> str:
+    within = "filter(relevant_ranks, rank -> rank <= relevant_documents)"
+    found = f"aggregate({within}, 0D, (so_far, rank) -> so_far + 1D)"
     return f"{found} / greatest(relevant_documents, 1)"
 
 
@@ -287,6 +297,22 @@ MEASURES: dict[str, Measure] = {
         ("known",),
         sums={"known": None},
         averages=True,
+    ),
+    "recall_cap": _relevance_measure(
+        "relevant documents within k, over k or all relevant ones, whichever is less (BEIR's)",
+        ("R_cap",),
+        {"recall_cap": _capped_recall},
+        sums=_RELEVANT,
+        averages=True,
+        is_ratio=True,
+    ),
+    "rprec": _relevance_measure(
+        "R-precision: precision at R, the number of relevant documents",
+        ("Rprec", "RPrec"),
+        {"rprec": _r_precision},
+        lists={"relevant_ranks": _collected("relevant > 0", _rank)},
+        is_ratio=True,
+        whole=True,
     ),
 }
 

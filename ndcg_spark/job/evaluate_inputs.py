@@ -173,6 +173,8 @@ class Scored(NamedTuple):
     arrow: Callable[[], pa.Table]
     #: What the log would say of the spot check.
     verified: str
+    #: The datasets that are judged but have no results.
+    datasets_without_results: Sequence[str] = ()
 
 
 def score_unpublished(
@@ -191,7 +193,8 @@ def score_unpublished(
     with count_refusals(context):
         scored = _scored(context, attributes, folder)
         _warn_of_unmatched(attributes, scored.means)
-    return scored, attributes
+    absent = context.checked.datasets_without_results
+    return scored._replace(datasets_without_results=absent), attributes
 
 
 def _with_query_tables(context: Context) -> tuple[Context, "QueryTables"]:

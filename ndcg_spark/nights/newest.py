@@ -60,10 +60,11 @@ def means_of_copy(night: Night, rows: pa.Table) -> pa.Table:
     finite = [(name, cutoff) for name, cutoff in night.measure_set.pairs if cutoff is not None]
     means = Means(MeasureSet(tuple(finite)), None)
     means.add(rows)
-    return pa.Table.from_pylist(list(_mean_rows(night, means)), DATASET_SCORES)
+    return pa.Table.from_pylist(list(mean_rows(night, means)), DATASET_SCORES)
 
 
-def _mean_rows(night: Night, means: Means) -> Iterator[dict[str, Any]]:
+def mean_rows(night: Night, means: Means) -> Iterator[dict[str, Any]]:
+    """Rows of DATASET_SCORES of a night, with the columns that means say."""
     day = pa.scalar(night.evaluated_on).cast(pa.date32()).as_py()
     same = {"evaluated_on": day, "evaluation_id": night.evaluation_id}
     same |= {name: night.row[name] for name in ("convention", "formula")}

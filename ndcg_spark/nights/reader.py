@@ -10,6 +10,7 @@ import itertools
 import operator
 import os
 import statistics
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
@@ -17,10 +18,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ndcg_spark.convention.measures import COLUMNS, Cutoff
-from ndcg_spark.errors import ConfigurationError, NdcgSparkError, StorageError, first_line
+from ndcg_spark.errors import ConfigurationError, NdcgSparkError, StorageError, about, first_line
 from ndcg_spark.nights.log import Night, Nights, committed, log_table, refuse_replaced
 from ndcg_spark.nights.store import LOG
-from ndcg_spark.schemas import DATASET_SCORES, IN_PATHS, KEPT, measure_first
+from ndcg_spark.schemas import DATASET_SCORES, IN_PATHS, KEPT, NO_VALUE, measure_first
 from ndcg_spark.tables.table import without_slices
 from ndcg_spark.tables.writers import to_pandas
 from ndcg_spark.text import masked, unknown_name
@@ -65,40 +66,76 @@ def read_scores(
     date: datetime.date | str | None = None,
     session: "SparkSession | None" = None,
     judgments: str | None = None,
+    attributes: Any = None,
 ) -> "pd.DataFrame | DataFrame":
     """The rows of a published table for all nights, or for the nights of one date, in its schema
     and in no order.
 
     `table` is `dataset_scores`, `query_scores`, `comparisons`, `ranked_documents`,
-    `query_attributes`, `rejected_rows`, or `evaluations`, the log. Its rows are a pandas DataFrame,
-    or with a `session` a lazy one of Spark over exactly the files that count when it is made.
-    StorageError if the output cannot be read, or files of a night are missing; ConfigurationError
-    if there is no table of that name, or no night.
+    `query_attributes`, `rejected_rows`, `macro_means`, or `evaluations`, the log. Its rows are a
+    pandas DataFrame, or with a `session` a lazy one of Spark over exactly the files that count when
+    it is made. StorageError if the output cannot be read, or files of a night are missing;
+    ConfigurationError if there is no table of that name, or no night.
 
     With ``judgments="newest"``, the scores of a dataset are those under the judgments of its newest
     night. Of nights with other judgments they are what `rescore` computed, over the queries that
     both judge, and in `dataset_scores` without slices and `unjudged_queries`. Nights that were not
     rescored are left out, with a warning. Only for `query_scores` and `dataset_scores`.
+
+    `macro_means` is no published table: it has the unweighted means over the datasets of each date,
+    taken from `dataset_scores`, of the runs that all of these datasets have.
+
+    With `attributes`, a table with query_id, attribute and value, or with query_id and a column for
+    each attribute, `dataset_scores` has the slices that an evaluation with these attributes would
+    have had, in place of those of the nights.
     """
-    if table not in (*KEPT, LOG):
-        raise unknown_name("read_scores", "table", table, (*KEPT, LOG))
+    from ndcg_spark.nights.macro_rows import MACRO_MEANS, read_macro_means
+
+    known = (*KEPT, LOG, MACRO_MEANS)
+    if table not in known:
+        raise unknown_name("read_scores", "table", table, known)
     nights, location = committed(str(output)), str(output)
     day = iso_date(date) if date else None
     chosen = (
         select_nights(nights, location, day) if day else nights_of_dataset(nights, location, None)
     )
-    if judgments is not None:
+    if attributes is not None:
+        rows = _read_sliced(chosen, table, judgments, attributes)
+    elif judgments is not None:
         # Here, because copies are read as nights are.
         from ndcg_spark.nights.newest import read_newest
 
         rows = read_newest(nights, chosen, table, judgments)
     elif table == LOG:
         rows = log_table(row for row in nights.rows if day in (None, row["evaluated_on"]))
+    elif table == MACRO_MEANS:
+        rows = read_macro_means(chosen)
     elif session is not None:
         return read_nights(chosen, table, session)
     else:
         rows = read_rows(chosen, table)
     return to_pandas(rows) if session is None else session.createDataFrame(rows)
+
+
+def _read_sliced(
+    nights: Sequence[Night], table: str, judgments: str | None, attributes: Any
+) -> pa.Table:
+    """DATASET_SCORES with slices by a table of attributes, as `evaluate` takes it."""
+    # Here, because the commands that read nights as they are do without.
+    from ndcg_spark.inputs.memory import to_arrow
+    from ndcg_spark.inputs.query_tables import attribute_rows
+    from ndcg_spark.nights.sliced import read_sliced
+
+    if table != "dataset_scores" or judgments is not None:
+        what = "attributes are for dataset_scores, under the judgments of each night"
+        raise ConfigurationError(f"read_scores: {what}; leave out the table and judgments")
+    with about("query_attributes"):
+        rows = attribute_rows(to_arrow(attributes, None))
+    scores = read_sliced(nights, rows)
+    if set(scores["value"].unique().to_pylist()) <= {None, NO_VALUE}:
+        what = "query_attributes: none of its queries has scores in these nights"
+        warnings.warn(f"{what}; check its ids", stacklevel=4)
+    return scores
 
 
 def iso_date(date: datetime.date | str) -> str:

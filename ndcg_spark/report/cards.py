@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 from markupsafe import Markup
 
+from ndcg_spark.convention.measures import measure_at
 from ndcg_spark.report import advice, charts, words
 from ndcg_spark.report.answer import Answer, notes
 from ndcg_spark.report.details import PagePart, details
@@ -14,6 +15,8 @@ from ndcg_spark.report.sentences import Sentence, said, together
 from ndcg_spark.report.words import TONES
 from ndcg_spark.tables.format import difference, score
 from ndcg_spark.tables.html import Block, Cell, HtmlTable, joined, marked, name, plain_table
+from ndcg_spark.tables.macro import DATASETS, NO_MEANS, MacroMeans
+from ndcg_spark.tables.table import best_first
 from ndcg_spark.text import day
 from ndcg_spark.tolerance import DECIMALS, EQUAL
 
@@ -61,10 +64,11 @@ def layout(
     answers: Sequence[Answer],
     note: str | None,
     in_site: bool,
+    over: MacroMeans = NO_MEANS,
 ) -> Layout:
     """The page of these nights of one date, each with its answer.
 
-    `in_site`: whether an index.html is beside it.
+    `in_site`: whether an index.html is beside it. `over` are the means over their datasets.
     """
     home = _HOME if in_site else Markup("")
     top = [Block("note", note)] if note else []
@@ -72,6 +76,8 @@ def layout(
         return Layout(top, [_section(pages[0], answers[0], ("h1", "h2"), home)])
     top.append(Block("title", _title(pages, home)))
     top.append(Block("overview", _overview(pages, answers)))
+    if over.notes:
+        top.append(Block("overview", _over_datasets(pages[0], over)))
     sections = []
     for page, answer in zip(pages, answers, strict=True):
         sections.append(_section(page, answer, ("h2", "h3"), Markup("")))
@@ -96,6 +102,22 @@ def _overview(pages: Sequence[NightPage], answers: Sequence[Answer]) -> HtmlTabl
         rows.append([*plain, Cell(number, change), Cell(Markup(""), _short_cause(page))])
     headings = ("dataset", "verdict", "run", "difference", "cause")
     return plain_table(headings, rows, "datasets")
+
+
+def _over_datasets(page: NightPage, over: MacroMeans) -> HtmlTable:
+    """The mean of each run over the datasets, by the measure of the first of them."""
+    column, cutoff = page.metric
+    rows = [row for row in over.rows if row["cutoff"] == cutoff]
+    rows.sort(key=lambda row: best_first(row.get(column), row["run"]))
+    number = Markup(' class="n"')
+    lines = []
+    for row in rows[:_RUNS]:
+        value = row.get(column)
+        mean = Cell(number, "-" if value is None else score(value))
+        lines.append([Cell(Markup(""), name(row["run"])), mean, Cell(number, str(row[DATASETS]))])
+    headings = ("run", f"mean of {measure_at(column, cutoff)} over the datasets", DATASETS)
+    table = plain_table(headings, lines, "over the datasets")
+    return table._replace(notes=over.notes)
 
 
 def _short_cause(page: NightPage) -> Markup:

@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from ndcg_spark.comparison.over_datasets import COLUMNS as OVER
+from ndcg_spark.comparison.over_datasets import fewest_datasets
 from ndcg_spark.convention.measures import measure_at
 from ndcg_spark.report.console import print_view
 from ndcg_spark.schemas import AGREEMENTS, COMPARISONS, NEW, OLD
 from ndcg_spark.tables import format as numbers
 from ndcg_spark.tables.table import Table, answered_in_words, make_table
-from ndcg_spark.tables.writers import View
+from ndcg_spark.tables.writers import View, as_json
 from ndcg_spark.tolerance import DECIMALS
 from ndcg_spark.voices import OPTIONS
 
@@ -82,6 +84,17 @@ def print_compared(compared: "Comparison", style: str | None) -> None:
     print_view(View(tables, value, COMPARISONS.names, flat(compared.rows)), style)
 
 
+def print_over_datasets(compared: "Comparison", style: str | None) -> None:
+    rows = [_flat_over(row) for row in compared.over_datasets.rows]
+    value = {"over_datasets": compared.over_datasets.rows}
+    value["warnings"] = comparison_value(compared)["warnings"]
+    print_view(View([over_datasets_table(compared)], value, OVER, rows), style)
+
+
+def _flat_over(row: Row) -> dict[str, Any]:
+    return {**row, "differences": as_json(row["differences"])}
+
+
 def print_judgments(rows: Rows, style: str | None, ranked_by: str) -> None:
     notes = (
         [f"tau: of the runs by {ranked_by}"] if any(row["runs"] is not None for row in rows) else []
@@ -107,7 +120,9 @@ def flat(rows: Rows) -> list[dict[str, Any]]:
 
 def comparison_value(compared: "Comparison") -> dict[str, Any]:
     warnings = [notice.worded(OPTIONS) for notice in compared.warnings]
-    return {"comparisons": compared.rows, "queries": compared.queries, "warnings": warnings}
+    warnings += compared.over_datasets.sentences
+    value = {"comparisons": compared.rows, "queries": compared.queries, "warnings": warnings}
+    return {**value, "over_datasets": compared.over_datasets.rows}
 
 
 def means_of_sides(rows: Rows) -> list[dict[str, Any]]:
@@ -180,23 +195,66 @@ def comparison_tables(compared: "Comparison") -> list[Table]:
     more = {"title": counts(compared.rows), "sentences": sentences}
     notes = comparison_notes(rows, compared.correction, compared.alpha)
     compared_table = make_table(lines, names, notes, ["mean", "baseline", "difference"], **more)
-    queries = [
-        {
-            "dataset": row["dataset"],
-            "run": row["run"],
-            "against": row["baseline"],
-            "measure": _measure(row),
-        }
-        | {"side": row["side"], "query": row["query_id"], "before": row["baseline_score"]}
-        | {"nights": row["baseline_nights"], "now": row["score"], "change": row["difference"]}
-        for row in compared.queries
-    ]
+    tables = [compared_table]
+    if compared.over_datasets.rows or compared.over_datasets.sentences:
+        tables.append(over_datasets_table(compared))
+    if compared.queries:
+        tables.append(_queries_table(compared.queries, hidden & {"against"}))
+    return tables
+
+
+def _queries_table(queries: Rows, hidden: set[str]) -> Table:
+    """The queries that changed most."""
+    lines = []
+    for row in queries:
+        line = {"dataset": row["dataset"], "run": row["run"], "against": row["baseline"]}
+        line |= {"measure": _measure(row), "side": row["side"], "query": row["query_id"]}
+        line |= {"before": row["baseline_score"], "nights": row["baseline_nights"]}
+        lines.append({**line, "now": row["score"], "change": row["difference"]})
+    unused = set(hidden)
     # That each score is of one night is no news.
-    hidden &= {"against"}
-    hidden |= {"nights"} if all(row["nights"] in (None, 1) for row in queries) else set()
-    hidden |= {"side"} if all(row["side"] is None for row in queries) else set()
-    names = [name for name in (queries[0] if queries else ()) if name not in hidden]
-    return [compared_table, make_table(queries, names)] if queries else [compared_table]
+    if all(row["baseline_nights"] in (None, 1) for row in queries):
+        unused.add("nights")
+    if all(row["side"] is None for row in queries):
+        unused.add("side")
+    return make_table(lines, [name for name in lines[0] if name not in unused])
+
+
+def over_datasets_table(compared: "Comparison") -> Table:
+    """A row per run, baseline and measure, in which each dataset is one observation."""
+    rows, sentences = compared.over_datasets
+    rows = sorted(rows, key=_over_order)
+    lines = []
+    for row in rows:
+        line = {"run": row["run"], "against": row["baseline"], "measure": _measure(row)}
+        line |= {"side": row["side"], "datasets": row["datasets"], "mean": row["mean"]}
+        line |= {"baseline": row["baseline_mean"], "difference": row["difference"]}
+        line |= {"p": row["p_value"], _P["p_adjusted"]: row["p_adjusted"]}
+        line["won/tied/lost"] = "/".join(str(row[name]) for name in ("wins", "ties", "losses"))
+        lines.append({**line, "conclusion": row["conclusion"].replace("_", " ")})
+    notes = []
+    if rows:
+        notes = _notes_over_datasets(rows, compared.correction, compared.alpha)
+    return make_table(lines, (), notes, title="Over the datasets", sentences=sentences)
+
+
+def _over_order(row: Row) -> tuple[Any, ...]:
+    return _measure(row), round(row["difference"], DECIMALS), row["run"], row["side"] == NEW
+
+
+def _notes_over_datasets(rows: Rows, correction: str, alpha: float) -> list[str]:
+    sizes = {row["family_size"] for row in rows}
+    adjusted = ""
+    if correction in _CORRECTIONS and max(sizes) > 1:
+        adjusted = f", adjusted for {max(sizes)} comparisons ({_CORRECTIONS[correction]})"
+    notes = [f"p: two-sided Wilcoxon signed-rank test over the datasets{adjusted}"]
+    differing = max(row["wins"] + row["losses"] for row in rows)
+    fewest = fewest_datasets(alpha)
+    if differing < fewest:
+        least = numbers.p_value(2.0 ** (1 - differing) if differing else 1.0)
+        what = f"{differing} datasets that differ can give no p below {least}"
+        notes.append(f"few datasets: {what}, and {fewest} can give one below {alpha:g}")
+    return notes
 
 
 def _worst_first(rows: Rows) -> list[Row]:

@@ -16,10 +16,12 @@ from ndcg_spark.errors import DONE
 from ndcg_spark.gate.acknowledged import acknowledged_in_words, acknowledgement_of
 from ndcg_spark.gate.verdict import FAIL, PASS, Result, Verdict, falls_in_words
 from ndcg_spark.nights.log import Night, Nights
+from ndcg_spark.nights.macro_rows import macro_of_nights
 from ndcg_spark.nights.reader import unpublished
 from ndcg_spark.report.console import print_view, write_file
 from ndcg_spark.schemas import DATASET_SCORES, measure_first
 from ndcg_spark.tables.format import difference, score
+from ndcg_spark.tables.macro import DATASETS, MACRO, MacroMeans
 from ndcg_spark.tables.table import Table, make_table, sorted_runs, verdict_in_words
 from ndcg_spark.tables.writers import View
 from ndcg_spark.text import message
@@ -66,22 +68,51 @@ def print_nights(nights: Nights, scores: Sequence[Sequence[Row]], style: str | N
 
     JSON has the records of failed evaluations, too.
     """
+    means = macro_of_nights(nights, scores)
     value = []
     all_rows: list[Row] = []
     for night, rows in zip(nights, scores, strict=True):
-        value.append(_with_key(night.record, rows))
+        value.append(_with_key(night.record, rows, means[night.evaluated_on].rows))
         all_rows += rows
     value += [_with_key(row, ()) for row in nights.attempts]
     notes = list(unpublished(nights))
     if not nights:
         notes.insert(0, "there is no night; check the path")
-    table = make_table(list(map(_night_row, nights, scores)), (), notes, kept=["best"])
-    print_view(View([table], value, measure_first(DATASET_SCORES, COLUMNS), all_rows), style)
+    lines = list(map(_night_row, nights, scores))
+    columns = measure_first(DATASET_SCORES, COLUMNS)
+    macro = [row for of_date in means.values() for row in of_date.rows]
+    if macro:
+        lines += _macro_rows(nights, means)
+        columns = (*columns, DATASETS)
+        all_rows += macro
+    notes += _newest_notes(means)
+    print_view(View([make_table(lines, (), notes, kept=["best"])], value, columns, all_rows), style)
 
 
-def _with_key(record: Row, rows: Sequence[Row]) -> dict[str, Any]:
+def _with_key(record: Row, rows: Sequence[Row], macro: Sequence[Row] = ()) -> dict[str, Any]:
+    """What JSON has of an evaluation. `macro` are the means over the datasets of its date."""
     key = {name: record[name] for name in ("dataset", "evaluated_on", "evaluation_id")}
-    return {**key, "record": record, "dataset_scores": rows}
+    return {**key, "record": record, "dataset_scores": rows, "macro_means": macro}
+
+
+def _newest_notes(means: Mapping[str, MacroMeans]) -> list[str]:
+    """What to know of the means over datasets, of the newest date that has several."""
+    known = [of_date.notes for of_date in means.values() if of_date.notes]
+    return known[-1] if known else []
+
+
+def _macro_rows(nights: Sequence[Night], means: Mapping[str, MacroMeans]) -> list[dict[str, Any]]:
+    """A row for each date with several datasets, by the headline of its first night."""
+    first: dict[str, Night] = {}
+    for night in nights:
+        first.setdefault(night.evaluated_on, night)
+    rows = []
+    for date, of_date in means.items():
+        if of_date.rows:
+            row = _night_row(first[date], of_date.rows)
+            decided = dict.fromkeys(("verdict", "good", "reason", "run"))
+            rows.append({**row, **decided, "dataset": MACRO})
+    return rows
 
 
 def _night_row(night: Night, rows: Sequence[Row]) -> dict[str, Any]:

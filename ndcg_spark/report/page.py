@@ -13,6 +13,7 @@ from markupsafe import Markup, escape
 from ndcg_spark.comparison.trend import History
 from ndcg_spark.contract.doubts import about_unmatched
 from ndcg_spark.nights.log import Night, committed
+from ndcg_spark.nights.macro_rows import macro_of_nights
 from ndcg_spark.nights.reader import datasets_left_out, read_again, select_nights
 from ndcg_spark.report.answer import Answer, answer
 from ndcg_spark.report.cards import layout
@@ -100,7 +101,9 @@ def make_page(
     names = ", ".join(night.dataset for night in nights)
     title = f"{names[:200]}, {day(nights[0].evaluated_on, year=True)}"
     answers = list(map(answer, parts))
-    html = render("page", title=title, page=layout(parts, answers, note, in_site))
+    means = macro_of_nights(nights, [history.scores(night) for night in nights])
+    over = means[nights[0].evaluated_on]
+    html = render("page", title=title, page=layout(parts, answers, note, in_site, over))
     return Page(html, parts, answers)
 
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 from ndcg_spark.convention.measures import MEASURES, written
 from ndcg_spark.report.console import print_view
 from ndcg_spark.schemas import DATASET_SCORES, measure_first
+from ndcg_spark.tables.macro import DATASETS, macro_means
 from ndcg_spark.tables.table import make_table, sorted_runs, verdict_in_words
 from ndcg_spark.tables.writers import View
 from ndcg_spark.text import masked
@@ -26,6 +27,7 @@ def print_range(evaluated: Sequence["Evaluated"], style: str | None) -> None:
     """
     shown: list[Row] = []
     rows: list[Row] = []
+    macro: list[Row] = []
     for one in evaluated:
         if one.outcome is None:
             word = "no input" if one.has_no_input else "refused"
@@ -34,6 +36,8 @@ def print_range(evaluated: Sequence["Evaluated"], style: str | None) -> None:
         else:
             shown += _lines(one, one.outcome)
             rows += one.outcome.dataset_scores
+            over = macro_means(one.outcome.dataset_scores, one.outcome.datasets_without_results)
+            macro += over.rows
     missing = [one.date for one in evaluated if one.has_no_input]
     notes = []
     if missing:
@@ -44,6 +48,9 @@ def print_range(evaluated: Sequence["Evaluated"], style: str | None) -> None:
             notes.append(f"stopped after {one.date}, whose acceptance has ended")
     outcomes = [one.outcome for one in evaluated if one.outcome is not None]
     columns = measure_first(DATASET_SCORES, outcomes[0].measures.columns if outcomes else ())
+    if macro:
+        rows += macro
+        columns = (*columns, DATASETS)
     values = [_value(one) for one in evaluated]
     print_view(View([make_table(shown, (), notes, kept=["best"])], values, columns, rows), style)
 

@@ -3,10 +3,14 @@ is explained.
 """
 
 import dataclasses
+import itertools
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import pyarrow as pa
+
+from ndcg_spark.contract.doubtful_scores import about_attributes
 from ndcg_spark.convention.convention import definition
 from ndcg_spark.convention.measures import (
     MEASURES,
@@ -17,6 +21,7 @@ from ndcg_spark.convention.measures import (
     written,
 )
 from ndcg_spark.explanation.query import LINE, Explained, Explanation, Facts, changed_documents
+from ndcg_spark.nights.log import Night
 from ndcg_spark.reference import Score
 from ndcg_spark.report.comparisons import (
     comparison_tables,
@@ -29,7 +34,9 @@ from ndcg_spark.report.comparisons import (
 from ndcg_spark.report.console import print_view, printing
 from ndcg_spark.report.night_tables import verdict_table
 from ndcg_spark.schemas import COMPARISONS, DATASET_SCORES, QUERY_SCORES, TO_JUDGE, measure_first
+from ndcg_spark.steps import report_step
 from ndcg_spark.tables import format as numbers
+from ndcg_spark.tables.macro import DATASETS, macro_means
 from ndcg_spark.tables.table import Marked, Table, cell, make_table, sorted_runs
 from ndcg_spark.tables.writers import View, aligned, as_json, print_csv
 from ndcg_spark.text import masked, message
@@ -85,21 +92,26 @@ def print_outcome(outcome: "EvaluationOutcome", style: str | None) -> None:
     rows: list[Row] = []
     for run in runs:
         rows += run
+    macro = macro_means(outcome.dataset_scores, outcome.datasets_without_results)
+    if macro.rows:
+        rows += macro.rows
+        columns = [*columns, DATASETS]
     rows += outcome.slice_scores
-    notes = [definition(outcome.convention, outcome.formula, measures)]
+    notes = [definition(outcome.convention, outcome.formula, measures), *macro.notes]
     if style == "latex":
         notes += notes_on_tests(compared.rows, compared.correction) if compared else []
         notes += notes_on_answers(compared.rows) if compared else []
         marks = significance_marks(compared.rows) if compared else {}
-        tables = [paper_table(outcome.dataset_scores, notes, measures, marks)]
+        tables = [paper_table(outcome.dataset_scores, notes, measures, marks, macro.rows)]
     else:
-        tables = [score_table(outcome.dataset_scores, notes, measures)]
+        tables = [score_table(outcome.dataset_scores, notes, measures, macro.rows)]
         tables += [score_table(outcome.slice_scores, (), measures)] if outcome.slice_scores else []
         tables += comparison_tables(compared) if compared else []
     tables += [
         verdict_table(verdict.as_json(), len(outcome.verdicts) > 1) for verdict in outcome.verdicts
     ]
     value = dataclasses.asdict(dataclasses.replace(outcome, comparison=None))
+    value["macro_means"] = macro.rows
     value["measures"] = measures.texts
     value["output"] = outcome.output and masked(outcome.output)
     del value["comparison"]
@@ -110,10 +122,49 @@ def print_outcome(outcome: "EvaluationOutcome", style: str | None) -> None:
     print_view(View(tables, value, columns, rows), style)
 
 
+def print_sliced(
+    nights: Sequence[Night],
+    whole: Sequence[Row],
+    sliced: Sequence[Row],
+    attributes: pa.Table,
+    style: str | None,
+) -> None:
+    """Print the scores of nights of one date with slices, as of an evaluation that had these."""
+    for notice in about_attributes(sliced, attributes):
+        report_step("warning", notice)
+    measures = nights[0].measure_set
+    absent = set(itertools.chain.from_iterable(map(_datasets_without_results, nights)))
+    macro = macro_means(whole, absent)
+    conventions = {row["convention"]: row["formula"] for row in whole}
+    notes = [definition(name, formula, measures) for name, formula in conventions.items()]
+    tables = [score_table(whole, [*notes, *macro.notes], measures, macro.rows)]
+    if sliced:
+        tables.append(score_table(sliced, (), measures))
+    columns: Sequence[str] = measure_first(DATASET_SCORES, measures.columns)
+    rows: list[Row] = []
+    for run in sorted_runs(whole, measures):
+        rows += run
+    if macro.rows:
+        rows += macro.rows
+        columns = [*columns, DATASETS]
+    value = {"dataset_scores": whole, "slice_scores": sliced, "macro_means": macro.rows}
+    print_view(View(tables, value, columns, [*rows, *sliced]), style)
+
+
+def _datasets_without_results(night: Night) -> Sequence[str]:
+    return night.record["datasets_without_results"] or ()
+
+
 def score_table(
-    rows: Sequence[Row], notes: Iterable[str] = (), measure_set: MeasureSet = NDCG_ONLY
+    rows: Sequence[Row],
+    notes: Iterable[str] = (),
+    measure_set: MeasureSet = NDCG_ONLY,
+    macro: Sequence[Row] = (),
 ) -> Table:
-    """One row per dataset and run, and per slice if the rows are of slices; the best first."""
+    """One row per dataset and run, and per slice if the rows are of slices; the best first.
+
+    Below them are the means over datasets.
+    """
     slices: dict[str | None, list[Row]] = {}
     for row in rows:
         is_sliced = row.get("attribute") is not None
@@ -126,10 +177,15 @@ def score_table(
             "dataset": run[0]["dataset"],
             "run": run[0]["run"],
             **_scores(run, rows, measure_set, True),
+            DATASETS: None,
         }
         for name, own in slices.items()
         for run in sorted_runs(own, measure_set)
     ]
+    for run in sorted_runs(macro, measure_set):
+        key = {"slice": None, "dataset": run[0]["dataset"], "run": run[0]["run"]}
+        scores = _scores(run, rows, measure_set, True)
+        lines.append({**key, **scores, DATASETS: run[0][DATASETS]})
     return make_table(lines, (), notes, kept=_headings(rows, measure_set))
 
 
@@ -138,16 +194,17 @@ def paper_table(
     notes: Iterable[str] = (),
     measure_set: MeasureSet = NDCG_ONLY,
     marks: Mapping[tuple[str, str, str, int | None], str] | None = None,
+    macro: Sequence[Row] = (),
 ) -> Table:
-    """One row per dataset and run. The best score of each column and dataset is marked, and all
-    that look the same.
+    """One row per dataset and run, and the means over datasets below them. The best score of each
+    column and dataset is marked, and all that look the same.
     """
     lines: list[dict[str, Any]] = []
     asked, options = _pairs(rows, measure_set), measure_set.options
     pairs = [
         (MEASURES[name].column, cutoff, published(name, cutoff, options)) for name, cutoff in asked
     ]
-    for run in sorted_runs(rows, measure_set):
+    for run in [*sorted_runs(rows, measure_set), *sorted_runs(macro, measure_set)]:
         line = {"dataset": run[0]["dataset"], "run": run[0]["run"]}
         for column, cutoff, heading in pairs:
             value = next((row.get(column) for row in run if row["cutoff"] == cutoff), None)

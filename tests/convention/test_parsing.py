@@ -21,8 +21,10 @@ def test_a_name_from_papers_is_of_the_whole_ranking_and_one_in_lower_case_at_eve
     written, name
 ):
     assert pairs(f"{written}@all") == [(name, None)]
-    assert pairs(written, [3]) == [(name, 3 if written.islower() and name != "bpref" else None)]
-    if name != "bpref":
+    assert pairs(written, [3]) == [
+        (name, 3 if written.islower() and not MEASURES[name].whole else None)
+    ]
+    if not MEASURES[name].whole:
         assert pairs(f"{written}@7") == [(name, 7)]
 
 
@@ -68,8 +70,8 @@ def test_arguments_set_options_of_the_convention(measures, options):
         ("P(rel=2)@5 R@10", r"P\(rel=2\)@5 and R@10 set .*; write rel="),
         ("RBP(p=0.5) RBP@10", "values of rbp_persistence"),
         (
-            "Rprec AP ndcg_cut_10",
-            "called 'Rprec' or 'ndcg_cut_10'; choose from ndcg, precision, .* P@5, ndcg@10$",
+            "infAP AP ndcg_cut_10",
+            "called 'infAP' or 'ndcg_cut_10'; choose from ndcg, precision, .* P@5, ndcg@10$",
         ),
         ("hitrate@10", r"called 'hitrate@10' \(did you mean 'HitRate'\?\); "),
         (
@@ -84,6 +86,9 @@ def test_arguments_set_options_of_the_convention(measures, options):
         ("nDCG(dcg='exp-log2')@10", "but it takes no arguments; .* gain=exp2"),
         ("nDCG(judged_only=True)@10", "no arguments; .* unjudged=drop"),
         ("bpref@3", "bpref@3 has an invalid cutoff; bpref is computed on the whole"),
+        ("Rprec@10", "Rprec@10 has an invalid cutoff; rprec is computed on the whole"),
+        ("R_cap(p=1)@10", r"R_cap\(p=1\)@10 has the argument 'p=1', but it takes rel="),
+        ("rcap@10", r"called 'rcap@10' \(did you mean 'R_cap'\?\); "),
         ("", "the list is empty; choose from ndcg, precision"),
         ([], "the list is empty"),
         ("P@9999999999", "invalid cutoff"),

@@ -16,7 +16,10 @@ from ndcg_spark.convention.measures import COLUMNS
 from ndcg_spark.convention.presets import PRESETS
 
 #: The measures that are asked for of a tool that has more than NDCG.
-NAMES = ("ndcg", "precision", "recall", "ap", "rr", "success", "bpref", "judged")
+NAMES = (
+    *("ndcg", "precision", "recall", "recall_cap", "ap", "rr", "success"),
+    *("bpref", "rprec", "judged"),
+)
 #: Presets of tools that sort ties as they please: compared where there are none.
 UNTIED = {"ranx", "ranx_burges", "replay", "tfma"}
 #: The presets are scored on all roads, each on one.

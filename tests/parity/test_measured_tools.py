@@ -1,8 +1,10 @@
 """The measures beside NDCG against the live tools that have them, per query and as the mean, at every cutoff."""
 
+import cases
 import measured_tools
 import pytest
 from score import case_for
+from scored import scored
 
 # What the tools warn of is theirs.
 pytestmark = [pytest.mark.embedded, pytest.mark.filterwarnings("ignore")]
@@ -35,3 +37,17 @@ def test_a_preset_has_the_measures_of_its_tool_for_every_query_and_cutoff(measur
     for column, at in next(iter(theirs.values())):
         mean = sum(values[column, at] for values in theirs.values()) / len(theirs)
         assert measured(preset)["means"][at][column] == pytest.approx(mean, abs=1e-9), (column, at)
+
+
+def test_capped_recall_is_that_of_beir(session, seeds):
+    # BEIR takes equal scores in the order in which they come, and here no document is taken out.
+    case = cases.make(seeds, tied=False)
+    convention = "beir exclude_query_as_document=false"
+    theirs = measured_tools.beir_capped_recall(case)
+    ours = scored(
+        session, *case.qrels_and_run(), cases.CUTOFFS, convention, measures=["recall_cap"]
+    )
+    assert len(theirs) > 20
+    for query, values in theirs.items():
+        mine = {k: ours.of(query, k)["recall_cap"] for k in cases.CUTOFFS}
+        assert mine == pytest.approx(values, abs=5.1e-6)

@@ -15,7 +15,7 @@ from ndcg_spark.errors import ConventionError
 CUTOFFS = [1, 4, 30, None]
 DOCUMENTS = ["q", *"abcdefghij", "é", "z", "ü0", "10", "9", "007"]
 ALL = list(MEASURES)
-RATIOS = ("recall", "ap", "bpref")
+RATIOS = ("recall", "recall_cap", "ap", "bpref", "rprec")
 
 
 def cases(seed, queries=60, negative=True):
@@ -90,7 +90,8 @@ def test_every_measure_is_that_of_its_definition_at_every_cutoff(session, name, 
         query = row["query_id"]
         counting, listed = of(judged[query], sorted_runs(returned[query]))
         same(row, measures(counting, listed, row["cutoff"], highest=highest, **given))
-        assert (row["bpref"] is None) == (row["cutoff"] is not None)
+        for whole in ("bpref", "rprec"):
+            assert (row[whole] is None) == (row["cutoff"] is not None)
     for cutoff in CUTOFFS:
         rows = [row for row in scores.query_scores if row["cutoff"] == cutoff]
         columns = list(measures({}, [], cutoff, highest=1.0))
@@ -132,7 +133,7 @@ def test_averaged_ties_are_the_expectation_over_all_orders(session, cutoff, road
     averaged = scored(
         session, judged, returned, cutoff, Convention(ties="average"), road=road, measures=names
     )
-    columns = ["precision", "recall", "rbp", "judged_share"]
+    columns = ["precision", "recall", "recall_cap", "rbp", "judged_share"]
     for query, scores in returned.items():
         orders = [
             order
@@ -260,3 +261,28 @@ def test_the_highest_grade_is_that_of_all_judgments_also_of_those_that_are_merge
     scores = scored(session, twice, returned, 2, convention, road=road, measures=["rbp", "err"])
     expected = measures({"a": 1.0, "b": 2.0}, ["a", "b"], 2, highest=4.0)
     same(scores.of("q", 2), expected, ["rbp", "err"])
+
+
+#: Grades in the order of the list, how many relevant documents were not returned, and by cutoff (None: R) what must
+#: be found of what can be.
+FOUND_OF = [
+    ([1, 0, 1, 0, 1], 0, {1: (1, 1), 2: (1, 2), 3: (2, 3), 9: (3, 3), None: (2, 3)}),
+    ([0, 0, 1], 2, {1: (0, 1), 2: (0, 2), 9: (1, 3), None: (1, 3)}),
+    ([1], 3, {1: (1, 1), 2: (1, 2), 4: (1, 4), 9: (1, 4), None: (1, 4)}),
+]
+
+
+@pytest.mark.parametrize(("case", "road"), in_turn(range(len(FOUND_OF))))
+def test_capped_recall_and_r_precision_are_what_was_found_over_what_could_be(session, case, road):
+    grades, elsewhere, found_of = FOUND_OF[case]
+    judged = {f"d{rank}": float(grade) for rank, grade in enumerate(grades)}
+    judged |= {f"e{number}": 2.0 for number in range(elsewhere)}
+    returned = {f"d{rank}": -float(rank) for rank in range(len(grades))}
+    measures = [f"R_cap@{k}" for k in found_of if k] + ["R_cap R Rprec"]
+    scores = scored(session, {"q": judged}, {"q": returned}, road=road, measures=measures)
+    for cutoff, (found, possible) in found_of.items():
+        column = "recall_cap" if cutoff else "rprec"
+        assert scores.of("q", cutoff)[column] == pytest.approx(found / possible, abs=1e-15)
+    # Of the whole ranking, nothing caps it.
+    whole = scores.of("q", None)
+    assert whole["recall_cap"] == whole["recall"]

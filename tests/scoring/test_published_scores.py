@@ -34,6 +34,7 @@ WHOLE = {
     "map": "ap",
     "recip_rank": "rr",
     "bpref": "bpref",
+    "Rprec": "rprec",
     "rbp": "rbp",
     "rbp_resid": "rbp_residual",
 }
@@ -135,14 +136,14 @@ def test_trec_eval_prints_the_same_measures_for_its_own_tests(engine, shared_dat
     options = {"max_grade": "highest_of_query", "relevant_from": 2 if output.endswith("l") else 1}
     lines = [line.split() for line in (folder / output).read_text(encoding="utf-8").splitlines()]
     printed = {(query, *column_of(name)): value for name, query, value in lines if column_of(name)}
-    assert len(printed) == 140
+    assert len(printed) == 144
     names = ["precision", "recall", "ap", "success"]
     asked = [
         f"{name}@{k}"
         for name in names
         for k in sorted({k for _, column, k in printed if column == name and k})
     ]
-    measures = [*asked, "AP", "RR", "bpref", "RBP(p=0.9)", "Judged@5 Judged@10 Judged@20"]
+    measures = [*asked, "AP", "RR", "bpref", "Rprec", "RBP(p=0.9)", "Judged@5 Judged@10 Judged@20"]
     convention = convention.replace(**options)
     scores = scored(engine.session, judgments, results, convention=convention, measures=measures)
     ours = {

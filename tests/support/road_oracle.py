@@ -24,7 +24,7 @@ from ndcg_spark.errors import InputError
 
 _NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 _BLANKS = " \t\r\n\f"
-_RATIOS = ("recall", "ap", "bpref")
+_RATIOS = ("recall", "recall_cap", "ap", "bpref", "rprec")
 #: A dataset, None if the tables name none, and a query.
 Query = tuple[str | None, str]
 
@@ -459,7 +459,7 @@ def _computed(
         "relevant_from": least,
         "persistence": c.rbp_persistence,
     }
-    return {"bpref": 0.0, **measures_of(counted, listed, cutoff, **rules)}
+    return {"bpref": 0.0, "rprec": 0.0, **measures_of(counted, listed, cutoff, **rules)}
 
 
 def _averaged_measures(
@@ -487,6 +487,7 @@ def _averaged_measures(
     return {
         "precision": math.fsum(means["relevant"]) / depth,
         "recall": math.fsum(means["relevant"]) / relevant if relevant else 0.0,
+        "recall_cap": math.fsum(means["relevant"]) / max(min(relevant, cutoff or relevant), 1),
         "rbp": _sum(means["worth"], weights),
         "rbp_residual": unknown + (p ** len(items) if cutoff is None and unknown else 0.0),
         "judged_share": math.fsum(means["known"]) / depth,

@@ -1,0 +1,160 @@
+"""Runs compared over datasets: each dataset is one observation, with its difference of means.
+
+Demsar (2006) recommends the signed-rank test of Wilcoxon (1945) for it: differences on different
+datasets are on scales of their own, and few, so that a t test would lean on the largest of them.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ndcg_spark.comparison import statistics
+from ndcg_spark.convention.measures import Cutoff
+from ndcg_spark.tolerance import DECIMALS, EQUAL
+
+Row = Mapping[str, Any]
+#: The columns of a comparison over datasets, in the order of CSV.
+COLUMNS = (
+    *("run", "baseline", "baseline_night", "side", "measure", "cutoff", "datasets"),
+    *("mean", "baseline_mean", "difference", "wins", "ties", "losses"),
+    *("p_value", "p_adjusted", "family_size", "conclusion", "differences"),
+)
+
+
+class OverDatasets(NamedTuple):
+    #: By measure and cutoff, then by run and baseline; both sides of a change of judgments follow
+    #: each other.
+    rows: list[dict[str, Any]]
+    #: Why some runs have no row.
+    sentences: list[str]
+
+
+NOTHING = OverDatasets([], [])
+
+
+class _Pair(NamedTuple):
+    """What is compared, in every dataset."""
+
+    run: str
+    baseline: str
+    measure: str
+    cutoff: Cutoff
+
+
+def compare_over_datasets(
+    rows: Sequence[Row], datasets: Sequence[str], correction: str, alpha: float
+) -> OverDatasets:
+    """Rows of COMPARISONS of several datasets, of all queries and without weights, as one sample.
+
+    A run has a row only if it was compared in all of the datasets. p values are adjusted for the
+    runs and baselines of a measure at a cutoff.
+    """
+    if len(datasets) < 2:
+        return NOTHING
+    found = OverDatasets([], [])
+    families: dict[tuple[str, Cutoff], list[list[dict[str, Any]]]] = {}
+    without = {}
+    for pair, own in _by_pair(rows).items():
+        lacking = _lacking(own, datasets)
+        if lacking:
+            without[pair.run] = lacking
+        else:
+            sides = list(_sides(pair, own, datasets))
+            families.setdefault((pair.measure, pair.cutoff), []).append(sides)
+    if without:
+        found.sentences.append(_lack(without, len(datasets)))
+    for family in families.values():
+        _conclude(family, correction, alpha)
+        for sides in family:
+            found.rows.extend(sides)
+    return found
+
+
+def _by_pair(rows: Sequence[Row]) -> dict[_Pair, list[Row]]:
+    pairs: dict[_Pair, list[Row]] = {}
+    for row in rows:
+        if row["attribute"] is None and row["weight_effective_n"] is None:
+            pair = _Pair(row["run"], row["baseline"], row["measure"], row["cutoff"])
+            pairs.setdefault(pair, []).append(row)
+    return pairs
+
+
+def _lacking(rows: Sequence[Row], datasets: Sequence[str]) -> list[str]:
+    """The datasets in which a run was not compared, or nothing was measured."""
+    measured = {row["dataset"] for row in rows}
+    for row in rows:
+        if row["difference"] is None:
+            measured.discard(row["dataset"])
+    return [name for name in datasets if name not in measured]
+
+
+def _lack(without: Mapping[str, Sequence[str]], datasets: int) -> str:
+    """`without` has by run the datasets in which it was not compared."""
+    run, lacking = next(iter(without.items()))
+    runs = f"{len(without)} run(s) are not compared over the datasets"
+    what = f"could not be compared in {len(lacking)} of {datasets} datasets, e.g. {lacking[0]}"
+    return f"{runs}: {run} {what}"
+
+
+def _sides(pair: _Pair, rows: Sequence[Row], datasets: Sequence[str]) -> Iterator[dict[str, Any]]:
+    """A row, or one of each side where the judgments of a dataset have changed."""
+    sides = list(dict.fromkeys(row["side"] for row in rows if row["side"] is not None))
+    for side in sides or [None]:
+        own = {row["dataset"]: row for row in rows if row["side"] is None}
+        own |= {row["dataset"]: row for row in rows if row["side"] == side}
+        yield _row(pair, side, [own[name] for name in datasets])
+
+
+def _row(pair: _Pair, side: str | None, rows: Sequence[Row]) -> dict[str, Any]:
+    nights = {row["baseline_night"] for row in rows}
+    differences = {row["dataset"]: row["difference"] for row in rows}
+    apart = np.round(list(differences.values()), DECIMALS)
+    means = {}
+    for name in ("mean", "baseline_mean", "difference"):
+        means[name] = float(np.mean([row[name] for row in rows]))
+    return {
+        **pair._asdict(),
+        "baseline_night": nights.pop() if len(nights) == 1 else None,
+        "side": side,
+        "datasets": len(rows),
+        **means,
+        "wins": int(np.count_nonzero(apart > EQUAL)),
+        "ties": int(np.count_nonzero(np.abs(apart) <= EQUAL)),
+        "losses": int(np.count_nonzero(apart < -EQUAL)),
+        "p_value": statistics.signed_ranks(apart),
+        "differences": differences,
+    }
+
+
+def _conclude(family: Sequence[Sequence[dict[str, Any]]], correction: str, alpha: float) -> None:
+    """Adjust p; both sides of a change of judgments are one comparison, with the larger p."""
+    adjusted = statistics.adjusted(list(map(_larger_p, family)), correction)
+    for sides, p in zip(family, adjusted, strict=True):
+        conclusion = _conclusion(sides) if p < alpha else "cannot_tell"
+        for row in sides:
+            row["p_adjusted"] = float(p)
+            row["family_size"] = len(family)
+            row["conclusion"] = conclusion
+
+
+def _larger_p(sides: Sequence[Row]) -> float:
+    return max(float(row["p_value"]) for row in sides)
+
+
+def _conclusion(sides: Sequence[Row]) -> str:
+    """What all sides say."""
+    differences = [row["difference"] for row in sides]
+    if min(differences) > 0:
+        return "better"
+    if max(differences) < 0:
+        return "worse"
+    return "cannot_tell"
+
+
+def fewest_datasets(alpha: float) -> int:
+    """How many datasets must differ so that p can be below alpha at all."""
+    many = 1
+    while 2.0 ** (1 - many) >= alpha:
+        many += 1
+    return many

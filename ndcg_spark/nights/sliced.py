@@ -1,0 +1,55 @@
+"""The means of slices of published nights, from their query scores and a table of attributes.
+
+They are those that the evaluation would have had with these attributes, and need no engine.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from ndcg_spark.nights.log import Night
+from ndcg_spark.nights.newest import mean_rows
+from ndcg_spark.nights.reader import read_dataset_scores, read_night_batches
+from ndcg_spark.schemas import DATASET_SCORES
+from ndcg_spark.spot_check.means import Means
+from ndcg_spark.tables.table import without_slices
+
+#: The columns of query scores that means need besides the measures.
+_NEEDED = (
+    *("dataset", "run", "query_id", "cutoff", "status", "returned", "judged"),
+    *("ndcg", "dcg", "ideal_dcg"),
+)
+_EMPTY = dict.fromkeys(DATASET_SCORES.names)
+
+
+def sliced_scores(
+    nights: Sequence[Night], attributes: pa.Table
+) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """The rows of DATASET_SCORES of nights: of all queries as published, and of these slices.
+
+    Slices that nights were evaluated with are left out. Both are in the order of `without_slices`.
+    """
+    whole: list[dict[str, Any]] = []
+    sliced: list[dict[str, Any]] = []
+    for night, rows in zip(nights, read_dataset_scores(nights), strict=True):
+        day = pa.scalar(night.evaluated_on).cast(pa.date32()).as_py()
+        whole.extend({**row, "evaluated_on": day} for row in rows)
+        sliced.extend(_slices(night, attributes))
+    return whole, without_slices(sliced)[1]
+
+
+def read_sliced(nights: Sequence[Night], attributes: pa.Table) -> pa.Table:
+    """The same as one table."""
+    whole, sliced = sliced_scores(nights, attributes)
+    return pa.Table.from_pylist([*whole, *sliced], DATASET_SCORES)
+
+
+def _slices(night: Night, attributes: pa.Table) -> list[dict[str, Any]]:
+    measures = night.measure_set
+    means = Means(measures, attributes)
+    columns = [*_NEEDED, *measures.columns]
+    for batch in read_night_batches([night], "query_scores", columns):
+        means.add(pa.Table.from_batches([batch]))
+    rows = [row for row in mean_rows(night, means) if row["attribute"] is not None]
+    return [{**_EMPTY, **row} for row in rows]

@@ -1,0 +1,163 @@
+"""The means over datasets that BEIR and MTEB report, from the rows of DATASET_SCORES.
+
+They are taken where scores are read, and no table keeps them. A run that a dataset lacks has none,
+as in MTEB: a mean over fewer datasets than those of other runs could not be compared with theirs.
+"""
+
+import math
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from ndcg_spark.convention.convention import Convention
+from ndcg_spark.convention.measures import COLUMNS, by_depth, format_cutoff, measure_at
+
+Row = Mapping[str, Any]
+#: What stands in the place of a dataset.
+MACRO = "(macro mean)"
+#: The column that says how many datasets a mean is over.
+DATASETS = "datasets"
+_MEASURES = ("ndcg", *COLUMNS)
+_MEANS = (*_MEASURES, "ndcg_pooled", "dcg", "judged_rate")
+_COUNTS = (
+    *("queries", "missing_queries", "no_relevant_queries", "unjudged_queries"),
+    "relevant_queries",
+)
+#: What a mean over datasets has only where all of them say the same.
+_SAME = ("evaluated_on", "evaluation_id", "convention", "formula")
+
+
+class MacroMeans(NamedTuple):
+    """Rows like those of DATASET_SCORES, and why some runs have none."""
+
+    rows: list[dict[str, Any]]
+    sentences: list[str]
+
+    @property
+    def notes(self) -> list[str]:
+        """What to say below a table of them."""
+        if not self.rows:
+            return self.sentences
+        many = self.rows[0][DATASETS]
+        what = f"{MACRO}: the unweighted mean of the means of {many} datasets, as in BEIR and MTEB"
+        return [what, *self.sentences]
+
+
+NO_MEANS = MacroMeans([], [])
+
+
+def macro_means(rows: Iterable[Row], absent: Collection[str] = ()) -> MacroMeans:
+    """The unweighted means of the means of datasets, by date, run and cutoff.
+
+    Of measures, dcg and judged_rate they are the means, of queries the sums. There is no standard
+    error. `absent` are datasets that belong to them, without any scores.
+    """
+    means = MacroMeans([], [])
+    for of_date in _by_date(rows).values():
+        _add(means, of_date, absent)
+    return means
+
+
+def _by_date(rows: Iterable[Row]) -> dict[Any, list[Row]]:
+    dates: dict[Any, list[Row]] = {}
+    for row in rows:
+        if row.get("attribute") is None:
+            dates.setdefault(row.get("evaluated_on"), []).append(row)
+    return dates
+
+
+def _add(means: MacroMeans, rows: Sequence[Row], absent: Collection[str]) -> None:
+    """Add the means of the rows of one date."""
+    datasets = sorted({row["dataset"] for row in rows}.union(absent))
+    if len(datasets) < 2:
+        return
+    labels = {row.get("convention"): row for row in rows}
+    conventions = {_options(label): row for label, row in labels.items()}
+    if len(conventions) > 1:
+        means.sentences.append(_differ(*list(conventions.values())[:2]))
+        return
+    runs: dict[str, list[Row]] = {}
+    for row in rows:
+        runs.setdefault(row["run"], []).append(row)
+    without = {}
+    for run in sorted(runs):
+        there = {row["dataset"] for row in runs[run]}
+        lacking = [name for name in datasets if name not in there]
+        if lacking:
+            without[run] = lacking
+        else:
+            _add_run(means, run, runs[run], datasets)
+    if without:
+        means.sentences.append(_lack(without, len(datasets)))
+
+
+def _options(label: str | None) -> str:
+    """The options of a convention, as two of them may have the same ones under other names."""
+    return "" if label is None else str(Convention.parse(label).options())
+
+
+def _differ(one: Row, other: Row) -> str:
+    first = f"{one['dataset']} has {one['convention']}"
+    second = f"{other['dataset']} has {other['convention']}"
+    return f"no mean over the datasets: their conventions differ; {first}, {second}"
+
+
+def _lack(without: Mapping[str, Sequence[str]], datasets: int) -> str:
+    """`without` has by run the datasets that it lacks."""
+    run, lacking = next(iter(without.items()))
+    runs = f"{len(without)} run(s) have no mean over the datasets"
+    what = f"has no results in {len(lacking)} of {datasets} datasets, e.g. {lacking[0]}"
+    return f"{runs}, as they have no results in some: {run} {what}"
+
+
+def _add_run(means: MacroMeans, run: str, rows: Sequence[Row], datasets: Sequence[str]) -> None:
+    """Add the rows of a run that all datasets have."""
+    cutoffs: dict[int | None, dict[str, Row]] = {}
+    for row in rows:
+        cutoffs.setdefault(row["cutoff"], {})[row["dataset"]] = row
+    for cutoff in sorted(cutoffs, key=by_depth):
+        own = cutoffs[cutoff]
+        lacking = [name for name in datasets if name not in own]
+        if lacking:
+            where = f"{lacking[0]} was not evaluated at cutoff {format_cutoff(cutoff)}"
+            means.sentences.append(f"{run} has no mean over the datasets there: {where}")
+            continue
+        ordered = [own[name] for name in datasets]
+        means.sentences.extend(_without_value(run, ordered))
+        means.rows.append(_mean_row(ordered))
+
+
+def _without_value(run: str, rows: Sequence[Row]) -> Iterator[str]:
+    """A sentence for each measure that has a value in some datasets only."""
+    for name in _MEASURES:
+        without = [row["dataset"] for row in rows if row.get(name) is None]
+        if without and len(without) < len(rows):
+            measure = measure_at(name, rows[0]["cutoff"])
+            where = f"it has no value in {len(without)} of {len(rows)}, e.g. {without[0]}"
+            yield f"{run} has no mean of {measure} over the datasets: {where}"
+
+
+def _mean_row(rows: Sequence[Row]) -> dict[str, Any]:
+    """The mean of rows of one run and cutoff, one of each dataset."""
+    first = rows[0]
+    mean = dict.fromkeys(first)
+    mean |= {"dataset": MACRO, "run": first["run"], "cutoff": first["cutoff"]}
+    for name in first:
+        values = [row[name] for row in rows]
+        if name in _SAME and len(set(values)) == 1:
+            mean[name] = values[0]
+        elif name in _MEANS:
+            mean[name] = _mean(values)
+        elif name in _COUNTS:
+            mean[name] = _sum(values)
+    mean[DATASETS] = len(rows)
+    return mean
+
+
+def _mean(values: Sequence[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return math.fsum(known) / len(known) if len(known) == len(values) else None
+
+
+def _sum(values: Sequence[int | None]) -> int | None:
+    known = [value for value in values if value is not None]
+    return sum(known) if len(known) == len(values) else None
