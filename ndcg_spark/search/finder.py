@@ -117,6 +117,11 @@ class Search:
             simpler = Trial(convention, trial.cutoff)
             if not self.judge.differs(simpler):
                 simplest = simpler
+        # Few jobs read ids as numbers.
+        as_text = simplest.convention.ties.replace("_num_", "_")
+        simpler = Trial(simplest.convention.replace(ties=as_text), trial.cutoff)
+        if "ties" not in self.space.fixed and not self.judge.differs(simpler):
+            simplest = simpler
         values = simplest.convention.options()
         changed = {option: values[option] for option in DECIDING}
         return Trial(self.space.standard.replace(**changed), trial.cutoff)

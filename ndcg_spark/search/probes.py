@@ -31,7 +31,7 @@ def separated_by(here: Trial, other: Trial, cutoffs: Sequence[Cutoff]) -> str:
     least = _least_grade(here, other)
     for cutoff in cutoffs or [here.cutoff]:
         for probe in _probes(here, other, cutoff):
-            for one in (probe, _with_grades(probe, least)):
+            for one in (probe, _with_grades(probe, least), _below_another(probe)):
                 if _score(one, here, cutoff) != _score(one, other, cutoff):
                     return one.words
     return NOTHING
@@ -51,6 +51,13 @@ def _with_grades(probe: Probe, least: float) -> Probe:
 
 def _least(a: Cutoff, b: Cutoff) -> int:
     return min(cutoff for cutoff in (a, b) if cutoff is not None)
+
+
+def _below_another(probe: Probe) -> Probe:
+    """The same list from the second rank on, as some discounts are equal for the first two."""
+    first: list[Returned] = [("f", 1e9, 1)] if probe.returned else []
+    others = [(document, score, (rank or 0) + 1) for document, score, rank in probe.returned]
+    return probe._replace(judged=[*probe.judged, ("f", 0.0)], returned=first + others)
 
 
 def _score(probe: Probe, trial: Trial, cutoff: Cutoff) -> float | str | None:
