@@ -56,7 +56,9 @@ def _least(a: Cutoff, b: Cutoff) -> int:
 def _below_another(probe: Probe) -> Probe:
     """The same list from the second rank on, as some discounts are equal for the first two."""
     first: list[Returned] = [("f", 1e9, 1)] if probe.returned else []
-    others = [(document, score, (rank or 0) + 1) for document, score, rank in probe.returned]
+    others: list[Returned] = [
+        (document, score, (rank or 0) + 1) for document, score, rank in probe.returned
+    ]
     return probe._replace(judged=[*probe.judged, ("f", 0.0)], returned=first + others)
 
 
