@@ -20,7 +20,7 @@ from ndcg_spark.schemas import query_key
 from ndcg_spark.scoring.evaluation import query_scores
 from ndcg_spark.search.finder import Deadline
 from ndcg_spark.search.judges import Ours
-from ndcg_spark.search.lists import OldList
+from ndcg_spark.search.old_lists import OldList
 from ndcg_spark.search.space import CUTOFFS
 from ndcg_spark.search.targets import Score, Targets, make_targets
 from ndcg_spark.search.trials import Trial

@@ -31,7 +31,7 @@ from ndcg_spark.search.found import (
 )
 from ndcg_spark.search.hints import hints, run_means
 from ndcg_spark.search.judges import Absent, Compared, Judge, ListJudge, ScoreJudge
-from ndcg_spark.search.lists import OldList
+from ndcg_spark.search.old_lists import OldList
 from ndcg_spark.search.probes import NOTHING, separated_by
 from ndcg_spark.search.readings import Reading, readings
 from ndcg_spark.search.space import Space, facts_of

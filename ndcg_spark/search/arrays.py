@@ -17,7 +17,7 @@ from ndcg_spark.convention.convention import Convention
 from ndcg_spark.convention.measures import Cutoff
 from ndcg_spark.convention.options import TIES
 from ndcg_spark.errors import ConventionError, InputError
-from ndcg_spark.search.lists import OldList
+from ndcg_spark.search.old_lists import OldList
 
 Floats = npt.NDArray[np.float64]
 Whole = npt.NDArray[np.int64]

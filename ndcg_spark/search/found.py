@@ -9,7 +9,7 @@ from ndcg_spark.convention.convention import Convention
 from ndcg_spark.convention.measures import Cutoff
 from ndcg_spark.errors import ConventionError, InputError
 from ndcg_spark.search.hints import RunMean
-from ndcg_spark.search.lists import OldList
+from ndcg_spark.search.old_lists import OldList
 
 #: `exact`: it gives every score of the job. `consistent`: it gives all means, and the job's scores
 #: of queries are not known. `nearest`: no convention that was tried gives all, and this one most.

@@ -6,7 +6,7 @@ from typing import NamedTuple
 from ndcg_spark.convention.convention import Convention
 from ndcg_spark.convention.measures import Cutoff
 from ndcg_spark.search.judges import Compared, depth_of
-from ndcg_spark.search.lists import OldList
+from ndcg_spark.search.old_lists import OldList
 from ndcg_spark.search.targets import LEAST_TOLERANCE, Score, Targets
 from ndcg_spark.search.trials import Trial
 from ndcg_spark.tolerance import EQUAL

@@ -12,7 +12,7 @@ from ndcg_spark.convention.measures import Cutoff
 from ndcg_spark.errors import ConventionError, InputError
 from ndcg_spark.reference import Ranking
 from ndcg_spark.search.arrays import ArrayScorer, Floats
-from ndcg_spark.search.lists import OldList
+from ndcg_spark.search.old_lists import OldList
 from ndcg_spark.search.samples import ListSample
 from ndcg_spark.search.targets import Score, Targets
 from ndcg_spark.search.trials import Trial

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from ndcg_spark.convention.measures import Cutoff
 from ndcg_spark.search.judges import Absent
-from ndcg_spark.search.lists import OldList, highest_grade, is_always_scored
+from ndcg_spark.search.old_lists import OldList, highest_grade, is_always_scored
 from ndcg_spark.search.targets import Targets
 
 

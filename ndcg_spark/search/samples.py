@@ -8,7 +8,7 @@ import numpy as np
 from ndcg_spark.convention.convention import Convention
 from ndcg_spark.convention.measures import Cutoff
 from ndcg_spark.search.arrays import ArrayScorer, Floats
-from ndcg_spark.search.lists import OldList
+from ndcg_spark.search.old_lists import OldList
 from ndcg_spark.search.targets import Targets
 from ndcg_spark.tolerance import EQUAL
 

@@ -10,7 +10,7 @@ from ndcg_spark.convention.convention import Convention
 from ndcg_spark.convention.options import OPTIONS, show
 from ndcg_spark.convention.presets import PRESETS
 from ndcg_spark.errors import ConventionError
-from ndcg_spark.search.lists import OldList
+from ndcg_spark.search.old_lists import OldList
 
 #: The options that change NDCG, those first that home-made jobs most often have otherwise.
 DECIDING = (

@@ -11,7 +11,7 @@ from ndcg_spark.convention.convention import Convention
 from ndcg_spark.convention.presets import PRESETS
 from ndcg_spark.errors import ConventionError, InputError
 from ndcg_spark.search.arrays import ArrayScorer
-from ndcg_spark.search.lists import OldList
+from ndcg_spark.search.old_lists import OldList
 from ndcg_spark.search.space import DECIDING, Space, facts_of
 from ndcg_spark.spot_check.plain_rows import Pair
 

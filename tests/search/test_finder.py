@@ -13,7 +13,7 @@ from ndcg_spark.errors import ConventionError, InputError
 from ndcg_spark.inputs.old_scores import OldRow
 from ndcg_spark.search.finder import Deadline, Search
 from ndcg_spark.search.judges import ListJudge
-from ndcg_spark.search.lists import OldList
+from ndcg_spark.search.old_lists import OldList
 from ndcg_spark.search.space import CUTOFFS, DECIDING, Space, facts_of
 from ndcg_spark.search.targets import make_targets
 from ndcg_spark.search.trials import Trial

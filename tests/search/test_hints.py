@@ -6,7 +6,7 @@ from ndcg_spark.convention.convention import Convention
 from ndcg_spark.inputs.old_scores import OldRow
 from ndcg_spark.search.hints import hints, run_means
 from ndcg_spark.search.judges import Compared
-from ndcg_spark.search.lists import OldList
+from ndcg_spark.search.old_lists import OldList
 from ndcg_spark.search.targets import Score, make_targets
 from ndcg_spark.search.trials import Trial
 from ndcg_spark.spot_check.plain_rows import Pair
