@@ -20,6 +20,7 @@ from ndcg_spark.job.like_inputs import (
     scored_by_engine,
     whole_or_sampled,
 )
+from ndcg_spark.search.absences import Reading, readings
 from ndcg_spark.search.finder import Deadline, Search, difference_of, is_telling
 from ndcg_spark.search.found import (
     Alternative,
@@ -33,7 +34,6 @@ from ndcg_spark.search.hints import hints, run_means
 from ndcg_spark.search.judges import Absent, Compared, Judge, ListJudge, ScoreJudge
 from ndcg_spark.search.old_lists import OldList
 from ndcg_spark.search.probes import NOTHING, separated_by
-from ndcg_spark.search.readings import Reading, readings
 from ndcg_spark.search.space import Space, facts_of
 from ndcg_spark.search.trials import Trial
 from ndcg_spark.steps import LOGGER, report_step

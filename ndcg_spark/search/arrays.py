@@ -69,14 +69,24 @@ class ArrayScorer:
 
     def __init__(self, lists: Sequence[OldList]) -> None:
         self._lists = lists
-        rows = [(at, *row) for at, one in enumerate(lists) for row in one.returned]
-        self._at = np.array([at for at, *_ in rows], np.int64)
-        self._ids = [doc_id for _, doc_id, *_ in rows]
-        self._scores = np.array([score or 0.0 for *_, score, _ in rows], np.float64)
-        self._ranks = np.array([rank or 0 for *_, rank in rows], np.float64)
-        self._is_query = np.array([lists[at].pair.query_id == doc for at, doc, *_ in rows], bool)
+        self._ids: list[str] = []
+        lengths = [len(one.returned) for one in lists]
+        scores: list[float] = []
+        ranks: list[float] = []
+        is_query: list[bool] = []
+        for one in lists:
+            for doc_id, score, rank in one.returned:
+                self._ids.append(doc_id)
+                scores.append(score or 0.0)
+                ranks.append(rank or 0)
+                is_query.append(doc_id == one.pair.query_id)
+        self._at = np.repeat(np.arange(len(lists)), lengths)
+        self._scores = np.array(scores, np.float64)
+        self._ranks = np.array(ranks, np.float64)
+        self._is_query = np.array(is_query, bool)
         self._is_answered = np.array([bool(one.returned) for one in lists], bool)
-        self._has_twice = len({(at, doc_id) for at, doc_id, *_ in rows}) < len(rows)
+        pairs = set(zip(self._at.tolist(), self._ids, strict=True))
+        self._has_twice = len(pairs) < len(self._ids)
         self._kept: dict[str, dict[tuple[Any, ...], Any]] = {}
 
     def scores(self, convention: Convention, cutoffs: Sequence[Cutoff]) -> Floats | None:

@@ -3,8 +3,8 @@
 import pytest
 
 from ndcg_spark.inputs.old_scores import OldRow
+from ndcg_spark.search.absences import readings
 from ndcg_spark.search.old_lists import OldList, is_always_scored
-from ndcg_spark.search.readings import readings
 from ndcg_spark.search.targets import make_targets
 from ndcg_spark.spot_check.plain_rows import Pair
 
