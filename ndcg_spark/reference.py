@@ -574,8 +574,11 @@ def _by_rank(row: Returned, _ascending: bool) -> tuple[int, bytes]:
 
 
 def _by_number(row: Returned, ascending: bool) -> tuple[float, str, bytes]:
+    return by_number(row[0], ascending)
+
+
+def by_number(document: str, ascending: bool) -> tuple[float, str, bytes]:
     """Ids that are whole numbers, by their size; other ids come last."""
-    document = row[0]
     if not (document.isascii() and document.isdecimal()):
         return math.inf if ascending else -1.0, "", document.encode()
     digits = document.lstrip("0")

@@ -5,7 +5,7 @@ import functools
 import itertools
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 import click
 
@@ -572,6 +572,12 @@ _LIKE_ONLY = (
         "With --like, write the convention as TOML.",
         type=shared_options.FILE,
     ),
+    option(
+        "--nearest",
+        None,
+        "With --write, write the nearest where none gives all scores.",
+        is_flag=True,
+    ),
     shared_options.evaluation(
         only="exclude cutoffs measures set dataset date run run_from column as_of relevance "
         "input_format max_rejected_fraction max_missing_fraction max_unjudged_fraction config "
@@ -584,6 +590,7 @@ def conventions(
     compare: tuple[str, str] | None,
     like: tuple[str, str, str] | None,
     write: Path | None,
+    nearest: bool,
     style: str | None,
     **arguments: Any,
 ) -> None:
@@ -593,11 +600,13 @@ def conventions(
     because of which some refuse the data.
 
     With --like, SCORES has the job's numbers: the columns query_id, run and score, or what
-    trec_eval -q prints; or the mean of each run. --set fixes an option, and --cutoffs says which
-    cutoffs are tried if SCORES has none. The search ends after a minute.
+    trec_eval -q prints; or the mean of each run. --set fixes an option, --cutoffs says which
+    cutoffs are tried if SCORES has none, and --column scores.score=NAME names a column of SCORES.
+    The search ends after a minute.
     """
     _refuse_if(compare and like, "--compare and --like are two questions; give one of them")
     _refuse_if(write and not like, "--write is for --like SCORES JUDGMENTS RESULTS")
+    _refuse_if(nearest and not write, "--nearest is for --write FILE")
     given = [one for one, value in arguments.items() if value not in (None, ())]
     if compare is None and like is None:
         if given:
@@ -619,7 +628,8 @@ def conventions(
         _refuse_if(
             arguments["measures"], "--like finds the convention of NDCG; leave --measures out"
         )
-        _find_convention(like, write, style, changed, arguments)
+        target = None if write is None else _Target(write, nearest)
+        _find_convention(like, target, style, changed, arguments)
         return
     for one in given:
         _refuse_if(one in _LIKE_ONLY, f"--{one.replace('_', '-')} is for --like, not for --compare")
@@ -630,9 +640,16 @@ def conventions(
     print_presets(compare_presets(config, changed), style, config.measure_set)
 
 
+class _Target(NamedTuple):
+    """Where a convention is written, and whether it may be the nearest only."""
+
+    file: Path
+    takes_nearest: bool
+
+
 def _find_convention(
     like: tuple[str, str, str],
-    write: Path | None,
+    target: _Target | None,
     style: str | None,
     fixed: Mapping[str, Any],
     arguments: Mapping[str, Any],
@@ -642,10 +659,12 @@ def _find_convention(
     from ndcg_spark.report.found_convention import found_view, write_convention
 
     scores, *paths = like
-    config = load_arguments({**arguments, "set": (), "paths": tuple(paths)})
-    refuse_unwritable("write", write)
+    columns, others = shared_options.columns_of_scores(arguments["column"])
+    config = load_arguments({**arguments, "column": others, "set": (), "paths": tuple(paths)})
+    if target is not None:
+        refuse_unwritable("write", target.file)
     with engine_for(config) as engine:
-        found = job(engine, config, expanded(scores), fixed)
+        found = job(engine, config, expanded(scores), fixed, columns=columns)
     print_view(found_view(found), style)
-    if write is not None:
-        write_convention(found, write, scores)
+    if target is not None:
+        write_convention(found, target.file, scores, target.takes_nearest)

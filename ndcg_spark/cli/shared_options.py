@@ -3,7 +3,7 @@
 import contextlib
 import datetime
 import functools
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -357,3 +357,19 @@ def _ask_column(asked: dict[str, dict[str, Any]], text: str, tables: Collection[
         )
     for owner in owners:
         asked[owner].setdefault("columns", {})[name] = yours
+
+
+def columns_of_scores(texts: Iterable[str]) -> tuple[dict[str, str], tuple[str, ...]]:
+    """What the scores of an earlier job call our columns, and the texts about other tables."""
+    columns, others = {}, []
+    for text in texts:
+        ours, _, yours = text.partition("=")
+        table, _, name = ours.rpartition(".")
+        if table != "scores":
+            others.append(text)
+            continue
+        if not yours:
+            what = f"--column {text}: write it as in scores.score=NAME"
+            raise ConfigurationError(f"arguments: {what}")
+        columns[name] = yours
+    return columns, tuple(others)

@@ -12,6 +12,7 @@ from ndcg_spark.convention.measures import Cutoff
 from ndcg_spark.errors import InputError, about, within
 from ndcg_spark.inputs.files import File, file_format, list_files, listed_files
 from ndcg_spark.inputs.query_tables import read_query_table
+from ndcg_spark.voices import NameColumn
 
 #: A measure as a column or trec_eval calls it: ndcg, ndcg@10, nDCG_10, ndcg_cut_10.
 _NDCG = re.compile(r"ndcg(?:_cut)?(?:[@_](?P<cutoff>\d+|all))?", re.IGNORECASE)
@@ -39,15 +40,19 @@ class _Column(NamedTuple):
     has_cutoff: bool
 
 
-def read_old_scores(path: str) -> list[OldRow]:
-    """The rows of the file, folder or pattern. InputError if it has no scores that can be read."""
+def read_old_scores(path: str, columns: Mapping[str, str] | None = None) -> list[OldRow]:
+    """The rows of the file, folder or pattern, and `columns` says what it calls our columns.
+
+    InputError if it has no scores that can be read.
+    """
     with about("scores"):
         files = listed_files("scores", [list_files(path)])
         if file_format(files, None) == "trec":
             rows = _of_trec_eval(files)
         else:
-            config = OldScoresConfig(path=[path])
-            rows = list(_of_table(read_query_table(config, "scores").to_pylist()))
+            config = OldScoresConfig(path=[path], columns=dict(columns or {}))
+            table = read_query_table(config, "scores").to_pylist()
+            rows = list(_of_table(table, is_named="score" in config.columns))
         if not rows:
             raise InputError(f"{path} has no NDCG; {_ADVICE}")
     return rows
@@ -90,11 +95,12 @@ def _cutoff(text: str | None) -> Cutoff:
     return None if text in (None, "all") else int(str(text))
 
 
-def _of_table(rows: Sequence[Mapping[str, Any]]) -> Iterator[OldRow]:
+def _of_table(rows: Sequence[Mapping[str, Any]], is_named: bool) -> Iterator[OldRow]:
+    """The scores of every row; `is_named` says that the user has named the column of scores."""
     if not rows:
         return
     names = list(rows[0])
-    columns = _score_columns(names)
+    columns = [_Column("score", None, False)] if is_named else _score_columns(names)
     of_rows = next((name for name in names if name.lower() in _CUTOFFS), None)
     for row in rows:
         for column in columns:
@@ -122,7 +128,8 @@ def _score_columns(names: Sequence[str]) -> list[_Column]:
     if not found:
         found = [_Column(name, None, False) for name in names if name.lower() in _SCORES][:1]
     if not found:
-        raise InputError(f"no column of scores; it has {', '.join(names)}; {_ADVICE}")
+        what = f"no column of scores; it has {', '.join(names)}; {_ADVICE}"
+        raise InputError(what, NameColumn("scores", "score"))
     return found
 
 

@@ -15,6 +15,7 @@ from ndcg_spark.steps import report_step
 from ndcg_spark.tables import format as numbers
 from ndcg_spark.tables.table import Table, make_table
 from ndcg_spark.tables.writers import View
+from ndcg_spark.voices import Give
 
 _COLUMNS = ("option", "value", "gives_the_same_scores", "separated_by")
 
@@ -22,6 +23,8 @@ _COLUMNS = ("option", "value", "gives_the_same_scores", "separated_by")
 def found_view(found: FoundConvention) -> View:
     """What the command shows of a search."""
     tables = [make_table([], notes=list(_sentences(found)))]
+    if found.means:
+        tables.append(_means_table(found))
     if found.alternatives:
         tables.append(_alternatives_table(found))
     if found.first_difference is not None:
@@ -50,6 +53,7 @@ def as_value(found: FoundConvention) -> dict[str, Any]:
         "presets": list(found.presets),
         "alternatives": alternatives,
         "first_difference": difference,
+        "means": [one._asdict() for one in found.means],
         "notes": list(found.notes),
     }
 
@@ -62,8 +66,10 @@ def _sentences(found: FoundConvention) -> Iterator[str]:
     if found.equal < found.compared:
         what += f"; the largest difference is {numbers.score(found.largest_difference)}"
     yield what
-    if not found.is_finished:
-        yield _unfinished(found)
+    if not found.is_near:
+        yield _NOT_NEAR
+    if not found.is_finished and found.verdict != "nearest":
+        yield "The time was over before others were compared with it on all rows."
     presets = [label for label in found.presets if label != found.label]
     if presets:
         yield f"Presets that give the same scores: {', '.join(presets)}"
@@ -73,16 +79,20 @@ def _sentences(found: FoundConvention) -> Iterator[str]:
     yield from found.notes
 
 
-def _unfinished(found: FoundConvention) -> str:
-    if found.verdict == "nearest":
-        return f"The time was over after {found.tried:,} conventions; this is the best of them."
-    return "The time was over before others were compared with it on all rows."
+_NOT_NEAR = (
+    "It is not near: it gives fewer than half of the scores other than 0 and 1. Check that the "
+    "scores are of these judgments and results, and then for a gain or a discount of the job's own."
+)
 
 
 def _answer(found: FoundConvention, label: str) -> str:
     """The verdict in a sentence."""
     if found.verdict == "exact":
         return f"The scores are those of {label}."
+    if found.verdict == "nearest" and not found.is_finished:
+        early = f"The search was stopped early, after {found.tried:,} conventions"
+        narrow = "Say the cutoffs, or an option that you know, to search fewer"
+        return f"{early}: none so far gives these scores. {narrow}. The nearest is {label}."
     if found.verdict == "nearest":
         return f"No convention that was tried gives these scores. The nearest is {label}."
     sentence = f"The means are consistent with {label}."
@@ -90,6 +100,30 @@ def _answer(found: FoundConvention, label: str) -> str:
         few = f"{found.compared} mean" + ("s" if found.compared > 1 else "")
         sentence += f" {few} may agree by chance: give {ENOUGH_MEANS}, or scores of queries."
     return sentence
+
+
+def _means_table(found: FoundConvention) -> Table:
+    """The mean of each run in the scores, and with the convention."""
+    rows = []
+    for mean in found.means:
+        rows.append(
+            {
+                "dataset": mean.dataset,
+                "run": mean.run,
+                "cutoff": format_cutoff(mean.cutoff),
+                "queries of the job": mean.given_queries,
+                "mean of the job": numbers.score(mean.given),
+                "queries here": mean.queries,
+                "mean here": "-" if mean.ours is None else numbers.score(mean.ours),
+            }
+        )
+    names = list(rows[0])
+    if len(found.cutoffs) < 2:
+        names.remove("cutoff")
+    notes = []
+    if found.has_other_means:
+        notes.append("The means differ: they are of other queries, or of scores that differ.")
+    return make_table(rows, names, notes=notes, title="Means")
 
 
 def _shown(one: Alternative) -> str:
@@ -173,8 +207,15 @@ def convention_toml(found: FoundConvention, scores: str) -> str:
     """The convention and the cutoffs as a configuration has them."""
     standard = type(found.convention)().options()
     lines = [f"# The convention of {json.dumps(scores)}, which ndcg-spark has found."]
-    if found.presets or found.alternatives:
+    if found.verdict == "nearest":
+        equal = f"{found.equal:,} of {found.compared:,}"
+        lines.append(f"# It is the nearest that was tried and gives {equal} scores.")
+    elif found.presets or found.alternatives:
         lines.append("# Others give the same scores; this is the nearest to standard.")
+    for mean in found.other_means:
+        ours = "absent" if mean.ours is None else numbers.score(mean.ours)
+        given = f"{numbers.score(mean.given)} in the scores"
+        lines.append(f"# The mean of {json.dumps(mean.run)} is {given}, and {ours} here.")
     cutoffs = ", ".join(json.dumps(cutoff or "all") for cutoff in found.cutoffs)
     lines += [f"cutoffs = [{cutoffs}]", "", "[convention]", 'preset = "standard"']
     for option, value in found.convention.options().items():
@@ -190,13 +231,26 @@ def _toml(value: Any) -> str:
     return json.dumps(list(value) if isinstance(value, tuple) else value)
 
 
-def write_convention(found: FoundConvention, file: Path, scores: str) -> None:
-    """Write the convention to a file. InputError if no convention gives the scores."""
-    if found.verdict == "nearest":
+def write_convention(
+    found: FoundConvention,
+    file: Path,
+    scores: str,
+    takes_nearest: bool = False,
+) -> None:
+    """Write the convention to a file. InputError if none gives the scores, unless `takes_nearest`.
+
+    A search that finds none has the nearest.
+    """
+    if found.verdict == "nearest" and not takes_nearest:
         what = f"no convention gives them, so {file} was not written"
-        raise InputError(f"scores: {what}; look at the first query that differs")
+        first = found.first_difference
+        if first is not None and first.query_id is not None:
+            what += "; look at the first query that differs"
+        raise InputError(f"scores: {what}", Give("nearest", then="writes the nearest"))
     write_whole(file.expanduser(), convention_toml(found, scores).encode())
     sentence = f"{file}: {found.label}"
-    if found.presets or found.alternatives:
+    if found.verdict == "nearest":
+        sentence += f", the nearest, which gives {found.equal:,} of {found.compared:,} scores"
+    elif found.presets or found.alternatives:
         sentence += ", the nearest to standard of those that give the same scores"
     report_step("wrote", sentence)

@@ -1,21 +1,21 @@
 """The search: the simplest conventions that give the scores of a job, else the nearest one."""
 
 import dataclasses
-import itertools
+import statistics
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from ndcg_spark.convention.convention import Convention
 from ndcg_spark.convention.options import OPTIONS
-from ndcg_spark.search.judges import Compared, Judge, Trial
+from ndcg_spark.search.judges import Compared, Judge
 from ndcg_spark.search.space import DECIDING, Space, changed_or_none
+from ndcg_spark.search.trials import Trial
+from ndcg_spark.steps import report_step
 
 #: How many conventions are compared in full where none is exact, and how many lead further.
 _BEST, _BEAM = 20, 6
-#: How many scores tell which conventions are near.
-_SCREENED = 60
-_HALF = 500
+_LEVELS = ("presets", "with one option changed", "with two options changed")
 
 
 @dataclasses.dataclass
@@ -36,10 +36,12 @@ class Deadline:
 
 
 class Distance(NamedTuple):
-    """How far a convention is from the scores: fewer that differ, then less difference."""
+    """How far a convention is from the scores."""
 
-    #: The share of the scores that differ, in thousandths. If more than half do, the others may be
-    #: equal by chance, and the difference decides.
+    #: The difference in the middle of all, 0 if that score is equal. Scores of 0 and 1 count only
+    #: where there are no others: many conventions give these.
+    middle: float
+    #: How many of a thousand scores differ.
     differing: int
     difference: float
     options: int
@@ -60,8 +62,16 @@ class Search:
 
         With more options changed, conventions are only tried where none with fewer is exact.
         """
-        for level in self.space.levels():
-            found = list(self._exact_of(level))
+        for changed, level in enumerate(self.space.levels()):
+            before = self.tried
+            found: list[Trial] = []
+            for group in level:
+                found.extend(self._exact_of(group))
+                # All of a level take long where every list is scored for a mean.
+                if self.deadline.is_over() or (found and self.judge.is_slow):
+                    break
+            number = f"{self.tried - before:,} {_LEVELS[changed]}"
+            report_step("tried", f"{number}: {len(found) or 'none'} gives all scores")
             if found:
                 return self._simplest(found)
             if self.deadline.is_over():
@@ -73,7 +83,10 @@ class Search:
             if self.deadline.is_over():
                 return
             self.tried += 1
-            for cutoff in self.space.cutoffs:
+            cutoffs = self.space.cutoffs
+            if self.judge.sample is not None:
+                cutoffs = self.judge.sample.possible(convention, cutoffs)
+            for cutoff in cutoffs:
                 trial = Trial(convention, cutoff)
                 if not self.judge.differs(trial):
                     yield trial
@@ -84,23 +97,31 @@ class Search:
         every = dict.fromkeys(reduced + list(found))
         return sorted(every, key=self._nearest_to_standard)
 
-    def _nearest_to_standard(self, trial: Trial) -> tuple[int, int]:
+    def _nearest_to_standard(self, trial: Trial) -> tuple[int, int, int]:
         cutoffs = list(self.space.cutoffs)
-        return self.space.distance(trial.convention), cutoffs.index(trial.cutoff)
+        return (
+            self.space.distance(trial.convention),
+            cutoffs.index(trial.cutoff),
+            self.space.rareness(trial.convention),
+        )
 
     def _reduced(self, trial: Trial) -> Trial:
         """An exact trial with the options of `standard` where the scores stay the same."""
-        standard = self.space.standard.options()
         simplest = trial
         # What changes scores least often is given up first.
         for option in reversed(DECIDING):
-            back = {option: standard[option]}
+            back = {option: self.space.plain(simplest.convention, option)}
             convention = changed_or_none(simplest.convention, back)
             if convention is None or not self.space.is_usable(convention):
                 continue
             simpler = Trial(convention, trial.cutoff)
             if not self.judge.differs(simpler):
                 simplest = simpler
+        # Few jobs read ids as numbers.
+        as_text = simplest.convention.ties.replace("_num_", "_")
+        simpler = Trial(simplest.convention.replace(ties=as_text), trial.cutoff)
+        if "ties" not in self.space.fixed and not self.judge.differs(simpler):
+            simplest = simpler
         values = simplest.convention.options()
         changed = {option: values[option] for option in DECIDING}
         return Trial(self.space.standard.replace(**changed), trial.cutoff)
@@ -123,9 +144,13 @@ class Search:
                 found.append(("cutoff", cutoff, other))
         for option, value, convention in self._neighbours(trial.convention):
             other = Trial(convention, trial.cutoff)
-            if not self.judge.differs(other):
+            if self.is_inert(option) or not self.judge.differs(other):
                 found.append((option, value, other))
         return found
+
+    def is_inert(self, option: str) -> bool:
+        """Whether an option changes nothing here, whatever the others are."""
+        return option in self.space.facts.inert
 
     def _neighbours(self, convention: Convention) -> Iterator[tuple[str, Any, Convention]]:
         """The conventions that have another value of one option."""
@@ -169,20 +194,36 @@ class Search:
             if found and self.deadline.is_over():
                 break
             self.tried += 1
-            for cutoff in self.space.cutoffs:
-                trial = Trial(convention, cutoff)
-                found.append((self.distance(trial, _SCREENED), trial))
+            found.extend(self._estimated(convention))
         found.sort(key=_by_distance)
         return found[:_BEAM]
 
-    def distance(self, trial: Trial, most: int | None = None) -> Distance:
-        rows = list(itertools.islice(self.judge.compared(trial), most))
+    def _estimated(self, convention: Convention) -> Iterator[tuple[Distance, Trial]]:
+        """How far a convention is by a sample, at every cutoff."""
+        cutoffs = self.space.cutoffs
+        if self.judge.sample is None:
+            for cutoff in cutoffs:
+                trial = Trial(convention, cutoff)
+                yield self.distance(trial), trial
+            return
+        estimates = self.judge.sample.estimates(convention, cutoffs)
+        options = self.space.distance(convention)
+        for cutoff, estimate in zip(cutoffs, estimates, strict=False):
+            yield Distance(*estimate, options), Trial(convention, cutoff)
+
+    def distance(self, trial: Trial) -> Distance:
+        rows = list(self.judge.compared(trial))
+        telling = list(filter(is_telling, rows)) or rows
+        middle = statistics.median([_counted(row) for row in telling] or [1.0])
         differing = sum(row.differs for row in rows)
-        total = sum(difference_of(row) for row in rows) / max(len(rows), 1)
-        share = round(1000 * differing / max(len(rows), 1))
-        if share > _HALF:
-            share = 1000
-        return Distance(share, total, self.space.distance(trial.convention))
+        total = sum(_counted(row) for row in rows)
+        number = max(len(rows), 1)
+        options = self.space.distance(trial.convention)
+        return Distance(middle, round(1000 * differing / number), total / number, options)
+
+
+def _counted(row: Compared) -> float:
+    return difference_of(row) if row.differs else 0.0
 
 
 def _by_distance(pair: tuple[Distance, Trial]) -> Distance:
@@ -194,3 +235,8 @@ def difference_of(row: Compared) -> float:
     if row.given is None or row.ours is None:
         return float(row.differs)
     return abs(row.given - row.ours)
+
+
+def is_telling(row: Compared) -> bool:
+    """Whether few conventions give a score, as it is neither 0 nor 1, nor absent."""
+    return row.given is not None and 0 < row.given < 1

@@ -8,7 +8,8 @@ from ndcg_spark import reference
 from ndcg_spark.convention.convention import Convention
 from ndcg_spark.convention.measures import Cutoff
 from ndcg_spark.errors import ConventionError, InputError
-from ndcg_spark.search.judges import OldList
+from ndcg_spark.search.hints import RunMean
+from ndcg_spark.search.old_lists import OldList
 
 #: `exact`: it gives every score of the job. `consistent`: it gives all means, and the job's scores
 #: of queries are not known. `nearest`: no convention that was tried gives all, and this one most.
@@ -76,6 +77,10 @@ class FoundConvention:
     presets: Sequence[str] = ()
     alternatives: Sequence[Alternative] = ()
     first_difference: Difference | None = None
+    #: The means of the runs beside those of the convention.
+    means: Sequence[RunMean] = ()
+    #: Whether the nearest gives at least half of the scores other than 0 and 1, up to a digit.
+    is_near: bool = True
     #: Whether all conventions were tried that could be; if not, the time was over.
     is_finished: bool = True
     #: How many conventions were tried.
@@ -91,6 +96,15 @@ class FoundConvention:
     def has_enough_means(self) -> bool:
         """Whether means alone are enough to tell the convention."""
         return self.verdict != "consistent" or self.compared >= ENOUGH_MEANS
+
+    @property
+    def other_means(self) -> list[RunMean]:
+        """The means that are not those of the convention, up to the digits of the scores."""
+        return [mean for mean in self.means if mean.differs(self.tolerance)]
+
+    @property
+    def has_other_means(self) -> bool:
+        return bool(self.other_means)
 
     @property
     def label(self) -> str:

@@ -1,33 +1,28 @@
 """Whether a convention gives the scores of an earlier job: every score beside ours."""
 
-import dataclasses
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal, NamedTuple, Protocol
+
+import numpy as np
 
 from ndcg_spark import reference
 from ndcg_spark.convention.convention import Convention
 from ndcg_spark.convention.measures import Cutoff
 from ndcg_spark.errors import ConventionError, InputError
-from ndcg_spark.reference import Ranking, Returned
+from ndcg_spark.reference import Ranking
+from ndcg_spark.search.arrays import ArrayScorer, Floats
+from ndcg_spark.search.old_lists import OldList
+from ndcg_spark.search.samples import ListSample
 from ndcg_spark.search.targets import Score, Targets
-from ndcg_spark.spot_check.plain_rows import Pair
-
-
-class Trial(NamedTuple):
-    """What is tried: a convention, and a cutoff where the job does not say its own."""
-
-    convention: Convention
-    cutoff: Cutoff = None
+from ndcg_spark.search.trials import Trial
+from ndcg_spark.tolerance import EQUAL
 
 
 class Ours(NamedTuple):
-    """Our score of a list."""
+    """Our score of a list; None where the convention leaves the query out."""
 
-    #: None where the convention leaves the query out.
     ndcg: float | None
-    #: Whether the query was answered and has a gain, so that no policy leaves it out.
-    is_scored: bool
 
 
 class Compared(NamedTuple):
@@ -38,9 +33,9 @@ class Compared(NamedTuple):
     differs: bool
 
 
-#: What a query without a score of the job says: that it was left out; that it was, or that the
-#: job's scores are only some; or nothing, because the means say it.
-Absent = Literal["left_out", "perhaps_left_out", "unknown"]
+#: What it says if the job has no score of a list: that it left the list out; that it did where a
+#: row says so by an empty score; or nothing, because the scores are only some.
+Absent = Literal["left_out", "left_out_if_empty", "unknown"]
 
 
 class Judge(Protocol):
@@ -49,23 +44,18 @@ class Judge(Protocol):
     @property
     def absent(self) -> Absent: ...
 
+    @property
+    def is_slow(self) -> bool:
+        """Whether a convention takes as long as all lists, and not until the first difference."""
+
+    @property
+    def sample(self) -> ListSample | None:
+        """Some lists, on which most conventions differ already."""
+
     def compared(self, trial: Trial) -> Iterator[Compared]:
         """Every score beside ours, as far as they are asked for."""
 
     def differs(self, trial: Trial) -> bool: ...
-
-
-@dataclasses.dataclass
-class OldList:
-    """A list of the results, the judgments of its query, and what the job says of it."""
-
-    pair: Pair
-    dataset: str
-    judged: Sequence[tuple[str, float]]
-    returned: Sequence[Returned]
-
-    def place(self, cutoff: Cutoff) -> Score:
-        return Score(self.dataset, self.pair.run, self.pair.query_id, cutoff)
 
 
 class ListJudge:
@@ -78,29 +68,34 @@ class ListJudge:
         absent: Absent,
         *,
         is_whole: bool,
+        cutoffs: Sequence[Cutoff] = (None,),
     ) -> None:
+        """`cutoffs` are those that are tried if the job does not name its own."""
         self.lists = lists
         self.targets = targets
         self.absent = absent
         #: Whether these are all lists, so that their means are those of the runs.
         self.is_whole = is_whole
+        self.sample = ListSample(lists, targets) if targets.scores else None
         self._scorer = ListScorer(lists)
         #: The lists in the order in which they are compared: first what told conventions apart.
         self._order = list(range(len(lists)))
-        self._of_run: dict[tuple[str, str], list[int]] = {}
-        for at, one in enumerate(lists):
-            self._of_run.setdefault((one.dataset, one.pair.run), []).append(at)
+        self._means = RunMeans(lists if is_whole else [], targets, cutoffs)
+
+    @property
+    def is_slow(self) -> bool:
+        return not self.targets.scores
 
     def compared(self, trial: Trial) -> Iterator[Compared]:
         yield from self._compared_lists(trial, range(len(self.lists)))
-        yield from self._compared_means(trial)
+        yield from self._means.compared(trial)
 
     def differs(self, trial: Trial) -> bool:
         for compared in self._compared_lists(trial, list(self._order)):
             if compared.differs:
                 self._put_first(compared.place)
                 return True
-        return any(compared.differs for compared in self._compared_means(trial))
+        return any(compared.differs for compared in self._means.compared(trial))
 
     def _compared_lists(self, trial: Trial, which: Iterable[int]) -> Iterator[Compared]:
         if not self.targets.scores:
@@ -109,29 +104,41 @@ class ListJudge:
         for at in which:
             for cutoff in cutoffs:
                 place = self.lists[at].place(cutoff)
-                ours = self._scorer.score(at, trial.convention, self._depth(trial, cutoff))
+                ours = self._scorer.score(
+                    at, trial.convention, depth_of(trial, cutoff, self.targets)
+                )
                 if ours is None:
                     # The convention refuses the list.
                     yield Compared(place, self.targets.scores.get(place), None, True)
                 else:
                     yield compare_score(place, ours, self.targets, self.absent)
 
-    def _compared_means(self, trial: Trial) -> Iterator[Compared]:
-        """The means, those of short runs first, as they are computed for one difference."""
-        if not self.is_whole:
-            return
-        for place in sorted(self.targets.means, key=self._number_of_lists):
-            scores = []
-            for at in self._of_run.get((place.dataset, place.run), ()):
-                depth = self._depth(trial, place.cutoff)
-                scores.append(self._scorer.score(at, trial.convention, depth))
-            yield compare_mean(place, scores, self.targets)
+    def told_apart(self, a: Trial, b: Trial) -> str:
+        """What the scores lack to tell two trials apart whose scores of these lists differ."""
+        if not self.targets.scores:
+            return self._means.told_apart(a, b)
+        for at, one in enumerate(self.lists):
+            for cutoff in self.targets.cutoffs:
+                if self._has_same(at, a, b, cutoff):
+                    continue
+                if self.targets.scores.get(one.place(cutoff)) is None:
+                    return f"a score of query {one.pair.query_id} of {one.pair.run}"
+                return "scores with more digits"
+        return ""
 
-    def _number_of_lists(self, place: Score) -> int:
-        return len(self._of_run.get((place.dataset, place.run), ()))
-
-    def _depth(self, trial: Trial, cutoff: Cutoff) -> Cutoff:
-        return cutoff if self.targets.knows_cutoffs else trial.cutoff
+    def _has_same(self, at: int, a: Trial, b: Trial, cutoff: Cutoff) -> bool:
+        """Whether two trials give a list the same score."""
+        scores = []
+        for trial in (a, b):
+            depth = depth_of(trial, cutoff, self.targets)
+            ours = self._scorer.score(at, trial.convention, depth)
+            if ours is None:
+                return False
+            scores.append(ours.ndcg)
+        first, second = scores
+        if first is None or second is None:
+            return first is second
+        return abs(first - second) <= EQUAL
 
     def _put_first(self, place: Score) -> None:
         """Compare the list of a place first from now on, as it tells conventions apart."""
@@ -140,6 +147,84 @@ class ListJudge:
             if one.place(place.cutoff) == place:
                 self._order.insert(0, self._order.pop(index))
                 return
+
+
+def depth_of(trial: Trial, cutoff: Cutoff, targets: Targets) -> Cutoff:
+    """The cutoff of a score: the one that the job names, else the one that is tried."""
+    return cutoff if targets.knows_cutoffs else trial.cutoff
+
+
+class RunMeans:
+    """Compares the means of runs, of which `lists` are all."""
+
+    def __init__(
+        self,
+        lists: Sequence[OldList],
+        targets: Targets,
+        cutoffs: Sequence[Cutoff],
+    ) -> None:
+        self.targets = targets
+        self._cutoffs = targets.cutoffs if targets.knows_cutoffs else list(cutoffs)
+        self._of_run: dict[tuple[str, str], list[OldList]] = {}
+        if targets.means:
+            for one in lists:
+                self._of_run.setdefault((one.dataset, one.pair.run), []).append(one)
+        self._scorers: dict[tuple[str, str], ArrayScorer] = {}
+        #: The means of the last convention at every cutoff, by its runs.
+        self._convention: Convention | None = None
+        self._known: dict[tuple[str, str], Sequence[float]] = {}
+
+    def compared(self, trial: Trial) -> Iterator[Compared]:
+        """The means as far as they are asked for, as each takes a moment."""
+        if not self._of_run:
+            return
+        for place, given in self.targets.means.items():
+            depth = depth_of(trial, place.cutoff, self.targets)
+            mean = self._means_of(place, trial.convention)[self._cutoffs.index(depth)]
+            if math.isfinite(mean):
+                differs = abs(mean - given) > self.targets.mean_tolerance
+                yield Compared(place, given, mean, differs)
+            else:
+                # No query counts, or the convention refuses one.
+                yield Compared(place, given, None, True)
+
+    def _means_of(self, place: Score, convention: Convention) -> Sequence[float]:
+        if self._convention is not convention:
+            self._convention = convention
+            self._known = {}
+        run = place.dataset, place.run
+        if run not in self._known:
+            scores = self._scores(place, convention)
+            means = [math.nan] * len(self._cutoffs)
+            if scores is not None:
+                is_counted = ~np.isnan(scores)
+                with np.errstate(invalid="ignore", divide="ignore"):
+                    sums = np.where(is_counted, scores, 0.0).sum(axis=0)
+                    means = (sums / is_counted.sum(axis=0)).tolist()
+            self._known[run] = means
+        return self._known[run]
+
+    def _scores(self, place: Score, convention: Convention) -> Floats | None:
+        """The scores of a run, with a column for each cutoff."""
+        run = place.dataset, place.run
+        if run not in self._scorers:
+            self._scorers[run] = ArrayScorer(self._of_run.get(run, []))
+        return self._scorers[run].scores(convention, self._cutoffs)
+
+    def told_apart(self, a: Trial, b: Trial) -> str:
+        """As that of a judge."""
+        for place in self.targets.means:
+            columns = []
+            for trial in (a, b):
+                depth = depth_of(trial, place.cutoff, self.targets)
+                scores = self._scores(place, trial.convention)
+                if scores is None:
+                    return ""
+                columns.append(scores[:, self._cutoffs.index(depth)])
+            first, second = columns
+            if not np.allclose(first, second, rtol=0, atol=EQUAL, equal_nan=True):
+                return "scores of queries, or means with more digits"
+        return ""
 
 
 #: The options on which the ranked list and its gains depend.
@@ -172,10 +257,10 @@ class ListScorer:
         try:
             ranking = self._ranking(at, convention)
             sums = self._sums_of(at, ranking, convention, cutoff)
-            ndcg, status = reference.ndcg_of(ranking, *sums, convention, query)
+            ndcg, _ = reference.ndcg_of(ranking, *sums, convention, query)
         except (InputError, ConventionError):
             return None
-        return Ours(ndcg, status == "scored")
+        return Ours(ndcg)
 
     def _use(self, convention: Convention) -> None:
         if self._convention is convention:
@@ -222,6 +307,9 @@ class ListScorer:
 class ScoreJudge:
     """A judge of scores that an engine computes: `scored` returns all of them for a trial."""
 
+    is_slow = True
+    sample = None
+
     def __init__(self, targets: Targets, absent: Absent, scored: "Scorer") -> None:
         self.targets = targets
         self.absent = absent
@@ -236,9 +324,10 @@ class ScoreJudge:
         if self.targets.scores:
             for place, ours in found.items():
                 yield compare_score(place, ours, self.targets, self.absent)
-        of_runs: dict[Score, list[Ours]] = {}
+        of_runs: dict[Score, list[float]] = {}
         for place, ours in found.items():
-            of_runs.setdefault(place._replace(query_id=None), []).append(ours)
+            if ours.ndcg is not None:
+                of_runs.setdefault(place._replace(query_id=None), []).append(ours.ndcg)
         for place in self.targets.means:
             yield compare_mean(place, of_runs.get(place, []), self.targets)
 
@@ -255,24 +344,18 @@ def compare_score(place: Score, ours: Ours, targets: Targets, absent: Absent) ->
     """The score of a query beside ours."""
     given = targets.scores.get(place)
     if given is None:
-        is_meant = place in targets.scores or absent == "left_out"
-        is_meant = is_meant or (absent == "perhaps_left_out" and not ours.is_scored)
-        return Compared(place, None, ours.ndcg, is_meant and ours.ndcg is not None)
+        is_left_out = absent == "left_out"
+        if absent == "left_out_if_empty":
+            is_left_out = place in targets.scores
+        return Compared(place, None, ours.ndcg, is_left_out and ours.ndcg is not None)
     differs = ours.ndcg is None or abs(ours.ndcg - given) > targets.tolerance
     return Compared(place, given, ours.ndcg, differs)
 
 
-def compare_mean(place: Score, scores: Iterable[Ours | None], targets: Targets) -> Compared:
-    """The mean of a run beside ours, which is of all of its `scores`."""
-    values: list[float] = []
+def compare_mean(place: Score, scores: Sequence[float], targets: Targets) -> Compared:
+    """The mean of a run beside that of our `scores`."""
     given = targets.means[place]
-    for ours in scores:
-        if ours is None:
-            # The convention refuses a list.
-            return Compared(place, given, None, True)
-        if ours.ndcg is not None:
-            values.append(ours.ndcg)
-    if not values:
+    if not scores:
         return Compared(place, given, None, True)
-    mean = math.fsum(values) / len(values)
+    mean = math.fsum(scores) / len(scores)
     return Compared(place, given, mean, abs(mean - given) > targets.mean_tolerance)

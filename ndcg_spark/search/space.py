@@ -7,38 +7,24 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ndcg_spark.convention.convention import Convention
-from ndcg_spark.convention.options import OPTIONS
+from ndcg_spark.convention.options import OPTIONS, show
 from ndcg_spark.convention.presets import PRESETS
 from ndcg_spark.errors import ConventionError
-from ndcg_spark.search.judges import OldList
+from ndcg_spark.search.old_lists import OldList
 
 #: The options that change NDCG, those first that home-made jobs most often have otherwise.
 DECIDING = (
-    *("gain", "ideal", "no_relevant", "missing_query", "discount", "order", "ties"),
+    *("gain", "ideal", "no_relevant", "missing_query", "ties", "discount", "order"),
     *("unjudged", "negative", "min_relevance", "exclude_query_as_document"),
     *("score_precision", "duplicates", "judgment_duplicates"),
 )
-#: What data must have for an option to matter.
-SEPARATES = {
-    "gain": "grades other than 0 and 1",
-    "ideal": "judged documents that are not returned",
-    "no_relevant": "a query without a relevant document",
-    "missing_query": "a judged query without results",
-    "discount": "lists with a gain below the first rank",
-    "order": "ranks that are not in the order of the scores",
-    "ties": "documents with equal scores and different grades",
-    "unjudged": "an unjudged document above a judged one",
-    "negative": "a negative grade",
-    "min_relevance": "grades between 0 and this one",
-    "exclude_query_as_document": "a query that is returned as a document",
-    "score_precision": "scores that are equal only as floats of 32 bits",
-    "duplicates": "a document that is returned twice",
-    "judgment_duplicates": "a document that is judged twice",
-    "cutoff": "longer lists",
-}
 #: The cutoffs that are tried where the job does not say its own.
 CUTOFFS = (10, *range(1, 10), *range(11, 31), 40, 50, 60, 80, 100, 150, 200, 500, 1000, None)
+#: So many options of a preset are changed at once.
+MOST_CHANGED = 2
 _MOST_GRADES = 5
+#: A table of gains is tried for so many grades, up to this one.
+_MOST_GAINS, _HIGHEST_POWER = 20, 30
 #: Values that give the same NDCG as another one, whatever the inputs: ln only scales DCG.
 _NEVER_DIFFER = ("ln",)
 
@@ -52,6 +38,8 @@ class Facts(NamedTuple):
     grades: Sequence[float]
     #: Options that change nothing here.
     inert: frozenset[str]
+    #: Gains that no word names, as tables.
+    gains: Sequence[Mapping[float, float]] = ()
 
 
 def facts_of(lists: Sequence[OldList]) -> Facts:
@@ -76,7 +64,15 @@ def facts_of(lists: Sequence[OldList]) -> Facts:
     if min(grades, default=0) < 0:
         matters.add("negative")
     inert = frozenset(_OF_DATA) - matters
-    return Facts(has_scores, has_ranks, positive[1 : _MOST_GRADES + 1], inert)
+    least = positive[1 : _MOST_GRADES + 1]
+    return Facts(has_scores, has_ranks, least, inert, list(_gain_tables(grades)))
+
+
+def _gain_tables(grades: Iterable[float]) -> Iterator[Mapping[float, float]]:
+    """2^grade, where the job forgot to subtract 1: an unjudged document has the gain 1."""
+    known = sorted({0.0, *grades})
+    if len(known) <= _MOST_GAINS and known[-1] <= _HIGHEST_POWER:
+        yield {grade: 2.0**grade for grade in known}
 
 
 #: The options that change nothing for most data.
@@ -146,13 +142,29 @@ class Space:
             return True
         return not convention.needs_rank
 
-    def levels(self) -> Iterator[Iterator[Convention]]:
-        """The presets; with one option changed; with two. Each convention once."""
+    def levels(self) -> Iterator[Iterator[Sequence[Convention]]]:
+        """The presets; with one option changed; with two. Each convention once.
+
+        Each level comes in groups that change the same options, the likely ones first.
+        """
         presets = list(self.presets())
         seen: set[tuple[Any, ...]] = set()
-        yield self._new(presets, seen)
-        yield self._new(self._changed(presets, 1), seen)
-        yield self._new(self._changed(presets, 2), seen)
+        yield iter([self._new(presets, seen)])
+        for number in range(1, MOST_CHANGED + 1):
+            yield self._groups(presets, number, seen)
+
+    def _groups(
+        self,
+        presets: Sequence[Convention],
+        number: int,
+        seen: set[tuple[Any, ...]],
+    ) -> Iterator[Sequence[Convention]]:
+        bases: dict[tuple[Any, ...], Convention] = {}
+        for preset in presets:
+            bases.setdefault(self.key(preset), preset)
+        for options in itertools.combinations(self.live_options(), number):
+            changed = [one for base in bases.values() for one in self._changed(base, options)]
+            yield self._new(changed, seen)
 
     def presets(self) -> Iterator[Convention]:
         for name in PRESETS:
@@ -168,24 +180,22 @@ class Space:
         self,
         conventions: Iterable[Convention],
         seen: set[tuple[Any, ...]],
-    ) -> Iterator[Convention]:
+    ) -> list[Convention]:
+        new = []
         for convention in conventions:
             key = self.key(convention)
             if key not in seen:
                 seen.add(key)
-                yield convention
+                new.append(convention)
+        return new
 
-    def _changed(self, presets: Sequence[Convention], number: int) -> Iterator[Convention]:
-        bases: dict[tuple[Any, ...], Convention] = {}
-        for preset in presets:
-            bases.setdefault(self.key(preset), preset)
-        combined = list(itertools.combinations(self.live_options(), number))
-        for base, options in itertools.product(bases.values(), combined):
-            for values in itertools.product(*map(self.values, options)):
-                changed = dict(zip(options, values, strict=True))
-                convention = changed_or_none(base, changed)
-                if convention is not None and self.is_usable(convention):
-                    yield convention
+    def _changed(self, base: Convention, options: Sequence[str]) -> Iterator[Convention]:
+        """The convention with every combination of values of these options."""
+        for values in itertools.product(*map(self.values, options)):
+            changed = dict(zip(options, values, strict=True))
+            convention = changed_or_none(base, changed)
+            if convention is not None and self.is_usable(convention):
+                yield convention
 
     def live_options(self) -> list[str]:
         return [option for option in self._live if option not in self.fixed]
@@ -200,13 +210,34 @@ class Space:
             left_out.add("error")
         if not self.facts.has_ranks:
             left_out.add("rank")
-        return [value for value in known if value not in left_out]
+        values: list[Any] = [value for value in known if value not in left_out]
+        if option == "gain":
+            values.extend(self.facts.gains)
+        return values
+
+    def plain(self, convention: Convention, option: str) -> Any:
+        """The value that an option has if nothing speaks for another one: that of `standard`.
+
+        Where grades count as 1 and 0, every gain is the same, and `binary` says so.
+        """
+        if option == "gain" and convention.min_relevance != "none" and "gain" not in self.fixed:
+            return "binary"
+        return self.standard.options()[option]
 
     def distance(self, convention: Convention) -> int:
-        """How many options differ from `standard`."""
+        """How many options differ from what they plainly are."""
         options = convention.options()
-        standard = self.standard.options()
-        return sum(options[option] != standard[option] for option in DECIDING)
+        return sum(options[option] != self.plain(convention, option) for option in DECIDING)
+
+    def rareness(self, convention: Convention) -> int:
+        """Larger for values that stand later in the documentation: ids as numbers after text."""
+        options = convention.options()
+        places = 0
+        for option in DECIDING:
+            known = list(OPTIONS[option].words)
+            value = show(options[option])
+            places += known.index(value) if value in known else len(known)
+        return places
 
 
 def changed_or_none(convention: Convention, options: Mapping[str, Any]) -> Convention | None:

@@ -4,17 +4,19 @@ import dataclasses
 import decimal
 import functools
 import math
-from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple, TypeGuard
 
 from ndcg_spark.convention.measures import Cutoff, by_depth
 from ndcg_spark.errors import InputError
 from ndcg_spark.inputs.old_scores import OldRow
-from ndcg_spark.spot_check.plain_rows import Pair
 from ndcg_spark.tolerance import EQUAL
 
 #: However many digits are given: many jobs compute in floats of 32 bits.
 LEAST_TOLERANCE = 1e-6
+#: The largest score that is no mistake of rounding, and as percent.
+_MOST = 1 + LEAST_TOLERANCE
+_PERCENT = 100 * _MOST
 
 
 class Score(NamedTuple):
@@ -37,6 +39,21 @@ class Targets:
     #: Whether the job says at which cutoffs it scored. If not, every cutoff here is None.
     knows_cutoffs: bool
     notes: Sequence[str] = ()
+    #: The scores of queries without judgments, which are not compared.
+    unjudged: Mapping[Score, float] = dataclasses.field(default_factory=dict)
+
+    def with_any_cutoff(self) -> "Targets":
+        """The same scores as those of a cutoff that is not known."""
+        scores = {place._replace(cutoff=None): value for place, value in self.scores.items()}
+        means = {place._replace(cutoff=None): value for place, value in self.means.items()}
+        unjudged = {place._replace(cutoff=None): value for place, value in self.unjudged.items()}
+        return dataclasses.replace(
+            self,
+            scores=scores,
+            means=means,
+            unjudged=unjudged,
+            knows_cutoffs=False,
+        )
 
     @functools.cached_property
     def cutoffs(self) -> list[Cutoff]:
@@ -72,6 +89,7 @@ def make_targets(
 
     InputError if it is not clear which run a row is of, or two rows contradict each other.
     """
+    rows, percent = _without_percent(rows)
     knows = {row.has_cutoff for row in rows}
     if len(knows) > 1:
         raise InputError("scores: some have a cutoff and some have none; name each, or none")
@@ -94,14 +112,52 @@ def make_targets(
         ours = ", ".join(sorted(run for _, run in named))
         raise InputError(f"scores: no run of theirs, {theirs}, is one of the results, {ours}")
     of_queries, of_means = _numbers(rows)
+    notes = [f"scores of {run}, which is no run of the results, are left aside" for run in lost]
+    notes.extend(percent)
+    notes.extend(_above_1(scores))
     return Targets(
         scores,
         {place: value for place, value in means.items() if value is not None},
         tolerance_of(of_queries),
         tolerance_of(of_means),
         knows == {True},
-        [f"scores of {run}, which is no run of the results, are left aside" for run in lost],
+        notes,
     )
+
+
+def _without_percent(rows: Sequence[OldRow]) -> tuple[Sequence[OldRow], list[str]]:
+    """The rows, whose numbers are divided by 100 if they are percent, and a sentence about that.
+
+    They are if most of those that are not 0 are above 1, and none above 100.
+    """
+    values = [float(row.number) for row in rows if _is_number(row.number)]
+    positive = [value for value in values if value > 0]
+    above = sum(value > 1 for value in positive)
+    is_percent = 2 * above > len(positive) and max(positive) <= _PERCENT
+    if not is_percent or min(values) < 0:
+        return rows, []
+    divided = []
+    for row in rows:
+        number = row.number
+        if _is_number(number):
+            number = str(decimal.Decimal(number).scaleb(-2))
+        divided.append(row._replace(number=number))
+    return divided, [f"the scores are percent, up to {max(values):g}: they are divided by 100"]
+
+
+def _is_number(text: str | None) -> TypeGuard[str]:
+    try:
+        return text is not None and math.isfinite(float(text))
+    except ValueError:
+        return False
+
+
+def _above_1(scores: Mapping[Score, float | None]) -> Iterator[str]:
+    above = {place: value for place, value in scores.items() if value and value > _MOST}
+    if above:
+        place = min(above, key=lambda place: (place.run, place.query_id or ""))
+        number = f"{len(above):,} score(s) above 1, e.g. {above[place]:g} of {_in_words(place)}"
+        yield f"{number}: NDCG has none, but DCG; check that the column is the right one"
 
 
 def _add(known: dict[Score, float | None], place: Score, value: float | None) -> None:
@@ -168,11 +224,3 @@ def _value(row: OldRow) -> float | None:
 def _in_words(place: Score) -> str:
     query = "the mean" if place.query_id is None else f"query {place.query_id}"
     return f"{query} of {place.run}"
-
-
-def list_of(place: Score, has_datasets: bool) -> Pair:
-    """The list that a score of a query is of."""
-    pair = Pair(place.dataset, place.run, str(place.query_id))
-    if has_datasets:
-        return pair
-    return pair._replace(dataset=None)

@@ -17,7 +17,7 @@ from ndcg_spark import reference
 from ndcg_spark.config import validate
 from ndcg_spark.convention.convention import Convention
 from ndcg_spark.errors import ConfigurationError, InputError
-from ndcg_spark.job import like_scores
+from ndcg_spark.job import like_inputs, like_scores
 from ndcg_spark.search.found import SidesAtRank
 
 CASE = cases.make(range(3), negative=False)
@@ -100,9 +100,9 @@ def test_a_table_of_scores_has_its_convention_and_its_cutoff():
 
 @pytest.mark.usefixtures("folder")
 def test_a_sample_is_enlarged_by_the_queries_that_differ_on_all_rows(monkeypatch):
-    monkeypatch.setattr(like_scores, "_WHOLE_ROWS", 0)
-    monkeypatch.setattr(like_scores, "_QUERIES", 4)
-    monkeypatch.setattr(like_scores, "_OF_A_KIND", 1)
+    monkeypatch.setattr(like_inputs, "_WHOLE_ROWS", 0)
+    monkeypatch.setattr(like_inputs, "_QUERIES", 4)
+    monkeypatch.setattr(like_inputs, "_OF_A_KIND", 1)
     true = Convention(ideal="retrieved", ties="average", no_relevant="one")
     one = found(write_scores(true, 5), cutoffs=[5])
     assert one.verdict == "exact"
@@ -149,7 +149,7 @@ def test_means_are_consistent_with_a_convention_and_three_of_them_are_enough():
 @pytest.mark.slow
 @pytest.mark.usefixtures("folder")
 def test_means_of_long_inputs_are_those_of_the_engine(monkeypatch):
-    monkeypatch.setattr(like_scores, "_WHOLE_ROWS", 0)
+    monkeypatch.setattr(like_inputs, "_WHOLE_ROWS", 0)
     true = Convention.preset("trec_eval")
     rows = ["run,cutoff,score"]
     for run in RUNS:
@@ -204,6 +204,72 @@ def test_scores_of_unjudged_queries_are_left_aside_and_those_alone_refused():
 
 
 @pytest.mark.usefixtures("folder")
+def test_unjudged_queries_that_the_job_scores_move_its_mean():
+    name = write_scores(Convention(), 5)
+    before = found(name, cutoffs=[5])
+    assert not before.has_other_means
+    text = Path(name).read_text(encoding="utf-8")
+    Path(name).write_text(f"{text}nobody-judged-it,bm25,0.0\n", encoding="utf-8")
+    after = found(name, cutoffs=[5])
+    (mean,) = after.other_means
+    same = next(one for one in before.means if one.run == "bm25")
+    assert (mean.run, mean.given_queries, mean.ours) == ("bm25", same.queries + 1, same.ours)
+    assert mean.given == pytest.approx(same.given * same.queries / (same.queries + 1))
+
+
+@pytest.mark.usefixtures("folder")
+def test_a_cutoff_that_the_job_calls_otherwise_is_found():
+    scores = pd.read_csv(write_scores(Convention(gain="linear"), 3), dtype=str)
+    scores.rename(columns={"score": "ndcg@9"}).to_csv("named.csv", index=False)
+    one = found("named.csv")
+    assert (one.verdict, one.convention.gain, one.cutoffs) == ("exact", "linear", [3])
+    assert len(one.notes) == 1
+
+
+@pytest.mark.usefixtures("folder")
+def test_a_run_that_is_given_is_the_one_of_several_that_the_scores_are_of():
+    scores = pd.read_csv(write_scores(Convention(), 5, RUNS[:1]), dtype=str)
+    scores.drop(columns="run").to_csv("one.csv", index=False)
+    results = {"path": "results.csv", "run": RUNS[0]}
+    one = found("one.csv", cutoffs=[5], results=results)
+    assert (one.verdict, one.compared) == ("exact", len(scores))
+    assert [mean.run for mean in one.means] == [RUNS[0]]
+    # Of results that name no run, it is the name.
+    pd.read_csv("results.csv", dtype=str).query("run == @RUNS[0]").drop(columns="run").to_csv(
+        "nameless.csv", index=False
+    )
+    results = {"path": "nameless.csv", "run": "mine"}
+    assert found("one.csv", cutoffs=[5], results=results).verdict == "exact"
+
+
+@pytest.mark.usefixtures("folder")
+def test_a_column_of_scores_may_have_any_name():
+    scores = pd.read_csv(write_scores(Convention(), 5), dtype=str)
+    scores["ndcg@5"] = "0.5"
+    scores.rename(columns={"score": "mine"}).to_csv("named.csv", index=False)
+    one = like_scores.find_convention(
+        sessions.engine(),
+        validate({"judgments": "judgments.csv", "results": "results.csv", "cutoffs": [5]}, "test"),
+        "named.csv",
+        columns={"score": "mine"},
+    )
+    assert one.verdict == "exact"
+
+
+@pytest.mark.usefixtures("folder")
+@pytest.mark.parametrize("kept", ["every second", "those of one run and some"])
+def test_scores_of_a_part_have_their_convention(kept):
+    true = Convention(gain="linear", no_relevant="zero")
+    scores = pd.read_csv(write_scores(true, 5), dtype=str)
+    some = scores[1::2] if kept == "every second" else scores[: len(scores) * 2 // 3]
+    some.to_csv("part.csv", index=False)
+    one = found("part.csv", cutoffs=[5])
+    assert (one.verdict, one.convention.gain) == ("exact", "linear")
+    assert one.compared == one.equal == len(some)
+    assert len(one.notes) == 1
+
+
+@pytest.mark.usefixtures("folder")
 def test_an_unknown_fixed_option_is_refused_before_anything_is_tried():
     with pytest.raises(ConfigurationError):
         found(write_scores(Convention(), 5), fixed={"gain": "cubic"})
@@ -231,22 +297,28 @@ def test_the_command_prints_what_it_found_and_writes_it():
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("folder")
-def test_what_is_not_exact_is_not_written():
+def test_what_is_not_exact_is_written_where_that_is_asked_for():
     scores = pd.read_csv(write_scores(Convention(), 5, RUNS[:1]), dtype=str)
     scores.loc[0, "score"] = "0.1234"
-    scores.to_csv("wrong.csv", index=False)
-    asked = ("--run", "bm25", "--cutoffs", "5", "--write", "found.toml")
-    done = command_line(
-        "conventions", "--like", "wrong.csv", "judgments.csv", "results.csv", *asked, cwd="."
-    )
+    scores = scores.rename(columns={"score": "mine"}).to_csv("wrong.csv", index=False)
+    paths = ("wrong.csv", "judgments.csv", "results.csv")
+    asked = ("--cutoffs", "5", "--write", "found.toml", "--column", "scores.score=mine")
+    done = command_line("conventions", "--like", *paths, *asked, cwd=".")
     assert done.returncode == 3
+    assert "--nearest" in done.stderr
     assert not Path("found.toml").exists()
+    done = command_line("conventions", "--like", *paths, *asked, "--nearest", cwd=".")
+    assert done.returncode == 0, done.stderr
+    settings = tomllib.loads(Path("found.toml").read_text(encoding="utf-8"))
+    assert settings["cutoffs"] == [5]
 
 
 @pytest.mark.parametrize(
     "words",
     [
         ("--write", "x.toml"),
+        ("--like", "a", "b", "c", "--nearest"),
+        ("--like", "a", "b", "c", "--column", "scores.score"),
         ("--like", "a", "b", "c", "--compare", "b", "c"),
         ("--like", "a", "b", "c", "standard"),
         ("--like", "a", "b", "c", "--measures", "AP"),

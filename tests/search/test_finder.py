@@ -12,9 +12,11 @@ from ndcg_spark.convention.presets import PRESETS
 from ndcg_spark.errors import ConventionError, InputError
 from ndcg_spark.inputs.old_scores import OldRow
 from ndcg_spark.search.finder import Deadline, Search
-from ndcg_spark.search.judges import ListJudge, OldList, Trial
+from ndcg_spark.search.judges import ListJudge
+from ndcg_spark.search.old_lists import OldList
 from ndcg_spark.search.space import CUTOFFS, DECIDING, Space, facts_of
 from ndcg_spark.search.targets import make_targets
+from ndcg_spark.search.trials import Trial
 from ndcg_spark.spot_check.plain_rows import Pair
 
 #: The lists of one run, with ties, negative and unjudged documents, and queries of every kind.
@@ -60,8 +62,8 @@ def search_of(lists, rows, cutoffs=CUTOFFS, seconds=60.0, **fixed):
     runs = [(None, run) for run in sorted({one.pair.run for one in lists})]
     targets = make_targets(rows, runs, "default")
     absent = "left_out" if targets.scores else "unknown"
-    judge = ListJudge(lists, targets, absent, is_whole=True)
     tried = (None,) if targets.knows_cutoffs else cutoffs
+    judge = ListJudge(lists, targets, absent, is_whole=True, cutoffs=tried)
     space = Space(facts_of(lists), fixed, tried)
     return Search(judge, space, Deadline.after(seconds))
 
@@ -191,6 +193,30 @@ def test_a_search_ends_with_its_time_and_says_so():
     assert search.deadline.has_passed
     # There still is a best so far.
     assert search.nearest() is not None
+
+
+def test_gains_of_2_to_the_grade_are_found():
+    lists = lists_of(PLAIN)
+    gains = {grade: 2.0**grade for grade in range(5)}
+    found = search_of(lists, rows_of(lists, Convention(gain=gains), 5)).exact()
+    assert found[0].convention.gain == {0: 1, 1: 2, 2: 4, 3: 8, 4: 16}
+
+
+def test_of_options_that_mean_the_same_the_common_one_comes_first():
+    lists = lists_of(PLAIN)
+    true = Convention(gain="binary", min_relevance=2.0, ties="doc_id_asc")
+    found = assert_found(search_of(lists, rows_of(lists, true, 5)), true)
+    assert found[0].convention == true
+
+
+def test_the_nearest_is_not_that_which_gives_most_scores_of_0_and_1():
+    lists = lists_of(PLAIN)
+    gains = {0.0: 0.0, 1.0: 1.0, 2.0: 5.0, 3.0: 6.0, 4.0: 20.0}
+    search = search_of(lists, rows_of(lists, Convention(gain=gains, no_relevant="one"), 5))
+    assert search.exact() == []
+    nearest = search.nearest()
+    true = search.distance(Trial(Convention(no_relevant="one"), None))
+    assert search.distance(nearest) <= true
 
 
 def test_an_option_that_is_fixed_stays():

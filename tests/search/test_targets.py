@@ -65,3 +65,28 @@ def test_means_are_rows_without_a_query():
     assert list(targets.means.values()) == [0.5]
     assert targets.mean_tolerance == pytest.approx(0.05 + EQUAL, rel=1e-9)
     assert targets.tolerance == pytest.approx(0.0005 + EQUAL, rel=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("numbers", "values", "unit"),
+    [
+        (["81.14", "0", "100"], [0.8114, 0.0, 1.0], 1e-4),
+        (["0.8114", "0", "1"], [0.8114, 0.0, 1.0], 1e-4),
+        (["0.81", "0.9", "1.2"], [0.81, 0.9, 1.2], 1e-2),
+        (["12.5", "250.0"], [12.5, 250.0], 1e-1),
+    ],
+    ids=["percent", "fractions", "some above 1", "DCG"],
+)
+def test_percent_are_divided_by_100(numbers, values, unit):
+    rows = [row(number, f"q{at}") for at, number in enumerate(numbers)]
+    targets = make_targets(rows, RUNS, "default")
+    assert list(targets.scores.values()) == pytest.approx(values)
+    assert targets.tolerance == pytest.approx(unit / 2 + EQUAL)
+    is_odd = max(map(float, numbers)) > 1
+    assert len(targets.notes) == is_odd
+
+
+def test_scores_of_a_named_cutoff_can_be_those_of_any():
+    targets = make_targets([row(), row("0.3", "q2")], RUNS, "default").with_any_cutoff()
+    assert (targets.knows_cutoffs, targets.cutoffs) == (False, [None])
+    assert list(targets.scores.values()) == [0.5, 0.3]

@@ -1,0 +1,288 @@
+"""The scores of an earlier job and its inputs: read, fetched in part, scored by the engine."""
+
+import dataclasses
+import random
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from ndcg_spark.config import EvaluationConfig, ResultsConfig
+from ndcg_spark.convention.convention import Convention
+from ndcg_spark.convention.measures import NDCG_ONLY, Cutoff
+from ndcg_spark.engine import Engine
+from ndcg_spark.errors import ConventionError, InputError
+from ndcg_spark.inputs.old_scores import OldRow, read_old_scores
+from ndcg_spark.job.inputs import Context, count_refusals, read_inputs, translated_failures
+from ndcg_spark.schemas import query_key
+from ndcg_spark.scoring.evaluation import query_scores
+from ndcg_spark.search.finder import Deadline
+from ndcg_spark.search.judges import Ours
+from ndcg_spark.search.old_lists import OldList
+from ndcg_spark.search.space import CUTOFFS
+from ndcg_spark.search.targets import Score, Targets, make_targets
+from ndcg_spark.search.trials import Trial
+from ndcg_spark.spot_check.plain_rows import Pair, Query
+from ndcg_spark.steps import hidden
+
+#: Up to so many results and lists, all are scored by this process as well; where only means are
+#: known, more, as arrays are quicker.
+_WHOLE_ROWS, _WHOLE_LISTS = 300_000, 20_000
+_WHOLE_FOR_MEANS = 4
+#: Else so many queries are, and so many of these have no score, or the score 0 or 1.
+_QUERIES, _OF_A_KIND = 150, 25
+#: The means of long inputs are compared at few cutoffs.
+FEW_CUTOFFS = (10, 5, 1, 3, 20, 100, None)
+#: What a configuration may say that has no meaning here.
+_NOT_USED = ("output", "documents", "gate", "query_weights", "query_attributes")
+#: Reads every row that any convention can score.
+_LENIENT = Convention(
+    gain="linear",
+    negative="keep",
+    duplicates="best",
+    judgment_duplicates="max",
+)
+
+
+@dataclasses.dataclass
+class OldInputs:
+    """The inputs of an evaluation, and what the job says of them."""
+
+    context: Context
+    targets: Targets
+    #: The judged queries.
+    queries: Sequence[Query]
+    fixed: Mapping[str, Any]
+    deadline: Deadline
+    #: The cutoffs that are tried.
+    cutoffs: Sequence[Cutoff]
+    #: How long the engine has needed for all rows, in seconds.
+    seconds_of_a_pass: float = 0.0
+
+    def has_time(self) -> bool:
+        """Whether the engine can score all rows once more before the time is over."""
+        left = self.deadline.ends_at - time.monotonic()
+        if left < self.seconds_of_a_pass:
+            self.deadline.has_passed = True
+        return not self.deadline.is_over()
+
+    @property
+    def has_datasets(self) -> bool:
+        return "dataset" in self.context.checked.judgments.columns
+
+    def dataset_of(self, name: str | None) -> str:
+        return name or self.context.evaluation.dataset
+
+    def pairs(self, queries: Iterable[Query]) -> list[Pair]:
+        """The lists of these queries that the job has scored."""
+        runs = sorted(self.targets.runs)
+        found = []
+        for query in queries:
+            own = self.dataset_of(query.dataset)
+            for dataset, run in runs:
+                if dataset == own:
+                    found.append(Pair(query.dataset, run, query.query_id))
+        return found
+
+
+def read_old_inputs(
+    engine: Engine,
+    config: EvaluationConfig,
+    scores: str,
+    columns: Mapping[str, str],
+    fixed: Mapping[str, Any],
+    deadline: Deadline,
+) -> OldInputs:
+    """The inputs and the scores. InputError if the scores are of others, or cannot be read."""
+    rows = read_old_scores(scores, columns)
+    lenient = _LENIENT
+    if fixed.get("gain") == "judged":
+        # Judgments without grades.
+        lenient = lenient.replace(gain="judged")
+    chosen = "cutoffs" in config.model_fields_set
+    unpublished: dict[str, Any] = dict.fromkeys(_NOT_USED)
+    unpublished["convention"] = lenient
+    context, rows = _read_of_run(engine, config.model_copy(update=unpublished), rows)
+    runs = [(run.dataset, run.run) for run in context.checked.result_counts.runs]
+    targets = make_targets(rows, runs, context.evaluation.dataset)
+    known = _judged_queries(context)
+    targets = _of_judged(targets, known, context)
+    cutoffs: Sequence[Cutoff] = CUTOFFS
+    if chosen:
+        cutoffs = tuple(config.cutoffs)
+    # Checked here, before anything is tried with them.
+    Convention().replace(**fixed)
+    return OldInputs(context, targets, known, fixed, deadline, cutoffs)
+
+
+def _judged_queries(context: Context) -> list[Query]:
+    judgments = context.checked.judgments
+    key = query_key(judgments.columns)
+    with translated_failures(context.sources):
+        rows = judgments.select(*key).distinct().toArrow().to_pylist()
+    queries = [Query(row.get("dataset"), row["query_id"]) for row in rows]
+    return sorted(queries, key=lambda query: (query.dataset or "", query.query_id))
+
+
+def _of_judged(targets: Targets, known: Sequence[Query], context: Context) -> Targets:
+    """The targets without queries that nobody judged, which no convention scores."""
+    default = context.evaluation.dataset
+    judged = {(query.dataset or default, query.query_id) for query in known}
+    kept = {}
+    for place, value in targets.scores.items():
+        if (place.dataset, place.query_id) in judged:
+            kept[place] = value
+    lost = {place.query_id for place in targets.scores} - {place.query_id for place in kept}
+    if not lost:
+        return targets
+    if not kept and not targets.means:
+        what = f"scores: none of their queries is judged, e.g. {min(map(str, lost))}"
+        raise InputError(f"{what}; check that both write ids alike")
+    unjudged = {}
+    for place, value in targets.scores.items():
+        if place not in kept and value is not None:
+            unjudged[place] = value
+    notes = [*targets.notes, _about_unjudged(unjudged, min(map(str, lost)), len(lost))]
+    return dataclasses.replace(targets, scores=kept, unjudged=unjudged, notes=notes)
+
+
+def _about_unjudged(unjudged: Mapping[Score, float], example: str, number: int) -> str:
+    several = f"{number:,} queries" if number > 1 else "1 query"
+    sentence = f"scores of {several} without judgments, e.g. {example}, are left aside"
+    if not unjudged:
+        return sentence
+    mean = sum(unjudged.values()) / len(unjudged)
+    counted = f"{len(unjudged):,} score(s) with the mean {mean:.4f}"
+    return f"{sentence}: an evaluation has none of them, and the job's means have {counted}"
+
+
+def _read_of_run(
+    engine: Engine,
+    config: EvaluationConfig,
+    rows: list[OldRow],
+) -> tuple[Context, list[OldRow]]:
+    """The inputs, and the rows. A configured run is one of those that the results name, if it is.
+
+    Elsewhere, it is the name of all results, whatever they say.
+    """
+    run = config.results.run
+    if run is None:
+        return read_inputs(engine, config), rows
+    several = config.model_copy(update={"results": _without_run(config)})
+    with hidden():
+        context = read_inputs(engine, several)
+    names = {one.run for one in context.checked.result_counts.runs}
+    if len(names) < 2 or run not in names:
+        return read_inputs(engine, config), rows
+    own = [row._replace(run=run) for row in rows if row.run in (None, run)]
+    return context, own
+
+
+def _without_run(config: EvaluationConfig) -> ResultsConfig:
+    return config.results.model_copy(update={"run": None})
+
+
+def whole_or_sampled(inputs: OldInputs) -> tuple[list[OldList], bool]:
+    """All lists if they are few, else those of some queries; and whether they are all.
+
+    No list where only means are known, which need all of too many.
+    """
+    counts = inputs.context.checked.result_counts
+    lists = len(inputs.pairs(inputs.queries))
+    factor = 1 if inputs.targets.scores else _WHOLE_FOR_MEANS
+    if counts.rows <= factor * _WHOLE_ROWS and lists <= factor * _WHOLE_LISTS:
+        return fetched(inputs, inputs.queries), True
+    if inputs.targets.scores:
+        return fetched(inputs, _sampled(inputs)), False
+    return [], False
+
+
+def _sampled(inputs: OldInputs) -> list[Query]:
+    """Queries at random, among them some whose score is absent, 0 or 1."""
+    chance = random.Random(0)  # noqa: S311  # the same queries every time
+    scores = inputs.targets.scores
+    known: dict[tuple[str, str | None], float | None] = {}
+    for place, value in scores.items():
+        known[place.dataset, place.query_id] = value
+    shuffled = chance.sample(list(inputs.queries), len(inputs.queries))
+    kinds: dict[float | None, list[Query]] = {None: [], 0.0: [], 1.0: []}
+    others: list[Query] = []
+    for query in shuffled:
+        value = known.get((inputs.dataset_of(query.dataset), query.query_id))
+        kinds.get(value, others).append(query)
+    chosen = [query for group in kinds.values() for query in group[:_OF_A_KIND]]
+    return chosen + others[: _QUERIES - len(chosen)]
+
+
+def fetched(inputs: OldInputs, queries: Sequence[Query]) -> list[OldList]:
+    """The lists of these queries, with their judgments."""
+    checked = inputs.context.checked
+    key = query_key(checked.judgments.columns)
+    is_some = len(queries) < len(inputs.queries)
+    names = [query.query_id for query in queries]
+    runs = sorted({run for _, run in inputs.targets.runs})
+
+    def rows_of(table: DataFrame, columns: Sequence[str]) -> list[dict[str, Any]]:
+        if is_some:
+            table = table.where(F.col("query_id").isin(names))
+        wanted = [name for name in columns if name in table.columns]
+        rows: list[dict[str, Any]] = table.select(*wanted).toArrow().to_pylist()
+        return rows
+
+    with translated_failures(inputs.context.sources):
+        results = checked.results.where(F.col("run").isin(runs))
+        returned = rows_of(results, [*key, "run", "doc_id", "score", "rank"])
+        judged = rows_of(checked.judgments, [*key, "doc_id", "relevance"])
+    grades: dict[Query, list[tuple[str, float]]] = {}
+    for row in judged:
+        query = Query(row.get("dataset"), row["query_id"])
+        grade = row.get("relevance")
+        grades.setdefault(query, []).append((row["doc_id"], 1.0 if grade is None else grade))
+    lists: dict[Pair, list[tuple[str, float | None, int | None]]] = {}
+    for row in returned:
+        pair = Pair(row.get("dataset"), row["run"], row["query_id"])
+        document = row["doc_id"], row.get("score"), row.get("rank")
+        lists.setdefault(pair, []).append(document)
+    found = []
+    for pair in inputs.pairs(queries):
+        own = inputs.dataset_of(pair.dataset)
+        found.append(OldList(pair, own, grades.get(pair.query, []), lists.get(pair, [])))
+    return found
+
+
+def list_of(place: Score, inputs: OldInputs) -> Pair:
+    """The list that a score of a query is of."""
+    pair = Pair(place.dataset, place.run, str(place.query_id))
+    if inputs.has_datasets:
+        return pair
+    return pair._replace(dataset=None)
+
+
+def scored_by_engine(inputs: OldInputs, trial: Trial) -> dict[Score, Ours] | None:
+    """The scores of all lists by the engine; None if the convention refuses the inputs."""
+    targets, context = inputs.targets, inputs.context
+    checked = context.checked
+    evaluation = dataclasses.replace(
+        context.evaluation,
+        convention=trial.convention,
+        cutoffs=targets.cutoffs if targets.knows_cutoffs else [trial.cutoff],
+        measures=NDCG_ONLY,
+    )
+    runs = {run for _, run in targets.runs}
+    results = checked.of_judged_queries(checked.results)
+    scores = query_scores(checked.judgments, results, checked.runs(), evaluation)
+    wanted = ("dataset", "run", "query_id", "cutoff", "ndcg")
+    try:
+        with count_refusals(dataclasses.replace(context, evaluation=evaluation)):
+            rows = scores.select(*wanted).where(F.col("run").isin(sorted(runs))).toArrow()
+    except (InputError, ConventionError):
+        return None
+    found = {}
+    for row in rows.to_pylist():
+        cutoff = row["cutoff"] if targets.knows_cutoffs else None
+        place = Score(row["dataset"], row["run"], row["query_id"], cutoff)
+        if (place.dataset, place.run) in targets.runs:
+            found[place] = Ours(row["ndcg"])
+    return found

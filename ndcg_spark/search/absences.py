@@ -1,0 +1,80 @@
+"""How scores of a job can be read: what a list without one means, and the name of the cutoff."""
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from ndcg_spark.convention.measures import Cutoff
+from ndcg_spark.search.judges import Absent
+from ndcg_spark.search.old_lists import OldList, highest_grade, is_always_scored
+from ndcg_spark.search.targets import Targets
+
+
+class Reading(NamedTuple):
+    targets: Targets
+    absent: Absent
+    #: What is true if a convention gives the scores as they are read.
+    note: str = ""
+    #: The only cutoff that the job names, where others are tried.
+    named_cutoff: Cutoff = None
+
+
+class _Lacking(NamedTuple):
+    """The lists without a score."""
+
+    #: Those with a row whose score is empty, and those without a row.
+    empty: Sequence[OldList]
+    absent: Sequence[OldList]
+    #: Of both those that every convention scores.
+    certain: Sequence[OldList]
+
+
+def readings(targets: Targets, lists: Sequence[OldList]) -> list[Reading]:
+    """How the scores can be read, the reading that says most first."""
+    if targets.means or not targets.scores:
+        ways = [Reading(targets, "unknown")]
+    else:
+        ways = list(_of_lacking(targets, _lacking(targets, lists)))
+    if targets.knows_cutoffs and len(targets.cutoffs) == 1:
+        (named,) = targets.cutoffs
+        ways.append(ways[0]._replace(targets=targets.with_any_cutoff(), named_cutoff=named))
+    return ways
+
+
+def _lacking(targets: Targets, lists: Sequence[OldList]) -> _Lacking:
+    highest = highest_grade(lists)
+    empty, absent, certain = [], [], []
+    for one in lists:
+        places = [one.place(cutoff) for cutoff in targets.cutoffs]
+        if any(targets.scores.get(place) is not None for place in places):
+            continue
+        has_row = any(place in targets.scores for place in places)
+        if has_row:
+            empty.append(one)
+        else:
+            absent.append(one)
+        if is_always_scored(one, highest):
+            certain.append(one)
+    return _Lacking(empty, absent, certain)
+
+
+def _of_lacking(targets: Targets, lacking: _Lacking) -> Iterator[Reading]:
+    if not lacking.certain:
+        yield Reading(targets, "left_out")
+    certain = {one.pair for one in lacking.certain}
+    is_empty_certain = any(one.pair in certain for one in lacking.empty)
+    if lacking.empty and lacking.absent and not is_empty_certain:
+        yield Reading(targets, "left_out_if_empty", _in_words(lacking.absent, "have no row"))
+    if lacking.empty or lacking.absent:
+        every = [*lacking.absent, *lacking.empty]
+        yield Reading(targets, "unknown", _in_words(every, "have no score", lacking.empty))
+
+
+def _in_words(lists: Sequence[OldList], lack: str, empty: Sequence[OldList] = ()) -> str:
+    one = lists[0].pair
+    some = f"{len(lists):,} judged lists {lack}"
+    if empty:
+        some += f" ({len(empty):,} of them an empty one)"
+    return (
+        f"{some}, e.g. query {one.query_id} of {one.run}, and no convention leaves out just these: "
+        "the scores are taken for a part of the job's, and what has none is not compared"
+    )

@@ -1,0 +1,376 @@
+"""The scores of all lists of a run at once, as arrays: what `reference` computes, but faster.
+
+Means are only known when every list is scored, so plain Python would take a second for each
+convention. What is found by arrays is compared with the engine before it is shown.
+"""
+
+import functools
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from ndcg_spark import reference
+from ndcg_spark.convention.convention import Convention
+from ndcg_spark.convention.measures import Cutoff
+from ndcg_spark.convention.options import TIES
+from ndcg_spark.errors import ConventionError, InputError
+from ndcg_spark.search.old_lists import OldList
+
+Floats = npt.NDArray[np.float64]
+Whole = npt.NDArray[np.int64]
+Flags = npt.NDArray[np.bool_]
+
+#: The options on which the order of a list depends, its gains, and the sums of these.
+_OF_ORDER = ("order", "ties", "score_precision")
+_OF_GRADES = ("judgment_duplicates", "negative")
+_OF_GAINS = ("gain", "min_relevance", *_OF_GRADES)
+_OF_LISTS = (*_OF_ORDER, *_OF_GAINS, "unjudged", "duplicates", "exclude_query_as_document")
+_OF_SUMS = (*_OF_LISTS, "discount")
+#: So many numbers of a step are kept for other conventions that share them.
+_MOST_NUMBERS = 20_000_000
+
+
+class _RefusedError(Exception):
+    """A convention refuses one of the lists."""
+
+
+class _Grades(NamedTuple):
+    """The grades of judged documents, in the order of their lists."""
+
+    #: Of which list a judgment is, and its grade.
+    at: Whole
+    judged: Floats
+    #: The grade of each returned document; NaN if it has none.
+    returned: Floats
+
+
+class _Gains(NamedTuple):
+    """As `_Grades`; NaN where a grade has no gain."""
+
+    at: Whole
+    judged: Floats
+    returned: Floats
+
+
+class _Lists(NamedTuple):
+    """A row for each list and a column for each rank, filled with 0."""
+
+    #: The gain of each document, and at each rank, which differ where ties are averaged.
+    of_documents: Floats
+    at_ranks: Floats
+    lengths: Whole
+
+
+class ArrayScorer:
+    """Scores lists; steps that conventions share are done once."""
+
+    def __init__(self, lists: Sequence[OldList]) -> None:
+        self._lists = lists
+        self._ids: list[str] = []
+        lengths = [len(one.returned) for one in lists]
+        scores: list[float] = []
+        ranks: list[float] = []
+        is_query: list[bool] = []
+        for one in lists:
+            for doc_id, score, rank in one.returned:
+                self._ids.append(doc_id)
+                scores.append(score or 0.0)
+                ranks.append(rank or 0)
+                is_query.append(doc_id == one.pair.query_id)
+        self._at = np.repeat(np.arange(len(lists)), lengths)
+        self._scores = np.array(scores, np.float64)
+        self._ranks = np.array(ranks, np.float64)
+        self._is_query = np.array(is_query, bool)
+        self._is_answered = np.array([bool(one.returned) for one in lists], bool)
+        pairs = set(zip(self._at.tolist(), self._ids, strict=True))
+        self._has_twice = len(pairs) < len(self._ids)
+        self._kept: dict[str, dict[tuple[Any, ...], Any]] = {}
+
+    def scores(self, convention: Convention, cutoffs: Sequence[Cutoff]) -> Floats | None:
+        """NDCG of every list, with a column for each cutoff, and NaN where a list is left out.
+
+        A column is infinite where the convention refuses a list; None if it does at every cutoff.
+        """
+        try:
+            with np.errstate(all="ignore"):
+                return self._ndcg(convention, tuple(cutoffs))
+        except (_RefusedError, InputError, ConventionError):
+            return None
+
+    def _ndcg(self, convention: Convention, cutoffs: tuple[Cutoff, ...]) -> Floats:
+        is_missing = ~self._is_answered
+        if convention.missing_query == "error" and is_missing.any():
+            raise _RefusedError
+        sums = self._shared(self._sums, _OF_SUMS, convention)
+        dcg = sums[:, _depths(cutoffs, sums)]
+        ideal = self._ideal(convention, cutoffs)
+        is_without = ideal == 0
+        if convention.no_relevant == "one":
+            # As in plain Python: a negative ideal is none for the tools that score it 1.
+            is_without |= ideal < 0
+        instead = {"zero": 0.0, "one": 1.0}.get(convention.no_relevant, math.nan)
+        ndcg = np.where(is_without, instead, dcg / np.where(is_without, 1.0, ideal))
+        is_refused = ~is_without & ~np.isfinite(ndcg)
+        if convention.no_relevant == "error":
+            counts = convention.missing_query == "zero" or self._is_answered[:, None]
+            is_refused |= is_without & counts
+        if convention.missing_query == "skip":
+            ndcg[is_missing] = math.nan
+        ndcg[:, is_refused.any(axis=0)] = math.inf
+        return ndcg
+
+    def _shared(
+        self,
+        step: Callable[..., Any],
+        options: Iterable[str],
+        convention: Convention,
+        *more: Any,
+    ) -> Any:
+        """What a step computes, or has computed for a convention with the same options."""
+        kept = self._kept.setdefault(step.__name__, {})
+        values = tuple(str(getattr(convention, option)) for option in options)
+        key = (*values, *more)
+        if key not in kept:
+            self._forget(kept)
+            kept[key] = step(convention, *more)
+        return kept[key]
+
+    def _forget(self, kept: dict[tuple[Any, ...], Any]) -> None:
+        if len(kept) * len(self._ids) > _MOST_NUMBERS:
+            kept.clear()
+
+    def _grades(self, convention: Convention) -> _Grades:
+        """The grade of every document, one where several people judged it."""
+        by_list = [
+            reference.merged_grades(one.pair.query_id, one.judged, convention)
+            for one in self._lists
+        ]
+        counts = [len(grades) for grades in by_list]
+        judged = [grade for grades in by_list for grade in grades.values()]
+        pairs = zip(self._at.tolist(), self._ids, strict=True)
+        returned = [by_list[at].get(doc_id, math.nan) for at, doc_id in pairs]
+        at = np.repeat(np.arange(len(by_list)), counts)
+        return _Grades(at, np.array(judged, np.float64), np.array(returned, np.float64))
+
+    def _gains(self, convention: Convention) -> _Gains:
+        grades = self._shared(self._grades, _OF_GRADES, convention)
+        judged = _gains_of(grades.judged, convention)
+        if convention.judgment_duplicates == "mean" and isinstance(convention.gain, Mapping):
+            needs = grades.judged >= 0 if convention.negative != "keep" else grades.judged < np.inf
+            if np.isnan(judged[needs]).any():
+                raise _RefusedError
+        return _Gains(grades.at, judged, _gains_of(grades.returned, convention))
+
+    def _listed(self, convention: Convention) -> _Lists:
+        """The lists in the order of the convention, without what leaves them."""
+        grades = self._shared(self._grades, _OF_GRADES, convention)
+        gains = self._shared(self._gains, _OF_GAINS, convention).returned
+        is_judged = ~np.isnan(gains)
+        gain = np.where(is_judged, gains, reference.unjudged_gain(convention))
+        order = self._order(convention, gain)
+        if self._has_twice and convention.duplicates == "best":
+            order = self._first_of_each(order)
+        leaves = np.zeros(len(order), bool)
+        if convention.exclude_query_as_document:
+            leaves |= self._is_query[order]
+        if convention.unjudged == "drop":
+            leaves |= ~is_judged[order]
+        if convention.negative == "drop":
+            leaves |= grades.returned[order] < 0
+        order = order[~leaves]
+        if self._has_twice and convention.duplicates == "error":
+            self._refuse_twice(order)
+        return self._as_lists(order, gain[order], convention)
+
+    def _as_lists(self, order: Whole, gain: Floats, convention: Convention) -> _Lists:
+        at = self._at[order]
+        lengths = np.bincount(at, minlength=len(self._lists))
+        of_documents = _filled(at, gain, lengths)
+        if convention.ties != "average" or not len(order):
+            return _Lists(of_documents, of_documents, lengths)
+        group = _groups(at, self._keys(convention)[order])
+        means = np.bincount(group, gain) / np.bincount(group)
+        return _Lists(of_documents, _filled(at, means[group], lengths), lengths)
+
+    def _keys(self, convention: Convention) -> Floats:
+        """What lists are ordered by, ascending."""
+        if convention.order == "rank":
+            return self._ranks
+        if convention.score_precision == "float32":
+            return -self._scores.astype(np.float32).astype(np.float64)
+        return -self._scores
+
+    def _order(self, convention: Convention, gain: Floats) -> Whole:
+        """The returned documents, list after list in the order of the convention."""
+        order: Whole = self._shared(self._order_of, _OF_ORDER, convention)
+        if convention.ties not in ("worst", "best"):
+            return order
+        by_gain = gain if convention.ties == "worst" else -gain
+        _, places = np.unique(by_gain[order], return_inverse=True)
+        tied = self._shared(self._tied, _OF_ORDER, convention)
+        # Nearly sorted, which a stable sort is quick at.
+        return order[np.argsort(tied * len(order) + places, kind="stable")]
+
+    def _tied(self, convention: Convention) -> Whole:
+        """A number for each group of tied documents, in their order."""
+        order = self._shared(self._order_of, _OF_ORDER, convention)
+        return _groups(self._at[order], self._keys(convention)[order])
+
+    def _order_of(self, convention: Convention) -> Whole:
+        rule = TIES[convention.ties]
+        last = -self._text_order
+        if rule.by == "doc_id" and rule.ascending:
+            last = self._text_order
+        elif rule.by == "number":
+            last = self._ascending_numbers if rule.ascending else self._descending_numbers
+        ranks = self._ranks if rule.by == "rank" else np.zeros(len(self._ranks))
+        return np.lexsort((last, ranks, self._keys(convention), self._at))
+
+    @functools.cached_property
+    def _text_order(self) -> Whole:
+        """The place of each document id among all ids; Python orders text as UTF-8 does."""
+        return self._places(sorted(set(self._ids)))
+
+    @functools.cached_property
+    def _ascending_numbers(self) -> Whole:
+        by_number = functools.partial(reference.by_number, ascending=True)
+        return self._places(sorted(set(self._ids), key=by_number))
+
+    @functools.cached_property
+    def _descending_numbers(self) -> Whole:
+        by_number = functools.partial(reference.by_number, ascending=False)
+        return self._places(sorted(set(self._ids), key=by_number, reverse=True))
+
+    def _places(self, order: Iterable[str]) -> Whole:
+        places = {doc_id: place for place, doc_id in enumerate(order)}
+        return np.array([places[doc_id] for doc_id in self._ids], np.int64)
+
+    def _first_of_each(self, order: Whole) -> Whole:
+        """Without the later ones of a document that is returned twice."""
+        pairs = self._pairs(order)
+        _, first = np.unique(pairs, return_index=True)
+        return order[np.sort(first)]
+
+    def _refuse_twice(self, order: Whole) -> None:
+        pairs = self._pairs(order)
+        if len(np.unique(pairs)) < len(pairs):
+            raise _RefusedError
+
+    def _pairs(self, order: Whole) -> Whole:
+        """A number for each list and document."""
+        return self._at[order] * len(self._ids) + self._text_order[order]
+
+    def _sums(self, convention: Convention) -> Floats:
+        lists = self._shared(self._listed, _OF_LISTS, convention)
+        return _sums_to_each_rank(lists.at_ranks, convention)
+
+    def _ideal(self, convention: Convention, cutoffs: tuple[Cutoff, ...]) -> Floats:
+        """The ideal DCG of every list at every cutoff."""
+        if convention.ideal == "retrieved_at_k":
+            best: Floats = self._shared(self._retrieved_at, _OF_SUMS, convention, cutoffs)
+            return best
+        if convention.ideal == "retrieved":
+            own: Floats = self._shared(self._retrieved_sums, _OF_SUMS, convention)
+            return own[:, _depths(cutoffs, own)]
+        sums = self._shared(self._judged_sums, (*_OF_GAINS, "discount"), convention)
+        ideal: Floats = sums[:, _depths(cutoffs, sums)]
+        if convention.ideal == "judged_capped":
+            lengths = self._shared(self._listed, _OF_LISTS, convention).lengths
+            depths = np.minimum(lengths[:, None], _depths(cutoffs, sums))
+            ideal = np.take_along_axis(sums, depths, axis=1)
+        if convention.ideal == "k_relevant":
+            ideal = self._with_k_relevant(ideal, convention, cutoffs)
+        return ideal
+
+    def _with_k_relevant(
+        self,
+        ideal: Floats,
+        convention: Convention,
+        cutoffs: tuple[Cutoff, ...],
+    ) -> Floats:
+        gains = self._shared(self._gains, _OF_GAINS, convention)
+        relevant = np.bincount(gains.at, gains.judged > 0, minlength=len(self._lists))
+        longest = max((cutoff for cutoff in cutoffs if cutoff is not None), default=0)
+        full = np.cumsum(_weights(longest, convention))
+        found = ideal.copy()
+        for column, cutoff in enumerate(cutoffs):
+            if cutoff is not None:
+                found[relevant > 0, column] = full[cutoff - 1]
+        return found
+
+    def _retrieved_at(self, convention: Convention, cutoffs: tuple[Cutoff, ...]) -> Floats:
+        """The sums of the gains down to each cutoff in their best order."""
+        lists = self._shared(self._listed, _OF_LISTS, convention)
+        known: dict[int, Floats] = {}
+        depths = _depths(cutoffs, self._shared(self._sums, _OF_SUMS, convention))
+        for depth in set(depths):
+            lengths = np.minimum(lists.lengths, depth)
+            best = _sorted_gains(lists.of_documents[:, :depth], lengths)
+            known[depth] = best @ _weights(depth, convention)
+        return np.column_stack([known[depth] for depth in depths])
+
+    def _retrieved_sums(self, convention: Convention) -> Floats:
+        lists = self._shared(self._listed, _OF_LISTS, convention)
+        best = _sorted_gains(lists.of_documents, lists.lengths)
+        return _sums_to_each_rank(best, convention)
+
+    def _judged_sums(self, convention: Convention) -> Floats:
+        gains = self._shared(self._gains, _OF_GAINS, convention)
+        has_gain = ~np.isnan(gains.judged)
+        at, judged = gains.at[has_gain], gains.judged[has_gain]
+        lengths = np.bincount(at, minlength=len(self._lists))
+        best = _sorted_gains(_filled(at, judged, lengths), lengths)
+        return _sums_to_each_rank(best, convention)
+
+
+def _groups(at: Whole, key: Floats) -> Whole:
+    """A number for each group of equal neighbours in the same list."""
+    is_next = (np.diff(at) != 0) | (np.diff(key) != 0)
+    first = np.zeros(min(len(at), 1), np.int64)
+    return np.concatenate([first, np.cumsum(is_next)])
+
+
+def _gains_of(grades: Floats, convention: Convention) -> Floats:
+    """The gain of each grade; NaN without one."""
+    known, place = np.unique(grades, return_inverse=True)
+    gains = []
+    for grade in known.tolist():
+        worth = None if math.isnan(grade) else reference.gain(grade, convention)
+        gains.append(math.nan if worth is None else worth)
+    return np.array(gains, np.float64)[place]
+
+
+def _filled(at: Whole, values: Floats, lengths: Whole) -> Floats:
+    """A row for each list; `values` are those of list after list."""
+    table = np.full((len(lengths), int(lengths.max(initial=0))), 0.0)
+    starts = np.cumsum(lengths) - lengths
+    table[at, np.arange(len(at)) - starts[at]] = values
+    return table
+
+
+def _sorted_gains(gains: Floats, lengths: Whole) -> Floats:
+    """The gains of each list in their best order."""
+    ranks = np.arange(gains.shape[1])
+    # What is no document comes last, even after negative gains.
+    known = np.where(ranks < lengths[:, None], gains, -np.inf)
+    best = -np.sort(-known, axis=1)
+    return np.where(np.isneginf(best), 0.0, best)
+
+
+def _sums_to_each_rank(gains: Floats, convention: Convention) -> Floats:
+    """The discounted gains added up: a column for each rank, after one for none."""
+    sums = np.cumsum(gains * _weights(gains.shape[1], convention), axis=1)
+    return np.hstack([np.zeros((len(gains), 1)), sums])
+
+
+def _weights(depth: int, convention: Convention) -> Floats:
+    return np.array(reference.discounts(depth, convention.discount), np.float64)
+
+
+def _depths(cutoffs: Iterable[Cutoff], sums: Floats) -> list[int]:
+    """The columns of these cutoffs in a table of sums."""
+    longest = sums.shape[1] - 1
+    return [longest if cutoff is None else min(cutoff, longest) for cutoff in cutoffs]

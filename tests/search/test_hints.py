@@ -1,0 +1,79 @@
+"""What explains scores that no convention gives, and the means of a job beside ours."""
+
+import pytest
+
+from ndcg_spark.convention.convention import Convention
+from ndcg_spark.inputs.old_scores import OldRow
+from ndcg_spark.search.hints import hints, run_means
+from ndcg_spark.search.judges import Compared
+from ndcg_spark.search.old_lists import OldList
+from ndcg_spark.search.targets import Score, make_targets
+from ndcg_spark.search.trials import Trial
+from ndcg_spark.spot_check.plain_rows import Pair
+
+NUMBER = 12
+
+
+def place(at, run="r"):
+    return Score("default", run, f"q{at}", None)
+
+
+def one_list(at, scores):
+    returned = [(f"d{n}", score, n + 1) for n, score in enumerate(scores)]
+    return OldList(Pair(None, "r", f"q{at}"), "default", [("d0", 1.0)], returned)
+
+
+def targets(numbers):
+    rows = [OldRow(None, "r", f"q{at}", None, False, one) for at, one in enumerate(numbers)]
+    return make_targets(rows, [(None, "r")], "default")
+
+
+def compared(given, ours):
+    known = targets(given)
+    rows = []
+    for at, (number, score) in enumerate(zip(given, ours, strict=True)):
+        differs = abs(float(number) - score) > known.tolerance
+        rows.append(Compared(place(at), float(number), score, differs))
+    return known, rows
+
+
+def said(given, ours, lists=()):
+    known, rows = compared(given, ours)
+    return list(hints(rows, lists, known, Convention()))
+
+
+@pytest.mark.parametrize("off", [0.0007, 0.0009])
+def test_digits_that_are_cut_off_are_recognised(off):
+    given = [f"{0.1 + at / 100:.3f}" for at in range(NUMBER)]
+    cut = [float(number) + off for number in given]
+    assert len(said(given, cut)) == 1
+    assert said(given, [float(number) - off for number in given]) == []
+    assert said(given, [*cut[:-1], float(given[-1]) + 0.0011]) == []
+
+
+@pytest.mark.parametrize(("tied", "number"), [(range(6), 1), (range(5), 0), (range(12), 0)])
+def test_lists_that_differ_and_have_ties_are_told_from_others(tied, number):
+    given = ["0.123456789"] * NUMBER
+    ours = [0.5 if at < 6 else 0.123456789 for at in range(NUMBER)]
+    lists = [one_list(at, [2.0, 2.0] if at in tied else [2.0, 1.0]) for at in range(NUMBER)]
+    assert len(said(given, ours, lists)) == number
+
+
+def test_means_have_the_queries_that_nobody_judged():
+    known, rows = compared(["0.5", "1.0"], [0.5, 1.0])
+    known.unjudged[place(7)] = 0.0
+    rows.append(Compared(place(2), None, 0.3, False))
+    (mean,) = run_means(rows, known, Trial(Convention(), 5))
+    assert (mean.given_queries, mean.given) == (3, (0.5 + 1.0 + 0.0) / 3)
+    assert (mean.queries, mean.ours) == (3, pytest.approx((0.5 + 1.0 + 0.3) / 3))
+    assert mean.cutoff == 5
+
+
+def test_a_mean_that_the_job_gives_stands_beside_ours():
+    rows = [OldRow(None, "r", None, 3, True, "0.25")]
+    known = make_targets(rows, [(None, "r")], "default")
+    row = Compared(Score("default", "r", None, 3), 0.25, 0.2501, False)
+    (mean,) = run_means([row], known, Trial(Convention()))
+    assert (mean.given_queries, mean.given, mean.ours, mean.cutoff) == (None, 0.25, 0.2501, 3)
+    assert mean.differs(1e-5)
+    assert not mean.differs(1e-3)
