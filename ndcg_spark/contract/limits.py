@@ -110,6 +110,11 @@ def _correction(source: Source, first: Rejection) -> Advice:
             advice = Either((advice, SetOptions(by_score, words="do without them,")))
     elif first.reason == BROKEN_LINE and source.format in ("csv", "tsv") and '"' in first.example:
         advice = Do(words="correct them, a quote within quotes is doubled")
+    elif first.reason == BROKEN_LINE and source.format == "trec" and first.example[:1] == "#":
+        advice = Do(
+            words="a line that begins with # is a comment, and these have the fields of a row; "
+            "if they are comments, put a blank after the #; if their ids begin with #, write CSV"
+        )
     elif "\ufffd" in first.example:
         advice = Do(words="the file is not UTF-8, save it as UTF-8")
     return advice

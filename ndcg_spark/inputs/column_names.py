@@ -2,19 +2,22 @@
 aliases of other tools.
 """
 
-from collections.abc import Iterable, Mapping
+import re
+from collections.abc import Iterable, Mapping, Sequence
 
 from ndcg_spark.errors import InputError
 from ndcg_spark.voices import ChooseColumn
 
 #: By column, its names in lower case, with _ for - and blanks: those of ir_datasets, PyTerrier,
-#: BEIR, MS MARCO, TREC, MovieLens, RecTools, RePlay, recommenders, Quepid, OpenSearch, UBI and
-#: RAGAS. Those of the second list may be another thing, and count only where a table has none of
-#: the first: the text of a query, scores, positions, categories.
-_ALIASES: Mapping[str, tuple[str, str]] = {
+#: BEIR, MS MARCO, TREC, MovieLens, RecTools, RePlay, recommenders, RecBole, Surprise, LensKit,
+#: Quepid, OpenSearch, UBI and RAGAS. Those of the second list may be another thing, and count only
+#: where a table has none of the first: the text of a query, scores, positions, categories. So it is
+#: with those of the third list and both before it.
+_ALIASES: Mapping[str, tuple[str, ...]] = {
     "query_id": (
         "queryid qid q_id topic topic_id user_id userid user user_idx",
         "query query_text user_query user_input",
+        "uid",
     ),
     "doc_id": (
         (
@@ -22,11 +25,12 @@ _ALIASES: Mapping[str, tuple[str, str]] = {
             "documents item_ids items"
         ),
         "docid",
+        "document_id documentid product_id productid iid",
     ),
-    "relevance": ("rel label grade rating", "score"),
-    "score": ("scores prediction", "rating"),
+    "relevance": ("rel label grade rating r_ui", "score"),
+    "score": ("scores prediction", "rating", "est"),
     "rank": ("", "position doc_position"),
-    "run": ("run_id runid run_name snapshot_name", "tag system engine model"),
+    "run": ("run_id runid run_name snapshot_name", "tag system engine model algorithm"),
     "weight": ("weights query_weight frequency traffic", ""),
 }
 #: Beside these, the second list does not count: scores in results are no grades, and Quepid's
@@ -35,6 +39,8 @@ _NOT_BESIDE = {
     "relevance": {"rank", "run", *" ".join(_ALIASES["run"]).split()},
     "score": {"query", "doc_position"},
 }
+#: What RecBole and others write after a name: user_id:token, rating:float.
+_TYPE = re.compile(r":((token|float)(_seq)?|str|string|int|integer|long|double)\Z")
 
 
 def resolve_columns(
@@ -44,11 +50,11 @@ def resolve_columns(
     exactly one alias.
     """
     columns, wanted = [*dict.fromkeys(has)], [*names]
-    plain = {column: _plain(column) for column in columns}
+    plain = {column: plain_name(column) for column in columns}
     # As our own names, those of the user may differ in case.
-    alike = {_plain(column): column for column in reversed(columns)}
+    alike = {plain_name(column): column for column in reversed(columns)}
     mapped = {
-        name: column if column in plain else alike.get(_plain(column), column)
+        name: column if column in plain else alike.get(plain_name(column), column)
         for name, column in mapped.items()
     }
     called = dict(mapped)
@@ -57,17 +63,11 @@ def resolve_columns(
         if name in mapped or name in columns:
             called.setdefault(name, name)
             continue
-        first, second = map(str.split, _ALIASES.get(name, ("", "")))
         # Positions are no ranks beside scores.
-        is_out = name == "rank" and "score" in called
-        tiers = [
-            [name, *first],
-            [] if is_out or _NOT_BESIDE.get(name, set()) & {*plain.values()} else second,
-        ]
-        named = next(
-            filter(None, ([column for column in free if plain[column] in tier] for tier in tiers)),
-            [],
-        )
+        beside = {"score"} & {*called} if name == "rank" else set()
+        beside |= _NOT_BESIDE.get(name, set()) & {*plain.values()}
+        lists = _names(name)
+        named = _first_named(free, lists[:1] if beside else lists)
         if len(named) > 1:
             what = f"{len(named)} columns may be the {name}, {' and '.join(named)}"
             raise InputError(what, ChooseColumn(name, named[0]))
@@ -75,16 +75,37 @@ def resolve_columns(
     return called
 
 
+def _names(name: str) -> list[list[str]]:
+    """The lists of names that our column `name` may have; its own is in the first."""
+    lists = [text.split() for text in _ALIASES.get(name, ("",))]
+    lists[0].append(name)
+    return lists
+
+
+def _first_named(columns: Iterable[str], lists: Iterable[Sequence[str]]) -> list[str]:
+    """The columns with a name in the first of the lists that has the name of any."""
+    for names in lists:
+        named = [column for column in columns if plain_name(column) in names]
+        if named:
+            return named
+    return []
+
+
 def doubtful_run(columns: Mapping[str, str], mapped: Mapping[str, str]) -> str | None:
     """The column that may name the runs or be another thing, such as a category of documents."""
     column = columns.get("run")
-    is_doubtful = column is not None and _plain(column) in _ALIASES["run"][1].split()
-    return column if is_doubtful and "run" not in mapped else None
+    if column is None or "run" in mapped:
+        return None
+    _, doubtful = _names("run")
+    return column if plain_name(column) in doubtful else None
 
 
 def is_alias(name: str, column: str) -> bool:
-    return column == name or _plain(column) in (name, *" ".join(_ALIASES.get(name, ())).split())
+    plain = plain_name(column)
+    return column == name or any(plain in names for names in _names(name))
 
 
-def _plain(column: str) -> str:
-    return column.lower().replace("-", "_").replace(" ", "_")
+def plain_name(column: str) -> str:
+    """The name as the lists of other names have it."""
+    lower = column.lower()
+    return _TYPE.sub("", re.sub("[- ]", "_", lower))

@@ -17,6 +17,7 @@ import pyarrow as pa
 from pyarrow import compute
 from pyarrow import csv as arrow_csv
 
+from ndcg_spark.inputs.comments import Preamble
 from ndcg_spark.inputs.files import File
 from ndcg_spark.inputs.quotes import NUMBER, Quotes, RowText
 from ndcg_spark.schemas import LINE
@@ -31,6 +32,10 @@ _BYTE_ORDER_MARK = "\ufeff".encode()
 _BLANKS = " \t\r\n\f"
 _TO_BLANKS = bytes.maketrans(b"\t\f", b"  ")
 _LINE_END = re.compile(rb"\r\n?|\n")
+#: What is in quotes, to the end of the line if it has several.
+_QUOTED = re.compile(r'"[^"]*("|\Z)')
+#: How a run of TREC ends.
+_RUN_ENDS = ("rank", "score", "run")
 #: A line of a run with a blank in the document's id, and not in the run's name, ends with a rank, a
 #: score and a name.
 _ENDS_AS_RUN = re.compile(rf" [+-]?[0-9]+(\.0*)? {NUMBER} [^ ]+\Z")
@@ -57,14 +62,17 @@ class Delimited:
     has_literal_quotes: bool = False
     #: By file that was read, its last line if that has no line end.
     unended: dict[str, str] = field(default_factory=dict, compare=False)
+    #: How many comments the parts of TREC text had, and how many lines the header blocks of files.
+    comments: list[int] = field(default_factory=list, compare=False)
+    block_lines: list[int] = field(default_factory=list, compare=False)
 
     def parts(self, file: File, size: int = _BLOCK_BYTES) -> Iterator[bytes | RowText]:
         header: list[bytes] = []
         watched = self._watched(blocks(file, size), file.path)
-        texts = self._without_header(watched, header)
         if not self.separator:
-            yield from texts
+            yield from self._without_preamble(watched, file.path)
             return
+        texts = self._without_header(watched, header)
         broken: list[str] = []
         yield from self._quotes().rows(_valid_blocks(texts, header, broken))
         if broken:
@@ -78,6 +86,16 @@ class Delimited:
             last = text
         if not last.endswith((b"\n", b"\r")):
             self.unended[path] = re.split(rb"[\r\n]", last)[-1].decode("utf-8", "replace")
+
+    def _without_preamble(self, texts: Iterable[bytes], path: str) -> Iterator[bytes]:
+        """The text below the header block and the names of the fields, with its comments."""
+        preamble = Preamble(path, self.header_lines)
+        for text in texts:
+            rest = preamble.rest(text)
+            if rest:
+                yield rest
+        preamble.refuse_open_block()
+        self.block_lines.append(preamble.block_lines)
 
     def _without_header(self, texts: Iterable[bytes], header: list[bytes]) -> Iterator[bytes]:
         """The text below the lines of the header, which go to `header`."""
@@ -104,7 +122,11 @@ class Delimited:
         if isinstance(part, bytes):
             part = RowText(*valid_lines(part), {})
         block, broken, original = part
-        block, separator = (block, self.separator) if self.separator else _single_blanks(block)
+        separator = self.separator
+        if not separator:
+            block, separator = single_blanks(block)
+            block, unclear = self._without_comments(block, separator)
+            broken = [*broken, *unclear]
         columns, invalid = self._parse(block, separator)
         if invalid:
             other = {line: self._with_name(line, separator) for line in invalid}
@@ -115,6 +137,48 @@ class Delimited:
             return self.read(RowText(again, broken, original))
         lines_read = (original.get(line, line) for line in filled_lines(block))
         return ParsedPart(with_numbers(columns, lines_read), broken)
+
+    def _without_comments(self, block: bytes, separator: str) -> tuple[bytes, list[str]]:
+        """The block without comments, which are counted, and the lines that may be rows or none.
+
+        These are comments that have the fields of a row, and the names of the fields again.
+        """
+        names = separator.join(self.fields) if self.header_lines else ""
+        has_names = bool(names) and names.encode() in block
+        # One character is found ten times as fast as two.
+        has_comments = b"#" in block and (block.startswith(b"#") or b"\n#" in block)
+        if not (has_names or has_comments):
+            return block, []
+        rows: list[str] = []
+        unclear: list[str] = []
+        comments = 0
+        for line in block.decode().split("\n"):
+            if line.startswith("#"):
+                may_be_row = self._may_be_row(line.split(separator))
+                comments += not may_be_row
+                unclear += [line] * may_be_row
+            elif has_names and line == names:
+                unclear.append(line)
+            else:
+                rows.append(line)
+        self.comments.append(comments)
+        return "\n".join(rows).encode(), unclear
+
+    def _may_be_row(self, fields: Sequence[str]) -> bool:
+        """Whether the fields of a line that begins with # have the number and kinds of a row's."""
+        if self._is_run:
+            fields = fields[: len(self.fields)]
+        if not fields[0].strip("#") or len(fields) != len(self.fields):
+            return False
+        called = {self.columns.get(name, name) for name in NUMBERS}
+        for name, text in zip(self.fields, fields, strict=True):
+            if name in called and not re.fullmatch(NUMBER, text):
+                return False
+        return True
+
+    @property
+    def _is_run(self) -> bool:
+        return tuple(self.fields[3:]) == _RUN_ENDS
 
     def _parse(self, block: bytes, separator: str) -> tuple[dict[str, pa.ChunkedArray], list[str]]:
         """The columns, numbers as far as pyarrow reads them, and the lines with another number of
@@ -162,11 +226,7 @@ class Delimited:
         it is unclear.
         """
         fields = line.split(separator)
-        if (
-            self.separator
-            or tuple(self.fields[3:]) != ("rank", "score", "run")
-            or len(fields) <= len(self.fields)
-        ):
+        if self.separator or not self._is_run or len(fields) <= len(self.fields):
             return ""
         is_run = re.fullmatch(NUMBER, fields[3]) and not _ENDS_AS_RUN.search(" ".join(fields))
         return separator.join(fields[: len(self.fields)]) if is_run else ""
@@ -211,7 +271,8 @@ def separator_of(kind: str, header: str) -> str:
     """What is between the fields of CSV or TSV; in many countries spreadsheets write semicolons as
     CSV.
     """
-    return "\t" if kind == "tsv" else max(",;\t", key=header.count)
+    plain = _QUOTED.sub("", header)
+    return "\t" if kind == "tsv" else max(",;\t", key=plain.count)
 
 
 def filled_lines(block: bytes) -> Iterator[str]:
@@ -296,7 +357,7 @@ def numbers(name: str, column: pa.ChunkedArray) -> pa.ChunkedArray:
     return values.cast(pa.int32()) if name == "rank" else compute.add(values, 0.0)
 
 
-def _single_blanks(block: bytes) -> tuple[bytes, str]:
+def single_blanks(block: bytes) -> tuple[bytes, str]:
     """The lines with one separator between fields and none around them, and that separator: a tab
     if all are tabs.
     """

@@ -42,6 +42,8 @@ BINARY = ("parquet", "orc")
 _FORMATS = {f".{kind}": kind for kind in (*BINARY, "csv", "tsv", "jsonl")} | dict.fromkeys(
     (".ndjson", ".json"), "jsonl"
 )
+# RecBole's interactions have a header, and tabs.
+_FORMATS[".inter"] = "tsv"
 #: The paths that belong to the log of a table whose data files may still contain deleted rows.
 _LOGS = {
     "delta": re.compile(r"(^|/)_delta_log(/|$)"),

@@ -50,6 +50,9 @@ class ParquetCopy(NamedTuple):
     #: Of text, the files without a row, and by file its last line if that has no line end.
     empty: Sequence[str] = ()
     unended: Mapping[str, str] = {}
+    #: Of TREC text, how many lines are comments, and how many those of header blocks.
+    comments: int = 0
+    block_lines: int = 0
 
 
 def text_to_parquet(
@@ -89,8 +92,14 @@ def text_to_parquet(
 
     copy = write_copy(files, reader.parts, to_table, schema, scratch)
     empty = [file.path for file in files if file.path not in with_rows]
-    unended = reader.unended if isinstance(reader, Delimited) else {}
-    return copy._replace(empty=empty, unended=unended)
+    if not isinstance(reader, Delimited):
+        return copy._replace(empty=empty)
+    return copy._replace(
+        empty=empty,
+        unended=reader.unended,
+        comments=sum(reader.comments),
+        block_lines=sum(reader.block_lines),
+    )
 
 
 def refuse_other_value(values: pa.ChunkedArray, ours: str, theirs: str, file: File) -> None:

@@ -11,8 +11,9 @@ from pyarrow import csv, json
 from ndcg_spark.config import TableConfig
 from ndcg_spark.errors import InputError, about, first_line, within
 from ndcg_spark.inputs.column_names import is_alias, resolve_columns
-from ndcg_spark.inputs.delimited import separator_of, valid_lines
+from ndcg_spark.inputs.delimited import separator_of, single_blanks, valid_lines
 from ndcg_spark.inputs.files import BINARY, File, Listing, file_format, list_files, listed_files
+from ndcg_spark.inputs.headers import BLANKS, blank_fields, mapped_separator
 from ndcg_spark.inputs.mixed_types import concatenated
 from ndcg_spark.inputs.quotes import Quotes, header_of
 from ndcg_spark.inputs.storage import reading
@@ -22,6 +23,8 @@ from ndcg_spark.text import refuse_alike, rename_advice
 
 #: More slices than this cannot be kinds of queries.
 MAX_SLICES = 1_000
+#: The characters in which the header of a table is looked for.
+_HEAD = 1 << 16
 #: Columns whose values are in one line; others may have line breaks.
 _KEYS = ("dataset", "query_id", "doc_id", "weight")
 #: The range of a weight. Squares of weights outside it are 0 or infinite, and so are quotients of
@@ -48,12 +51,13 @@ def _listings(config: TableConfig) -> list[Listing]:
 
 def _rows_of(files: Sequence[File], config: TableConfig, has_prose: bool) -> pa.Table:
     kind, origin = file_format(files, config.format), files[0].path
-    if kind in ("trec", "json"):
+    keys = config.columns.values()
+    # The names of the user tell a header in text of any ending.
+    if kind == "json" or (kind == "trec" and not keys):
         raise InputError(
             f"{origin} has no known file ending; use .csv, .tsv, .jsonl, .parquet or .orc"
         )
     with reading(origin):
-        keys = config.columns.values()
         table = concatenated(_read(file, kind, keys, has_prose) for file in files)
     called = resolve_columns(config.columns, config.names, table.column_names)
     if absent := [column for column in called.values() if column not in table.column_names]:
@@ -94,7 +98,9 @@ def _delimited(
         what = f"{len(broken):,} line(s) are not UTF-8, e.g. {broken[0][:100]!r}"
         raise InputError(f"{what}; save it as UTF-8")
     lines = block.decode()
-    separator = separator_of(kind, lines.partition("\n")[0])
+    separator = _separator(lines, kind, keys)
+    if separator == BLANKS:
+        return _blank_separated(lines)
     header = header_of(lines, separator)
     names = header.names
     if names is None:
@@ -120,6 +126,41 @@ def _delimited(
         csv.ParseOptions(delimiter=separator, newlines_in_values=True),
         csv.ConvertOptions(column_types=kinds, strings_can_be_null=True, null_values=[""]),
     )
+
+
+def _separator(lines: str, kind: str, mapped: Collection[str]) -> str:
+    """What separates the names of the first line; InputError if it is none."""
+    first = lines.partition("\n")[0]
+    own = separator_of(kind, first) if kind != "trec" else ""
+    separator = mapped_separator(lines[:_HEAD], first, mapped, own) or own
+    if not separator:
+        what = f"the first line {first[:200]!r} has none of the names {', '.join(mapped)}"
+        raise InputError(f"{what}; correct the names, or end the name of the file in .csv or .tsv")
+    return separator
+
+
+def _blank_separated(lines: str) -> pa.Table:
+    """The rows of text with blanks between its fields, which have no quotes."""
+    header, _, rest = lines.partition("\n")
+    names = blank_fields(header)
+    refuse_alike(names)
+    block, separator = single_blanks(rest.encode())
+    broken: list[str] = []
+
+    def skip(row: csv.InvalidRow) -> str:
+        broken.append(row.text)
+        return "skip"
+
+    rows = csv.read_csv(
+        pa.BufferReader(block or b"\n"),
+        csv.ReadOptions(column_names=names, block_size=len(block) + 2),
+        csv.ParseOptions(delimiter=separator, quote_char=False, invalid_row_handler=skip),
+        csv.ConvertOptions(column_types=dict.fromkeys(names, pa.string())),
+    )
+    if broken:
+        what = f"{len(broken):,} line(s) do not have the {len(names)} fields of the first line"
+        raise InputError(f"{what}, e.g. {broken[0][:100]!r}; write CSV if values have blanks")
+    return rows
 
 
 def _malformed(lines: Sequence[str]) -> InputError:

@@ -9,15 +9,17 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from itertools import product
 from statistics import mode
-from typing import Any
+from typing import Any, NamedTuple
 
 import pandas as pd
 
 from ndcg_spark.config import TableConfig
 from ndcg_spark.errors import InputError, within
 from ndcg_spark.inputs.column_names import is_alias, resolve_columns
+from ndcg_spark.inputs.comments import first_lines
 from ndcg_spark.inputs.delimited import Delimited, separator_of
 from ndcg_spark.inputs.files import File, map_files
+from ndcg_spark.inputs.headers import BLANKS, blank_fields, mapped_separator
 from ndcg_spark.inputs.json_text import JsonLines, JsonObject
 from ndcg_spark.inputs.quotes import NUMBER, are_literal, header_of, values
 from ndcg_spark.text import refuse_alike
@@ -49,6 +51,8 @@ _COMPRESSED = (
     "which are compressed by gzip; end the name of the file in .gz, or send the pipe through zcat"
 )
 _LINES, _LINE_END = 200, re.compile(r"\r\n?|\n")
+#: The features of a ranker: a grade, a query, and numbered values.
+_FEATURES = re.compile(r"\S+\s+qid:\S+\s+\d+:")
 _JSON_TEXT = re.compile(r'"(?:[^"\\]|\\.)*+"')
 
 
@@ -78,7 +82,8 @@ class Shape:
     def notes(self, config: TableConfig) -> list[str]:
         """What was recognised and not configured, in sentences for people."""
         layout = " ".join(self.fields)
-        if self.kind in ("trec", "json") and layout not in (_RUN, _LAYOUTS["judgments"][4]):
+        is_by_position = self.kind in ("trec", "json") and not self.header_lines
+        if is_by_position and layout not in (_RUN, _LAYOUTS["judgments"][4]):
             return [f"read as {layout}"]
         given = [
             (name, self.columns.get(name, name)) for name in sorted(self.has - {*config.columns})
@@ -112,8 +117,20 @@ class TableContext:
         known = [*fields, *self.folders]
         with within(self.origin):
             columns = resolve_columns(self.config.columns, self.names, known)
+            self._refuse_lost(columns, known)
         has = frozenset(name for name, column in columns.items() if column in known)
         return Shape(kind, columns, has, tuple(fields))
+
+    def _refuse_lost(self, columns: Mapping[str, str], known: Sequence[str]) -> None:
+        """InputError if the user names a column that is absent."""
+        for ours, theirs in self.config.columns.items():
+            if columns[ours] in known:
+                continue
+            to_do = "correct the name"
+            if theirs.isdecimal():
+                to_do = "give its name, as numbers count only where all columns have one"
+            what = f"no column {theirs!r} for {ours}; it has {', '.join(known)}"
+            raise InputError(f"{what}; {to_do}")
 
     def numbered(self, kind: str, names: Sequence[str]) -> Shape:
         """The shape of files whose fields have these names, unless the configuration says which of
@@ -128,12 +145,22 @@ class TableContext:
             for at, name in enumerate(names, 1)
         )
         columns = {**mapped, **{name: name for name in names if not name.isdecimal()}}
-        return Shape(kind, columns, frozenset({*names, *self.folders}), names)
+        given = {ours for ours, theirs in mapped.items() if theirs in self.folders}
+        return Shape(kind, columns, frozenset({*names, *self.folders, *given}), names)
 
     def names_columns(self, fields: Sequence[str]) -> bool:
         """Whether two of our columns, at least, have one of their names among the fields."""
         named = [name for name in self.names if any(is_alias(name, field) for field in fields)]
         return len(named) > 1
+
+    @property
+    def mapped_names(self) -> dict[str, str]:
+        """By our names, those that the user gives to columns of the files. Numbers name fields."""
+        return {
+            ours: theirs
+            for ours, theirs in self.config.columns.items()
+            if not theirs.isdecimal() and theirs not in self.folders
+        }
 
     def has_named(self, fields: Sequence[str]) -> bool:
         return any(is_alias(*pair) for pair in product(self.names, fields))
@@ -145,19 +172,48 @@ def text_shape(files: Sequence[File], kind: str, table: TableContext) -> Shape:
     """
     first, *others = [file for file in files if not _is_empty(file)] or list(files[:1])
     text = first.head()
-    lines = [line for line in (line.strip(" \t\f") for line in _LINE_END.split(text)) if line][
-        :_LINES
-    ]
     if kind in ("jsonl", "json"):
-        return _json_shape(text, lines, table)
+        return _json_shape(text, _filled(text), table)
+    lines = _filled(text)
+    # CSV has no comments.
+    rows = lines if kind == "csv" else first_lines(lines, first.path)
+    separator = _header_separator(text, lines, rows, kind, table)
+    if separator == BLANKS:
+        return _blank_header_shape(first, others, table)
+    if separator:
+        return _header_shape(separator, kind, [first, *others], table)
     mapped = table.config.columns.values()
     if kind in _SEPARATORS and not (mapped and all(map(str.isdecimal, mapped))):
-        # TSV without a header is common.
-        names = [name.strip('"') for name in lines[0].split("\t")] if lines else []
-        if kind == "csv" or table.config.format or table.has_named(names):
-            return _header_shape(kind, first, others, table)
         kind = "trec"
-    return _layout_shape(lines, kind, table)
+    _refuse_lost_names(lines, table)
+    return _layout_shape(rows if kind == "trec" else lines, kind, table)
+
+
+def _filled(text: str) -> list[str]:
+    lines = (line.strip(" \t\f") for line in _LINE_END.split(text))
+    return [line for line in lines if line][:_LINES]
+
+
+def _header_separator(
+    text: str, lines: Sequence[str], rows: Sequence[str], kind: str, table: TableContext
+) -> str | None:
+    """What separates the names of the header; None if there is none."""
+    first = lines[0] if lines else ""
+    names = table.mapped_names.values()
+    if names:
+        own = separator_of(kind, first) if kind in _SEPARATORS else ""
+        row = rows[0] if rows else ""
+        separator = mapped_separator(_LINE_END.sub("\n", text), row, names, own)
+        if separator:
+            return separator
+    mapped = table.config.columns.values()
+    if kind not in _SEPARATORS or (mapped and all(map(str.isdecimal, mapped))):
+        return None
+    # TSV without a header is common.
+    fields = [name.strip('"') for name in first.split("\t")]
+    if kind == "csv" or table.config.format or table.has_named(fields):
+        return separator_of(kind, first)
+    return None
 
 
 def _is_empty(file: File) -> bool:
@@ -166,16 +222,11 @@ def _is_empty(file: File) -> bool:
     return not file.size
 
 
-def _header_shape(kind: str, first: File, others: Sequence[File], table: TableContext) -> Shape:
-    texts = map_files([first, *others], lambda file: _LINE_END.sub("\n", file.head()))
-    separator = separator_of(kind, texts[0].partition("\n")[0])
-    header, *further = (header_of(text, separator) for text in texts)
-    for file, other in zip(others, further, strict=True):
-        if other.text != header.text:
-            raise InputError(
-                f"files with different headers, {first.path} has {header.text!r}, "
-                f"{file.path} has {other.text!r}; write them alike"
-            )
+def _header_shape(separator: str, kind: str, files: Sequence[File], table: TableContext) -> Shape:
+    texts = map_files(files, lambda file: _LINE_END.sub("\n", file.head()))
+    headers = [header_of(text, separator) for text in texts]
+    _refuse_other_headers(files, [header.text for header in headers])
+    header = headers[0]
     if header.names is None:
         raise InputError(
             f"{table.origin}: the header {header.text[:200]!r} has a quote that does not end, or "
@@ -183,6 +234,8 @@ def _header_shape(kind: str, first: File, others: Sequence[File], table: TableCo
         )
     with within(table.origin):
         refuse_alike(header.names)
+    if kind == "trec":
+        kind = "tsv" if separator == "\t" else "csv"
     return replace(
         table.shape(kind, header.names),
         header_separator=separator,
@@ -191,56 +244,137 @@ def _header_shape(kind: str, first: File, others: Sequence[File], table: TableCo
     )
 
 
+def _blank_header_shape(first: File, others: Sequence[File], table: TableContext) -> Shape:
+    """The shape of files with blanks between their fields, and a first line of names."""
+    files = [first, *others]
+    rows = map_files(files, lambda file: first_lines(_filled(file.head()), file.path))
+    # A file may have nothing but comments.
+    known = [file for file, lines in zip(files, rows, strict=True) if lines]
+    headers = [" ".join(blank_fields(lines[0])) for lines in rows if lines]
+    _refuse_other_headers(known, headers)
+    names = headers[0].split(" ")
+    with within(table.origin):
+        refuse_alike(names)
+    return replace(table.shape("trec", names), header_lines=1)
+
+
+def _refuse_other_headers(files: Sequence[File], headers: Sequence[str]) -> None:
+    for file, header in zip(files, headers, strict=True):
+        if header != headers[0]:
+            raise InputError(
+                f"files with different headers, {files[0].path} has {headers[0]!r}, "
+                f"{file.path} has {header!r}; write them alike"
+            )
+
+
+def _refuse_lost_names(lines: Sequence[str], table: TableContext) -> None:
+    """InputError if the user names columns of files whose first line has none of these names."""
+    for ours, theirs in table.mapped_names.items():
+        first = lines[0][:200] if lines else ""
+        words = "if it names no columns, number all of them:"
+        numbers = NumberColumns(table.name, (("query_id", 1), ("doc_id", 2)), words=words)
+        raise InputError(
+            f"{table.origin}: no column {theirs!r} for {ours} in the first line {first!r}",
+            Either((Do(words="correct the name"), numbers), "; "),
+        )
+
+
 def _layout_shape(lines: Sequence[str], kind: str, table: TableContext) -> Shape:
     separator = _SEPARATORS.get(kind)
     layouts = _LAYOUTS[table.name]
-    is_run = table.name == "results"
-    rows = _rows(lines, separator, is_run)
+    rows = _rows(lines, separator, table.name == "results")
     fields = mode(map(len, rows)) if rows else max(layouts)
     usual = pd.DataFrame(
         [row for row in rows if len(row) == fields], columns=range(fields), dtype=str
     )
     names = layouts.get(fields, "").split() or [f"{at}" for at in range(1, fields + 1)]
-    if is_run and fields == 3 and (usual[2] == (usual.groupby(0).cumcount() + 1).astype(str)).all():
+    if table.name == "results" and fields == 3 and _are_numbered(usual):
         names[2] = "rank"
-    shape, is_mapped, problem = table.numbered(kind, names), table.config.columns, ""
-    advice: Advice | None = None
+    shape = table.numbered(kind, names)
     if separator and lines:
         shape = replace(shape, has_literal_quotes=are_literal(lines[0], lines[0], separator))
-    if lines and lines[0].startswith("\x1f\ufffd"):
-        problem = _COMPRESSED
-    elif rows and table.names_columns(rows[0]):
-        problem = "which are names of columns"
-        remove = Do(words="for fields by number remove the line")
-        named = GiveFormat(table.name, "tsv or csv", words="for files with names")
-        advice = Either((named, remove), ", ")
-    elif is_run and fields in layouts and not {"rank", "score"} & {*shape.has, *shape.columns}:
-        problem = "one of which may be a rank or a score"
-        choices = ("rank", max(3, fields - 1)), ("score", fields)
-        swap = Do(words="if these are judgments, give them first, then the results")
-        advice = Either((NumberColumns(table.name, choices, " or "), swap), "; ")
-    elif not is_mapped and names[3:] == ["relevance"] and rows and _are_times(usual[3]):
-        problem = "the last of which is a time"
-        advice = NumberColumns(table.name, (("query_id", 1), ("doc_id", 2), ("relevance", 3)))
-    elif not is_mapped and fields == 6 and table.name == "judgments":
-        problem = "which look like results; give the judgments first, then the results"
-    elif not is_mapped and (fields not in layouts or (lines and lines[0].startswith(("{", "[")))):
-        problem = "which are not known"
-        numbers = NumberColumns(table.name, (("query_id", 1), ("doc_id", 2)))
-        advice = Either((numbers, GiveFormat(table.name, "csv, tsv, jsonl or json")))
-    if problem:
-        first = lines[0][:200] if lines else ""
+    first = lines[0] if lines else ""
+    problem = _problem_of_text(first, rows, table)
+    if problem is None and not table.config.columns:
+        problem = _problem_of_layout(first, names, usual, table)
+    if problem is None and table.name == "results" and fields in layouts:
+        problem = _problem_of_order(shape, fields, table)
+    if problem is not None:
         raise InputError(
-            f"{table.origin}: {fields} fields in a line, e.g. {first!r}, {problem}", advice
+            f"{table.origin}: {fields} fields in a line, e.g. {first[:200]!r}, {problem.what}",
+            problem.advice,
         )
     return shape
+
+
+class _Problem(NamedTuple):
+    """Why lines without a header cannot be read."""
+
+    what: str
+    advice: Advice | None = None
+
+
+def _problem_of_text(
+    first: str, rows: Sequence[Sequence[str]], table: TableContext
+) -> _Problem | None:
+    """Of text that is another thing, whatever the user says about its columns."""
+    if first.startswith("\x1f\ufffd"):
+        return _Problem(_COMPRESSED)
+    if _FEATURES.match(first):
+        return _Problem(
+            "which are a ranker's features (LETOR, SVMlight)",
+            Do(
+                words="write the grade, the number after qid: and the document of each line as "
+                "CSV with the columns query_id, doc_id and relevance, and the ranker's scores with "
+                "query_id, doc_id and score"
+            ),
+        )
+    if rows and table.names_columns(rows[0]):
+        remove = Do(words="for fields by number remove the line")
+        named = GiveFormat(table.name, "tsv or csv", words="for files with names")
+        return _Problem("which are names of columns", Either((named, remove), ", "))
+    return None
+
+
+def _problem_of_order(shape: Shape, fields: int, table: TableContext) -> _Problem | None:
+    """Of results in which a field may be the rank or the score."""
+    if {"rank", "score"} & {*shape.has, *shape.columns}:
+        return None
+    choices = ("rank", max(3, fields - 1)), ("score", fields)
+    swap = Do(words="if these are judgments, give them first, then the results")
+    advice = Either((NumberColumns(table.name, choices, " or "), swap), "; ")
+    return _Problem("one of which may be a rank or a score", advice)
+
+
+def _problem_of_layout(
+    first: str, names: Sequence[str], usual: pd.DataFrame, table: TableContext
+) -> _Problem | None:
+    """Of lines about whose fields the user says nothing."""
+    ids = (("query_id", 1), ("doc_id", 2))
+    fields = len(names)
+    if names[3:] == ["relevance"] and len(usual) and _are_times(usual[3]):
+        numbered = NumberColumns(table.name, (*ids, ("relevance", 3)))
+        return _Problem("the last of which is a time", numbered)
+    if fields == 6 and table.name == "judgments":
+        return _Problem("which look like results; give the judgments first, then the results")
+    if fields not in _LAYOUTS[table.name] or first.startswith(("{", "[")):
+        numbered = NumberColumns(table.name, ids)
+        formats = GiveFormat(table.name, "csv, tsv, jsonl or json")
+        return _Problem("which are not known", Either((numbered, formats)))
+    return None
+
+
+def _are_numbered(usual: pd.DataFrame) -> bool:
+    """Whether the third fields count the lines of each query: 1, 2, 3."""
+    counted = usual.groupby(0).cumcount() + 1
+    return bool((usual[2] == counted.astype(str)).all())
 
 
 def _rows(lines: Sequence[str], separator: str | None, is_run: bool) -> list[list[str]]:
     """The fields of the lines."""
     if separator:
         return [values(line, separator) or line.split(separator) for line in lines]
-    rows = [re.split(r"[ \t\f]+", line) for line in lines]
+    rows = [blank_fields(line) for line in lines]
     # More fields than a run has belong to its name.
     return [row[:6] for row in rows] if is_run else rows
 

@@ -269,6 +269,7 @@ def _text_files(request: _Request, kind: str) -> Source:
     rows = copied_rows(copy.folder, {}, schema.names, request.name, context.origin)
     table = dataframes.read_copy(engine, copy)
     _warn_of_text(copy, request.name, bool(runs))
+    notes += _notes_on_lines(copy)
     whole = stored.StoredTable(table, copy.rows, rows)
     return _source(request, shape, files, whole, part, runs, [*notes, *run_notes])
 
@@ -377,6 +378,16 @@ def _warn_of_text(copy: ParquetCopy, name: str, has_named_runs: bool) -> None:
             f"with {line[-100:]!r}; if a file was cut there, its last name or number is too short; "
             "check it, or write a line end",
         )
+
+
+def _notes_on_lines(copy: ParquetCopy) -> list[str]:
+    """What lines of text were left out that are no rows, in a sentence."""
+    counts = {"comment": copy.comments, "header block": copy.block_lines}
+    found = []
+    for name, count in counts.items():
+        if count:
+            found.append(f"{count:,} {name} line{'s' if count > 1 else ''}")
+    return [f"{' and '.join(found)} left out"] if found else []
 
 
 def _struct_notes(structs: Mapping[str, list[str]], shape: Shape, schema: pa.Schema) -> list[str]:

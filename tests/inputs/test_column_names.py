@@ -65,6 +65,25 @@ def resolved(table, has, given=()):
             "query_id=topic doc_id=docno score=score",
         ),
         (RESULTS, ["user", "item", "rating", "position"], "query_id=user doc_id=item score=rating"),
+        (
+            JUDGMENTS,
+            ["uid", "query", "iid", "docid", "r_ui"],
+            "query_id=query doc_id=docid relevance=r_ui",
+        ),
+        (RESULTS, ["uid", "iid", "rating", "est"], "query_id=uid doc_id=iid score=rating"),
+        (RESULTS, ["documentId", "qid", "est"], "query_id=qid doc_id=documentId score=est"),
+        (
+            RESULTS,
+            ["query_id:string", "item-id:token", "Score:double"],
+            "query_id=query_id:string doc_id=item-id:token score=Score:double",
+        ),
+        (
+            RESULTS,
+            ["query_id", "query_id:token", "productId", "score:float_seq"],
+            "query_id=query_id doc_id=productId score=score:float_seq",
+        ),
+        (RESULTS, ["qid:tokens", "a:token"], ""),
+        (QUERY_ATTRIBUTES, ["uid:token", "lang"], "query_id=uid:token"),
         (QUERY_ATTRIBUTES, ["qid", "query", "lang"], "query_id=qid"),
         (QUERY_WEIGHTS, ["query", "traffic"], "query_id=query weight=traffic"),
         (QUERY_WEIGHTS, ["qid", "Traffic"], "query_id=qid weight=Traffic"),
@@ -82,7 +101,7 @@ def test_columns_of_the_field_are_found_under_their_names(table, has, columns):
     } == expected
 
 
-@pytest.mark.parametrize("other", ["tag", "System", "engine", "model"])
+@pytest.mark.parametrize("other", ["tag", "System", "engine", "model", "Algorithm"])
 def test_what_may_be_a_category_names_no_run_where_another_column_does(other):
     has = ["qid", "docno", "score", other]
     assert doubtful_run(resolved(RESULTS, has), {}) == other

@@ -71,7 +71,7 @@ ROW = '{"query_id": "q", "doc_id": "d", "relevance": 1}'
 MAPPED = {"columns": {"relevance": "label"}}
 CASE = "differ only in case"
 REFUSED = [
-    (judged, "a.csv", "query_id,doc_id,grade\n", MAPPED, "missing, relevance; it has query_id"),
+    (judged, "a.csv", "query_id,doc_id,grade\n", MAPPED, "'label' for relevance; it has query_id"),
     (
         judged,
         "a.csv",

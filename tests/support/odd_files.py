@@ -204,11 +204,30 @@ def rows(how, content):
         except UnicodeDecodeError:
             bad += 1
             continue
+        if is_comment(how, text):
+            bad += is_unclear(how, text)
+            continue
         read = line_rows(how, text)
         accepted = [row for row in map(typed, read or ()) if row is not None]
         bad += bool(text.strip(BLANKS)) if read is None else len(read) - len(accepted)
         good += [tuple(row[name] for name in COLUMNS[how.table] if name in row) for row in accepted]
     return good, bad
+
+
+def is_comment(how, text):
+    is_trec = how.separator is None and how.suffix != ".jsonl"
+    return is_trec and text.strip(BLANKS).startswith("#")
+
+
+def is_unclear(how, text):
+    """Whether a comment has the fields of a row."""
+    fields = re.split(f"[{BLANKS}]+", text.strip(BLANKS))
+    if how.fields == _RUN:
+        fields = fields[:6]
+    if not fields[0].strip("#") or len(fields) != len(how.fields):
+        return False
+    row = dict(zip(how.fields, fields, strict=True))
+    return all(NUMBER.fullmatch(row.get(name, "0")) for name in ("relevance", "score", "rank"))
 
 
 def line_rows(how, text):
