@@ -86,5 +86,10 @@ def is_alias(name: str, column: str) -> bool:
     return column == name or _plain(column) in (name, *" ".join(_ALIASES.get(name, ())).split())
 
 
+def is_second_choice(name: str, column: str) -> bool:
+    """Whether a column has one of the names that may mean another thing than ours."""
+    return _plain(column) in _ALIASES.get(name, ("", ""))[1].split()
+
+
 def _plain(column: str) -> str:
     return column.lower().replace("-", "_").replace(" ", "_")
