@@ -29,7 +29,7 @@ from ndcg_spark.convention.parsing import listed, parse_cutoffs, parse_measures
 from ndcg_spark.errors import ConfigurationError, first_line
 from ndcg_spark.gate.settings import CheckConfig, GateConfig, Strict, contradictions
 from ndcg_spark.text import did_you_mean, expanded, masked_within, program_of
-from ndcg_spark.voices import Give, GiveTable, Notice
+from ndcg_spark.voices import Give, GiveTable, Notice, SetOption
 
 #: Options whose keys have other names.
 _OF_OPTIONS = {"slices": "query_attributes", "weights": "query_weights", "qrels": "judgments"}
@@ -106,6 +106,8 @@ def _chosen(given: object) -> dict[str, Any]:
 
 
 Format = Literal["trec", "parquet", "orc", "csv", "tsv", "jsonl", "json"]
+#: What is between the ids of a cell.
+Separator = Literal["blank", "comma", "semicolon", "pipe"]
 _Text = Annotated[str, Field(min_length=1)]
 _Path = Annotated[str, Field(min_length=1), AfterValidator(expanded)]
 _Fraction = Annotated[float, Field(ge=0, le=1)]
@@ -152,14 +154,22 @@ class TableConfig(Strict):
         return columns
 
 
-class JudgmentsConfig(TableConfig):
+class DocumentsConfig(TableConfig):
+    """A table with documents."""
+
+    #: What is between the ids where a cell has several documents, best first; None where it has
+    #: one.
+    split_ids: Separator | None = None
+
+
+class JudgmentsConfig(DocumentsConfig):
     """The judgments (qrels). `relevance` is the grade of every judgment, whatever the files say."""
 
     relevance: _Grade | None = None
     names = ("dataset", "query_id", "doc_id", "relevance")
 
 
-class ResultsConfig(TableConfig):
+class ResultsConfig(DocumentsConfig):
     """The results (runs). `run` is the name of the only run, whatever the files say."""
 
     run: _Text | None = None
@@ -169,7 +179,7 @@ class ResultsConfig(TableConfig):
     names = ("dataset", "run", "query_id", "doc_id", "score", "rank")
 
 
-class ExcludeConfig(TableConfig):
+class ExcludeConfig(DocumentsConfig):
     names = ("dataset", "query_id", "doc_id")
 
 
@@ -312,6 +322,8 @@ class TablesConfig(NightConfig):
     #: The grade of every judgment, and the name of the only run, whatever the tables say.
     relevance: _Grade | None = None
     run: _Text | None = None
+    #: By table, what is between the ids of a cell.
+    split_ids: dict[str, Separator] = Field(default_factory=dict)
 
 
 _Config = TypeVar("_Config", bound=EvaluationConfig)
@@ -446,7 +458,18 @@ def about_future(date: datetime.date) -> Iterator[Notice]:
         yield Notice(f"date: {date} is in the future; give the date of the night")
 
 
+def _about_order(config: EvaluationConfig) -> Iterator[Notice]:
+    """Why the order of the rows cannot be the rank: columns are named for it."""
+    if config.convention.order != "file" or config.results is None:
+        return
+    for name in ("score", "rank"):
+        if name in config.results.columns:
+            what = f"results.columns.{name}: with order=file no {name} is read"
+            yield Notice(what, SetOption("order", name, words="remove it, or write"))
+
+
 def _contradictions(config: EvaluationConfig, chosen: Mapping[str, Any]) -> Iterator[Notice]:
+    yield from _about_order(config)
     for option, value in config.measure_set.options.items():
         if option in chosen and accepted(option, chosen[option]) != accepted(option, value):
             other = (

@@ -170,7 +170,7 @@ class NdcgEvaluator(Evaluator, DefaultParamsReadable["NdcgEvaluator"], DefaultPa
     def _long(self, dataset: DataFrame, convention: Convention) -> DocumentRows:
         """The rows of a table with a row per query and document."""
         if convention.needs_rank:
-            instead = "order=score" if convention.order == "rank" else "ties=doc_id_asc"
+            instead = "order=score" if convention.ranks_decide else "ties=doc_id_asc"
             raise MissingColumnError(
                 "rows have no ranks, by which the convention "
                 f"{convention.label} orders documents; "

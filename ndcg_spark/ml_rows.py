@@ -224,7 +224,7 @@ def _returned(query: Mapping[str, Any], convention: Convention) -> list[_Returne
     scores, ranks = query.get("scores", nothing), query.get("ranks", nothing)
     excluded = set(query.get("excluded", ()))
     rows = [row for row in zip(documents, scores, ranks, strict=True) if row[0] not in excluded]
-    if convention.order == "rank" and len({rank for _, _, rank in rows}) < len(rows):
+    if convention.ranks_decide and len({rank for _, _, rank in rows}) < len(rows):
         raise reference.RefusedQueryError(RANK_TWICE, "a query")
     return rows
 

@@ -9,7 +9,7 @@ by `inputs.stored_rows`, and engines read and write what is theirs.
 """
 
 import base64
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -78,6 +78,28 @@ def read_batches(
     fields = [field for field in stored.schema if wanted is None or field.name in wanted]
     batches = stored.to_batches(columns=[field.name for field in fields], batch_readahead=1)
     return pa.RecordBatchReader.from_batches(pa.schema(fields), batches)
+
+
+def read_in_order(
+    path: str,
+    system: fs.FileSystem,
+    wanted: Collection[str],
+    kind: str,
+) -> Iterator[pa.RecordBatch]:
+    """The rows of a file as `read_batches` has them, in their order."""
+    with system.open_input_file(path) as stream:
+        if kind == "orc":
+            from pyarrow import orc
+
+            file = orc.ORCFile(stream)
+            names = [name for name in file.schema.names if name in wanted]
+            for stripe in range(file.nstripes):
+                yield file.read_stripe(stripe, names)
+            return
+        stored = parquet.ParquetFile(stream)
+        names = [name for name in stored.schema_arrow.names if name in wanted]
+        # Row groups follow each other, and so do the rows in them.
+        yield from stored.iter_batches(columns=names)
 
 
 def read_whole(content: bytes) -> pa.Table:

@@ -552,7 +552,7 @@ def _in_order(rows: Iterable[Returned], convention: Convention) -> list[tuple[fl
 def _sort_key(row: Returned, convention: Convention) -> float:
     """What the list is ordered by, ascending: the rank, or the score with the sign changed."""
     _, number, rank = row
-    if convention.order == "rank":
+    if convention.ranks_decide:
         return float(rank or 0)
     exact = number or 0.0
     return -(_as_float32(exact) if convention.score_precision == "float32" else exact)

@@ -29,6 +29,7 @@ from ndcg_spark.schemas import (
 )
 from ndcg_spark.text import UNNAMED, refuse_alike
 from ndcg_spark.voices import (
+    IN_ORDER,
     Advice,
     Do,
     Either,
@@ -181,8 +182,12 @@ def missing_columns(
     missing: Sequence[str],
     known: Sequence[str],
     may_be_numbers: bool = False,
+    other: Advice = IN_ORDER,
 ) -> InputError:
-    """The error for columns that a table lacks; `may_be_numbers` as of NameColumns."""
+    """The error for columns that a table lacks; `may_be_numbers` as of NameColumns.
+
+    `other` is what may be done about results that lack scores and ranks.
+    """
     what = f"{len(missing)} column(s) missing, {', '.join(missing)}; it has {', '.join(known)}"
     if not all(map(str.strip, known)):
         return InputError(f"{what}; {UNNAMED}")
@@ -198,7 +203,7 @@ def missing_columns(
     if list(missing) != ["score or rank"]:
         return InputError(what, mapped)
     swapped = Do(words="if these are judgments, give them first, then the results")
-    ways = (swapped, mapped) if names & _OF_JUDGMENTS else (mapped, swapped)
+    ways = (swapped, mapped) if names & _OF_JUDGMENTS else (other, mapped, swapped)
     return InputError(what, Either(ways, "; "))
 
 

@@ -222,6 +222,30 @@ class SetOption(Advice):
         return voice.convention(self.option, self.value)
 
 
+#: What to do about results that have neither scores nor ranks.
+IN_ORDER = SetOption(
+    "order", "file", words="if the rows of each query are in their order, best first,"
+)
+
+
+@dataclasses.dataclass(frozen=True)
+class SplitIds(Advice):
+    """Say what is between the ids of a cell."""
+
+    separator: str
+    table: str = "results"
+
+    def about(self, table: str) -> Advice:
+        return dataclasses.replace(self, table=_mapped(table))
+
+    def said(self, voice: Voice) -> str:
+        if not voice.maps_columns:
+            return f"split_ids={{{self.table!r}: {self.separator!r}}}"
+        if voice is KEYS:
+            return voice.setting("split_ids", self.separator, self.table)
+        return voice.setting("split_ids", f"{self.table}={self.separator}")
+
+
 @dataclasses.dataclass(frozen=True)
 class SetOptions(Advice):
     """Set several options of the convention at once."""

@@ -48,6 +48,7 @@ from ndcg_spark.voices import (
     SeparateRuns,
     SetOption,
     SetOptions,
+    SplitIds,
     WriteIds,
 )
 from ndcg_spark.voices import (
@@ -258,6 +259,7 @@ ADVICE = [
     SeparateRuns(True, False),
     SeparateRuns(False, True),
     SeparateRuns(False, False),
+    SplitIds("blank"),
     WriteIds(),
     Convert("judgments"),
 ]

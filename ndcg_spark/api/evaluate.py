@@ -4,7 +4,7 @@ import datetime
 import inspect
 import os
 import warnings
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Concatenate
 
@@ -47,6 +47,7 @@ def evaluate(
     attributes: Any = None,
     exclude: Any = None,
     run: str | None = None,
+    split_ids: Mapping[str, str] | None = None,
     dataset: str = "default",
     evaluated_on: datetime.date | None = None,
     session: "SparkSession | None" = None,
@@ -100,6 +101,9 @@ def evaluate(
     run, dataset : str
         The name of the only run, whatever the results say; that of the dataset if the tables have
         no such column.
+    split_ids : dict, optional
+        Where a cell has several ids, best first, what is between them, by table: ``{"results":
+        "blank"}``, or comma, semicolon or pipe.
     evaluated_on : date, optional
         The date of the scores; by default today in UTC.
     session : SparkSession, optional
@@ -129,8 +133,9 @@ def evaluate(
         from ndcg_spark.api.lazy_evaluation import evaluate_lazily
 
         given = {**_as_chosen(settings), "relevance": relevance, "run": run}
+        given["split_ids"] = dict(split_ids or {})
         return evaluate_lazily(tables, validate(given, "arguments", TablesConfig), session)
-    config = make_config(tables, settings, scratch, relevance, run)
+    config = make_config(tables, settings, scratch, relevance, run, split_ids)
     problems = list(about_future(config.date))
     if problems:
         raise ConfigurationError.of_problems("arguments", problems)
@@ -224,17 +229,32 @@ def make_config(
     scratch: Scratch,
     relevance: float | None = None,
     run: str | None = None,
+    split_ids: Mapping[str, str] | None = None,
 ) -> EvaluationConfig:
     """The configuration of a job for tables, which are written to a folder of `scratch`, and for
     files.
     """
     given: dict[str, dict[str, Any]] = {}
+    chosen = _as_chosen(settings)
+    separators = split_ids or {}
+    left_out = set[str]() if relevance is None else {"relevance"}
     for name, table in tables.items():
+        has_places = name in separators or _order(chosen["convention"]) == "file"
+        without = {"score", "rank"} if name == "results" and has_places else left_out
         if table is not None or name in ("judgments", "results"):
-            given[name] = _input(table, name, relevance is None, scratch)
+            given[name] = _input(table, name, without, scratch)
+    for name, separator in separators.items():
+        given.setdefault(name, {})["split_ids"] = separator
     given.get("judgments", {}).update({} if relevance is None else {"relevance": relevance})
     given.get("results", {}).update({} if run is None else {"run": run})
-    return validate({**_as_chosen(settings), **given}, "arguments", NightConfig)
+    return validate({**chosen, **given}, "arguments", NightConfig)
+
+
+def _order(convention: Any) -> str:
+    """The order that a convention names; none if it is no convention, which is told later."""
+    if isinstance(convention, Mapping):
+        return str(convention.get("order", ""))
+    return str(getattr(convention, "order", ""))
 
 
 def _changed(convention: Convention | str, options: Mapping[str, Any]) -> Any:
@@ -299,8 +319,12 @@ def _without(paths: Iterable[str], sentence: str) -> str:
     return sentence
 
 
-def _input(table: Any, name: str, is_graded: bool, scratch: Scratch) -> dict[str, Any]:
-    """A table in the configuration: its paths, or a file that is written for it."""
+def _input(table: Any, name: str, left_out: Collection[str], scratch: Scratch) -> dict[str, Any]:
+    """A table in the configuration: its paths, or a file that is written for it.
+
+    The columns `left_out` are not looked up: where all have one grade, two columns of grades are
+    not ambiguous.
+    """
     paths = [table] if isinstance(table, str | os.PathLike) else table
     if (
         isinstance(paths, list | tuple)
@@ -308,9 +332,7 @@ def _input(table: Any, name: str, is_graded: bool, scratch: Scratch) -> dict[str
         and all(isinstance(path, str | os.PathLike) for path in paths)
     ):
         return {"path": [os.fspath(path) for path in paths]}
-    # Where all have one grade no column of grades is looked up, so that two of them are not
-    # ambiguous.
-    names = [name for name in _COLUMNS.get(name, ()) if is_graded or name != "relevance"]
+    names = [column for column in _COLUMNS.get(name, ()) if column not in left_out]
     with about(name):
         rows = to_arrow(table, names or None)
         names_runs = "run" in resolve_columns({}, ["run"], rows.column_names)

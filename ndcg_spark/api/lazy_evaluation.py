@@ -78,7 +78,8 @@ def _frames(tables: Mapping[str, Any], config: TablesConfig, session: SparkSessi
     exclude = tables["exclude"]
     if exclude is not None:
         with about("exclude"):
-            exclude = LazyTable(frame(exclude, EXCLUDE, session), "exclude")
+            separator = config.split_ids.get("exclude")
+            exclude = LazyTable(frame(exclude, EXCLUDE, session, separator), "exclude")
     return Tables(
         LazyTable(_judgments(tables["judgments"], config, session), "judgments"),
         LazyTable(_results(tables["results"], config, session), "results"),
@@ -89,7 +90,7 @@ def _frames(tables: Mapping[str, Any], config: TablesConfig, session: SparkSessi
 def _judgments(given: Any, config: TablesConfig, session: SparkSession) -> DataFrame:
     schema = JUDGMENTS if config.relevance is None else _without(JUDGMENTS, "relevance")
     with about("judgments"):
-        judgments = frame(given, schema, session)
+        judgments = frame(given, schema, session, config.split_ids.get("judgments"))
     is_graded = config.convention.gain != "judged"
     grade = rules.constant_grade(config.relevance, is_graded, judgments.columns)
     return judgments if grade is None else judgments.withColumn("relevance", F.lit(grade))
@@ -100,7 +101,9 @@ def _results(given: Any, config: TablesConfig, session: SparkSession) -> DataFra
     is_named = config.run is not None and not isinstance(given, Mapping)
     schema = _without(RESULTS, "run") if is_named else RESULTS
     with about("results"):
-        results = frame(given, schema, session)
+        is_ordered = config.convention.order == "file"
+        separator = config.split_ids.get("results")
+        results = frame(given, schema, session, separator, is_ordered=is_ordered)
     if config.run is None and "run" in results.columns:
         return results
     return results.withColumn("run", F.lit(config.run or RUN))

@@ -350,7 +350,9 @@ def check(style: str | None, **arguments: Any) -> None:
     ),
     argument("folder", "New folder, on any storage.", metavar="OUT"),
     choice("--input table", "What it is.", "judgments", "results", default="results"),
-    shared_options.evaluation(only="run run_from column as_of relevance input_format"),
+    shared_options.evaluation(
+        only="run run_from column split_ids set as_of relevance input_format"
+    ),
 )
 def convert(table: str, paths: tuple[str, ...], folder: str, **arguments: Any) -> None:
     """Write a table of any format as Parquet.
@@ -579,9 +581,9 @@ _LIKE_ONLY = (
         is_flag=True,
     ),
     shared_options.evaluation(
-        only="exclude cutoffs measures set dataset date run run_from column as_of relevance "
-        "input_format max_rejected_fraction max_missing_fraction max_unjudged_fraction config "
-        "engine remote",
+        only="exclude cutoffs measures set dataset date run run_from column split_ids as_of "
+        "relevance input_format max_rejected_fraction max_missing_fraction "
+        "max_unjudged_fraction config engine remote",
     ),
     output_format(*FORMATS),
 )

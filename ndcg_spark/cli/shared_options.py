@@ -223,6 +223,12 @@ _EVALUATION = [
         "A column's name in your files: results.doc_id=docno. May be repeated.",
     ),
     many(
+        "--split-ids",
+        "TABLE=SEPARATOR",
+        "Cells with several ids, best first, and what separates them: results=blank, or comma, "
+        "semicolon, pipe.",
+    ),
+    many(
         "--as-of",
         "TABLE=VERSION|TIME",
         "Version of a Delta or Iceberg table: results=12. [default: the latest]",
@@ -283,6 +289,8 @@ def load_arguments(
     asked = _take_tables(given)
     for text in given.pop("as_of", ()):
         _ask_version(asked, text)
+    for text in given.pop("split_ids", ()):
+        _ask_separator(asked, text)
     for text in given.pop("column", ()):
         _ask_column(asked, text, tables)
     return load(file, {**given, **asked}, EvaluationConfig if needs_inputs else NightConfig)
@@ -338,6 +346,13 @@ def _ask_version(asked: dict[str, dict[str, Any]], text: str) -> None:
     if table not in _column_names() or not version:
         raise ConfigurationError(f"arguments: --as-of {text}: write it as in results=12")
     asked[table]["as_of"] = version
+
+
+def _ask_separator(asked: dict[str, dict[str, Any]], text: str) -> None:
+    table, _, separator = text.partition("=")
+    if table not in _column_names() or not separator:
+        raise ConfigurationError(f"arguments: --split-ids {text}: write it as in results=blank")
+    asked[table]["split_ids"] = separator
 
 
 def _ask_column(asked: dict[str, dict[str, Any]], text: str, tables: Collection[str]) -> None:

@@ -298,7 +298,7 @@ def refuse_in_lists(results: Source, tables: Iterable[DataFrame], convention: Co
     if convention.duplicates == "error":
         advice = SetOption("duplicates", "best", words="keep one row each, or")
         _refuse(results, tables, "doc_id", "document(s) returned twice for one query", advice)
-    if convention.order == "rank":
+    if convention.ranks_decide:
         words = "number each list from 1 or, if there are scores,"
         advice = SetOption("order", "score", words=words)
         _refuse(results, tables, "rank", "rank(s) with two documents", advice)

@@ -148,8 +148,13 @@ class Convention:
         )
 
     @property
+    def ranks_decide(self) -> bool:
+        """Whether ranks are the order: those of the results, or the places of their rows."""
+        return self.order != "score"
+
+    @property
     def needs_rank(self) -> bool:
-        return "rank" in (self.order, self.ties)
+        return self.ranks_decide or self.ties == "rank"
 
     @property
     def needs_score(self) -> bool:
@@ -216,12 +221,16 @@ def named_gain(name: str, grade: float) -> float:
 
 
 def _contradictions(c: Convention) -> Iterator[str]:
-    if c.order == c.ties == "rank":
+    if c.ranks_decide and c.ties == "rank":
         yield (
-            "order=rank and ties=rank use the same ranks, so ties would stay tied; set another ties"
+            f"order={c.order} and ties=rank use the same ranks, so ties would stay tied; "
+            "set another ties"
         )
-    if c.order == "rank" and c.score_precision == "float32":
-        yield "score_precision=float32 has no effect with order=rank; set score_precision=float64"
+    if c.ranks_decide and c.score_precision == "float32":
+        yield (
+            f"score_precision=float32 has no effect with order={c.order}; "
+            "set score_precision=float64"
+        )
     if c.ideal == "k_relevant" and c.gain not in ("binary", "judged"):
         yield (
             f"ideal=k_relevant needs gains of 0 and 1, and gain={show(c.gain)} has others; "

@@ -108,7 +108,13 @@ OPTIONS: dict[str, Option] = {
         "discount {}",
     ),
     "ties": Option({name: entry.words for name, entry in TIES.items()}),
-    "order": Option({"score": "results by score", "rank": "results by rank"}),
+    "order": Option(
+        {
+            "score": "results by score",
+            "rank": "results by rank",
+            "file": "results in the order of their rows",
+        }
+    ),
     "score_precision": Option({"float64": "", "float32": "scores compared as float32"}),
     "ideal": Option(
         {

@@ -105,6 +105,11 @@ def is_alias(name: str, column: str) -> bool:
     return column == name or any(plain in names for names in _names(name))
 
 
+def is_second_choice(name: str, column: str) -> bool:
+    """Whether a column has one of the names that may mean another thing than ours."""
+    return any(plain_name(column) in names for names in _names(name)[1:2])
+
+
 def plain_name(column: str) -> str:
     """The name as the lists of other names have it."""
     lower = column.lower()

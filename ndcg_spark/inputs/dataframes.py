@@ -26,9 +26,19 @@ from ndcg_spark.errors import InputError, NdcgSparkError, ReadError, within
 from ndcg_spark.inputs.column_names import doubtful_run, resolve_columns
 from ndcg_spark.inputs.files import File
 from ndcg_spark.inputs.memory import is_spark, run_name, to_arrow
+from ndcg_spark.inputs.mixed_types import is_list
+from ndcg_spark.inputs.objects import (
+    DOCUMENT_COLUMNS,
+    Kind,
+    Kinds,
+    ListOf,
+    Objects,
+    find_objects,
+    plain_names,
+)
 from ndcg_spark.inputs.parquet_copy import ParquetCopy
+from ndcg_spark.inputs.reshape import SEPARATORS, with_places
 from ndcg_spark.inputs.storage import is_local, local, missing_input
-from ndcg_spark.inputs.stored_rows import DOCUMENT_COLUMNS
 from ndcg_spark.parquet_files import read_batches, write_table
 from ndcg_spark.rules import missing_columns, named_by_user, quoted, require_types, typed
 from ndcg_spark.schemas import BROKEN_LINE, FAULT, INTERNAL, LINE, OWN
@@ -39,35 +49,76 @@ from ndcg_spark.voices import Convert
 _UNSAFE = re.compile(r"[%/\\:*?\"'#={}\[\]^\x00-\x1f\x7f]")
 #: In the name of a link's folder, the first letter of a value, and what stands for null.
 _VALUE, _NULL = "v", "n"
+_BLANKS = " \t\r\n\f"
 #: The bytes that a table may have as Arrow to be sent with a plan.
 _MAX_SENT = 64 << 20
 _IDS = ("dataset", "query_id", "doc_id")
 
 
-def frame(table: Any, schema: pa.Schema, session: SparkSession) -> DataFrame:
-    """A user's table as a DataFrame of the session, with the schema's columns that it has."""
+def frame(
+    table: Any,
+    schema: pa.Schema,
+    session: SparkSession,
+    separator: str | None = None,
+    *,
+    is_ordered: bool = False,
+) -> DataFrame:
+    """A user's table as a DataFrame of the session, with the schema's columns that it has.
+
+    `separator` is what is between the ids of a cell. With `is_ordered` the order of the rows is the
+    rank; InputError for DataFrames of Spark, whose rows have none.
+    """
+    if is_ordered:
+        return _ordered_frame(table, schema, session, separator)
     if isinstance(table, Mapping) and is_spark(table):
         runs = []
         for run, one in table.items():
             with within(f"run {run_name(run)!r}"):
-                rows = _frame_of_run(one, schema, session)
+                rows = _frame_of_run(one, schema, session, separator)
             runs.append(rows.withColumn("run", F.lit(run)))
         return union_all(_with_alike_numbers(runs, schema.names))
-    rows = table if is_spark(table) else session.createDataFrame(to_arrow(table, schema.names))
-    columns = resolve_columns({}, schema.names, rows.columns)
+    if is_spark(table):
+        return _documents_of_frame(table, schema, separator)
+    names = schema.names
+    if separator is not None:
+        names = [name for name in names if name not in ("score", "rank")]
+    return _documents_of_frame(session.createDataFrame(to_arrow(table, names)), schema, separator)
+
+
+def _ordered_frame(
+    table: Any, schema: pa.Schema, session: SparkSession, separator: str | None
+) -> DataFrame:
+    if is_spark(table):
+        what = "the rows of a Spark DataFrame have no order, which is to be the rank"
+        raise InputError(f"{what}; give it a column rank, or pass a pandas DataFrame or a file")
+    read = pa.schema([field for field in schema if field.name not in ("score", "rank")])
+    rows = to_arrow(table, read.names)
+    document = rows["doc_id"].type if "doc_id" in rows.column_names else pa.list_(pa.null())
+    if separator is None and not is_list(document):
+        rows = with_places(rows)
+    return _documents_of_frame(session.createDataFrame(rows), schema, separator)
+
+
+def _documents_of_frame(rows: DataFrame, schema: pa.Schema, separator: str | None) -> DataFrame:
+    columns = resolve_columns({}, schema.names, plain_columns(rows))
     if column := doubtful_run(columns, {}):
         # Looking at it would take a job.
         raise InputError(
             f"the column {column} may name the runs, or be a category of documents or "
             "queries; rename it to run, or drop it"
         )
+    if separator is not None:
+        rows = split_ids(rows, columns.get("doc_id", "doc_id"), separator)
     return document_rows(merge_local_partitions(rows), columns, schema)
 
 
-def _frame_of_run(table: DataFrame, schema: pa.Schema, session: SparkSession) -> DataFrame:
+def _frame_of_run(
+    table: DataFrame, schema: pa.Schema, session: SparkSession, separator: str | None
+) -> DataFrame:
     """The rows of a run that has a name, with ids as text, without a column that might name it."""
     doubtful = doubtful_run(resolve_columns({}, ["run"], table.columns), {})
-    rows = frame(table if doubtful is None else table.drop(doubtful), schema, session)
+    table = table if doubtful is None else table.drop(doubtful)
+    rows = frame(table, schema, session, separator)
     if "run" in rows.columns:
         # Counting them would take a job.
         raise InputError("its table has a column of runs, and may have several; drop that column")
@@ -120,11 +171,14 @@ def document_rows(table: DataFrame, columns: Mapping[str, str], schema: pa.Schem
     """
     ours = {*schema.names, *columns.values()}
     refuse_alike(name for name in table.columns if name.lower() in ours)
-    # A list of structs is unpacked, whatever it is called: `items`, `label`.
-    structs = {field.name for field in table.schema if _struct_in(field.dataType)}
-    columns = {ours: theirs for ours, theirs in columns.items() if theirs not in structs}
-    if "doc_id" in schema.names and "doc_id" not in columns:
-        table = _unpacked(table, schema.names)
+    # A struct or a list of structs is unpacked, whatever it is called: `items`, `label`.
+    kinds = _kinds(table.schema)
+    packed = {*kinds} - {*plain_names(kinds)}
+    columns = {ours: theirs for ours, theirs in columns.items() if theirs not in packed}
+    objects = find_objects(kinds, schema.names, columns)
+    if objects is not None:
+        table = _unpacked(table, objects)
+        columns = {ours: theirs for ours, theirs in columns.items() if ours not in objects.paths}
     names = names_in(table.columns, columns, schema)
     renamed = table.select(*(F.col(quoted(theirs)).alias(ours) for ours, theirs in names.items()))
     return _exploded(renamed, "rank" in schema.names)
@@ -151,54 +205,49 @@ def names_in(
     return {ours: theirs for ours, theirs in sources.items() if theirs in has}
 
 
-def _struct_in(kind: DataType) -> StructType | None:
-    """The struct that this is an array of; None if it is none."""
-    element = kind.elementType if isinstance(kind, ArrayType) else None
-    return element if isinstance(element, StructType) else None
+def _kinds(schema: StructType) -> Kinds:
+    """The kinds of the columns of a DataFrame of Spark."""
+    return {column.name: _kind_of(column.dataType) for column in schema}
 
 
-def _unpacked(table: DataFrame, wanted: Sequence[str]) -> DataFrame:
-    """The table with the array of structs that has documents as an array of each field; InputError
-    for several.
+def _kind_of(kind: DataType) -> Any:
+    if isinstance(kind, StructType):
+        return _kinds(kind)
+    if not isinstance(kind, ArrayType):
+        return Kind.PLAIN
+    if isinstance(kind.elementType, StructType):
+        return ListOf(_kinds(kind.elementType))
+    return Kind.LIST
 
-    `recommendForAllUsers` of Spark's ALS gives each user such an array: array<struct<item,
-    rating>>.
+
+def plain_columns(table: DataFrame) -> list[str]:
+    """The columns that are neither structs nor lists of them."""
+    return plain_names(_kinds(table.schema))
+
+
+def split_ids(table: DataFrame, column: str, separator: str) -> DataFrame:
+    """The table with the ids of each cell of the column as an array; an empty cell has none."""
+    if column not in table.columns:
+        return table
+    text = F.btrim(F.coalesce(F.col(quoted(column)).cast("string"), F.lit("")), F.lit(_BLANKS))
+    none = F.array().cast("array<string>")
+    ids = F.when(text == "", none).otherwise(F.split(text, SEPARATORS[separator]))
+    return table.withColumn(column, ids)
+
+
+def _unpacked(table: DataFrame, objects: Objects) -> DataFrame:
+    """The table with those fields of its structs as columns by our names, of documents as arrays.
+
+    `recommendForAllUsers` of Spark's ALS gives each user an array<struct<item, rating>>.
     """
-    structs = {
-        field.name: element.names
-        for field in table.schema
-        if (element := _struct_in(field.dataType))
-    }
-    packed = packed_fields(structs, wanted)
-    if len(packed) > 1:
-        what = f"{len(packed)} columns have lists of documents, {', '.join(packed)}"
-        raise InputError(f"{what}; leave one")
-    for column, fields in packed.items():
-        # Not getField of the array, which the embedded engine takes for a position in it.
-        arrays = (
-            F.col(f"{quoted(column)}.{quoted(theirs)}").alias(ours)
-            for ours, theirs in fields.items()
-        )
-        others = [name for name in table.columns if name != column and name not in fields]
-        table = table.select(*map(quoted, others), *arrays)
-    return table
-
-
-def packed_fields(
-    structs: Mapping[str, Sequence[str]],
-    wanted: Sequence[str],
-) -> dict[str, dict[str, str]]:
-    """By array of structs that has documents, what its fields call our columns; `structs` are the
-    names of fields.
-    """
-    names = [name for name in DOCUMENT_COLUMNS if name in wanted]
-    packed = {}
-    for column, fields in structs.items():
-        with within(column):
-            called = resolve_columns({}, names, fields)
-        if "doc_id" in called:
-            packed[column] = called
-    return packed
+    taken = {path.partition(".")[0] for path in objects.paths.values()} | {*objects.paths}
+    others = [quoted(name) for name in table.columns if name not in taken]
+    fields = []
+    for ours, path in objects.paths.items():
+        # Not getField of an array, which the embedded engine takes for a position in it.
+        names = map(quoted, path.split("."))
+        fields.append(F.col(".".join(names)).alias(ours))
+    return table.select(*others, *fields)
 
 
 def _exploded(table: DataFrame, ranked: bool) -> DataFrame:

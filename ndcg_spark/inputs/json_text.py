@@ -1,5 +1,5 @@
-"""JSON: one object a line, of a document or of a query with lists of its documents; and one object
-of all queries.
+"""JSON: one object a line, of a document or of a query with lists of its documents, or a list of
+such objects; and one object of all queries.
 
 JSON lines are parsed by pyarrow. A block that it refuses is read line by line: a line is broken if
 it is not one object of strict JSON with plain values or lists of one length, has a wanted key
@@ -8,6 +8,7 @@ twice, or has one that the first lines lack.
 
 import itertools
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -25,8 +26,15 @@ from ndcg_spark.inputs.delimited import (
     with_numbers,
 )
 from ndcg_spark.inputs.files import File
+from ndcg_spark.inputs.objects import Objects
 
 _BLANKS = " \t\r\f"
+_LIST = re.compile(r"\s*\[\s*\{")
+_SPACE = re.compile(r"[ \t\r\n]*")
+#: The key by which a file of mteb is known.
+_MTEB = "mteb_model_meta"
+#: How many objects of a list become lines together.
+_OBJECTS = 10_000
 #: How many documents of an object become columns together.
 _DOCUMENTS = 200_000
 #: Objects are tuples of pairs, so that a key that comes twice is there twice. Numbers are text as
@@ -46,9 +54,16 @@ class JsonLines:
     #: Whether a line has lists of documents, in which the position, from 1, is the rank where there
     #: are no ranks.
     has_lists: bool = False
+    #: Which fields of objects within a line are columns of ours.
+    objects: Objects | None = None
 
     def parts(self, file: File) -> Iterator[bytes]:
-        return blocks(file)
+        if not begins_list(file.head()):
+            yield from blocks(file)
+            return
+        lines = objects_of_list(_text(file), file.path)
+        while some := list(itertools.islice(lines, _OBJECTS)):
+            yield "\n".join(some).encode()
 
     def read(self, block: bytes) -> ParsedPart:
         block, broken = valid_lines(block)
@@ -69,7 +84,7 @@ class JsonLines:
                 broken.append(line)
             else:
                 rows += ((row, line) for row in parsed)
-        names = dict.fromkeys([*self.columns, *(["rank"] if self.has_lists else [])])
+        names = dict.fromkeys([*self.columns, *self._paths, *(["rank"] if self.has_lists else [])])
         read = {
             name: pa.chunked_array([[row[name] for row, _ in rows]], pa.string()) for name in names
         }
@@ -77,7 +92,9 @@ class JsonLines:
 
     def _parsed(self, block: bytes) -> pa.Table | None:
         """The columns of a block whose lines have plain values as the first one has; else None."""
-        if self.has_lists or any(f'"{key}"'.encode() in block for key in self.absent):
+        if self.has_lists or self.objects is not None:
+            return None
+        if any(f'"{key}"'.encode() in block for key in self.absent):
             return None
         try:
             first = json.loads(block.lstrip().partition(b"\n")[0])
@@ -108,6 +125,10 @@ class JsonLines:
         if values is None:
             return None
         row = {ours: values.get(theirs) for ours, theirs in self.columns.items()}
+        try:
+            row |= self._within(values)
+        except (ValueError, TypeError):
+            return None
         rows = _documents(row) if self.has_lists else [row]
         if rows is None:
             return None
@@ -115,6 +136,29 @@ class JsonLines:
             if not all(value is None or isinstance(value, str) for value in each.values()):
                 return None
         return rows
+
+    @property
+    def _paths(self) -> Mapping[str, str]:
+        return {} if self.objects is None else self.objects.paths
+
+    def _within(self, values: Mapping[str, Any]) -> dict[str, Any]:
+        """What the objects of a line say, of documents as lists; ValueError or TypeError if they
+        are not such objects.
+        """
+        if self.objects is None:
+            return {}
+        found: dict[str, Any] = dict.fromkeys(self.objects.documents)
+        for ours, path in self.objects.row.items():
+            found[ours] = _at_path(values, path)
+        documents = values.get(self.objects.column)
+        if documents is None:
+            return found
+        if not isinstance(documents, list):
+            raise TypeError
+        members = [_members(document) for document in documents]
+        for ours, path in self.objects.documents.items():
+            found[ours] = [_at_path(fields, path) for fields in members]
+        return found
 
     def _values(self, line: str) -> dict[str, Any] | None:
         """The values of an object that has some of our keys, each once; None if it is none such."""
@@ -125,7 +169,9 @@ class JsonLines:
         # An object is a tuple of pairs.
         if not isinstance(members, tuple):
             return None
-        wanted = [key for key, _ in members if key in self.columns.values()]
+        ours = {*self.columns.values()}
+        ours.update(path.partition(".")[0] for path in self._paths.values())
+        wanted = [key for key, _ in members if key in ours]
         if not wanted or len(wanted) > len(set(wanted)):
             return None
         values = dict(members)
@@ -133,6 +179,67 @@ class JsonLines:
         if any(values.get(key) is not None for key in self.absent):
             return None
         return values
+
+
+def _members(value: Any) -> dict[str, Any]:
+    """The values of an object; TypeError if it is none, ValueError if it has a key twice."""
+    # An object is a tuple of pairs.
+    if not isinstance(value, tuple):
+        raise TypeError
+    members = dict(value)
+    if len(members) < len(value):
+        raise ValueError
+    return members
+
+
+def _at_path(values: Mapping[str, Any], path: str) -> Any:
+    """A value within objects, by the names that lead there; None if it is not there."""
+    first, dot, rest = path.partition(".")
+    value = values.get(first)
+    if not dot or value is None:
+        return value
+    return _at_path(_members(value), rest)
+
+
+def begins_list(text: str) -> bool:
+    """Whether text of JSON is one list of objects."""
+    return _LIST.match(text) is not None
+
+
+def _text(file: File) -> str:
+    with file.open() as stream:
+        return str(stream.read().decode("utf-8-sig", "replace"))
+
+
+def objects_of_list(text: str, path: str) -> Iterator[str]:
+    """The text of each object in a list, as a line; InputError, at its place, for another form."""
+    decoder = json.JSONDecoder()
+    at = text.index("[") + 1
+    end = at
+    separator = ","
+    while separator == ",":
+        at = _after_space(text, at)
+        try:
+            _, end = decoder.raw_decode(text, at)
+        except (ValueError, RecursionError) as error:
+            raise _no_list(path, first_line(error)) from error
+        # Strings of JSON have no line ends, so those between values may go.
+        yield text[at:end].replace("\r", " ").replace("\n", " ")
+        at = _after_space(text, end)
+        separator = text[at : at + 1]
+        at += 1
+    if separator != "]" or text[at:].strip():
+        raise _no_list(path, f"after {text[max(0, end - 40) : end]!r}")
+
+
+def _no_list(path: str, why: str) -> InputError:
+    to_do = "write it again, or an object a line as .jsonl"
+    return InputError(f"{path} is not JSON, {why}; {to_do}")
+
+
+def _after_space(text: str, at: int) -> int:
+    found = _SPACE.match(text, at)
+    return found.end() if found else at
 
 
 def _documents(row: Mapping[str, Any]) -> list[dict[str, Any]] | None:
@@ -170,6 +277,7 @@ class JsonObject:
         except (ValueError, RecursionError) as error:
             what = f"{file.path} is not JSON, {first_line(error)}"
             raise InputError(f"{what}; write it again") from error
+        queries = _predictions(queries, file.path)
         is_good = isinstance(queries, tuple) and all(
             isinstance(documents, tuple) for _, documents in queries
         )
@@ -193,6 +301,23 @@ class JsonObject:
         values = (pa.chunked_array([column], pa.string()) for column in zip(*rows, strict=True))
         lines = (json.dumps({query: {document: number}}) for query, document, number in rows)
         return ParsedPart(with_numbers(dict(zip(self.names, values, strict=True)), lines))
+
+
+def _predictions(members: Any, path: str) -> Any:
+    """The queries of what mteb writes, {"mteb_model_meta": ..., subset: {split: {query: ...}}}; of
+    any other object, itself.
+    """
+    if not isinstance(members, tuple) or _MTEB not in dict(members):
+        return members
+    splits = []
+    for subset, content in members:
+        if subset != _MTEB and isinstance(content, tuple):
+            splits += [(f"{subset}/{split}", queries) for split, queries in content]
+    if len(splits) != 1:
+        names = ", ".join(name for name, _ in splits)
+        to_do = "write those of one as {query: {document: score}}, a file for each"
+        raise InputError(f"{path} has the predictions of {len(splits)} splits, {names}; {to_do}")
+    return splits[0][1]
 
 
 def _decoded(text: str) -> Any:

@@ -18,6 +18,8 @@ import pyarrow as pa
 from ndcg_spark.errors import InputError, first_line, within
 from ndcg_spark.inputs.column_names import doubtful_run, is_alias, resolve_columns
 from ndcg_spark.inputs.mixed_types import concatenated, is_list
+from ndcg_spark.inputs.objects import find_objects, flattened, kinds_of_schema, plain_names
+from ndcg_spark.inputs.reshape import ways_without_scores
 from ndcg_spark.schemas import OF_RESULTS
 
 #: The run of results that are given without one.
@@ -160,10 +162,13 @@ def without_doubtful_run(rows: pa.Table) -> pa.Table:
 
 def _columns(table: pa.Table, wanted: Sequence[str]) -> pa.Table:
     """The columns of a table that may be wanted, in plain types, with our names if it has them."""
+    objects = find_objects(kinds_of_schema(table.schema), wanted, {}) if wanted else None
+    if objects is not None and not objects.is_plain:
+        table = flattened(table, objects)
     has_structs = any(holds_structs(column.type) for column in table.columns)
     ours = _names(table, wanted)
     if not has_structs:
-        _refuse_lacking(table, wanted, set(ours.values()))
+        _refuse_lacking(table, wanted, ours)
     columns, names = [], []
     for name, column in zip(table.column_names, table.columns, strict=True):
         # Those of results tell, where judgments are expected, that the tables are swapped.
@@ -176,7 +181,8 @@ def _columns(table: pa.Table, wanted: Sequence[str]) -> pa.Table:
 
 def _names(table: pa.Table, wanted: Sequence[str]) -> dict[str, str]:
     """By the table's names of columns that are wanted, ours."""
-    called = resolve_columns({}, wanted or ("dataset", "query_id"), table.column_names)
+    names = plain_names(kinds_of_schema(table.schema))
+    called = resolve_columns({}, wanted or ("dataset", "query_id"), names)
     ours = {theirs: name for name, theirs in called.items()}
     if "doc_id" in wanted:
         doubtful = doubtful_run(called, {})
@@ -191,12 +197,20 @@ def _names(table: pa.Table, wanted: Sequence[str]) -> dict[str, str]:
     return ours
 
 
-def _refuse_lacking(table: pa.Table, wanted: Sequence[str], has: Collection[str]) -> None:
-    """InputError if a table lacks columns that every row needs; it `has` these of ours."""
-    lost = [name for name in ("query_id", "doc_id", "weight") if name in wanted and name not in has]
-    has_lists = any(is_list(column.type) for column in table.columns)
-    is_ranked = has_lists or "score" in has or "rank" in has
-    if "score" in wanted and table.num_rows and not is_ranked:
+def _refuse_lacking(table: pa.Table, wanted: Sequence[str], ours: Mapping[str, str]) -> None:
+    """InputError if a table lacks columns that every row needs; `ours` are our names of those that
+    it has.
+    """
+    has = {*ours.values()}
+    lost = []
+    for name in ("query_id", "doc_id", "weight"):
+        if name in wanted and name not in has:
+            lost.append(name)
+    advice = None
+    if "score" in wanted and not _is_ranked(table, has):
+        if not lost:
+            documents = next(theirs for theirs, name in ours.items() if name == "doc_id")
+            advice = ways_without_scores(table[documents])
         lost.append("score or rank")
     if not lost:
         return
@@ -204,7 +218,14 @@ def _refuse_lacking(table: pa.Table, wanted: Sequence[str], has: Collection[str]
     if "ndcg" in wanted:
         to_do = "give the columns run, query_id and a measure"
     what = f"{len(lost)} column(s) missing, {', '.join(lost)}"
-    raise InputError(f"{what}; it has {', '.join(table.column_names)}; {to_do}")
+    raise InputError(f"{what}; it has {', '.join(table.column_names)}; {to_do}", advice)
+
+
+def _is_ranked(table: pa.Table, has: Collection[str]) -> bool:
+    """Whether something says in which order the rows are; nothing needs to if there are none."""
+    if "score" in has or "rank" in has or not table.num_rows:
+        return True
+    return any(is_list(column.type) for column in table.columns)
 
 
 def _arrow(table: Any, wanted: Sequence[str]) -> pa.Table:
@@ -222,9 +243,19 @@ def _arrow(table: Any, wanted: Sequence[str]) -> pa.Table:
     if hasattr(table, "__arrow_c_stream__"):
         return pa.table(table)
     rows = list(table) if isinstance(table, Iterable) else []
-    if not rows or not all(isinstance(row, tuple) for row in rows):
+    kinds = {*map(_kind_of_row, rows)}
+    if kinds == {"dictionary"}:
+        # Not from_pylist, which knows only the keys of the first.
+        return pa.Table.from_struct_array(pa.array(map(dict, rows)))
+    if kinds != {"tuple"}:
         raise _no_table(table, rows)
     return _of_tuples(rows, wanted)
+
+
+def _kind_of_row(row: Any) -> str:
+    if isinstance(row, Mapping):
+        return "dictionary"
+    return "tuple" if isinstance(row, tuple) else "other"
 
 
 def _of_pandas(table: pd.DataFrame, wanted: Sequence[str]) -> pa.Table:

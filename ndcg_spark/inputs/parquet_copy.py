@@ -2,6 +2,7 @@
 parallel.
 """
 
+import operator
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -17,6 +18,7 @@ from ndcg_spark.errors import InputError, ReadError
 from ndcg_spark.inputs.delimited import FEW, NUMBERS, Delimited, numbers
 from ndcg_spark.inputs.files import File
 from ndcg_spark.inputs.mixed_types import as_type
+from ndcg_spark.inputs.reshape import Positions, one_row_each
 from ndcg_spark.inputs.shapes import Shape
 from ndcg_spark.parquet_files import open_writer
 from ndcg_spark.schemas import BROKEN_LINE, FAULT, LINE
@@ -53,6 +55,8 @@ class ParquetCopy(NamedTuple):
     #: Of TREC text, how many lines are comments, and how many those of header blocks.
     comments: int = 0
     block_lines: int = 0
+    #: What was done with the rows, in sentences for people.
+    notes: Sequence[str] = ()
 
 
 def text_to_parquet(
@@ -69,9 +73,14 @@ def text_to_parquet(
     known = {*shape.fields, *dict(files[0].partition)}
     has = [ours for ours, theirs in called.items() if ours in shape.has or theirs in known]
     kinds = {name: _TYPES.get(name, FEW) for name in has}
+    if shape.has_places:
+        kinds["rank"] = _TYPES["rank"]
     schema = pa.schema({**kinds, FAULT: FEW, LINE: pa.string()})
 
     with_rows = set[str]()
+    positions = None
+    if shape.is_ordered:
+        positions = Positions([name for name in shape.list_key if name in has])
 
     def to_table(part: Any, file: File) -> pa.Table:
         read = reader.read(part)
@@ -79,8 +88,15 @@ def text_to_parquet(
         for ours, theirs in shape.in_both.items():
             refuse_other_value(read.columns[ours], ours, theirs, file)
         given = {ours: values[theirs] for ours, theirs in called.items() if theirs in values}
-        rows = len(next(iter(read.columns.values())))
-        tables = [complete_table(read.columns, rows, given, schema)]
+        columns = read.columns
+        if shape.separator_of_ids is not None:
+            columns = one_row_each(columns, shape.separator_of_ids)
+        rows = len(next(iter(columns.values())))
+        table = complete_table(columns, rows, given, schema)
+        if positions is not None and "rank" not in columns:
+            ranks = positions.ranks(table, file).cast(_TYPES["rank"])
+            table = table.set_column(table.column_names.index("rank"), "rank", ranks)
+        tables = [table]
         if read.broken:
             lines = pa.array(read.broken, pa.string())
             tables.append(
@@ -90,12 +106,14 @@ def text_to_parquet(
             with_rows.add(file.path)
         return pa.concat_tables(tables)
 
-    copy = write_copy(files, reader.parts, to_table, schema, scratch)
+    in_order = positions is not None
+    copy = write_copy(files, reader.parts, to_table, schema, scratch, in_order=in_order)
     empty = [file.path for file in files if file.path not in with_rows]
+    notes = [] if positions is None else positions.notes(files)
+    copy = copy._replace(empty=empty, notes=notes)
     if not isinstance(reader, Delimited):
-        return copy._replace(empty=empty)
+        return copy
     return copy._replace(
-        empty=empty,
         unended=reader.unended,
         comments=sum(reader.comments),
         block_lines=sum(reader.block_lines),
@@ -144,15 +162,24 @@ def _cast(value: str | None, kind: pa.DataType) -> pa.Array:
 
 
 def write_copy(
-    files: Sequence[File], parts: Parts, to_table: ToTable, schema: pa.Schema, scratch: Scratch
+    files: Sequence[File],
+    parts: Parts,
+    to_table: ToTable,
+    schema: pa.Schema,
+    scratch: Scratch,
+    *,
+    in_order: bool = False,
 ) -> ParquetCopy:
-    """Write the rows of all files as Parquet, in no order.
+    """Write the rows of all files as Parquet, in no order; or made to tables `in_order`, file by
+    file.
 
     ReadError if there is no room for them, or no thread.
     """
     encoded = [field.name for field in schema if pa.types.is_dictionary(field.type)]
-    threads, stopped = min(_MAX_THREADS, usable_cores()), threading.Event()
-    by_size = sorted(files, key=lambda file: file.size, reverse=True)
+    # Several threads would make tables of the parts in no order.
+    threads = 1 if in_order else min(_MAX_THREADS, usable_cores())
+    stopped = threading.Event()
+    by_size = list(files) if in_order else _largest_first(files)
     sources = [(file, parts(file), threading.Lock()) for file in by_size]
 
     def tables(thread: int) -> Iterator[pa.Table]:
@@ -202,6 +229,10 @@ def write_copy(
         rows += thread_rows
         names |= thread_names
     return ParquetCopy(folder, rows, names)
+
+
+def _largest_first(files: Sequence[File]) -> list[File]:
+    return sorted(files, key=operator.attrgetter("size"), reverse=True)
 
 
 def _together(tables: Iterator[pa.Table]) -> Iterator[pa.Table]:

@@ -4,14 +4,15 @@ and their names.
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from itertools import product
+from itertools import islice, product
 from statistics import mode
 from typing import Any, NamedTuple
 
 import pandas as pd
+import pyarrow as pa
 
 from ndcg_spark.config import TableConfig
 from ndcg_spark.errors import InputError, within
@@ -20,10 +21,19 @@ from ndcg_spark.inputs.comments import first_lines
 from ndcg_spark.inputs.delimited import Delimited, separator_of
 from ndcg_spark.inputs.files import File, map_files
 from ndcg_spark.inputs.headers import BLANKS, blank_fields, mapped_separator
-from ndcg_spark.inputs.json_text import JsonLines, JsonObject
+from ndcg_spark.inputs.json_text import JsonLines, JsonObject, begins_list, objects_of_list
+from ndcg_spark.inputs.objects import (
+    Kind,
+    Kinds,
+    Objects,
+    find_objects,
+    kinds_of_json,
+    kinds_of_schema,
+    plain_names,
+)
 from ndcg_spark.inputs.quotes import NUMBER, are_literal, header_of, values
 from ndcg_spark.text import refuse_alike
-from ndcg_spark.voices import Advice, Do, Either, GiveFormat, NumberColumns
+from ndcg_spark.voices import IN_ORDER, Advice, Do, Either, GiveFormat, NumberColumns
 
 _SEPARATORS = {"csv": ",", "tsv": "\t"}
 _RUN = "query_id 2 doc_id rank score run"
@@ -75,9 +85,27 @@ class Shape:
     has_literal_quotes: bool = False
     #: Whether lines of JSON hold lists of documents.
     has_lists: bool = False
+    #: Which of our columns are within objects of a row.
+    objects: Objects | None = None
+    #: What is between the ids of a cell, by its name in `reshape`; None if a cell has one id.
+    separator_of_ids: str | None = None
+    #: Whether the order of the rows is the rank, and our columns that tell lists apart.
+    is_ordered: bool = False
+    list_key: tuple[str, ...] = ("dataset", "run", "query_id")
     #: Of `columns`, those that folders give and the files in them have; a file with another value
     #: is refused.
     in_both: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def is_reshaped(self) -> bool:
+        """Whether files with types are made into rows of documents before any engine reads them."""
+        has_deep_objects = self.objects is not None and not self.objects.is_plain
+        return has_deep_objects or self.separator_of_ids is not None or self.is_ordered
+
+    @property
+    def has_places(self) -> bool:
+        """Whether places, in a cell or among the rows, are the ranks."""
+        return self.separator_of_ids is not None or self.is_ordered
 
     def notes(self, config: TableConfig) -> list[str]:
         """What was recognised and not configured, in sentences for people."""
@@ -88,8 +116,12 @@ class Shape:
         given = [
             (name, self.columns.get(name, name)) for name in sorted(self.has - {*config.columns})
         ]
-        renamed = [f"{name} is {column}" for name, column in given if column != name]
-        return [", ".join(renamed)] if renamed else []
+        within = {} if self.objects is None else self.objects.documents
+        beside = [
+            f"{name} is {column}" for name, column in given if column != name and name not in within
+        ]
+        documents = [f"{name} is {column}" for name, column in given if name in within]
+        return [", ".join(renamed) for renamed in (beside, documents) if renamed]
 
     def reader(self, names: Sequence[str]) -> Delimited | JsonLines | JsonObject:
         called = {ours: self.columns.get(ours, ours) for ours in names}
@@ -98,7 +130,9 @@ class Shape:
             return JsonObject(self.fields)
         if self.kind == "jsonl":
             absent = [theirs for ours, theirs in called.items() if ours not in present]
-            return JsonLines(present, absent, self.has_lists)
+            paths = {} if self.objects is None else self.objects.paths
+            at_top = {ours: theirs for ours, theirs in present.items() if ours not in paths}
+            return JsonLines(at_top, absent, self.has_lists, self.objects)
         separator = self.header_separator or _SEPARATORS.get(self.kind, "")
         lines, is_literal = self.header_lines, self.has_literal_quotes
         return Delimited(self.fields, present, separator, lines, is_literal)
@@ -112,6 +146,17 @@ class TableContext:
     config: TableConfig
     names: Sequence[str]
     folders: Sequence[str] = ()
+    #: Whether the order of the rows is the rank.
+    is_ordered: bool = False
+
+    def typed_shape(self, kind: str, schema: pa.Schema) -> Shape:
+        """The shape of files whose columns have types."""
+        kinds = kinds_of_schema(schema)
+        with within(self.origin):
+            found = find_objects(kinds, self.names, self.config.columns)
+        if found is None:
+            return self.shape(kind, schema.names)
+        return self.shape_with_objects(kind, plain_names(kinds), found)
 
     def shape(self, kind: str, fields: Sequence[str]) -> Shape:
         known = [*fields, *self.folders]
@@ -131,6 +176,18 @@ class TableContext:
                 to_do = "give its name, as numbers count only where all columns have one"
             what = f"no column {theirs!r} for {ours}; it has {', '.join(known)}"
             raise InputError(f"{what}; {to_do}")
+
+    def shape_with_objects(self, kind: str, plain: Sequence[str], objects: Objects) -> Shape:
+        """The shape of rows with objects, beside which these columns are `plain`."""
+        known = [*plain, *self.folders]
+        names = [name for name in self.names if name not in objects.paths]
+        mapped = {ours: name for ours, name in self.config.columns.items() if ours in names}
+        with within(self.origin):
+            columns = resolve_columns(mapped, names, known)
+        columns.update(objects.paths)
+        has = {name for name, column in columns.items() if column in known} | {*objects.paths}
+        fields = (*plain, *objects.paths.values())
+        return Shape(kind, columns, frozenset(has), fields, objects=objects)
 
     def numbered(self, kind: str, names: Sequence[str]) -> Shape:
         """The shape of files whose fields have these names, unless the configuration says which of
@@ -281,7 +338,7 @@ def _refuse_lost_names(lines: Sequence[str], table: TableContext) -> None:
 
 def _layout_shape(lines: Sequence[str], kind: str, table: TableContext) -> Shape:
     separator = _SEPARATORS.get(kind)
-    layouts = _LAYOUTS[table.name]
+    layouts = _layouts(table)
     rows = _rows(lines, separator, table.name == "results")
     fields = mode(map(len, rows)) if rows else max(layouts)
     usual = pd.DataFrame(
@@ -295,16 +352,22 @@ def _layout_shape(lines: Sequence[str], kind: str, table: TableContext) -> Shape
         shape = replace(shape, has_literal_quotes=are_literal(lines[0], lines[0], separator))
     first = lines[0] if lines else ""
     problem = _problem_of_text(first, rows, table)
+    if problem is None and table.name == "results" and not table.is_ordered:
+        problem = _problem_of_order(shape, fields, table)
     if problem is None and not table.config.columns:
         problem = _problem_of_layout(first, names, usual, table)
-    if problem is None and table.name == "results" and fields in layouts:
-        problem = _problem_of_order(shape, fields, table)
     if problem is not None:
         raise InputError(
             f"{table.origin}: {fields} fields in a line, e.g. {first[:200]!r}, {problem.what}",
             problem.advice,
         )
     return shape
+
+
+def _layouts(table: TableContext) -> Mapping[int, str]:
+    layouts = _LAYOUTS[table.name]
+    # Two fields are enough where the order of the lines is the rank.
+    return {**layouts, 2: "query_id doc_id"} if table.is_ordered else layouts
 
 
 class _Problem(NamedTuple):
@@ -337,8 +400,14 @@ def _problem_of_text(
 
 
 def _problem_of_order(shape: Shape, fields: int, table: TableContext) -> _Problem | None:
-    """Of results in which a field may be the rank or the score."""
+    """Of results without a score and a rank, in which a field may be one of them."""
     if {"rank", "score"} & {*shape.has, *shape.columns}:
+        return None
+    if fields == 2 and not table.config.columns:
+        numbers = NumberColumns(table.name, (("query_id", 1), ("doc_id", 2)))
+        named = GiveFormat(table.name, "csv, tsv, jsonl or json")
+        return _Problem("without a rank or a score", Either((IN_ORDER, numbers, named)))
+    if fields not in _layouts(table):
         return None
     choices = ("rank", max(3, fields - 1)), ("score", fields)
     swap = Do(words="if these are judgments, give them first, then the results")
@@ -357,7 +426,7 @@ def _problem_of_layout(
         return _Problem("the last of which is a time", numbered)
     if fields == 6 and table.name == "judgments":
         return _Problem("which look like results; give the judgments first, then the results")
-    if fields not in _LAYOUTS[table.name] or first.startswith(("{", "[")):
+    if fields not in _layouts(table) or first.startswith(("{", "[")):
         numbered = NumberColumns(table.name, ids)
         formats = GiveFormat(table.name, "csv, tsv, jsonl or json")
         return _Problem("which are not known", Either((numbered, formats)))
@@ -386,29 +455,53 @@ def _are_times(grades: "pd.Series[str]") -> bool:
 
 
 def _json_shape(text: str, lines: Sequence[str], table: TableContext) -> Shape:
-    objects: list[dict[str, Any]] = []
-    for line in lines:
-        with suppress(ValueError, RecursionError, AttributeError):
-            objects.append(dict(json.loads(line).items()))
-    keys = [*dict.fromkeys(key for row in objects for key in row)]
+    is_list = begins_list(text)
+    objects = _first_objects(_first_of_list(text) if is_list else lines)
+    kinds = kinds_of_json(objects)
+    with within(table.origin):
+        found = find_objects(kinds, table.names, table.config.columns)
     is_object = re.match(r"\s*\{[^{}]*\{", _JSON_TEXT.sub("", text))
-    if table.config.format == "json" or (
-        table.config.format is None and is_object and not table.has_named(keys)
-    ):
+    has_documents = found is not None and found.column
+    is_of_lines = is_list or has_documents or table.has_named([*kinds])
+    is_asked = table.config.format == "json" and not is_list
+    if is_asked or (table.config.format is None and is_object and not is_of_lines):
         return table.numbered(
             "json", ["query_id", "doc_id", "relevance" if table.name == "judgments" else "score"]
         )
-    shape = table.shape("jsonl", keys)
+    shape = _with_objects(kinds, found, table)
     if not shape.has - {*table.folders}:
         first = lines[0][:200] if lines else ""
         raise InputError(
             f"{table.origin} begins with {first!r}, not JSON lines with columns of {table.name}; "
             "write an object a line, or {query: {document: number}}"
         )
-    documents = [row.get(shape.columns.get("doc_id", "doc_id")) for row in objects]
-    has_lists = isinstance(next((value for value in documents if value is not None), None), list)
+    documents = kinds.get(shape.columns.get("doc_id", "doc_id"))
+    has_lists = bool(has_documents) or documents is Kind.LIST
     return replace(
         shape,
         has_lists=has_lists,
         has=shape.has | ({"rank"} & {*table.names} if has_lists else set()),
     )
+
+
+def _first_of_list(text: str) -> list[str]:
+    """The first objects of a list, whose text may end anywhere."""
+    first: list[str] = []
+    with suppress(InputError):
+        first.extend(islice(objects_of_list(text, ""), _LINES))
+    return first
+
+
+def _first_objects(lines: Iterable[str]) -> list[dict[str, Any]]:
+    objects: list[dict[str, Any]] = []
+    for line in lines:
+        with suppress(ValueError, RecursionError, AttributeError):
+            objects.append(dict(json.loads(line).items()))
+    return objects
+
+
+def _with_objects(kinds: Kinds, found: Objects | None, table: TableContext) -> Shape:
+    """The shape of lines of JSON; the columns within objects are called by their paths."""
+    if found is None:
+        return table.shape("jsonl", [*kinds])
+    return table.shape_with_objects("jsonl", plain_names(kinds), found)

@@ -6,32 +6,36 @@ types; in text formats, numeric columns are parsed, and the columns INTERNAL of 
 is wrong with a row.
 """
 
+import contextlib
 import dataclasses
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeVar
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from ndcg_spark.config import JudgmentsConfig, ResultsConfig, TableConfig
+from ndcg_spark.config import DocumentsConfig, JudgmentsConfig, ResultsConfig
 from ndcg_spark.engine import Engine
 from ndcg_spark.errors import InputError, about, within
 from ndcg_spark.inputs import dataframes, stored
 from ndcg_spark.inputs.batches import WHOLE, Batch, Runs, make_batches, with_runs
 from ndcg_spark.inputs.column_names import doubtful_run
 from ndcg_spark.inputs.dataframes import document_rows
-from ndcg_spark.inputs.files import File, file_format, map_files
+from ndcg_spark.inputs.files import BINARY, TABLES, File, file_format, map_files
 from ndcg_spark.inputs.memory import holds_structs
 from ndcg_spark.inputs.mixed_types import is_list
 from ndcg_spark.inputs.parquet_copy import ParquetCopy, text_to_parquet
+from ndcg_spark.inputs.reshape import in_order_of_names, ways_without_scores
 from ndcg_spark.inputs.shapes import Shape, TableContext, text_shape
 from ndcg_spark.inputs.storage import reading
 from ndcg_spark.inputs.stored_rows import StoredRows, copied_rows
+from ndcg_spark.parquet_files import read_in_order
 from ndcg_spark.rules import constant_grade, missing_columns
 from ndcg_spark.schemas import EXCLUDE, INTERNAL, JUDGMENTS, LINE, RESULTS
 from ndcg_spark.steps import report_step
 from ndcg_spark.text import refuse_alike
+from ndcg_spark.voices import Give
 
 _Reader = TypeVar("_Reader", bound=Callable[..., Any])
 
@@ -115,18 +119,23 @@ def read_judgments(engine: Engine, config: JudgmentsConfig, graded: bool = True)
     return dataclasses.replace(source.with_constant("relevance", grade), notes=notes)
 
 
-def read_results(engine: Engine, config: ResultsConfig) -> Source:
+def read_results(engine: Engine, config: ResultsConfig, *, is_ordered: bool = False) -> Source:
     """The results (runs): those of the columns dataset, run, query_id, doc_id, score and rank that
     are stored.
+
+    With `is_ordered` the order of the rows is the rank, and no other ranks and scores are read.
     """
-    source = _read(engine, "results", config, RESULTS)
+    schema = RESULTS
+    if is_ordered:
+        schema = pa.schema([field for field in RESULTS if field.name not in ("score", "rank")])
+    source = _read(engine, "results", config, schema, schema.names, is_ordered=is_ordered)
     if config.run is None:
         return source
     constant = source.with_constant("run", config.run)
     return dataclasses.replace(constant, run=config.run, doubtful_run=None)
 
 
-def read_excluded(engine: Engine, config: TableConfig) -> Source:
+def read_excluded(engine: Engine, config: DocumentsConfig) -> Source:
     return _read(engine, "exclude", config, EXCLUDE)
 
 
@@ -151,12 +160,14 @@ class _Request:
 
     engine: Engine
     name: str
-    config: TableConfig
+    config: DocumentsConfig
     schema: pa.Schema
     files: list[File]
     context: TableContext
     #: Whether every row needs a grade.
     graded: bool
+    #: Whether the order of the rows is the rank.
+    is_ordered: bool = False
 
     @property
     def folders(self) -> Sequence[str]:
@@ -174,20 +185,36 @@ class _Request:
 def _read(
     engine: Engine,
     name: str,
-    config: TableConfig,
+    config: DocumentsConfig,
     schema: pa.Schema,
     names: Sequence[str] = (),
     graded: bool = False,
+    is_ordered: bool = False,
 ) -> Source:
     files = stored.find(engine, config, name)
+    if is_ordered:
+        files = in_order_of_names(files)
     folders = [key for key, _ in files[0].partition]
-    context = TableContext(name, files[0].path, config, names or config.names, folders)
+    context = TableContext(name, files[0].path, config, names or config.names, folders, is_ordered)
+    request = _Request(engine, name, config, schema, files, context, graded, is_ordered)
     with about(name):
-        source = _source_of(_Request(engine, name, config, schema, files, context, graded))
+        if is_ordered:
+            _refuse_unordered(request)
+        source = _source_of(request)
     versions = [(file.path, file.snapshot.version) for file in files if file.snapshot]
     known = [(path, version) for path, version in versions if version is not None]
     notes = [f"{path} is read at version {version}" for path, version in known]
     return dataclasses.replace(source, notes=(*notes, *source.notes))
+
+
+def _refuse_unordered(request: _Request) -> None:
+    """InputError for a table that has no order, or whose order this process does not see."""
+    for file in request.files:
+        if file.snapshot is not None or file.storage is None:
+            what = f"the rows of {file.path} have no order, which is to be the rank"
+            if file.snapshot is None:
+                what = f"{file.path} is read by {request.engine.name}, which keeps no order of rows"
+            raise InputError(f"{what}; write files of text or Parquet, or a column rank")
 
 
 def _source_of(request: _Request) -> Source:
@@ -204,7 +231,9 @@ def _source_of(request: _Request) -> Source:
 def _engine_table(request: _Request, rows: DataFrame, kind: str) -> Source:
     """A table of a catalog, which the engine reads."""
     context, config = request.context, request.config
-    shape = context.shape("table", rows.columns)
+    shape = context.shape("table", dataframes.plain_columns(rows))
+    if config.split_ids is not None:
+        rows = dataframes.split_ids(rows, shape.columns.get("doc_id", "doc_id"), config.split_ids)
     with within(context.origin):
         table = document_rows(rows, shape.columns, request.schema)
     doubtful = doubtful_run(shape.columns, config.columns)
@@ -217,17 +246,17 @@ def _typed_files(request: _Request, kind: str, footers: Sequence[stored.Footer])
     engine, schema, context = request.engine, request.schema, request.context
     kinds = footers[0].columns
     has_lists = any(map(is_list, kinds.values()))
-    shape = context.shape(kind, list(kinds))
+    shape = _of_request(request, context.typed_shape(kind, pa.schema(kinds)))
     notes = shape.notes(request.config)
-    structs = {
-        column: kind.value_type.names for column, kind in kinds.items() if holds_structs(kind)
-    }
     with within(context.origin):
         _refuse_alike_columns(request, shape)
-        notes += _struct_notes(structs, shape, schema)
         # Names within lists are seen when these are exploded.
-        if not structs:
+        if not any(map(holds_structs, kinds.values())):
             _refuse_absent(request, shape, has_lists=has_lists)
+        document = kinds.get(shape.columns.get("doc_id", "doc_id"), pa.null())
+        _refuse_split_lists(
+            request, shape, has_lists=shape.objects is not None or is_list(document)
+        )
     in_both = _in_both(request, shape)
     if in_both and not request.files[0].storage:
         notes.append(f"the folders say {', '.join(in_both.values())}, and not the files in them")
@@ -242,19 +271,21 @@ def _typed_files(request: _Request, kind: str, footers: Sequence[stored.Footer])
     def part(some: list[File]) -> DataFrame:
         return read(some).table
 
-    return _source(request, shape, files, read(files), part, runs, [*notes, *run_notes])
+    whole = read(files)
+    return _source(request, shape, files, whole, part, runs, [*notes, *run_notes, *whole.notes])
 
 
 def _text_files(request: _Request, kind: str) -> Source:
     """Files of text, which this process parses once; the engine reads what it has written."""
     engine, schema, context = request.engine, request.schema, request.context
-    shape = text_shape(request.files, kind, context)
+    shape = _of_request(request, text_shape(request.files, kind, context))
     notes = shape.notes(request.config)
     with within(context.origin):
         _refuse_alike_columns(request, shape)
         # A first line that names no column of ours may be a row.
         may_be_numbers = kind in ("csv", "tsv")
         _refuse_absent(request, shape, has_lists=shape.has_lists, may_be_numbers=may_be_numbers)
+        _refuse_split_lists(request, shape, has_lists=shape.has_lists)
     shape = dataclasses.replace(shape, in_both=_in_both(request, shape))
     files, run_notes, runs = _with_named_runs(request, shape)
 
@@ -266,12 +297,13 @@ def _text_files(request: _Request, kind: str) -> Source:
         return dataframes.read_copy(engine, copied(some))
 
     copy = copied(files)
-    rows = copied_rows(copy.folder, {}, schema.names, request.name, context.origin)
+    names = list(dict.fromkeys([*schema.names, *(["rank"] if shape.has_places else [])]))
+    rows = copied_rows(copy.folder, {}, names, request.name, context.origin)
     table = dataframes.read_copy(engine, copy)
     _warn_of_text(copy, request.name, bool(runs))
     notes += _notes_on_lines(copy)
     whole = stored.StoredTable(table, copy.rows, rows)
-    return _source(request, shape, files, whole, part, runs, [*notes, *run_notes])
+    return _source(request, shape, files, whole, part, runs, [*notes, *run_notes, *copy.notes])
 
 
 def _source(
@@ -298,7 +330,8 @@ def _source(
         recognised_grades=None if "relevance" in columns else shape.columns.get("relevance"),
         # An engine that spills needs no batches.
         batches=make_batches(runs, whole.rows or 0) if engine.kind == "embedded" else WHOLE,
-        part=part,
+        # A part of the files has other places.
+        part=None if request.is_ordered else part,
         stored=whole.stored,
         lookup=_about(request.name, whole.lookup),
     )
@@ -343,8 +376,27 @@ def _refuse_absent(
     has = _columns(request, shape)
     needed = {"relevance": "relevance"} if request.graded else {}
     dataframes.names_in(has, needed | {**shape.columns}, request.schema, may_be_numbers)
-    if request.name == "results" and not has_lists and not {"score", "rank"} & shape.has:
-        raise missing_columns(["score or rank"], has, may_be_numbers)
+    has_places = has_lists or shape.has_places
+    if request.name == "results" and not has_places and not {"score", "rank"} & shape.has:
+        other = ways_without_scores(_first_documents(request, shape))
+        raise missing_columns(["score or rank"], has, may_be_numbers, other)
+
+
+def _first_documents(request: _Request, shape: Shape) -> pa.ChunkedArray:
+    """Some ids of documents; none where this process cannot read them at once."""
+    file = request.files[0]
+    column = shape.columns.get("doc_id", "doc_id")
+    nothing = pa.chunked_array([pa.array([], pa.string())])
+    with contextlib.suppress(InputError, OSError, pa.ArrowException):
+        if shape.kind in BINARY and file.storage is not None:
+            system, path = file.storage
+            batch = next(iter(read_in_order(path, system, [column], shape.kind)), None)
+            return nothing if batch is None else pa.chunked_array([batch.column(0)])
+        if shape.kind not in (*BINARY, *TABLES):
+            reader: Any = shape.reader(["doc_id"])
+            part = next(iter(reader.parts(file)), None)
+            return nothing if part is None else reader.read(part).columns["doc_id"]
+    return nothing
 
 
 def _in_both(request: _Request, shape: Shape) -> dict[str, str]:
@@ -390,14 +442,31 @@ def _notes_on_lines(copy: ParquetCopy) -> list[str]:
     return [f"{' and '.join(found)} left out"] if found else []
 
 
-def _struct_notes(structs: Mapping[str, list[str]], shape: Shape, schema: pa.Schema) -> list[str]:
-    if shape.columns.get("doc_id") not in {None, *structs}:
-        return []
-    packed = dataframes.packed_fields(structs, schema.names).items()
-    return [
-        ", ".join(f"{ours} is {column}.{theirs}" for ours, theirs in fields.items())
-        for column, fields in packed
-    ]
+def _of_request(request: _Request, shape: Shape) -> Shape:
+    """The shape with what the user says of the rows."""
+    config = request.config
+    is_run_read = isinstance(config, ResultsConfig) and config.run is None
+    key = ("dataset", "run", "query_id") if is_run_read else ("dataset", "query_id")
+    return dataclasses.replace(
+        shape,
+        separator_of_ids=config.split_ids,
+        is_ordered=request.is_ordered,
+        list_key=key,
+    )
+
+
+def _refuse_split_lists(request: _Request, shape: Shape, *, has_lists: bool) -> None:
+    """InputError for cells with several ids where these are lists, or have one number beside."""
+    if request.config.split_ids is None:
+        return
+    if has_lists:
+        advice = Give("split_ids", table=request.name, words="leave out")
+        raise InputError("the documents of a row are a list, which needs no separator", advice)
+    numbers = sorted({"score", "rank"} & shape.has)
+    if numbers and request.name == "results":
+        column = shape.columns.get(numbers[0], numbers[0])
+        what = f"a cell has several ids, best first, and {column} has one {numbers[0]} for all"
+        raise InputError(f"{what}; drop that column, or write lists as JSON lines or Parquet")
 
 
 def without_broken(source: Source) -> DataFrame:

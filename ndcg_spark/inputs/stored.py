@@ -43,6 +43,7 @@ from ndcg_spark.inputs.parquet_copy import (
     refuse_other_value,
     write_copy,
 )
+from ndcg_spark.inputs.reshape import Positions, Reshape
 from ndcg_spark.inputs.shapes import Shape
 from ndcg_spark.inputs.storage import (
     NoStorageError,
@@ -53,7 +54,7 @@ from ndcg_spark.inputs.storage import (
     storage,
 )
 from ndcg_spark.inputs.stored_rows import StoredRows, copied_rows
-from ndcg_spark.schemas import FAULT
+from ndcg_spark.schemas import FAULT, RESULTS
 from ndcg_spark.scratch import Scratch
 from ndcg_spark.text import refuse_alike
 
@@ -71,6 +72,8 @@ class StoredTable(NamedTuple):
     stored: StoredRows | None
     #: Reads some of the files where a filter leaves few rows; None where that is no quicker.
     lookup: Callable[[list[File]], DataFrame] | None = None
+    #: What was done with its rows, in sentences for people.
+    notes: Sequence[str] = ()
 
 
 class Footer(NamedTuple):
@@ -174,8 +177,10 @@ def read_typed(
     def lookup(some: list[File]) -> DataFrame:
         return listed(read_files(engine.for_lookups, some))
 
-    if len(known) == len(files) and not lists:
+    if len(known) == len(files) and not lists and shape.objects is None:
         _refuse_lacking(files, known, shape)
+    if shape.is_reshaped:
+        return _reshaped(engine, files, shape, schema, known, name)
     # Of Parquet the files themselves, whatever the engine is given.
     original = None
     if all(file.storage for file in files):
@@ -192,6 +197,61 @@ def read_typed(
     stored = original if shape.kind == "parquet" else copied
     documents = listed(read_copy(engine, copy))
     return StoredTable(documents, None if FAULT in documents.columns else copy.rows, stored)
+
+
+def _reshaped(
+    engine: Engine,
+    files: list[File],
+    shape: Shape,
+    schema: pa.Schema,
+    known: Sequence[Footer],
+    name: str,
+) -> StoredTable:
+    """As `read_typed`, of files whose rows this process makes into rows of documents first."""
+    origin = files[0].path
+    called, columns = _needed_columns(shape, schema.names)
+    types = _plain_types(known, called, origin)
+    folders = {}
+    for key, _ in files[0].partition:
+        if key in called:
+            folders[key] = FEW
+    positions = None
+    if shape.is_ordered:
+        objects = {} if shape.objects is None else shape.objects.row
+        has = {*types, *folders, *objects}
+        keys = [columns.get(ours, ours) for ours in shape.list_key]
+        positions = Positions([key for key in keys if key in has])
+    document = columns.get("doc_id", "doc_id")
+    reshape = Reshape(shape.objects, document, shape.separator_of_ids, positions)
+    copy = _plain_copy(engine, shape, files, pa.schema({**types, **folders}), reshape)
+    if positions is not None:
+        schema = schema.append(RESULTS.field("rank"))
+    stored = copied_rows(copy.folder, columns, schema.names, name, origin)
+    with within(origin):
+        documents = document_rows(read_copy(engine, copy), columns, schema)
+    rows = None if FAULT in documents.columns else copy.rows
+    notes = [] if positions is None else positions.notes(files)
+    return StoredTable(documents, rows, stored, notes=notes)
+
+
+def _needed_columns(shape: Shape, names: Sequence[str]) -> tuple[dict[str, str], dict[str, str]]:
+    """The columns of files that are needed for ours, each with our name of it; and the other way
+    round, those that have another name once objects are columns.
+    """
+    objects = {} if shape.objects is None else shape.objects.paths
+    called = {}
+    for path in objects.values():
+        # An object as a whole, which is none of ours.
+        called[path.partition(".")[0]] = ""
+    columns = {}
+    for ours in names:
+        if ours in objects:
+            continue
+        theirs = shape.columns.get(ours, ours)
+        called[theirs] = ours
+        if ours in shape.columns:
+            columns[ours] = theirs
+    return called, columns
 
 
 def _is_read_in_place(
@@ -224,6 +284,7 @@ def _plain_copy(
     shape: Shape,
     files: Sequence[File],
     schema: pa.Schema,
+    reshape: Reshape | None = None,
 ) -> ParquetCopy:
     # Spark would take a duration for a number.
     values = (
@@ -235,6 +296,8 @@ def _plain_copy(
         what = f"{len(wrong)} column(s) of the wrong type, {', '.join(wrong)}"
         raise InputError(f"{files[0].path}: {what}; write numbers or text")
 
+    in_order = reshape is not None and reshape.positions is not None
+
     def to_table(batch: pa.RecordBatch, file: File) -> pa.Table:
         for ours, theirs in shape.in_both.items():
             refuse_other_value(batch[theirs], ours, theirs, file)
@@ -245,7 +308,8 @@ def _plain_copy(
                 kind = schema.field(name).type
                 is_folder = name in given
                 columns[name] = batch[name] if is_folder else as_type(batch[name], kind)
-            return complete_table(columns, len(batch), given, schema)
+            table = complete_table(columns, len(batch), given, schema)
+        return table if reshape is None else reshape.table(table, file)
 
     def batches(file: File) -> Iterator[pa.RecordBatch]:
         # The library of each format raises kinds of its own.
@@ -256,9 +320,15 @@ def _plain_copy(
                 )
             else:
                 system, path = file.location
-                yield from parquet_files.read_batches([path], system, schema.names, shape.kind)
+                if in_order:
+                    yield from parquet_files.read_in_order(path, system, schema.names, shape.kind)
+                else:
+                    yield from parquet_files.read_batches([path], system, schema.names, shape.kind)
 
-    return write_copy(files, batches, to_table, schema, engine.scratch)
+    written = schema
+    if reshape is not None:
+        written = reshape.table(schema.empty_table(), files[0]).schema
+    return write_copy(files, batches, to_table, written, engine.scratch, in_order=in_order)
 
 
 def find(engine: Engine, config: TableConfig, table: str) -> list[File]:

@@ -17,17 +17,15 @@ import pyarrow.compute as pc
 from pyarrow import fs
 
 from ndcg_spark.errors import about, within
-from ndcg_spark.inputs.column_names import resolve_columns
 from ndcg_spark.inputs.files import File
 from ndcg_spark.inputs.memory import holds_structs
 from ndcg_spark.inputs.mixed_types import is_list
+from ndcg_spark.inputs.objects import DOCUMENT_COLUMNS
 from ndcg_spark.inputs.storage import reading
 from ndcg_spark.schemas import FAULT, INTERNAL
 
 #: One row by our names of its columns, with the values as they are stored.
 StoredRow = dict[str, Any]
-#: The columns that have a value for each document of a list.
-DOCUMENT_COLUMNS = ("doc_id", "relevance", "score", "rank")
 #: Columns of text whose values repeat, by our names: each value is read once.
 _REPEATED = ("dataset", "run", "query_id", "status")
 #: What stands between the run and the query in the key of a list; no name has it.
@@ -244,16 +242,11 @@ class StoredRows:
         """A row whose documents are structs in a list, as lists of each of their fields."""
         packed = {name: row[name] for name in row if name.startswith(_STRUCTS)}
         flat = {name: value for name, value in row.items() if name not in packed}
-        wanted = [name for name in DOCUMENT_COLUMNS if name in self.names]
-        for structs in packed.values():
-            known = next((struct for struct in structs or () if struct is not None), None)
-            if known is None:
-                continue
-            with self._named():
-                fields = resolve_columns({}, wanted, list(known))
-            if "doc_id" in fields:
-                for ours, theirs in fields.items():
-                    flat[ours] = [None if struct is None else struct[theirs] for struct in structs]
+        for name in DOCUMENT_COLUMNS:
+            column, _, theirs = self._called(name).rpartition(".")
+            structs = packed.get(f"{_STRUCTS}{column}")
+            if name in self.names and structs is not None:
+                flat[name] = [None if struct is None else struct[theirs] for struct in structs]
         return flat
 
 

@@ -94,7 +94,9 @@ def convert(config: EvaluationConfig, folder: str) -> int:
         if config.judgments:
             source = read_judgments(engine, config.judgments, graded=False)
         else:
-            source = read_results(engine, config.results)
+            # Then the ranks are written.
+            is_ordered = config.convention.order == "file"
+            source = read_results(engine, config.results, is_ordered=is_ordered)
         with translated_failures([source]):
             refuse_category(source)
             without_broken(source).write.parquet(store.for_engine(""), mode="append")

@@ -131,7 +131,8 @@ def results_source(engine: Engine, config: EvaluationConfig) -> Source:
     """The results and the documents to remove from their lists, found and opened but not read.
     Raises InputError.
     """
-    source = read_results(engine, config.results.on(config.date))
+    is_ordered = config.convention.order == "file"
+    source = read_results(engine, config.results.on(config.date), is_ordered=is_ordered)
     exclude = config.exclude and config.exclude.on(config.date)
     return (
         dataclasses.replace(source, without=read_excluded(engine, exclude)) if exclude else source

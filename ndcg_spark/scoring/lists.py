@@ -56,7 +56,7 @@ def mark_listed(table: DataFrame, keys: DataFrame, names: Sequence[str], mark: s
 def without_repeats(results: DataFrame, run_key: list[str], convention: Convention) -> DataFrame:
     """The lists in which no document, and where ranks are the order no rank, would be refused."""
     repeated = ["doc_id"] if convention.duplicates == "error" else []
-    repeated += ["rank"] if convention.order == "rank" else []
+    repeated += ["rank"] if convention.ranks_decide else []
     if not repeated:
         return results
     lists = results.groupBy(*run_key).agg(*(F.collect_list(name).alias(name) for name in repeated))

@@ -111,7 +111,7 @@ def list_by_list(
         F.sort_array(F.collect_list(document), asc=ascending).alias("documents")
     )
     listed = F.slice(F.col("documents.doc_id"), 1, depth)
-    if convention.order == "rank":
+    if convention.ranks_decide:
         # One more than the depth, because two documents may share the last rank.
         single = are_distinct(F.slice(F.col("documents.key_0"), 1, depth + 1))
         listed = F.when(single, listed).otherwise(refusal(RANK_TWICE, key, "array<string>"))
@@ -123,7 +123,7 @@ def list_by_list(
 def _numeric_keys(convention: Convention, ascending: bool) -> list[Column]:
     rank = F.col("rank").cast("double")
     better_is_more = (
-        [-rank] if convention.order == "rank" else [at_precision(F.col("score"), convention)]
+        [-rank] if convention.ranks_decide else [at_precision(F.col("score"), convention)]
     )
     if convention.order == "score" and convention.ties == "rank":
         better_is_more.append(-rank)
@@ -213,7 +213,7 @@ def with_returned_ranks(table: DataFrame, key: list[str], convention: Convention
 def _sort_keys(convention: Convention) -> list[Column]:
     return (
         [F.asc("rank")]
-        if convention.order == "rank"
+        if convention.ranks_decide
         else [F.desc(at_precision(F.col("score"), convention))]
     )
 

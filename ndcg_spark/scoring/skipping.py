@@ -61,9 +61,7 @@ class Pruning:
         rank = typed("rank", types)
         is_near = F.coalesce(rank <= self.depth, F.lit(False))
         key = (
-            -rank.cast("double")
-            if self.convention.order == "rank"
-            else _score(types, self.convention)
+            -rank.cast("double") if self.convention.ranks_decide else _score(types, self.convention)
         )
         too_few = F.col("near_rows") < F.least("good", F.lit(self.depth))
         # Rows with equal scores are in the order of their ranks only if ranks break ties.

@@ -125,7 +125,8 @@ class Space:
         """The convention with what is fixed, as far as these inputs can be ranked by it."""
         changed = dict(self.fixed)
         if not self.facts.has_scores:
-            changed |= {"order": "rank", "score_precision": "float64"}
+            order = changed.get("order", "rank")
+            changed |= {"order": order, "score_precision": "float64"}
             if convention.ties == "rank":
                 changed["ties"] = "doc_id_desc"
         elif not self.facts.has_ranks and convention.ties == "rank":
@@ -208,6 +209,8 @@ class Space:
         left_out = set(_NEVER_DIFFER)
         if known[0] != "error":
             left_out.add("error")
+        # The places of rows are their ranks, if they are read as such.
+        left_out.add("file")
         if not self.facts.has_ranks:
             left_out.add("rank")
         values: list[Any] = [value for value in known if value not in left_out]

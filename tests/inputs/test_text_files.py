@@ -155,7 +155,8 @@ def test_the_columns_of_results_without_scores_and_ranks_are_listed(engine, tmp_
         InputError, match=r"score or rank; it has query_id, doc_id, scroe;"
     ) as refused:
         returned(engine, written(tmp_path / f"a.{kind}", text))
-    names, swapped = refused.value.advice.ways
+    order, names, swapped = refused.value.advice.ways
+    assert (order.option, order.value) == ("order", "file")
     missing = ("score or rank",)
     assert names == NameColumns(missing, may_be_numbers=kind == "csv", table="results")
     assert isinstance(swapped, Do)

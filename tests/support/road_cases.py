@@ -58,6 +58,8 @@ _OTHER: dict[str, list[Any]] = {
     "max_grade": [4.0, 1.0],
 }
 VALUES = {option: [*known.words, *_OTHER.get(option, [])] for option, known in OPTIONS.items()}
+# Its ranks are the places of rows, and these files have ranks of their own.
+VALUES["order"].remove("file")
 #: Options with an error refuse most evaluations, and functions of Python take as long as several.
 _RARE = {"error": 0.15, "python:numpy.expm1": 0.2, "python:numpy.reciprocal": 0.2}
 

@@ -1,0 +1,187 @@
+"""What makes rows of documents of rows of another shape: ids that share a cell, objects, and the
+order of rows.
+"""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from pyarrow import compute
+
+from ndcg_spark.errors import InputError
+from ndcg_spark.inputs.files import File
+from ndcg_spark.inputs.mixed_types import is_list
+from ndcg_spark.inputs.objects import Objects, flattened
+from ndcg_spark.voices import IN_ORDER, Advice, Either, SplitIds
+
+#: What is between the ids of a cell, by its name, as regular expressions; blanks around ids do not
+#: count.
+SEPARATORS = {
+    "blank": r"[ \t]+",
+    "comma": r"[ \t]*,[ \t]*",
+    "semicolon": r"[ \t]*;[ \t]*",
+    "pipe": r"[ \t]*\|[ \t]*",
+}
+_BLANKS = " \t\r\n\f"
+#: The cells by which it is recognised that a cell may have several ids.
+_FIRST = 200
+_NUMBERS = re.compile(r"([0-9]+)")
+
+
+def split_ids(cells: pa.ChunkedArray, separator: str) -> pa.ChunkedArray:
+    """The ids of each cell as a list; an empty cell has an empty one.
+
+    InputError for lists as Python writes them, which are no ids between separators.
+    """
+    if pa.types.is_dictionary(cells.type):
+        cells = cells.cast(cells.type.value_type)
+    texts = compute.utf8_trim(compute.fill_null(cells.cast(pa.string()), ""), _BLANKS)
+    written = texts.filter(compute.match_substring_regex(texts, r"^\[.*\]\z"))
+    if len(written):
+        what = f"{len(written):,} cell(s) with a list in brackets, e.g. {written[0].as_py()[:80]!r}"
+        raise InputError(f"{what}; write ids alone, or lists as JSON lines or Parquet")
+    chunks = [_split(chunk, separator) for chunk in texts.chunks]
+    return pa.chunked_array(chunks, pa.list_(pa.string()))
+
+
+def _split(texts: pa.Array, separator: str) -> pa.Array:
+    ids = compute.split_pattern_regex(texts, SEPARATORS[separator])
+    lengths = compute.list_value_length(ids)
+    is_empty = compute.equal(texts, "")
+    lengths = compute.if_else(is_empty, pa.scalar(0, lengths.type), lengths)
+    ends = compute.cumulative_sum(lengths).cast(pa.int32())
+    offsets = pa.concat_arrays([pa.array([0], pa.int32()), ends])
+    # An empty text is split into one empty text.
+    values = compute.list_flatten(ids.filter(compute.invert(is_empty)))
+    return pa.ListArray.from_arrays(offsets, values.cast(pa.string()))
+
+
+def ways_without_scores(cells: pa.ChunkedArray) -> Advice:
+    """What may be done about results without scores and ranks, whose first documents these are."""
+    first = [str(cell) for cell in cells.slice(0, _FIRST).to_pylist() if cell is not None]
+    for name, pattern in SEPARATORS.items():
+        several = [cell for cell in first if re.search(pattern, cell.strip())]
+        if several and 2 * len(several) >= len(first):
+            words = f"if {several[0][:80]!r} is several ids, best first,"
+            return Either((SplitIds(name, words=words), IN_ORDER), "; ")
+    return IN_ORDER
+
+
+def one_row_each(
+    columns: Mapping[str, pa.ChunkedArray], separator: str
+) -> dict[str, pa.ChunkedArray]:
+    """The columns by our names, whose documents share a cell, with a row for each of them; the
+    place in the cell is the rank.
+    """
+    lists = split_ids(columns["doc_id"], separator).combine_chunks()
+    parents = compute.list_parent_indices(lists)
+    rows = {name: column.take(parents) for name, column in columns.items()}
+    rows["doc_id"] = pa.chunked_array([compute.list_flatten(lists)])
+    starts = np.asarray(lists.offsets)[:-1]
+    ranks = np.arange(len(parents)) - starts[np.asarray(parents)] + 1
+    rows["rank"] = pa.chunked_array([pa.array(ranks, pa.int32())])
+    return rows
+
+
+def in_order_of_names(files: Iterable[File]) -> list[File]:
+    return sorted(files, key=lambda file: file.path)
+
+
+@dataclass
+class Positions:
+    """The places of rows within their lists, counted as they are read: over all files of a list, in
+    the order of their names.
+    """
+
+    #: What the table calls the columns that tell lists apart.
+    keys: Sequence[str]
+    _counts: dict[Any, int] = field(default_factory=dict)
+    _last_file: dict[Any, str] = field(default_factory=dict)
+    #: By list that has rows in several files, the first two of these.
+    _over_files: dict[Any, tuple[str, str]] = field(default_factory=dict)
+
+    def ranks(self, table: pa.Table, file: File) -> pa.Array:
+        """The rank of each row, in their order."""
+        texts = {}
+        for name in self.keys:
+            column = table[name]
+            if pa.types.is_dictionary(column.type):
+                column = column.cast(column.type.value_type)
+            texts[name] = column.cast(pa.string()).to_pandas()
+        # Imported here, as most inputs have ranks or scores.
+        import pandas as pd
+
+        rows = pd.DataFrame(texts)
+        groups = rows.groupby([*self.keys], sort=False, dropna=False)
+        sizes = groups.size()
+        before = [self._count(key, size, file.path) for key, size in sizes.items()]
+        ranks = groups.cumcount().to_numpy() + 1
+        if before:
+            ranks = ranks + np.array(before)[groups.ngroup().to_numpy()]
+        return pa.array(ranks, pa.int64())
+
+    def _count(self, key: Any, rows: int, path: str) -> int:
+        """How many rows of a list came before these."""
+        before = self._counts.get(key, 0)
+        self._counts[key] = before + rows
+        last = self._last_file.setdefault(key, path)
+        if last != path:
+            self._over_files.setdefault(key, (last, path))
+            self._last_file[key] = path
+        return before
+
+    def notes(self, files: Sequence[File]) -> list[str]:
+        """What was done, in sentences for people.
+
+        InputError for lists over files whose names do not say which comes first.
+        """
+        if not self._over_files:
+            return ["the order of the rows is the rank"]
+        first, second = next(iter(self._over_files.values()))
+        lists = f"{len(self._over_files):,} list(s) with rows in several files"
+        paths = [file.path for file in files]
+        if sorted(paths) != sorted(paths, key=_by_numbers):
+            raise InputError(
+                f"{lists}, e.g. {first} and {second}, whose order is unclear, as 10 is after 9 "
+                "but before it as text; write numbers of equal length into the names, or one file"
+            )
+        where = f"in the order of their names, e.g. {first} and {second}"
+        return [f"the order of the rows is the rank; {lists}, {where}"]
+
+
+def with_places(table: pa.Table) -> pa.Table:
+    """A table of results by our names, with the place of each row in its list as the rank."""
+    keys = [name for name in ("dataset", "run", "query_id") if name in table.column_names]
+    others = table.drop_columns([name for name in ("rank",) if name in table.column_names])
+    return others.append_column("rank", Positions(keys).ranks(table, File("", 0)))
+
+
+def _by_numbers(path: str) -> list[tuple[int, str]]:
+    """A key by which numbers in names are compared as numbers."""
+    parts = _NUMBERS.split(path)
+    return [(int(part), "") if part.isdecimal() else (-1, part) for part in parts]
+
+
+@dataclass(frozen=True)
+class Reshape:
+    """What is done with tables of files with types before they are written."""
+
+    objects: Objects | None
+    #: The column with several ids in a cell, and what is between them.
+    document: str
+    separator: str | None
+    positions: Positions | None
+
+    def table(self, rows: pa.Table, file: File) -> pa.Table:
+        if self.objects is not None:
+            rows = flattened(rows, self.objects)
+        if self.separator is not None:
+            at = rows.schema.get_field_index(self.document)
+            lists = split_ids(rows[self.document], self.separator)
+            rows = rows.set_column(at, self.document, lists)
+        if self.positions is not None and not is_list(rows.schema.field(self.document).type):
+            rows = rows.append_column("rank", self.positions.ranks(rows, file))
+        return rows
