@@ -350,7 +350,7 @@ def check(style: str | None, **arguments: Any) -> None:
     ),
     argument("folder", "New folder, on any storage.", metavar="OUT"),
     choice("--input table", "What it is.", "judgments", "results", default="results"),
-    shared_options.evaluation(only="run run_from column as_of relevance input_format"),
+    shared_options.evaluation(only="run run_from column as_of relevance grades input_format"),
 )
 def convert(table: str, paths: tuple[str, ...], folder: str, **arguments: Any) -> None:
     """Write a table of any format as Parquet.
@@ -454,7 +454,8 @@ def judgments(a: str, b: str, style: str | None, **arguments: Any) -> None:
         default=10,
     ),
     shared_options.evaluation(
-        without="paths judgments results output documents measures relevance max_missing_fraction "
+        without="paths judgments results output documents measures relevance grades "
+        "max_missing_fraction "
         "max_unjudged_fraction min_judged_rate"
     ),
     output_format(*FORMATS),
@@ -574,8 +575,8 @@ _LIKE_ONLY = (
     ),
     shared_options.evaluation(
         only="exclude cutoffs measures set dataset date run run_from column as_of relevance "
-        "input_format max_rejected_fraction max_missing_fraction max_unjudged_fraction config "
-        "engine remote",
+        "grades input_format max_rejected_fraction max_missing_fraction max_unjudged_fraction "
+        "config engine remote",
     ),
     output_format(*FORMATS),
 )

@@ -201,7 +201,9 @@ def gate(
 
 @command(
     shared_options.output,
-    shared_options.evaluation(only="judgments column as_of relevance input_format engine remote"),
+    shared_options.evaluation(
+        only="judgments column as_of relevance grades input_format engine remote"
+    ),
     date("--since", "Only the nights of this date and later."),
     shared_options.dataset,
 )

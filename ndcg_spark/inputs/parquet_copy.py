@@ -3,7 +3,7 @@ parallel.
 """
 
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -17,9 +17,10 @@ from ndcg_spark.errors import InputError, ReadError
 from ndcg_spark.inputs.delimited import FEW, NUMBERS, Delimited, numbers
 from ndcg_spark.inputs.files import File
 from ndcg_spark.inputs.mixed_types import as_type
+from ndcg_spark.inputs.row_documents import RowNumbers
 from ndcg_spark.inputs.shapes import Shape
 from ndcg_spark.parquet_files import open_writer
-from ndcg_spark.schemas import BROKEN_LINE, FAULT, LINE
+from ndcg_spark.schemas import BROKEN_LINE, FAULT, LINE, UNREAD_GRADE
 from ndcg_spark.scratch import Scratch
 
 #: The most threads. Each takes the memory of about ten blocks.
@@ -57,15 +58,24 @@ def text_to_parquet(
     files: Sequence[File],
     names: Sequence[str],
     scratch: Scratch,
+    labels: Collection[str] = (),
+    numbers: RowNumbers | None = None,
 ) -> ParquetCopy:
     """The rows of text files, with those of our columns `names` that the files or their folders
     have.
+
+    Grades stay text if they are `labels`. With `numbers`, the
+    rows are in order and have these.
     """
-    reader = shape.reader(names)
+    reader = shape.reader(names, labels)
     called = {ours: shape.columns.get(ours, ours) for ours in names}
     known = {*shape.fields, *dict(files[0].partition)}
     has = [ours for ours, theirs in called.items() if ours in shape.has or theirs in known]
     kinds = {name: _TYPES.get(name, FEW) for name in has}
+    if labels and "relevance" in kinds:
+        kinds["relevance"] = FEW
+    elif "relevance" in kinds:
+        kinds[UNREAD_GRADE] = FEW
     schema = pa.schema({**kinds, FAULT: FEW, LINE: pa.string()})
 
     with_rows = set[str]()
@@ -87,7 +97,10 @@ def text_to_parquet(
             with_rows.add(file.path)
         return pa.concat_tables(tables)
 
-    copy = write_copy(files, reader.parts, to_table, schema, scratch)
+    if numbers is None:
+        copy = write_copy(files, reader.parts, to_table, schema, scratch)
+    else:
+        copy = write_numbered_copy(files, reader.parts, to_table, schema, scratch, numbers)
     empty = [file.path for file in files if file.path not in with_rows]
     unended = reader.unended if isinstance(reader, Delimited) else {}
     return copy._replace(empty=empty, unended=unended)
@@ -95,7 +108,8 @@ def text_to_parquet(
 
 def refuse_other_value(values: pa.ChunkedArray, ours: str, theirs: str, file: File) -> None:
     value = dict(file.partition)[theirs]
-    kind = pa.float64() if ours in NUMBERS else pa.string()
+    is_label = ours == "relevance" and not pa.types.is_primitive(values.type)
+    kind = pa.float64() if ours in NUMBERS and not is_label else pa.string()
     values = values.cast(kind) if pa.types.is_dictionary(values.type) else as_type(values, kind)
     other = values.filter(compute.not_equal(values, _cast(value, kind)[0]))
     if len(other):
@@ -141,10 +155,40 @@ def write_copy(
 
     ReadError if there is no room for them, or no thread.
     """
-    encoded = [field.name for field in schema if pa.types.is_dictionary(field.type)]
-    threads, stopped = min(_MAX_THREADS, usable_cores()), threading.Event()
     by_size = sorted(files, key=lambda file: file.size, reverse=True)
-    sources = [(file, parts(file), threading.Lock()) for file in by_size]
+    threads = min(_MAX_THREADS, usable_cores())
+    return _write(by_size, parts, to_table, schema, scratch, threads)
+
+
+def write_numbered_copy(
+    files: Sequence[File],
+    parts: Parts,
+    to_table: ToTable,
+    schema: pa.Schema,
+    scratch: Scratch,
+    numbers: RowNumbers,
+) -> ParquetCopy:
+    """Write the rows of all files as Parquet in their order, with their numbers; raises as
+    `write_copy`.
+    """
+
+    def to_numbered(part: Any, file: File) -> pa.Table:
+        return numbers.add(to_table(part, file))
+
+    return _write(files, parts, to_numbered, numbers.schema(schema), scratch, threads=1)
+
+
+def _write(
+    files: Sequence[File],
+    parts: Parts,
+    to_table: ToTable,
+    schema: pa.Schema,
+    scratch: Scratch,
+    threads: int,
+) -> ParquetCopy:
+    encoded = [field.name for field in schema if pa.types.is_dictionary(field.type)]
+    stopped = threading.Event()
+    sources = [(file, parts(file), threading.Lock()) for file in files]
 
     def tables(thread: int) -> Iterator[pa.Table]:
         # Its own share of the files, then what is left of all: few are open, and no thread waits

@@ -4,7 +4,7 @@ and their names.
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from itertools import product
@@ -86,17 +86,19 @@ class Shape:
         renamed = [f"{name} is {column}" for name, column in given if column != name]
         return [", ".join(renamed)] if renamed else []
 
-    def reader(self, names: Sequence[str]) -> Delimited | JsonLines | JsonObject:
+    def reader(
+        self, names: Sequence[str], labels: Collection[str] = ()
+    ) -> Delimited | JsonLines | JsonObject:
         called = {ours: self.columns.get(ours, ours) for ours in names}
         present = {ours: theirs for ours, theirs in called.items() if theirs in self.fields}
         if self.kind == "json":
-            return JsonObject(self.fields)
+            return JsonObject(self.fields, labels)
         if self.kind == "jsonl":
             absent = [theirs for ours, theirs in called.items() if ours not in present]
-            return JsonLines(present, absent, self.has_lists)
+            return JsonLines(present, absent, self.has_lists, labels)
         separator = self.header_separator or _SEPARATORS.get(self.kind, "")
         lines, is_literal = self.header_lines, self.has_literal_quotes
-        return Delimited(self.fields, present, separator, lines, is_literal)
+        return Delimited(self.fields, present, separator, lines, is_literal, labels)
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ import contextlib
 import functools
 import importlib.util
 import shutil
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -21,6 +21,7 @@ from ndcg_spark import parquet_files
 from ndcg_spark.config import TableConfig, moment
 from ndcg_spark.engine import Engine
 from ndcg_spark.errors import ConfigurationError, InputError, about, first_line, within
+from ndcg_spark.inputs import row_documents
 from ndcg_spark.inputs.dataframes import document_rows, read_copy, read_files
 from ndcg_spark.inputs.delimited import FEW
 from ndcg_spark.inputs.files import (
@@ -42,6 +43,7 @@ from ndcg_spark.inputs.parquet_copy import (
     complete_table,
     refuse_other_value,
     write_copy,
+    write_numbered_copy,
 )
 from ndcg_spark.inputs.shapes import Shape
 from ndcg_spark.inputs.storage import (
@@ -186,12 +188,40 @@ def read_typed(
         if len(known) == len(files) and files[0].storage and FAULT not in documents.columns:
             rows = sum(footer.rows for footer in known)
         return StoredTable(documents, rows, original, lookup)
-    folders = {key: FEW for key, _ in files[0].partition if key in called}
-    copy = _plain_copy(engine, shape, files, pa.schema({**types, **folders}))
+    copy = _plain_copy(engine, shape, files, _copy_schema(files, types, called))
     copied = copied_rows(copy.folder, shape.columns, schema.names, name, origin)
     stored = original if shape.kind == "parquet" else copied
     documents = listed(read_copy(engine, copy))
     return StoredTable(documents, None if FAULT in documents.columns else copy.rows, stored)
+
+
+def read_numbered(
+    engine: Engine,
+    files: list[File],
+    shape: Shape,
+    schema: pa.Schema,
+    known: Sequence[Footer],
+    name: str,
+) -> StoredTable:
+    """The schema's columns of the table `name`, in which each row is a document."""
+    called = {shape.columns.get(ours, ours): ours for ours in row_documents.COLUMNS}
+    types = _plain_types(known, called, files[0].path)
+    _refuse_lacking(files, known, shape)
+    copy_schema = _copy_schema(files, types, called)
+    numbers = row_documents.RowNumbers("rank" in shape.has)
+    copy = _plain_copy(engine, shape, files, copy_schema, numbers)
+    stored = copied_rows(copy.folder, shape.columns, schema.names, name, files[0].path)
+    return StoredTable(
+        document_rows(read_copy(engine, copy), shape.columns, schema), copy.rows, stored
+    )
+
+
+def _copy_schema(
+    files: Sequence[File], types: Mapping[str, pa.DataType], called: Collection[str]
+) -> pa.Schema:
+    """The schema of a copy with the columns of these types, and those of folders."""
+    folders = {key: FEW for key, _ in files[0].partition if key in called}
+    return pa.schema({**types, **folders})
 
 
 def _is_read_in_place(
@@ -224,6 +254,7 @@ def _plain_copy(
     shape: Shape,
     files: Sequence[File],
     schema: pa.Schema,
+    numbers: row_documents.RowNumbers | None = None,
 ) -> ParquetCopy:
     # Spark would take a duration for a number.
     values = (
@@ -258,7 +289,9 @@ def _plain_copy(
                 system, path = file.location
                 yield from parquet_files.read_batches([path], system, schema.names, shape.kind)
 
-    return write_copy(files, batches, to_table, schema, engine.scratch)
+    if numbers is None:
+        return write_copy(files, batches, to_table, schema, engine.scratch)
+    return write_numbered_copy(files, batches, to_table, schema, engine.scratch, numbers)
 
 
 def find(engine: Engine, config: TableConfig, table: str) -> list[File]:
