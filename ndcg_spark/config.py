@@ -28,8 +28,8 @@ from ndcg_spark.convention.options import accepted, show
 from ndcg_spark.convention.parsing import listed, parse_cutoffs, parse_measures
 from ndcg_spark.errors import ConfigurationError, first_line
 from ndcg_spark.gate.settings import CheckConfig, GateConfig, Strict, contradictions
-from ndcg_spark.text import did_you_mean, expanded, masked_within, program_of
-from ndcg_spark.voices import Give, GiveTable, Notice, SetOption
+from ndcg_spark.text import did_you_mean, expanded, label_text, masked_within, program_of
+from ndcg_spark.voices import Give, GiveTable, Notice, SetOption, absolute_path
 
 #: Options whose keys have other names.
 _OF_OPTIONS = {"slices": "query_attributes", "weights": "query_weights", "qrels": "judgments"}
@@ -105,6 +105,24 @@ def _chosen(given: object) -> dict[str, Any]:
     return dict(given) if isinstance(given, Mapping) else {} if given is None else {"preset": given}
 
 
+def _grades(given: object) -> object:
+    """The grade of each label, which is text without blanks around it."""
+    if given is None:
+        return None
+    if not isinstance(given, Mapping) or not given:
+        raise ValueError("it maps no label; write it as in {E = 4, S = 3}")
+    grades: dict[str, object] = {}
+    for label, grade in given.items():
+        text = label_text(label)
+        if not text or text in grades:
+            what = f"{text} is there twice" if text else "a label is empty"
+            raise ValueError(f"{what}; give each label one grade")
+        if isinstance(grade, bool):
+            raise ValueError(f"the grade of {text} is {grade}; give a number")
+        grades[text] = grade
+    return grades
+
+
 Format = Literal["trec", "parquet", "orc", "csv", "tsv", "jsonl", "json"]
 #: What is between the ids of a cell.
 Separator = Literal["blank", "comma", "semicolon", "pipe"]
@@ -112,7 +130,16 @@ _Text = Annotated[str, Field(min_length=1)]
 _Path = Annotated[str, Field(min_length=1), AfterValidator(expanded)]
 _Fraction = Annotated[float, Field(ge=0, le=1)]
 _Grade = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+_Grades = Annotated[
+    dict[str, Annotated[float, Field(allow_inf_nan=False)]] | None, BeforeValidator(_grades)
+]
 _texts = BeforeValidator(lambda given: list(map(str, listed(given))))
+
+
+def _refuse_both(relevance: float | None, grades: Mapping[str, float] | None) -> None:
+    if relevance is not None and grades is not None:
+        what = "relevance gives every judgment one grade, and grades one to each label"
+        raise ValueError(f"{what}; leave one out")
 
 
 class TableConfig(Strict):
@@ -166,7 +193,14 @@ class JudgmentsConfig(DocumentsConfig):
     """The judgments (qrels). `relevance` is the grade of every judgment, whatever the files say."""
 
     relevance: _Grade | None = None
+    #: The grades of labels, where the files have these in place of grades.
+    grades: _Grades = None
     names = ("dataset", "query_id", "doc_id", "relevance")
+
+    @model_validator(mode="after")
+    def _one_way(self) -> Self:
+        _refuse_both(self.relevance, self.grades)
+        return self
 
 
 class ResultsConfig(DocumentsConfig):
@@ -279,6 +313,16 @@ class EvaluationConfig(Strict):
         return written(*self.measure_set.headline(self.cutoffs))
 
     @property
+    def is_one_table(self) -> bool:
+        """Whether judgments and results are the same files, as tables of rankers are."""
+        if self.judgments is None or self.results is None:
+            return False
+        judged, returned = self.judgments, self.results
+        if (judged.format, judged.as_of) != (returned.format, returned.as_of):
+            return False
+        return list(map(absolute_path, judged.path)) == list(map(absolute_path, returned.path))
+
+    @property
     def options(self) -> Options:
         return Options(
             self.convention,
@@ -319,11 +363,18 @@ class NightConfig(EvaluationConfig):
 class TablesConfig(NightConfig):
     """The configuration of an evaluation of DataFrames, which have no paths."""
 
-    #: The grade of every judgment, and the name of the only run, whatever the tables say.
+    #: The grade of every judgment, and the name of the only run, whatever the tables say; and the
+    #: grades of labels.
     relevance: _Grade | None = None
+    grades: _Grades = None
     run: _Text | None = None
     #: By table, what is between the ids of a cell.
     split_ids: dict[str, Separator] = Field(default_factory=dict)
+
+    @model_validator(mode="after")
+    def _one_way(self) -> Self:
+        _refuse_both(self.relevance, self.grades)
+        return self
 
 
 _Config = TypeVar("_Config", bound=EvaluationConfig)

@@ -21,13 +21,14 @@ from ndcg_spark.schemas import (
     FAULT,
     INTERNAL,
     JUDGMENTS,
+    LABEL,
     LINE,
     OF_RESULTS,
     OPTIONAL,
     OWN,
     RESULTS,
 )
-from ndcg_spark.text import UNNAMED, refuse_alike
+from ndcg_spark.text import BLANKS, ROWS_ARE_DOCUMENTS, UNNAMED, refuse_alike
 from ndcg_spark.voices import (
     IN_ORDER,
     Advice,
@@ -53,8 +54,7 @@ _OF_RESULTS = OF_RESULTS | {
 }
 _OF_JUDGMENTS = {"relevance", "rel", "label", "grade", "rating"}
 _ARE_RESULTS = "if these are results, give the judgments first"
-# Spelled out, because engines differ in what \\s and $ match, and in which blanks a cast ignores.
-_BLANKS = " \t\r\n\f"
+# Spelled out, because engines differ in what \\s and $ match.
 _PLAIN_NUMBER = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?\z"
 
 #: The types of columns that have ids, and that have numbers. A column that is always null can have
@@ -94,6 +94,7 @@ RULES = {
         Rule(
             "relevance_is_no_number", "relevance value(s) that are not finite numbers", "relevance"
         ),
+        Rule("relevance_has_no_grade", "label(s) without a grade", "relevance"),
         Rule("relevance_negative", "negative grade(s)", "relevance"),
         Rule(
             "relevance_without_gain",
@@ -109,6 +110,11 @@ RULES = {
 
 #: The rules for judgments that depend on the convention; all others hold for any.
 BY_CONVENTION = ("relevance_negative", "relevance_without_gain", "relevance_above_max_grade")
+
+
+def is_text(kind: str) -> bool:
+    """Whether this is the type of a column of text, as an engine calls it."""
+    return re.fullmatch(_TEXT, kind) is not None
 
 
 def quoted(name: str) -> str:
@@ -130,8 +136,8 @@ def typed(name: str, types: Mapping[str, str]) -> Column:
         return column
     if isinstance(kind, StringType):
         return column.cast(kind)
-    if re.fullmatch(_TEXT, source):
-        text = F.btrim(column, F.lit(_BLANKS))
+    if is_text(source):
+        text = F.btrim(column, F.lit(BLANKS))
         column = F.when(text.rlike(_PLAIN_NUMBER), text)
     elif source.startswith("decimal"):
         # The embedded engine casts a decimal to a wrong double, but its text to the right one.
@@ -144,6 +150,14 @@ def typed(name: str, types: Mapping[str, str]) -> Column:
 
 def named_by_user(columns: Iterable[str]) -> list[str]:
     return [name for name in columns if name not in INTERNAL and not name.startswith(OWN)]
+
+
+def shown_columns(columns: Collection[str]) -> list[str]:
+    """The columns of a user's table that show a row in a message: labels in place of grades."""
+    named = named_by_user(columns)
+    if LABEL not in columns:
+        return named
+    return [LABEL if name == "relevance" else name for name in named]
 
 
 def conform(table: DataFrame, schema: pa.Schema) -> DataFrame:
@@ -200,6 +214,8 @@ def missing_columns(
         return InputError(what, Either((NameGrades(), Do(words=_ARE_RESULTS)), "; "))
     # Another table may call its columns as they are.
     mapped = NameColumns(tuple(missing), may_be_numbers)
+    if list(missing) == ["doc_id"]:
+        return InputError(what, Either((mapped, Do(words=ROWS_ARE_DOCUMENTS)), "; or "))
     if list(missing) != ["score or rank"]:
         return InputError(what, mapped)
     swapped = Do(words="if these are judgments, give them first, then the results")
@@ -214,7 +230,11 @@ def judgment_rules(types: Mapping[str, str], gain: Column, convention: Conventio
     grades need one too.
     """
     relevance = typed("relevance", types)
-    tests = [*name_rules(types, ("dataset", "query_id", "doc_id")), _finite("relevance", types)]
+    tests = name_rules(types, ("dataset", "query_id", "doc_id"))
+    if LABEL in types:
+        tests.append((RULES["relevance_has_no_grade"], relevance.isNull()))
+    else:
+        tests.append(_finite("relevance", types))
     if convention.negative == "error":
         tests.append((RULES["relevance_negative"], relevance < 0))
     counts = F.lit(True) if convention.negative == "keep" else relevance >= 0
@@ -245,8 +265,8 @@ def result_rules(types: Mapping[str, str], convention: Convention) -> list[RowTe
 def _is_given(name: str, types: Mapping[str, str]) -> Column:
     """Whether a value is there, whatever it is. Never null."""
     column, source = F.col(name), types[name]
-    if re.fullmatch(_TEXT, source):
-        return F.coalesce(F.btrim(column, F.lit(_BLANKS)) != "", F.lit(False))
+    if is_text(source):
+        return F.coalesce(F.btrim(column, F.lit(BLANKS)) != "", F.lit(False))
     is_given = column.isNotNull()
     if source in ("float", "double"):
         # pandas writes NaN where there is no value.

@@ -58,11 +58,17 @@ OF_RESULTS = frozenset({"score", "prediction", "rank", "run", "run_id"})
 #: name: a private character is in it.
 FAULT, LINE, BROKEN_LINE = "\ue000fault", "\ue000line", "broken_line"
 
+#: In judgments that were read from text: the text of a grade that is not a number, else null.
+UNREAD_GRADE = "\ue000grade"
+
 #: The columns that reading adds to a table as it was read.
-INTERNAL = (FAULT, LINE)
+INTERNAL = (FAULT, LINE, UNREAD_GRADE)
 
 #: The prefix of the folders through which an engine gets the values of partition folders.
 OWN = "ndcg_own_"
+
+#: In judgments whose grades were labels, the label of every row.
+LABEL = f"{OWN}label"
 
 #: The folder of a partition whose value is null.
 NULL_FOLDER = "__HIVE_DEFAULT_PARTITION__"

@@ -12,6 +12,14 @@ from typing import Any
 
 from ndcg_spark.errors import ConfigurationError, InputError
 
+#: What else helps a table that lacks documents.
+ROWS_ARE_DOCUMENTS = (
+    "if each row is a document, give one table with grades and scores as judgments and as results"
+)
+#: What is left out around text in files. Spelled out, because engines differ in what \\s and $
+#: match, and in which blanks a cast ignores.
+BLANKS = " \t\r\n\f"
+
 #: The word for earlier nights in which every check measured something and none failed, or that
 #: somebody accepted.
 GOOD = "good"
@@ -150,6 +158,12 @@ def day(date: str, year: bool = False) -> str:
 def baseline_run(baseline: str) -> str | None:
     """The run of the same night that a baseline names; None if it stands for other nights."""
     return baseline.removeprefix(RUN) if baseline.startswith(RUN) else None
+
+
+def label_text(label: object) -> str:
+    """A label as it is compared: without blanks around it; true and false as engines write them."""
+    text = str(label).lower() if isinstance(label, bool) else str(label)
+    return text.strip(BLANKS)
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:

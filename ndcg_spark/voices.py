@@ -20,7 +20,11 @@ _TOP_KEYS = ("documents", "engine", "max_rejected_fraction", "output")
 #: The tables whose columns can be mapped.
 MAPPED = ("judgments", "results", "exclude")
 #: The arguments of keys that have other names.
-_OF_KEYS = {"judgments.relevance": "relevance", "results.run": "run"}
+_OF_KEYS = {
+    "judgments.relevance": "relevance",
+    "judgments.grades": "grades",
+    "results.run": "run",
+}
 
 
 class Voice(abc.ABC):
@@ -309,6 +313,30 @@ class NameColumns(Advice):
 
 
 @dataclasses.dataclass(frozen=True)
+class NameInOneTable(Advice):
+    """Say what one table of both judgments and results calls these columns."""
+
+    columns: tuple[str, ...]
+    #: Whether its fields have numbers and no names.
+    are_numbers: bool = False
+
+    def said(self, voice: Voice) -> str:
+        if not voice.maps_columns:
+            return f"rename its columns to {' and '.join(self.columns)}"
+        ways = [self._mapped(column, voice) for column in self.columns]
+        return f"map them with {' '.join(ways)}"
+
+    def _mapped(self, column: str, voice: Voice) -> str:
+        tables = {"relevance": ["judgments"], "score": ["results"]}
+        owners = tables.get(column, ["judgments", "results"])
+        if voice is OPTIONS and len(owners) > 1:
+            # Without a table, the option is for both.
+            owners = [""]
+        name = str(self.columns.index(column) + 1) if self.are_numbers else "NAME"
+        return " ".join(voice.column(owner, column, name) for owner in owners)
+
+
+@dataclasses.dataclass(frozen=True)
 class NameGrades(Advice):
     """Say which column has the grades, or give one grade to all judgments."""
 
@@ -321,6 +349,22 @@ class NameGrades(Advice):
             column = voice.column(table, "relevance", "NAME")
             name = f"name the column of the grades, {column}"
         return f"{name}, or give one grade to all, {grade}"
+
+
+@dataclasses.dataclass(frozen=True)
+class GiveGrades(Advice):
+    """Give each of these labels its grade."""
+
+    labels: tuple[str, ...]
+
+    def said(self, voice: Voice) -> str:
+        if voice is OPTIONS:
+            return voice.setting("grades", ",".join(f"{label}=GRADE" for label in self.labels))
+        if voice is KEYS:
+            pairs = ", ".join(f"{json.dumps(label)} = GRADE" for label in self.labels)
+            return f"judgments.grades = {{{pairs}}}"
+        pairs = ", ".join(f"{label!r}: GRADE" for label in self.labels)
+        return f"grades={{{pairs}}}"
 
 
 @dataclasses.dataclass(frozen=True)

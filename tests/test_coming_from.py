@@ -18,8 +18,9 @@ ROOT = Path(__file__).parents[1]
 PAGE = (ROOT / "ndcg_spark/guides/COMING_FROM.md").read_text(encoding="utf-8")
 _ALL = {text.partition("\n")[0]: text for text in PAGE.split("\n## ")[1:]}
 OWN_JOB = _ALL["Replacing your own job"]
+RANKERS = _ALL["Rankers"]
 #: The sections that have a pair.
-SECTIONS = {name: text for name, text in _ALL.items() if text is not OWN_JOB}
+SECTIONS = {name: text for name, text in _ALL.items() if text not in (OWN_JOB, RANKERS)}
 #: What must be installed for the tool's side of a pair, in the order of the page.
 NEEDED = {
     "trec_eval": None,
@@ -92,6 +93,21 @@ def printed_by(tool, section):
     with contextlib.redirect_stdout(printed):
         exec(compile(program, tool, "exec"), {})  # noqa: S102  # the page's own program
     return [float(word) for word in printed.getvalue().split() if word[0].isdigit()]
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("tool", ["lightgbm", "xgboost", "catboost"])
+def test_a_table_of_a_ranker_has_the_number_of_the_ranker(tool):
+    if importlib.util.find_spec(tool) is None:
+        pytest.skip(f"{tool} is not installed")
+    first, *programs = re.findall(r"```python\n(.*?)```", RANKERS, re.DOTALL)
+    (program,) = [text for text in programs if re.search(rf"^import {tool}$", text, re.MULTILINE)]
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        exec(compile(first + program, tool, "exec"), {})  # noqa: S102  # the page's own program
+    theirs, ours = map(float, printed.getvalue().split())
+    assert ours == pytest.approx(theirs, abs=1e-9)
+    assert 0 < ours < 1
 
 
 def test_so_does_trec_eval():

@@ -1,6 +1,7 @@
 """Which convention gives the scores of an earlier job, as a function of tables."""
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ def find_convention(
     cutoffs: Cutoffs = None,
     *,
     relevance: float | None = None,
+    grades: Mapping[str, float] | None = None,
     exclude: Any = None,
     run: str | None = None,
     dataset: str = "default",
@@ -43,7 +45,7 @@ def find_convention(
 
     Parameters
     ----------
-    judgments, results, relevance, exclude, run, dataset
+    judgments, results, relevance, grades, exclude, run, dataset
         As `evaluate` takes them, but no DataFrames of Spark: write these as Parquet.
     cutoffs : int, None or several of them
         The cutoffs that are tried if the scores do not say theirs; by default the usual ones.
@@ -67,7 +69,7 @@ def find_convention(
     if cutoffs is not None:
         settings["cutoffs"] = cutoffs  # type: ignore[assignment]  # whatever validates
     scratch = Scratch()
-    config = make_config(tables, settings, scratch, relevance, run)
+    config = make_config(tables, settings, scratch, relevance, run, grades=grades)
     path = _path_of(scores, scratch)
     return compute(tasks.find_convention, config, path, options, seconds)
 

@@ -19,6 +19,8 @@ from ndcg_spark.convention.parsing import listed
 from ndcg_spark.errors import ConfigurationError, NdcgSparkError, about
 from ndcg_spark.inputs.column_names import resolve_columns
 from ndcg_spark.inputs.memory import RUN, is_spark, to_arrow
+from ndcg_spark.inputs.one_table import is_one_table, refuse_one_column
+from ndcg_spark.inputs.row_documents import COLUMNS as ROW_COLUMNS
 from ndcg_spark.parquet_files import write_table
 from ndcg_spark.schemas import EXCLUDE, JUDGMENTS, RESULTS
 from ndcg_spark.scratch import PREFIX, Scratch
@@ -44,6 +46,7 @@ def evaluate(
     *,
     measures: Iterable[object] | str = (),
     relevance: float | None = None,
+    grades: Mapping[str, float] | None = None,
     attributes: Any = None,
     exclude: Any = None,
     run: str | None = None,
@@ -67,6 +70,10 @@ def evaluate(
     installed. Spark DataFrames are scored by their session, when the scores are used; so is
     anything but paths if `session` is given, or one table is such a DataFrame: read files with
     `spark.read` then.
+
+    Where `judgments` and `results` are one and the same table with grades and scores and no
+    documents, as rankers have it, each row is a document, named by its number; not for DataFrames
+    of Spark, whose rows have no order.
 
     Returns `Scores` in pandas: `table()` has a row per run and a column per measure,
     `per_query("ndcg@10")` a row per query, `dataset_scores` and `query_scores` all. With Spark
@@ -92,6 +99,9 @@ def evaluate(
     relevance : float, optional
         The grade of every judgment instead of those of the table: 1 for clicks and purchases, which
         have no grades.
+    grades : dict, optional
+        The grades of labels that the judgments have in place of grades, such as ``{"Exact": 2,
+        "Partial": 1, "Irrelevant": 0}``. Labels are equal up to blanks around them.
     attributes : table, optional
         For slices: query_id, attribute and value, or query_id and a column for each attribute. One
         of Spark is fetched.
@@ -132,10 +142,10 @@ def evaluate(
     if session is not None or any(map(is_spark, tables.values())):
         from ndcg_spark.api.lazy_evaluation import evaluate_lazily
 
-        given = {**_as_chosen(settings), "relevance": relevance, "run": run}
+        given = {**_as_chosen(settings), "relevance": relevance, "grades": grades, "run": run}
         given["split_ids"] = dict(split_ids or {})
         return evaluate_lazily(tables, validate(given, "arguments", TablesConfig), session)
-    config = make_config(tables, settings, scratch, relevance, run, split_ids)
+    config = make_config(tables, settings, scratch, relevance, run, split_ids, grades)
     problems = list(about_future(config.date))
     if problems:
         raise ConfigurationError.of_problems("arguments", problems)
@@ -196,11 +206,13 @@ def compare_judgments(
     convention: Convention | str = "standard",
     *,
     dataset: str = "default",
+    grades: Mapping[str, float] | None = None,
 ) -> "pd.DataFrame":
     """How far two sets of judgments agree and, with results, whether they rank the runs alike.
 
     All are tables as `evaluate` takes them. The convention says which grades count; runs are ranked
     by its NDCG at the cutoff (None is the whole ranking), over the queries that both sets judge.
+    `grades` are those of labels, in both sets.
     The table has a row per dataset: AGREEMENTS of COMPARING.md. Raises as `evaluate`; InputError
     also for more than 100 grades or, with results, if no query is judged by both.
 
@@ -218,8 +230,8 @@ def compare_judgments(
     first = {"judgments": a}
     if results is not None:
         first["results"] = results
-    one = make_config(first, settings, scratch)
-    other = make_config({"judgments": b}, settings, scratch)
+    one = make_config(first, settings, scratch, grades=grades)
+    other = make_config({"judgments": b}, settings, scratch, grades=grades)
     return to_pandas(compute(tasks.compare_judgments, one, other))
 
 
@@ -230,6 +242,7 @@ def make_config(
     relevance: float | None = None,
     run: str | None = None,
     split_ids: Mapping[str, str] | None = None,
+    grades: Mapping[str, float] | None = None,
 ) -> EvaluationConfig:
     """The configuration of a job for tables, which are written to a folder of `scratch`, and for
     files.
@@ -237,8 +250,15 @@ def make_config(
     given: dict[str, dict[str, Any]] = {}
     chosen = _as_chosen(settings)
     separators = split_ids or {}
+    others = dict(tables)
+    if relevance is None:
+        with about("results"):
+            refuse_one_column(tables.get("judgments"), tables.get("results"))
+    if is_one_table(tables.get("judgments"), tables.get("results")):
+        given = _one_input(others.pop("judgments"), relevance is None, scratch)
+        del others["results"]
     left_out = set[str]() if relevance is None else {"relevance"}
-    for name, table in tables.items():
+    for name, table in others.items():
         has_places = name in separators or _order(chosen["convention"]) == "file"
         without = {"score", "rank"} if name == "results" and has_places else left_out
         if table is not None or name in ("judgments", "results"):
@@ -246,6 +266,7 @@ def make_config(
     for name, separator in separators.items():
         given.setdefault(name, {})["split_ids"] = separator
     given.get("judgments", {}).update({} if relevance is None else {"relevance": relevance})
+    given.get("judgments", {}).update({} if grades is None else {"grades": grades})
     given.get("results", {}).update({} if run is None else {"run": run})
     return validate({**chosen, **given}, "arguments", NightConfig)
 
@@ -317,6 +338,17 @@ def _without(paths: Iterable[str], sentence: str) -> str:
     for path in paths:
         sentence = sentence.replace(path, "the table")
     return sentence
+
+
+def _one_input(table: Any, is_graded: bool, scratch: Scratch) -> dict[str, dict[str, Any]]:
+    """Both tables in the configuration: one file, in which each row is a document."""
+    names = [name for name in ROW_COLUMNS if is_graded or name != "relevance"]
+    with about("results"):
+        rows = to_arrow(table, names)
+    path = f"{scratch.folder()}/table.parquet"
+    write_table(rows, Path(path), keeps_arrow_types=True)
+    run = {} if "run" in rows.column_names else {"run": RUN}
+    return {"judgments": {"path": path}, "results": {"path": path, **run}}
 
 
 def _input(table: Any, name: str, left_out: Collection[str], scratch: Scratch) -> dict[str, Any]:

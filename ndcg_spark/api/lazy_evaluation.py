@@ -12,9 +12,11 @@ from ndcg_spark import rules
 from ndcg_spark.api.scores import SparkScores
 from ndcg_spark.config import TablesConfig
 from ndcg_spark.engine import open_session, require_read_values, sail_version
-from ndcg_spark.errors import about
-from ndcg_spark.inputs.dataframes import dataframes_in, frame, merge_local_partitions
+from ndcg_spark.errors import InputError, about
+from ndcg_spark.inputs.dataframes import dataframes_in, frame, merge_local_partitions, with_grades
+from ndcg_spark.inputs.grade_labels import Labels
 from ndcg_spark.inputs.memory import RUN, is_spark, to_arrow
+from ndcg_spark.inputs.one_table import is_one_table
 from ndcg_spark.inputs.query_tables import attribute_rows
 from ndcg_spark.schemas import EXCLUDE, JUDGMENTS, RESULTS
 from ndcg_spark.scoring.counted_queries import Slices, make_slices
@@ -75,6 +77,12 @@ def _session_of(tables: Mapping[str, Any]) -> SparkSession | None:
 
 def _frames(tables: Mapping[str, Any], config: TablesConfig, session: SparkSession) -> Tables:
     """The tables as DataFrames of the session, with the grade and the run that all rows have."""
+    if is_one_table(tables["judgments"], tables["results"]):
+        raise InputError(
+            "judgments: no column doc_id, and the rows of Spark have no order by which to name "
+            "documents; add a column doc_id with the ids, give what toArrow() returns without a "
+            "session, or write the table as Parquet and give its path twice"
+        )
     exclude = tables["exclude"]
     if exclude is not None:
         with about("exclude"):
@@ -91,6 +99,9 @@ def _judgments(given: Any, config: TablesConfig, session: SparkSession) -> DataF
     schema = JUDGMENTS if config.relevance is None else _without(JUDGMENTS, "relevance")
     with about("judgments"):
         judgments = frame(given, schema, session, config.split_ids.get("judgments"))
+    if config.grades is not None:
+        with about("judgments"):
+            judgments = with_grades(judgments, Labels(config.grades))
     is_graded = config.convention.gain != "judged"
     grade = rules.constant_grade(config.relevance, is_graded, judgments.columns)
     return judgments if grade is None else judgments.withColumn("relevance", F.lit(grade))

@@ -123,12 +123,14 @@ def rescore(
     since: _Date = None,
     dataset: str | None = None,
     relevance: float | None = None,
+    grades: Mapping[str, float] | None = None,
 ) -> Rescored:
     """Score the kept lists of nights under other judgments, as the command `rescore` does.
 
-    `judgments` are a table as `evaluate` takes it; by default, for each dataset, those of its
-    newest night. `since` is the first date of the nights that are scored. What is published stays
-    as it is; ``read_scores(output, judgments="newest")`` reads the new scores. What is returned
+    `judgments` are a table as `evaluate` takes it, with `relevance` or `grades`; by default, for
+    each dataset, those of its newest night. `since` is the first date of the nights that are
+    scored. What is published stays as it is; ``read_scores(output, judgments="newest")`` reads the
+    new scores. What is returned
     says how many nights were scored (`made`), how many had these scores already (`kept`), and has a
     sentence for each night that cannot be scored again (`refused`), such as one that kept no
     documents. Raises ConfigurationError if there is no night, or no judgments are kept; InputError
@@ -136,7 +138,7 @@ def rescore(
     """
     scratch = Scratch()
     tables = {} if judgments is None else {"judgments": judgments}
-    config = make_config(tables, {"convention": "standard"}, scratch, relevance)
+    config = make_config(tables, {"convention": "standard"}, scratch, relevance, grades=grades)
     return compute(tasks.rescore, config, str(output), _date_text(since), dataset)
 
 
@@ -153,6 +155,7 @@ def explain(
     baseline_date: _Date = None,
     convention: Convention | str | None = None,
     relevance: float | None = None,
+    grades: Mapping[str, float] | None = None,
     exclude: Any = None,
 ) -> View:
     """The score of one query, document by document, as the command `explain` shows it.
@@ -162,7 +165,7 @@ def explain(
     keep no documents: give the two tables, which are fetched from Spark. By default every run is
     explained, in the newest night, at the headline's cutoff if NDCG has it, else at the deepest
     rank; `baseline` is the run, and `baseline_date` the night, to show the changes since.
-    `convention`, `relevance` and `exclude` are for two tables only.
+    `convention`, `relevance`, `grades` and `exclude` are for two tables only.
 
     What is returned shows tables of ranks, losses and changes; `to_pandas` and `to_arrow` have a
     row per run and rank, `json()` all. Raises as the command does: ConfigurationError if there is
@@ -181,11 +184,11 @@ def explain(
     is_night = isinstance(source, str | os.PathLike) and results is None
     is_scored = isinstance(source, Scores | SparkScores)
     has_dates = bool(date or baseline_date)
-    is_of_tables = bool(convention or relevance) or exclude is not None
+    is_of_tables = bool(convention or relevance or grades) or exclude is not None
     is_of_tables = is_of_tables or (is_scored and results is not None)
     if (has_dates and not is_night) or (is_of_tables and (is_night or is_scored)):
-        uses = "dates are for nights, and results, convention, relevance and exclude for judgments"
-        raise ConfigurationError(f"explain: {uses}")
+        uses = "results, convention, relevance, grades and exclude for judgments"
+        raise ConfigurationError(f"explain: dates are for nights, and {uses}")
     if is_night:
         return explanation_view(explain_night(str(source), _date_text(date), request))
     # Temporary folders end with it.
@@ -197,7 +200,7 @@ def explain(
     else:
         tables = {"judgments": source, "results": results, "exclude": exclude}
         settings = {"convention": convention or "standard"}
-        config = make_config(tables, settings, scratch, relevance)
+        config = make_config(tables, settings, scratch, relevance, grades=grades)
     if config is None:
         what = "no documents are known, as pickled scores and those of Spark keep none"
         advice = "give a night's folder, or judgments and results"

@@ -351,7 +351,7 @@ def check(style: str | None, **arguments: Any) -> None:
     argument("folder", "New folder, on any storage.", metavar="OUT"),
     choice("--input table", "What it is.", "judgments", "results", default="results"),
     shared_options.evaluation(
-        only="run run_from column split_ids set as_of relevance input_format"
+        only="run run_from column split_ids set as_of relevance grades input_format"
     ),
 )
 def convert(table: str, paths: tuple[str, ...], folder: str, **arguments: Any) -> None:
@@ -456,7 +456,8 @@ def judgments(a: str, b: str, style: str | None, **arguments: Any) -> None:
         default=10,
     ),
     shared_options.evaluation(
-        without="paths judgments results output documents measures relevance max_missing_fraction "
+        without="paths judgments results output documents measures relevance grades "
+        "max_missing_fraction "
         "max_unjudged_fraction min_judged_rate"
     ),
     output_format(*FORMATS),
@@ -582,7 +583,7 @@ _LIKE_ONLY = (
     ),
     shared_options.evaluation(
         only="exclude cutoffs measures set dataset date run run_from column split_ids as_of "
-        "relevance input_format max_rejected_fraction max_missing_fraction "
+        "relevance grades input_format max_rejected_fraction max_missing_fraction "
         "max_unjudged_fraction config engine remote",
     ),
     output_format(*FORMATS),

@@ -217,7 +217,7 @@ def gate(
 @command(
     shared_options.output,
     shared_options.evaluation(
-        only="judgments column split_ids as_of relevance input_format engine remote"
+        only="judgments column split_ids as_of relevance grades input_format engine remote"
     ),
     date("--since", "Only the nights of this date and later."),
     shared_options.dataset,

@@ -3,6 +3,7 @@
 import contextlib
 import datetime
 import functools
+import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,7 +13,7 @@ from click.core import ParameterSource
 
 from ndcg_spark.convention.options import parse_option
 from ndcg_spark.errors import ConfigurationError
-from ndcg_spark.text import did_you_mean, expanded
+from ndcg_spark.text import did_you_mean, expanded, label_text
 from ndcg_spark.voices import KEYS, OPTIONS
 
 if TYPE_CHECKING:
@@ -23,6 +24,9 @@ EXIT_CODES = (
     "4 engine or storage failed."
 )
 GATE_CODES = f"{EXIT_CODES[:-1]}, 5 the gate failed, 6 no verdict."
+
+#: A label and its grade, up to the next one.
+_GRADE = re.compile(r"(?P<label>[^=].*?)=\s*(?P<grade>[+-]?[0-9.]+(?:[eE][+-]?[0-9]+)?)\s*(?:,|\Z)")
 
 FILE = click.Path(path_type=Path)
 FORMATS = ("table", "json", "csv", "markdown", "latex")
@@ -167,7 +171,12 @@ def message_options(arguments: Sequence[str]) -> dict[str, Any]:
 #: Every option that becomes part of a configuration, in the order of the help. Without a value they
 #: are None or empty, and the configuration file or its default decides.
 _EVALUATION = [
-    argument("paths", "Judgments, then all results.", nargs=-1, metavar="[JUDGMENTS RESULTS...]"),
+    argument(
+        "paths",
+        "Judgments, then all results; one table of both twice.",
+        nargs=-1,
+        metavar="[JUDGMENTS RESULTS...]",
+    ),
     many(
         "--judgments --qrels",
         "PATH",
@@ -235,6 +244,11 @@ _EVALUATION = [
     ),
     option(
         "--relevance", "GRADE", "Grade of every judgment; overrides what the files say.", type=float
+    ),
+    many(
+        "--grades",
+        "LABEL=GRADE[,...]",
+        "Grades of labels that judgments have in place of grades: E=4,S=3,C=2,I=1.",
     ),
     choice(
         "--input-format", "Format of judgments and results. [default: recognised]", *_INPUT_FORMATS
@@ -316,7 +330,12 @@ def _take_tables(given: dict[str, Any]) -> dict[str, dict[str, Any]]:
     kind = take("input_format")
     options = map(parse_option, take("set") or ())
     return {
-        "judgments": {"format": kind, "path": take("judgments"), "relevance": take("relevance")},
+        "judgments": {
+            "format": kind,
+            "path": take("judgments"),
+            "relevance": take("relevance"),
+            "grades": _grades(take("grades") or ()),
+        },
         "results": {
             "format": kind,
             "path": take("results"),
@@ -328,6 +347,21 @@ def _take_tables(given: dict[str, Any]) -> dict[str, dict[str, Any]]:
         "query_weights": {"path": take("weights")},
         "convention": {"preset": take("convention"), **dict(options)},
     }
+
+
+def _grades(texts: Sequence[str]) -> dict[str, str] | None:
+    """The grades of labels, which may contain commas; None where none is given."""
+    grades: dict[str, str] = {}
+    for text in texts:
+        pairs = list(_GRADE.finditer(text))
+        if not pairs or "".join(pair[0] for pair in pairs) != text:
+            raise ConfigurationError(f"arguments: --grades {text}: write it as in E=4,S=3,C=2,I=1")
+        for pair in pairs:
+            label = label_text(pair["label"])
+            if label in grades:
+                raise ConfigurationError(f"arguments: --grades {label} has two grades; give it one")
+            grades[label] = pair["grade"]
+    return grades or None
 
 
 def _column_names() -> dict[str, tuple[str, ...]]:

@@ -30,7 +30,16 @@ from ndcg_spark.errors import about
 from ndcg_spark.inputs.batches import WHOLE, Batch
 from ndcg_spark.inputs.source_tables import Source
 from ndcg_spark.rules import RowTest
-from ndcg_spark.schemas import EXCLUDE, IN_PATHS, JUDGMENTS, LINE, REJECTED_ROWS, RESULTS, query_key
+from ndcg_spark.schemas import (
+    EXCLUDE,
+    IN_PATHS,
+    JUDGMENTS,
+    LABEL,
+    LINE,
+    REJECTED_ROWS,
+    RESULTS,
+    query_key,
+)
 from ndcg_spark.scoring.lists import keep_judged_queries, mark_listed
 from ndcg_spark.scoring.prepare import Checks, ListChecks, ListsToScore
 from ndcg_spark.scoring.ranking import Ranker, by_window
@@ -256,7 +265,9 @@ def _check_results(
     if judgments is not None:
         judged_queries = judgments.select(*query_key(judgments.columns)).distinct()
     skipping = _skipping(results, judged_queries, sum(judged.values()), checks)
-    files = max(1, len(results.files)) if checks.has_ranks_beside_scores else 0
+    # Numbers of rows are no ranks by which a list was ordered.
+    has_ranks = checks.has_ranks_beside_scores and not results.rows_are_documents
+    files = max(1, len(results.files)) if has_ranks else 0
     counts, lists = scan.count_results(
         table, reason, judged_queries, results.batches, files, skipping, results.materialize
     )
@@ -276,6 +287,8 @@ def _skipping(
     checks: ListChecks,
 ) -> Pruning | Floors | None:
     """How to skip results of so many judged queries; None if all may matter, or it costs more."""
+    if results.rows_are_documents:
+        return None
     if results.without:
         # A list from which documents are removed needs more results from below the deepest cutoff.
         return None
@@ -376,6 +389,8 @@ def _rejected_rows(table: DataFrame, reason: Column, name: str) -> DataFrame:
     """
     described = {"table": F.lit(name), "reason": reason}
     sources = {"dataset_read": "dataset", "line": LINE}
+    if LABEL in table.columns:
+        sources["relevance"] = LABEL
     for field in REJECTED_ROWS.names:
         if field not in {*described, "dataset", *IN_PATHS}:
             source = sources.get(field, field)

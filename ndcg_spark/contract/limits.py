@@ -33,16 +33,18 @@ from ndcg_spark.inputs.batches import files_by_table
 from ndcg_spark.inputs.dataframes import union_all
 from ndcg_spark.inputs.files import BINARY
 from ndcg_spark.inputs.source_tables import Source
-from ndcg_spark.rules import RULES, typed
-from ndcg_spark.schemas import BROKEN_LINE, query_key
+from ndcg_spark.rules import RULES, is_text, typed
+from ndcg_spark.schemas import BROKEN_LINE, UNREAD_GRADE, query_key
 from ndcg_spark.scoring.refusals import row_example
 from ndcg_spark.tables.format import score
+from ndcg_spark.text import BLANKS
 from ndcg_spark.voices import (
     Advice,
     AllowRejected,
     ColumnIs,
     Do,
     Either,
+    GiveGrades,
     NameRunColumn,
     NameRuns,
     Notice,
@@ -55,6 +57,10 @@ from ndcg_spark.voices import (
 
 #: A field of text, or the value of a column, that is a number with a decimal comma.
 _DECIMAL_COMMA = re.compile(r"(?<![^;\t \"=])[+-]?\d+,\d+(?![^;\t \"])")
+#: What stands for no number at all.
+_NO_VALUE = re.compile(r"[+-]?(nan|inf|infinity)|null|none|n/?a|-+", re.IGNORECASE)
+#: Text of more values than these is no label.
+_MOST_LABELS = 12
 #: A run of one query is suspicious beside one with so many times its results.
 _MANY_TIMES = 10
 #: Text of more bytes than this is not searched for a line, which would take minutes.
@@ -86,15 +92,21 @@ def refuse_rejected(source: Source, counts: Counts, allowed: float = 0.0) -> Non
         example = (
             f"the {'first ' * (len(counts.rejections) > 1)}example is in {_place(source, first)}"
         )
-        advice = _correction(source, first)
+        advice = _correction(source, first, rows)
         if table != "exclude" and counts.rejected < rows:
             advice = Either((advice, AllowRejected()))
         raise InputError(f"{table}: {budget}{summary(counts.rejections)}; {example}", advice)
 
 
-def _correction(source: Source, first: Rejection) -> Advice:
+def _correction(source: Source, first: Rejection, rows: int) -> Advice:
     """What to do about rejected rows, by the reason and the example of the first."""
     advice: Advice = Do(words="correct them")
+    if first.reason == "relevance_has_no_grade":
+        return Do(words="add them to the grades, or correct them")
+    labels = _labels(source, first, rows)
+    if labels:
+        words = "correct them, or if they are labels, give each its grade,"
+        return GiveGrades(tuple(labels), words=words)
     if first.reason.endswith("_is_no_number") and _DECIMAL_COMMA.search(first.example):
         advice = Do(words="write decimals with a point, not with a comma")
     elif first.reason == "score_is_no_number":
@@ -108,16 +120,40 @@ def _correction(source: Source, first: Rejection) -> Advice:
         if "score" in source.table.columns:
             by_score = (("order", "score"), ("ties", "doc_id_desc"))
             advice = Either((advice, SetOptions(by_score, words="do without them,")))
-    elif first.reason == BROKEN_LINE and source.format in ("csv", "tsv") and '"' in first.example:
-        advice = Do(words="correct them, a quote within quotes is doubled")
-    elif first.reason == BROKEN_LINE and source.format == "trec" and first.example[:1] == "#":
-        advice = Do(
+    elif first.reason == BROKEN_LINE:
+        advice = _correction_of_line(source.format, first.example)
+    return advice
+
+
+def _correction_of_line(kind: str, line: str) -> Advice:
+    """What to do about a line that is no row."""
+    if kind in ("csv", "tsv") and '"' in line:
+        return Do(words="correct them, a quote within quotes is doubled")
+    if kind == "trec" and line.startswith("#"):
+        return Do(
             words="a line that begins with # is a comment, and these have the fields of a row; "
             "if they are comments, put a blank after the #; if their ids begin with #, write CSV"
         )
-    elif "\ufffd" in first.example:
-        advice = Do(words="the file is not UTF-8, save it as UTF-8")
-    return advice
+    if "\ufffd" in line:
+        return Do(words="the file is not UTF-8, save it as UTF-8")
+    return Do(words="correct them")
+
+
+def _labels(source: Source, first: Rejection, rows: int) -> list[str]:
+    """The labels that judgments have in place of grades; empty unless most rows have one of few."""
+    if first.reason != "relevance_is_no_number" or 2 * first.rows < rows:
+        return []
+    table, kinds = source.table, dict(source.table.dtypes)
+    if UNREAD_GRADE in kinds:
+        text = F.col(UNREAD_GRADE)
+    elif is_text(kinds["relevance"]):
+        text = F.when(typed("relevance", kinds).isNull(), F.col("relevance"))
+    else:
+        return []
+    texts = table.select(F.btrim(text, F.lit(BLANKS)).alias("label")).where("label <> ''")
+    found = texts.distinct().limit(_MOST_LABELS + 1).toArrow()["label"].to_pylist()
+    is_number = any(_DECIMAL_COMMA.fullmatch(text) or _NO_VALUE.fullmatch(text) for text in found)
+    return [] if is_number or len(found) > _MOST_LABELS else sorted(found)
 
 
 def refuse_category(results: Source) -> None:

@@ -10,7 +10,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from ndcg_spark.inputs.batches import WHOLE, Batch
-from ndcg_spark.rules import RULES, named_by_user, typed
+from ndcg_spark.rules import RULES, shown_columns, typed
 from ndcg_spark.schemas import FAULT, JUDGMENTS, LINE, OWN, RESULTS, query_key
 from ndcg_spark.scoring.refusals import row_example
 from ndcg_spark.scoring.skipping import FLOOR, Aggregates, Floors, Pruning
@@ -211,7 +211,7 @@ def fingerprints(table: DataFrame) -> dict[str | None, str]:
 
 
 def count_rejections(name: str, table: DataFrame, reason: Column) -> list[Rejection]:
-    row = row_example(named_by_user(table.columns), LINE if LINE in table.columns else None)
+    row = row_example(shown_columns(table.columns), LINE if LINE in table.columns else None)
     example = F.substring(row, 1, EXAMPLE_LENGTH).alias("example")
     rejected = table.select(reason.alias("reason"), example).where(F.col("reason").isNotNull())
     rows = (

@@ -25,6 +25,7 @@ from ndcg_spark.engine.sessions import is_classic, keep_rows
 from ndcg_spark.errors import InputError, NdcgSparkError, ReadError, within
 from ndcg_spark.inputs.column_names import doubtful_run, resolve_columns
 from ndcg_spark.inputs.files import File
+from ndcg_spark.inputs.grade_labels import Labels
 from ndcg_spark.inputs.memory import is_spark, run_name, to_arrow
 from ndcg_spark.inputs.mixed_types import is_list
 from ndcg_spark.inputs.objects import (
@@ -40,9 +41,16 @@ from ndcg_spark.inputs.parquet_copy import ParquetCopy
 from ndcg_spark.inputs.reshape import SEPARATORS, with_places
 from ndcg_spark.inputs.storage import is_local, local, missing_input
 from ndcg_spark.parquet_files import read_batches, write_table
-from ndcg_spark.rules import missing_columns, named_by_user, quoted, require_types, typed
-from ndcg_spark.schemas import BROKEN_LINE, FAULT, INTERNAL, LINE, OWN
-from ndcg_spark.text import refuse_alike
+from ndcg_spark.rules import (
+    is_text,
+    missing_columns,
+    named_by_user,
+    quoted,
+    require_types,
+    typed,
+)
+from ndcg_spark.schemas import BROKEN_LINE, FAULT, INTERNAL, LABEL, LINE, OWN
+from ndcg_spark.text import BLANKS, refuse_alike
 from ndcg_spark.voices import Convert
 
 #: Characters that a folder's name cannot have, or that an engine treats in a special way.
@@ -182,6 +190,33 @@ def document_rows(table: DataFrame, columns: Mapping[str, str], schema: pa.Schem
     names = names_in(table.columns, columns, schema)
     renamed = table.select(*(F.col(quoted(theirs)).alias(ours) for ours, theirs in names.items()))
     return _exploded(renamed, "rank" in schema.names)
+
+
+def with_grades(table: DataFrame, labels: Labels) -> DataFrame:
+    """Judgments with the grades of their labels, null for a label without one; LABEL has the
+    labels.
+    """
+    kind = dict(table.dtypes).get("relevance")
+    if kind is None:
+        return table
+    column = F.col("relevance")
+    texts = column.cast("string")
+    if is_text(kind):
+        grade = _mapped(F.btrim(column, F.lit(BLANKS)), labels.grades)
+    elif kind == "boolean":
+        grade = _mapped(texts, labels.grades)
+    else:
+        require_types({"relevance": kind}, ())
+        grade = _mapped(typed("relevance", {"relevance": kind}), labels.numbers)
+    others = [quoted(name) for name in table.columns if name != "relevance"]
+    return table.select(*others, grade.alias("relevance"), texts.alias(LABEL))
+
+
+def _mapped(value: Column, grades: Mapping[Any, float]) -> Column:
+    grade = F.when(F.lit(False), F.lit(0.0))
+    for label, number in grades.items():
+        grade = grade.when(value == F.lit(label), F.lit(float(number)))
+    return grade
 
 
 def names_in(

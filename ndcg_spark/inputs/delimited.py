@@ -8,7 +8,7 @@ field is not a number, it parses the block again as text. What quotes mean is de
 import contextlib
 import functools
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -20,7 +20,7 @@ from pyarrow import csv as arrow_csv
 from ndcg_spark.inputs.comments import Preamble
 from ndcg_spark.inputs.files import File
 from ndcg_spark.inputs.quotes import NUMBER, Quotes, RowText
-from ndcg_spark.schemas import LINE
+from ndcg_spark.schemas import LINE, UNREAD_GRADE
 
 #: The columns that hold numbers, and the text of few distinct values that every other column but a
 #: document's id is.
@@ -60,6 +60,8 @@ class Delimited:
     header_lines: int = 0
     #: Whether quotes belong to the values, as `quotes.are_literal` says.
     has_literal_quotes: bool = False
+    #: The labels that stand for grades; empty where grades are numbers.
+    labels: Collection[str] = ()
     #: By file that was read, its last line if that has no line end.
     unended: dict[str, str] = field(default_factory=dict, compare=False)
     #: How many comments the parts of TREC text had, and how many lines the header blocks of files.
@@ -136,7 +138,7 @@ class Delimited:
             again = "\n".join(other.get(line, line) for line in lines).encode()
             return self.read(RowText(again, broken, original))
         lines_read = (original.get(line, line) for line in filled_lines(block))
-        return ParsedPart(with_numbers(columns, lines_read), broken)
+        return ParsedPart(with_numbers(columns, lines_read, self.labels), broken)
 
     def _without_comments(self, block: bytes, separator: str) -> tuple[bytes, list[str]]:
         """The block without comments, which are counted, and the lines that may be rows or none.
@@ -298,29 +300,49 @@ def valid_lines(block: bytes) -> tuple[bytes, list[str]]:
 
 
 def with_numbers(
-    columns: Mapping[str, pa.ChunkedArray], lines: Iterable[str]
+    columns: Mapping[str, pa.ChunkedArray], lines: Iterable[str], labels: Collection[str] = ()
 ) -> dict[str, pa.ChunkedArray]:
     """The columns with numbers as such, and LINE of their `lines`, if a numeric field is not a
     number.
+
+    Grades stay text if they are `labels`; a label that is another one is no number then.
     """
-    typed = {
-        name: numbers(name, column) if name in NUMBERS else column
-        for name, column in columns.items()
-    }
+    typed = dict(columns)
     wrong = []
     for name in NUMBERS:
-        if name in typed and typed[name].null_count:
-            is_lost = compute.is_null(typed[name])
-            if name == "rank":
-                # Ranks may be absent where scores decide, but not another thing.
-                is_lost = compute.and_(is_lost, _is_given(columns[name]))
+        if name not in columns:
+            continue
+        typed[name], is_lost = _as_number(name, columns[name], labels)
+        if is_lost is not None:
             wrong.append(is_lost)
+        if is_lost is not None and name == "relevance" and not labels:
+            typed[UNREAD_GRADE] = compute.if_else(is_lost, columns[name].cast(pa.string()), None)
     if wrong:
         is_wrong = functools.reduce(compute.or_, wrong)
         texts = pa.chunked_array([[*lines]], pa.string())
         if len(texts) == len(is_wrong):
             typed[LINE] = compute.if_else(is_wrong, texts, None)
     return typed
+
+
+def _as_number(
+    name: str, column: pa.ChunkedArray, labels: Collection[str]
+) -> tuple[pa.ChunkedArray, pa.ChunkedArray | None]:
+    """The column as numbers, or as it is if it has labels; and where a value is neither, None if
+    that is nowhere.
+    """
+    if labels and name == "relevance":
+        trimmed = compute.utf8_trim(column.cast(pa.string()), _BLANKS)
+        is_unknown = compute.invert(compute.is_in(trimmed, value_set=pa.array(labels, pa.string())))
+        return column, is_unknown if compute.any(is_unknown).as_py() else None
+    typed = numbers(name, column)
+    if not typed.null_count:
+        return typed, None
+    is_lost = compute.is_null(typed)
+    if name == "rank":
+        # Ranks may be absent where scores decide, but not another thing.
+        is_lost = compute.and_(is_lost, _is_given(column))
+    return typed, is_lost
 
 
 def _is_given(column: pa.ChunkedArray) -> pa.ChunkedArray:

@@ -9,7 +9,7 @@ twice, or has one that the first lines lack.
 import itertools
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -56,6 +56,8 @@ class JsonLines:
     has_lists: bool = False
     #: Which fields of objects within a line are columns of ours.
     objects: Objects | None = None
+    #: The labels that stand for grades; empty where grades are numbers.
+    labels: Collection[str] = ()
 
     def parts(self, file: File) -> Iterator[bytes]:
         if not begins_list(file.head()):
@@ -74,9 +76,9 @@ class JsonLines:
             texts = {
                 name: column.cast(pa.string())
                 for name, column in columns.items()
-                if name not in NUMBERS
+                if not self._is_number(name)
             }
-            return ParsedPart(with_numbers({**columns, **texts}, lines), broken)
+            return ParsedPart(with_numbers({**columns, **texts}, lines, self.labels), broken)
         rows: list[tuple[dict[str, str | None], str]] = []
         for line in lines:
             parsed = self._rows(line)
@@ -88,7 +90,11 @@ class JsonLines:
         read = {
             name: pa.chunked_array([[row[name] for row, _ in rows]], pa.string()) for name in names
         }
-        return ParsedPart(with_numbers(read, (line for _, line in rows)), broken)
+        read_lines = (line for _, line in rows)
+        return ParsedPart(with_numbers(read, read_lines, self.labels), broken)
+
+    def _is_number(self, name: str) -> bool:
+        return name in NUMBERS and not (self.labels and name == "relevance")
 
     def _parsed(self, block: bytes) -> pa.Table | None:
         """The columns of a block whose lines have plain values as the first one has; else None."""
@@ -101,7 +107,7 @@ class JsonLines:
             # The text of a fraction counts as an id, so it is not parsed.
             numbers, texts = dict.fromkeys((int, float), pa.float64()), {int: pa.int64()}
             kinds = {
-                theirs: ((numbers if ours in NUMBERS else texts) | {str: pa.string()})[
+                theirs: ((numbers if self._is_number(ours) else texts) | {str: pa.string()})[
                     type(first[theirs])
                 ]
                 for ours, theirs in self.columns.items()
@@ -267,6 +273,8 @@ class JsonObject:
     """{query: {document: number}}; `names` are those of the three."""
 
     names: Sequence[str]
+    #: The labels that stand for grades; empty where grades are numbers.
+    labels: Collection[str] = ()
 
     def parts(self, file: File) -> Iterator[list[tuple[str, str, str | None]]]:
         """The rows of some documents at a time; InputError for JSON of another form."""
@@ -300,7 +308,8 @@ class JsonObject:
     def read(self, rows: Sequence[tuple[str, str, str | None]]) -> ParsedPart:
         values = (pa.chunked_array([column], pa.string()) for column in zip(*rows, strict=True))
         lines = (json.dumps({query: {document: number}}) for query, document, number in rows)
-        return ParsedPart(with_numbers(dict(zip(self.names, values, strict=True)), lines))
+        columns = dict(zip(self.names, values, strict=True))
+        return ParsedPart(with_numbers(columns, lines, self.labels))
 
 
 def _predictions(members: Any, path: str) -> Any:

@@ -21,6 +21,7 @@ from ndcg_spark.inputs.mixed_types import concatenated, is_list
 from ndcg_spark.inputs.objects import find_objects, flattened, kinds_of_schema, plain_names
 from ndcg_spark.inputs.reshape import ways_without_scores
 from ndcg_spark.schemas import OF_RESULTS
+from ndcg_spark.text import ROWS_ARE_DOCUMENTS
 
 #: The run of results that are given without one.
 RUN = "run"
@@ -215,6 +216,8 @@ def _refuse_lacking(table: pa.Table, wanted: Sequence[str], ours: Mapping[str, s
     if not lost:
         return
     to_do = f"rename its columns to {' and '.join(lost)}"
+    if lost == ["doc_id"]:
+        to_do += f", or {ROWS_ARE_DOCUMENTS}"
     if "ndcg" in wanted:
         to_do = "give the columns run, query_id and a measure"
     what = f"{len(lost)} column(s) missing, {', '.join(lost)}"

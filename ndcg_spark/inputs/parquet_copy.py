@@ -4,7 +4,7 @@ parallel.
 
 import operator
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -19,9 +19,10 @@ from ndcg_spark.inputs.delimited import FEW, NUMBERS, Delimited, numbers
 from ndcg_spark.inputs.files import File
 from ndcg_spark.inputs.mixed_types import as_type
 from ndcg_spark.inputs.reshape import Positions, one_row_each
+from ndcg_spark.inputs.row_documents import RowNumbers
 from ndcg_spark.inputs.shapes import Shape
 from ndcg_spark.parquet_files import open_writer
-from ndcg_spark.schemas import BROKEN_LINE, FAULT, LINE
+from ndcg_spark.schemas import BROKEN_LINE, FAULT, LINE, UNREAD_GRADE
 from ndcg_spark.scratch import Scratch
 
 #: The most threads. Each takes the memory of about ten blocks.
@@ -64,19 +65,20 @@ def text_to_parquet(
     files: Sequence[File],
     names: Sequence[str],
     scratch: Scratch,
+    labels: Collection[str] = (),
+    numbers: RowNumbers | None = None,
 ) -> ParquetCopy:
     """The rows of text files, with those of our columns `names` that the files or their folders
     have.
+
+    Grades stay text if they are `labels`. With `numbers`, the
+    rows are in order and have these.
     """
-    reader = shape.reader(names)
+    reader = shape.reader(names, labels)
     called = {ours: shape.columns.get(ours, ours) for ours in names}
     known = {*shape.fields, *dict(files[0].partition)}
     has = [ours for ours, theirs in called.items() if ours in shape.has or theirs in known]
-    kinds = {name: _TYPES.get(name, FEW) for name in has}
-    if shape.has_places:
-        kinds["rank"] = _TYPES["rank"]
-    schema = pa.schema({**kinds, FAULT: FEW, LINE: pa.string()})
-
+    schema = _copy_schema(shape, has, are_labels=bool(labels))
     with_rows = set[str]()
     positions = None
     if shape.is_ordered:
@@ -94,20 +96,17 @@ def text_to_parquet(
         rows = len(next(iter(columns.values())))
         table = complete_table(columns, rows, given, schema)
         if positions is not None and "rank" not in columns:
-            ranks = positions.ranks(table, file).cast(_TYPES["rank"])
-            table = table.set_column(table.column_names.index("rank"), "rank", ranks)
-        tables = [table]
-        if read.broken:
-            lines = pa.array(read.broken, pa.string())
-            tables.append(
-                complete_table({LINE: lines}, len(lines), {**given, FAULT: BROKEN_LINE}, schema)
-            )
-        if any(map(len, tables)):
+            table = _with_positions(table, positions, file)
+        both = pa.concat_tables([table, _broken_rows(read.broken, given, schema)])
+        if len(both):
             with_rows.add(file.path)
-        return pa.concat_tables(tables)
+        return both
 
-    in_order = positions is not None
-    copy = write_copy(files, reader.parts, to_table, schema, scratch, in_order=in_order)
+    if numbers is None:
+        in_order = positions is not None
+        copy = write_copy(files, reader.parts, to_table, schema, scratch, in_order=in_order)
+    else:
+        copy = write_numbered_copy(files, reader.parts, to_table, schema, scratch, numbers)
     empty = [file.path for file in files if file.path not in with_rows]
     notes = [] if positions is None else positions.notes(files)
     copy = copy._replace(empty=empty, notes=notes)
@@ -120,9 +119,35 @@ def text_to_parquet(
     )
 
 
+def _copy_schema(shape: Shape, has: Sequence[str], *, are_labels: bool) -> pa.Schema:
+    """The schema of a copy of text that has these columns of ours."""
+    kinds = {name: _TYPES.get(name, FEW) for name in has}
+    if shape.has_places:
+        kinds["rank"] = _TYPES["rank"]
+    if "relevance" in has:
+        name = "relevance" if are_labels else UNREAD_GRADE
+        kinds[name] = FEW
+    return pa.schema({**kinds, FAULT: FEW, LINE: pa.string()})
+
+
+def _with_positions(table: pa.Table, positions: Positions, file: File) -> pa.Table:
+    """The table with the places of its rows as the ranks."""
+    ranks = positions.ranks(table, file).cast(_TYPES["rank"])
+    return table.set_column(table.column_names.index("rank"), "rank", ranks)
+
+
+def _broken_rows(
+    broken: Sequence[str], given: Mapping[str, str | None], schema: pa.Schema
+) -> pa.Table:
+    """A row for each line that is none."""
+    lines = pa.array(broken, pa.string())
+    return complete_table({LINE: lines}, len(lines), {**given, FAULT: BROKEN_LINE}, schema)
+
+
 def refuse_other_value(values: pa.ChunkedArray, ours: str, theirs: str, file: File) -> None:
     value = dict(file.partition)[theirs]
-    kind = pa.float64() if ours in NUMBERS else pa.string()
+    is_label = ours == "relevance" and not pa.types.is_primitive(values.type)
+    kind = pa.float64() if ours in NUMBERS and not is_label else pa.string()
     values = values.cast(kind) if pa.types.is_dictionary(values.type) else as_type(values, kind)
     other = values.filter(compute.not_equal(values, _cast(value, kind)[0]))
     if len(other):
@@ -159,6 +184,25 @@ def _cast(value: str | None, kind: pa.DataType) -> pa.Array:
         if pa.types.is_primitive(kind)
         else text
     )
+
+
+def write_numbered_copy(
+    files: Sequence[File],
+    parts: Parts,
+    to_table: ToTable,
+    schema: pa.Schema,
+    scratch: Scratch,
+    numbers: RowNumbers,
+) -> ParquetCopy:
+    """Write the rows of all files as Parquet in their order, with their numbers; raises as
+    `write_copy`.
+    """
+
+    def to_numbered(part: Any, file: File) -> pa.Table:
+        return numbers.add(to_table(part, file))
+
+    numbered = numbers.schema(schema)
+    return write_copy(files, parts, to_numbered, numbered, scratch, in_order=True)
 
 
 def write_copy(

@@ -4,7 +4,7 @@ and their names.
 
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from itertools import islice, product
@@ -123,19 +123,21 @@ class Shape:
         documents = [f"{name} is {column}" for name, column in given if name in within]
         return [", ".join(renamed) for renamed in (beside, documents) if renamed]
 
-    def reader(self, names: Sequence[str]) -> Delimited | JsonLines | JsonObject:
+    def reader(
+        self, names: Sequence[str], labels: Collection[str] = ()
+    ) -> Delimited | JsonLines | JsonObject:
         called = {ours: self.columns.get(ours, ours) for ours in names}
         present = {ours: theirs for ours, theirs in called.items() if theirs in self.fields}
         if self.kind == "json":
-            return JsonObject(self.fields)
+            return JsonObject(self.fields, labels)
         if self.kind == "jsonl":
             absent = [theirs for ours, theirs in called.items() if ours not in present]
             paths = {} if self.objects is None else self.objects.paths
             at_top = {ours: theirs for ours, theirs in present.items() if ours not in paths}
-            return JsonLines(at_top, absent, self.has_lists, self.objects)
+            return JsonLines(at_top, absent, self.has_lists, self.objects, labels)
         separator = self.header_separator or _SEPARATORS.get(self.kind, "")
         lines, is_literal = self.header_lines, self.has_literal_quotes
-        return Delimited(self.fields, present, separator, lines, is_literal)
+        return Delimited(self.fields, present, separator, lines, is_literal, labels)
 
 
 @dataclass(frozen=True)

@@ -8,31 +8,33 @@ is wrong with a row.
 
 import contextlib
 import dataclasses
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any, TypeVar
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from ndcg_spark.config import DocumentsConfig, JudgmentsConfig, ResultsConfig
+from ndcg_spark.config import DocumentsConfig, JudgmentsConfig, ResultsConfig, TableConfig
 from ndcg_spark.engine import Engine
 from ndcg_spark.errors import InputError, about, within
-from ndcg_spark.inputs import dataframes, stored
+from ndcg_spark.inputs import dataframes, row_documents, stored
 from ndcg_spark.inputs.batches import WHOLE, Batch, Runs, make_batches, with_runs
 from ndcg_spark.inputs.column_names import doubtful_run
 from ndcg_spark.inputs.dataframes import document_rows
 from ndcg_spark.inputs.files import BINARY, TABLES, File, file_format, map_files
+from ndcg_spark.inputs.grade_labels import Labels
 from ndcg_spark.inputs.memory import holds_structs
 from ndcg_spark.inputs.mixed_types import is_list
 from ndcg_spark.inputs.parquet_copy import ParquetCopy, text_to_parquet
 from ndcg_spark.inputs.reshape import in_order_of_names, ways_without_scores
+from ndcg_spark.inputs.row_documents import RowNumbers, has_documents
 from ndcg_spark.inputs.shapes import Shape, TableContext, text_shape
 from ndcg_spark.inputs.storage import reading
 from ndcg_spark.inputs.stored_rows import StoredRows, copied_rows
 from ndcg_spark.parquet_files import read_in_order
-from ndcg_spark.rules import constant_grade, missing_columns
-from ndcg_spark.schemas import EXCLUDE, INTERNAL, JUDGMENTS, LINE, RESULTS
+from ndcg_spark.rules import constant_grade, missing_columns, named_by_user
+from ndcg_spark.schemas import EXCLUDE, FAULT, INTERNAL, JUDGMENTS, LABEL, LINE, RESULTS
 from ndcg_spark.steps import report_step
 from ndcg_spark.text import refuse_alike
 from ndcg_spark.voices import Give
@@ -72,6 +74,8 @@ class Source:
     stored: StoredRows | None = None
     #: Reads some of the files where a filter leaves few rows; None where that is no quicker.
     lookup: Callable[[list[File]], DataFrame] | None = None
+    #: Whether its documents and ranks are the numbers of its rows.
+    rows_are_documents: bool = False
 
     def with_constant(self, name: str, value: Any) -> "Source":
         """The same rows, all with this value in the column."""
@@ -79,6 +83,15 @@ class Source:
         table = self.table.withColumn(name, F.lit(value))
         # Part of the files would lack the column.
         return dataclasses.replace(self, table=table, stored=stored, lookup=None)
+
+    def with_labels(self, labels: Labels) -> "Source":
+        """The same rows with the grades of their labels."""
+        stored = self.stored and self.stored.with_labels(labels)
+        read = self.lookup
+        lookup = None if read is None else lambda files: dataframes.with_grades(read(files), labels)
+        table = dataframes.with_grades(self.table, labels)
+        notes = (*self.notes, labels.note)
+        return dataclasses.replace(self, table=table, stored=stored, lookup=lookup, notes=notes)
 
     @property
     def sources(self) -> tuple["Source", ...]:
@@ -102,16 +115,24 @@ class Source:
         )
 
 
-def read_judgments(engine: Engine, config: JudgmentsConfig, graded: bool = True) -> Source:
+def read_judgments(
+    engine: Engine,
+    config: JudgmentsConfig,
+    graded: bool = True,
+    beside: ResultsConfig | None = None,
+) -> Source:
     """The judgments (qrels): those of the columns dataset, query_id, doc_id and relevance that are
     stored.
 
-    `config.relevance` is the grade of every row, whatever the files say; 1 for a table without
-    grades unless `graded`.
+    `config.grades` has the grades of labels; `config.relevance` is the grade of every row, whatever
+    the files say, 1 for a table without grades unless `graded`. `beside` is what is said of the
+    results, if they are the same files.
     """
     has_own = config.relevance is None
     names = [name for name in JUDGMENTS.names if name != "relevance" or has_own]
-    source = _read(engine, "judgments", config, JUDGMENTS, names, graded=graded and has_own)
+    source = _read(engine, "judgments", config, JUDGMENTS, names, graded and has_own, beside=beside)
+    if config.grades is not None:
+        source = source.with_labels(Labels(config.grades))
     grade = constant_grade(config.relevance, graded, source.table.columns)
     if grade is None:
         return source
@@ -119,16 +140,25 @@ def read_judgments(engine: Engine, config: JudgmentsConfig, graded: bool = True)
     return dataclasses.replace(source.with_constant("relevance", grade), notes=notes)
 
 
-def read_results(engine: Engine, config: ResultsConfig, *, is_ordered: bool = False) -> Source:
+def read_results(
+    engine: Engine,
+    config: ResultsConfig,
+    *,
+    is_ordered: bool = False,
+    beside: JudgmentsConfig | None = None,
+) -> Source:
     """The results (runs): those of the columns dataset, run, query_id, doc_id, score and rank that
     are stored.
 
     With `is_ordered` the order of the rows is the rank, and no other ranks and scores are read.
+    `beside` is what is said of the judgments, if they are the same files.
     """
     schema = RESULTS
     if is_ordered:
         schema = pa.schema([field for field in RESULTS if field.name not in ("score", "rank")])
-    source = _read(engine, "results", config, schema, schema.names, is_ordered=is_ordered)
+    source = _read(
+        engine, "results", config, schema, schema.names, is_ordered=is_ordered, beside=beside
+    )
     if config.run is None:
         return source
     constant = source.with_constant("run", config.run)
@@ -169,10 +199,19 @@ class _Request:
     #: Whether the order of the rows is the rank.
     is_ordered: bool = False
 
+    #: What is said of the other table of the same files; None if judgments and results differ.
+    beside: TableConfig | None = None
+
     @property
     def folders(self) -> Sequence[str]:
         """The columns that folders give."""
         return self.context.folders
+
+    @property
+    def labels(self) -> Collection[str]:
+        """The labels that stand for grades; empty where grades are numbers."""
+        grades = self.config.grades if isinstance(self.config, JudgmentsConfig) else None
+        return tuple(grades or ())
 
     @property
     def is_run_given(self) -> bool:
@@ -190,13 +229,14 @@ def _read(
     names: Sequence[str] = (),
     graded: bool = False,
     is_ordered: bool = False,
+    beside: TableConfig | None = None,
 ) -> Source:
     files = stored.find(engine, config, name)
     if is_ordered:
         files = in_order_of_names(files)
     folders = [key for key, _ in files[0].partition]
     context = TableContext(name, files[0].path, config, names or config.names, folders, is_ordered)
-    request = _Request(engine, name, config, schema, files, context, graded, is_ordered)
+    request = _Request(engine, name, config, schema, files, context, graded, is_ordered, beside)
     with about(name):
         if is_ordered:
             _refuse_unordered(request)
@@ -232,6 +272,10 @@ def _engine_table(request: _Request, rows: DataFrame, kind: str) -> Source:
     """A table of a catalog, which the engine reads."""
     context, config = request.context, request.config
     shape = context.shape("table", dataframes.plain_columns(rows))
+    has_lists = any(kind.startswith("array<") for _, kind in rows.dtypes)
+    if request.beside is not None and not has_lists and not has_documents(shape):
+        with within(context.origin):
+            row_documents.refuse_unclear(shape, request.files, ["query_id"])
     if config.split_ids is not None:
         rows = dataframes.split_ids(rows, shape.columns.get("doc_id", "doc_id"), config.split_ids)
     with within(context.origin):
@@ -246,6 +290,11 @@ def _typed_files(request: _Request, kind: str, footers: Sequence[stored.Footer])
     engine, schema, context = request.engine, request.schema, request.context
     kinds = footers[0].columns
     has_lists = any(map(is_list, kinds.values()))
+    if request.beside is not None and not has_lists:
+        both = _context_of_both(request, request.beside).typed_shape(kind, pa.schema(kinds))
+        if not has_documents(both):
+            return _rows_as_documents(request, request.beside, both, footers)
+        row_documents.refuse_one_column(both.columns, kinds)
     shape = _of_request(request, context.typed_shape(kind, pa.schema(kinds)))
     notes = shape.notes(request.config)
     with within(context.origin):
@@ -278,6 +327,12 @@ def _typed_files(request: _Request, kind: str, footers: Sequence[stored.Footer])
 def _text_files(request: _Request, kind: str) -> Source:
     """Files of text, which this process parses once; the engine reads what it has written."""
     engine, schema, context = request.engine, request.schema, request.context
+    if request.beside is not None:
+        one = _context_of_both(request, request.beside)
+        both = text_shape(request.files, kind, one)
+        if not has_documents(both) or row_documents.is_unnamed(both, one.config):
+            return _rows_as_documents(request, request.beside, both)
+        row_documents.refuse_one_column(both.columns, both.fields)
     shape = _of_request(request, text_shape(request.files, kind, context))
     notes = shape.notes(request.config)
     with within(context.origin):
@@ -290,7 +345,7 @@ def _text_files(request: _Request, kind: str) -> Source:
     files, run_notes, runs = _with_named_runs(request, shape)
 
     def copied(some: list[File]) -> ParquetCopy:
-        return text_to_parquet(shape, some, schema.names, engine.scratch)
+        return text_to_parquet(shape, some, schema.names, engine.scratch, request.labels)
 
     @about(request.name)
     def part(some: list[File]) -> DataFrame:
@@ -306,12 +361,63 @@ def _text_files(request: _Request, kind: str) -> Source:
     return _source(request, shape, files, whole, part, runs, [*notes, *run_notes, *copy.notes])
 
 
+def _context_of_both(request: _Request, beside: TableConfig) -> TableContext:
+    """One table of judgments and results, with what is said of the columns of either."""
+    config = row_documents.merged_columns(request.config, beside)
+    names = [*row_documents.COLUMNS, "doc_id"]
+    if "relevance" not in row_documents.needed(request.config, beside):
+        # Where all have one grade, two columns of grades are not ambiguous.
+        names.remove("relevance")
+    return dataclasses.replace(request.context, config=config, names=names)
+
+
+def _rows_as_documents(
+    request: _Request,
+    beside: TableConfig,
+    shape: Shape,
+    footers: Sequence[stored.Footer] = (),
+) -> Source:
+    """One table of judgments and results without documents: each row is one.
+
+    Both tables are read in the same way, so that a row has the same number in both.
+    """
+    engine, schema, config = request.engine, request.schema, request.config
+    with within(request.context.origin):
+        _refuse_alike_columns(request, shape)
+        row_documents.refuse_unclear(shape, request.files, row_documents.needed(config, beside))
+    files, run_notes, runs = _with_named_runs(request, shape)
+    row_documents.refuse_several_runs(runs)
+    if footers:
+        whole = stored.read_numbered(engine, files, shape, schema, footers, request.name)
+    else:
+        whole = _numbered_text(request, shape, files, row_documents.labels(config, beside))
+    notes = [*shape.notes(_context_of_both(request, beside).config), *run_notes]
+    notes.append(row_documents.NOTE)
+    source = _source(request, shape, files, whole, None, runs, notes)
+    return dataclasses.replace(source, rows_are_documents=True)
+
+
+def _numbered_text(
+    request: _Request, shape: Shape, files: list[File], labels: Collection[str]
+) -> stored.StoredTable:
+    """The rows of text, each a document."""
+    engine, schema, names = request.engine, request.schema, row_documents.COLUMNS
+    numbers = RowNumbers("rank" in shape.has)
+    copy = text_to_parquet(shape, files, names, engine.scratch, labels, numbers)
+    _warn_of_text(copy, request.name, has_named_runs=False)
+    rows = copied_rows(copy.folder, {}, schema.names, request.name, request.context.origin)
+    table = dataframes.read_copy(engine, copy)
+    internal = INTERNAL if request.name == "judgments" else (FAULT, LINE)
+    kept = [name for name in table.columns if name in (*schema.names, *internal)]
+    return stored.StoredTable(table.select(*kept), copy.rows, rows)
+
+
 def _source(
     request: _Request,
     shape: Shape,
     files: list[File],
     whole: stored.StoredTable,
-    part: Callable[[list[File]], DataFrame],
+    part: Callable[[list[File]], DataFrame] | None,
     runs: Runs,
     notes: Sequence[str],
 ) -> Source:
@@ -482,4 +588,9 @@ def without_broken(source: Source) -> DataFrame:
                 "or have a "
                 f"numeric field that is not a number, e.g. {broken['example'][:100]!r}; {advice}"
             )
-    return table.select(*(name for name in table.columns if name not in INTERNAL))
+    if LABEL in table.columns:
+        unknown = table.where(F.col("relevance").isNull()).agg(F.count("*"), F.min(LABEL)).first()
+        if unknown is not None and unknown[0]:
+            what = f"{source.name}: {unknown[0]:,} label(s) without a grade, e.g. {unknown[1]}"
+            raise InputError(f"{what}; add them to the grades, or correct them")
+    return table.select(*named_by_user(table.columns))

@@ -9,7 +9,7 @@ import contextlib
 import functools
 import importlib.util
 import shutil
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -21,6 +21,7 @@ from ndcg_spark import parquet_files
 from ndcg_spark.config import TableConfig, moment
 from ndcg_spark.engine import Engine
 from ndcg_spark.errors import ConfigurationError, InputError, about, first_line, within
+from ndcg_spark.inputs import row_documents
 from ndcg_spark.inputs.dataframes import document_rows, read_copy, read_files
 from ndcg_spark.inputs.delimited import FEW
 from ndcg_spark.inputs.files import (
@@ -42,6 +43,7 @@ from ndcg_spark.inputs.parquet_copy import (
     complete_table,
     refuse_other_value,
     write_copy,
+    write_numbered_copy,
 )
 from ndcg_spark.inputs.reshape import Positions, Reshape
 from ndcg_spark.inputs.shapes import Shape
@@ -191,8 +193,7 @@ def read_typed(
         if len(known) == len(files) and files[0].storage and FAULT not in documents.columns:
             rows = sum(footer.rows for footer in known)
         return StoredTable(documents, rows, original, lookup)
-    folders = {key: FEW for key, _ in files[0].partition if key in called}
-    copy = _plain_copy(engine, shape, files, pa.schema({**types, **folders}))
+    copy = _plain_copy(engine, shape, files, _copy_schema(files, types, called))
     copied = copied_rows(copy.folder, shape.columns, schema.names, name, origin)
     stored = original if shape.kind == "parquet" else copied
     documents = listed(read_copy(engine, copy))
@@ -211,19 +212,16 @@ def _reshaped(
     origin = files[0].path
     called, columns = _needed_columns(shape, schema.names)
     types = _plain_types(known, called, origin)
-    folders = {}
-    for key, _ in files[0].partition:
-        if key in called:
-            folders[key] = FEW
+    copy_schema = _copy_schema(files, types, called)
     positions = None
     if shape.is_ordered:
         objects = {} if shape.objects is None else shape.objects.row
-        has = {*types, *folders, *objects}
+        has = {*copy_schema.names, *objects}
         keys = [columns.get(ours, ours) for ours in shape.list_key]
         positions = Positions([key for key in keys if key in has])
     document = columns.get("doc_id", "doc_id")
     reshape = Reshape(shape.objects, document, shape.separator_of_ids, positions)
-    copy = _plain_copy(engine, shape, files, pa.schema({**types, **folders}), reshape)
+    copy = _plain_copy(engine, shape, files, copy_schema, reshape)
     if positions is not None:
         schema = schema.append(RESULTS.field("rank"))
     stored = copied_rows(copy.folder, columns, schema.names, name, origin)
@@ -252,6 +250,35 @@ def _needed_columns(shape: Shape, names: Sequence[str]) -> tuple[dict[str, str],
         if ours in shape.columns:
             columns[ours] = theirs
     return called, columns
+
+
+def read_numbered(
+    engine: Engine,
+    files: list[File],
+    shape: Shape,
+    schema: pa.Schema,
+    known: Sequence[Footer],
+    name: str,
+) -> StoredTable:
+    """The schema's columns of the table `name`, in which each row is a document."""
+    called = {shape.columns.get(ours, ours): ours for ours in row_documents.COLUMNS}
+    types = _plain_types(known, called, files[0].path)
+    _refuse_lacking(files, known, shape)
+    copy_schema = _copy_schema(files, types, called)
+    numbers = row_documents.RowNumbers("rank" in shape.has)
+    copy = _plain_copy(engine, shape, files, copy_schema, numbers=numbers)
+    stored = copied_rows(copy.folder, shape.columns, schema.names, name, files[0].path)
+    return StoredTable(
+        document_rows(read_copy(engine, copy), shape.columns, schema), copy.rows, stored
+    )
+
+
+def _copy_schema(
+    files: Sequence[File], types: Mapping[str, pa.DataType], called: Collection[str]
+) -> pa.Schema:
+    """The schema of a copy with the columns of these types, and those of folders."""
+    folders = {key: FEW for key, _ in files[0].partition if key in called}
+    return pa.schema({**types, **folders})
 
 
 def _is_read_in_place(
@@ -285,6 +312,7 @@ def _plain_copy(
     files: Sequence[File],
     schema: pa.Schema,
     reshape: Reshape | None = None,
+    numbers: row_documents.RowNumbers | None = None,
 ) -> ParquetCopy:
     # Spark would take a duration for a number.
     values = (
@@ -325,6 +353,8 @@ def _plain_copy(
                 else:
                     yield from parquet_files.read_batches([path], system, schema.names, shape.kind)
 
+    if numbers is not None:
+        return write_numbered_copy(files, batches, to_table, schema, engine.scratch, numbers)
     written = schema
     if reshape is not None:
         written = reshape.table(schema.empty_table(), files[0]).schema

@@ -18,11 +18,12 @@ from pyarrow import fs
 
 from ndcg_spark.errors import about, within
 from ndcg_spark.inputs.files import File
+from ndcg_spark.inputs.grade_labels import Labels
 from ndcg_spark.inputs.memory import holds_structs
 from ndcg_spark.inputs.mixed_types import is_list
 from ndcg_spark.inputs.objects import DOCUMENT_COLUMNS
 from ndcg_spark.inputs.storage import reading
-from ndcg_spark.schemas import FAULT, INTERNAL
+from ndcg_spark.schemas import FAULT, LINE
 
 #: One row by our names of its columns, with the values as they are stored.
 StoredRow = dict[str, Any]
@@ -59,6 +60,11 @@ class StoredRows:
     table: str
     origin: str = ""
     constants: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    #: The grades of labels, where these are stored in place of grades.
+    labels: Labels | None = None
+
+    def with_labels(self, labels: Labels) -> "StoredRows":
+        return dataclasses.replace(self, labels=labels)
 
     def with_constant(self, name: str, value: Any) -> "StoredRows":
         return dataclasses.replace(self, constants={**self.constants, name: value})
@@ -119,7 +125,12 @@ class StoredRows:
                 table = parquet.read(columns=columns)
             for column in table.columns:
                 flat = pc.list_flatten(column) if is_list(column.type) else column
-                yield from pc.unique(flat).to_pylist()
+                values = pc.unique(flat).to_pylist()
+                yield from self._grades(values) if name == "relevance" else values
+
+    def _grades(self, values: Iterable[Any]) -> Iterable[Any]:
+        """The values of the column of grades, or the grades of these if they are labels."""
+        return values if self.labels is None else map(self.labels.grade_of, values)
 
     @contextlib.contextmanager
     def _named(self) -> Iterator[None]:
@@ -181,7 +192,7 @@ class StoredRows:
             is_elsewhere = called in folders or name in self.constants
             if called in schema.names and not is_elsewhere and called not in structs:
                 sources[name] = called
-        sources |= {name: name for name in INTERNAL if name in schema.names}
+        sources |= {name: name for name in (FAULT, LINE) if name in schema.names}
         if "doc_id" not in sources:
             sources |= {f"{_STRUCTS}{name}": name for name in structs}
         return sources
@@ -189,10 +200,18 @@ class StoredRows:
     def _rows(self, table: pa.Table, file: File, sources: Mapping[str, str]) -> list[StoredRow]:
         lists = [name for name, source in sources.items() if is_list(table[source].type)]
         if not lists:
-            return list(self._stored(table, file, sources))
+            return self._graded(list(self._stored(table, file, sources)))
         rows = []
         for row in self._stored(table, file, sources):
             rows += self._documents(row, lists)
+        return self._graded(rows)
+
+    def _graded(self, rows: list[StoredRow]) -> list[StoredRow]:
+        """The rows, with the grades of labels in place of these."""
+        if self.labels is None:
+            return rows
+        for row in rows:
+            row["relevance"] = self.labels.grade_of(row.get("relevance"))
         return rows
 
     def _stored(

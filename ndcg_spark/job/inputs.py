@@ -81,7 +81,10 @@ def read_inputs(engine: Engine, config: EvaluationConfig, clock: Clock | None = 
         # is read.
         unjudged_gain(config.convention)
         judgments = read_judgments(
-            engine, config.judgments.on(config.date), config.convention.gain != "judged"
+            engine,
+            config.judgments.on(config.date),
+            config.convention.gain != "judged",
+            config.results.on(config.date) if config.is_one_table else None,
         )
         results = results_source(engine, config)
     report_notes(judgments, results)
@@ -132,7 +135,10 @@ def results_source(engine: Engine, config: EvaluationConfig) -> Source:
     Raises InputError.
     """
     is_ordered = config.convention.order == "file"
-    source = read_results(engine, config.results.on(config.date), is_ordered=is_ordered)
+    beside = config.judgments.on(config.date) if config.is_one_table else None
+    source = read_results(
+        engine, config.results.on(config.date), is_ordered=is_ordered, beside=beside
+    )
     exclude = config.exclude and config.exclude.on(config.date)
     return (
         dataclasses.replace(source, without=read_excluded(engine, exclude)) if exclude else source

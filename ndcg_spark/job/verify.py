@@ -222,6 +222,9 @@ def _table_options(config: EvaluationConfig) -> dict[str, Any]:
     options["column"] = columns
     if config.judgments.relevance is not None:
         options["relevance"] = f"{config.judgments.relevance:g}"
+    if config.judgments.grades is not None:
+        pairs = config.judgments.grades.items()
+        options["grades"] = ",".join(f"{label}={grade:g}" for label, grade in pairs)
     if config.results.run_from is not None:
         options["run_from"] = config.results.run_from
     return options

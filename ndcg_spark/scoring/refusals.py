@@ -9,8 +9,8 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from ndcg_spark.convention.refused_queries import QueryRefusal
-from ndcg_spark.rules import RowTest, named_by_user
-from ndcg_spark.schemas import LINE
+from ndcg_spark.rules import RowTest, is_text, named_by_user, shown_columns
+from ndcg_spark.schemas import LABEL, LINE
 
 #: Spark ends the first line of its message with a state of SQL.
 _REFUSED = re.compile(
@@ -19,6 +19,8 @@ _REFUSED = re.compile(
 
 
 _TO_DO = "correct the row"
+#: By code of a rule, what else helps.
+_OTHER_TO_DO = {"relevance_has_no_grade": "add the label to grades, or correct the row"}
 
 
 def refused(error: BaseException) -> tuple[str, str] | None:
@@ -51,7 +53,7 @@ def _example(names: Iterable[str]) -> str:
     # As SQL, because on classic Spark every function call is a round trip to the JVM, and there are
     # many refusals.
     pairs = (
-        f"'{name}=' || coalesce(cast(`{name}` as string), "
+        f"'{'relevance' if name == LABEL else name}=' || coalesce(cast(`{name}` as string), "
         f"'{'all' if name == 'cutoff' else 'null'}')"
         for name in names
     )
@@ -65,13 +67,17 @@ def refuse_rows(table: DataFrame, tests: Iterable[RowTest], name: str) -> DataFr
     filter, and would fail at good rows.
     """
     kinds, columns = dict(table.dtypes), named_by_user(table.columns)
+    shown = shown_columns(table.columns)
     line = LINE if LINE in kinds else None
     guarded: dict[str, Column] = {}
     for rule, breaks in reversed(list(tests)):
-        why = QueryRefusal(rule.code, name, rule.words, _TO_DO)
+        to_do = _OTHER_TO_DO.get(rule.code, _TO_DO)
+        if rule.code == "relevance_is_no_number" and is_text(kinds["relevance"]):
+            to_do = f"{_TO_DO}, or give labels their grades, grades={{label: grade}}"
+        why = QueryRefusal(rule.code, name, rule.words, to_do)
         for column in [rule.column] if rule.column else {"doc_id": None, **guarded}:
             kept = guarded.get(column, F.col(column))
-            guarded[column] = F.when(breaks, refusal(why, columns, kinds[column], line)).otherwise(
+            guarded[column] = F.when(breaks, refusal(why, shown, kinds[column], line)).otherwise(
                 kept
             )
     return table.withColumns(guarded).select(*columns)

@@ -1,0 +1,118 @@
+"""Tables of rankers: one table with grades and scores, and no column of documents, so that each row
+is a document. Its number names it, and is its rank where ties go by rank.
+"""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from pyarrow import compute
+
+from ndcg_spark.config import JudgmentsConfig, TableConfig
+from ndcg_spark.errors import InputError
+from ndcg_spark.inputs.files import File
+from ndcg_spark.inputs.shapes import Shape
+from ndcg_spark.voices import NameInOneTable
+
+NOTE = "each row is a document, named by its number"
+#: The columns of ours that such a table may have.
+COLUMNS = ("dataset", "run", "query_id", "relevance", "score", "rank")
+#: So that the order of the names is that of the rows.
+_DIGITS = 10
+
+
+class RowNumbers:
+    """Numbers the rows of tables that come one after the other, from 1."""
+
+    def __init__(self, has_ranks: bool) -> None:
+        #: Whether the tables have ranks, under whatever name.
+        self._has_ranks = has_ranks
+        self._rows = 0
+
+    def schema(self, schema: pa.Schema) -> pa.Schema:
+        """The schema of a table with its numbers."""
+        return self.add(schema.empty_table()).schema
+
+    def add(self, table: pa.Table) -> pa.Table:
+        """The table with documents named by their rows, and ranks unless it has some."""
+        numbers = pa.array(np.arange(self._rows + 1, self._rows + len(table) + 1), pa.int64())
+        self._rows += len(table)
+        names = compute.utf8_lpad(numbers.cast(pa.string()), _DIGITS, "0")
+        table = table.append_column("doc_id", names)
+        return table if self._has_ranks else table.append_column("rank", numbers.cast(pa.int32()))
+
+
+def has_documents(shape: Shape) -> bool:
+    """Whether a table has a column of documents, or is to have one."""
+    return shape.has_lists or "doc_id" in shape.has or "doc_id" in shape.columns
+
+
+def is_unnamed(shape: Shape, config: TableConfig) -> bool:
+    """Whether lines have three fields and nothing says which: a query, a grade and a score?"""
+    return shape.kind == "trec" and len(shape.fields) == 3 and not config.columns
+
+
+def refuse_unclear(shape: Shape, files: Sequence[File], needed: Collection[str]) -> None:
+    """InputError for a table whose rows cannot be documents: `needed` are columns of ours."""
+    if shape.kind == "trec" and not {"query_id", "relevance", "score"} <= shape.has:
+        what = f"{len(shape.fields)} fields in a line, and no names of columns"
+        columns = ("query_id", "relevance", "score")
+        raise InputError(what, NameInOneTable(columns, are_numbers=True))
+    missing = [name for name in needed if name not in shape.has]
+    if "score" in missing and "rank" in shape.has:
+        missing.remove("score")
+    known = ", ".join(shape.fields)
+    if missing:
+        what = f"{len(missing)} column(s) missing, {', '.join(missing)}; it has {known}"
+        why = "in one table without documents, each row has a query, a grade and a score"
+        is_text = shape.kind in ("csv", "tsv")
+        then = "(the number of a field, if the first line has no names)" if is_text else ""
+        raise InputError(f"{what}; {why}", NameInOneTable(tuple(missing), then=then))
+    refuse_one_column(shape.columns, shape.fields)
+    if "run" in shape.has:
+        what = f"each row is a document, and the column {shape.columns.get('run', 'run')} may name"
+        why = "several runs, of which each has rows of its own"
+        to_do = "evaluate each run alone, in a table without that column"
+        raise InputError(f"{what} {why}; {to_do}, or name the documents in a column doc_id")
+    if any(file.snapshot is not None or file.storage is None for file in files):
+        what = "each row is a document, named by its number, and this table has no order of rows"
+        raise InputError(f"{what}; write it as files, or name the documents in a column doc_id")
+
+
+def refuse_one_column(columns: Mapping[str, str], has: Iterable[str]) -> None:
+    """InputError if one table calls grades and scores alike: every list would be perfect."""
+    column = columns.get("relevance")
+    if column is not None and column == columns.get("score"):
+        what = f"the column {column} is both the grades and the scores; it has {', '.join(has)}"
+        raise InputError(what, NameInOneTable(("relevance", "score")))
+
+
+def refuse_several_runs(runs: Collection[Any]) -> None:
+    """InputError if the files of the table name several runs."""
+    if len(runs) > 1:
+        names = [name for _, name in runs]
+        what = f"each row is a document, and {len(names)} files are runs, e.g. {names[0]}"
+        to_do = "evaluate each file alone, as judgments and as results"
+        raise InputError(f"{what} and {names[1]}; {to_do}, or name the run if they are one")
+
+
+def needed(*configs: TableConfig) -> list[str]:
+    """The columns of ours that such a table has to have."""
+    grades = [config for config in configs if isinstance(config, JudgmentsConfig)]
+    is_constant = any(config.relevance is not None for config in grades)
+    return ["query_id", "score"] if is_constant else ["query_id", "relevance", "score"]
+
+
+def labels(*configs: TableConfig) -> Collection[str]:
+    """The labels that stand for grades, as one of the configurations says; empty without any."""
+    found: list[str] = []
+    for config in configs:
+        if isinstance(config, JudgmentsConfig):
+            found.extend(config.grades or ())
+    return found
+
+
+def merged_columns(config: TableConfig, other: TableConfig) -> TableConfig:
+    """The configuration of a table with what both say of its columns."""
+    return config.model_copy(update={"columns": {**other.columns, **config.columns}})
