@@ -44,9 +44,10 @@ def _lacking(targets: Targets, lists: Sequence[OldList]) -> _Lacking:
     highest = highest_grade(lists)
     lacking = _Lacking([], [], [])
     for one in lists:
-        if _has_score(one, targets):
+        rows = _rows(one, targets)
+        if set(rows) - {None}:
             continue
-        if _has_row(one, targets):
+        if rows:
             lacking.empty.append(one)
         else:
             lacking.absent.append(one)
@@ -55,12 +56,14 @@ def _lacking(targets: Targets, lists: Sequence[OldList]) -> _Lacking:
     return lacking
 
 
-def _has_score(one: OldList, targets: Targets) -> bool:
-    return any(targets.scores.get(one.place(cutoff)) is not None for cutoff in targets.cutoffs)
-
-
-def _has_row(one: OldList, targets: Targets) -> bool:
-    return any(one.place(cutoff) in targets.scores for cutoff in targets.cutoffs)
+def _rows(one: OldList, targets: Targets) -> list[float | None]:
+    """The scores that the job has of a list, one for each row; None if it is empty."""
+    found = []
+    for cutoff in targets.cutoffs:
+        place = one.place(cutoff)
+        if place in targets.scores:
+            found.append(targets.scores[place])
+    return found
 
 
 def _of_lacking(targets: Targets, lacking: _Lacking) -> Iterator[Reading]:

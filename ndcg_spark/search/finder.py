@@ -169,7 +169,7 @@ class Search:
     def nearest(self) -> Trial:
         """The convention that gives most scores, where none gives all.
 
-        From the nearest presets, it follows the nearest of those with one option changed, and so on.
+        From the nearest presets, it follows the nearest with one option changed, then with two.
         """
         front = self._screened(self.space.presets())
         best = list(front)
