@@ -22,10 +22,10 @@ class _Lacking(NamedTuple):
     """The lists without a score."""
 
     #: Those with a row whose score is empty, and those without a row.
-    empty: Sequence[OldList]
-    absent: Sequence[OldList]
+    empty: list[OldList]
+    absent: list[OldList]
     #: Of both those that every convention scores.
-    certain: Sequence[OldList]
+    certain: list[OldList]
 
 
 def readings(targets: Targets, lists: Sequence[OldList]) -> list[Reading]:
@@ -42,27 +42,37 @@ def readings(targets: Targets, lists: Sequence[OldList]) -> list[Reading]:
 
 def _lacking(targets: Targets, lists: Sequence[OldList]) -> _Lacking:
     highest = highest_grade(lists)
-    empty, absent, certain = [], [], []
+    lacking = _Lacking([], [], [])
     for one in lists:
-        places = [one.place(cutoff) for cutoff in targets.cutoffs]
-        if any(targets.scores.get(place) is not None for place in places):
+        rows = _rows(one, targets)
+        if set(rows) - {None}:
             continue
-        has_row = any(place in targets.scores for place in places)
-        if has_row:
-            empty.append(one)
+        if rows:
+            lacking.empty.append(one)
         else:
-            absent.append(one)
+            lacking.absent.append(one)
         if is_always_scored(one, highest):
-            certain.append(one)
-    return _Lacking(empty, absent, certain)
+            lacking.certain.append(one)
+    return lacking
+
+
+def _rows(one: OldList, targets: Targets) -> list[float | None]:
+    """The scores that the job has of a list, one for each row; None if it is empty."""
+    found = []
+    for cutoff in targets.cutoffs:
+        place = one.place(cutoff)
+        if place in targets.scores:
+            found.append(targets.scores[place])
+    return found
 
 
 def _of_lacking(targets: Targets, lacking: _Lacking) -> Iterator[Reading]:
     if not lacking.certain:
         yield Reading(targets, "left_out")
+    has_both = bool(lacking.empty) and bool(lacking.absent)
     certain = {one.pair for one in lacking.certain}
-    is_empty_certain = any(one.pair in certain for one in lacking.empty)
-    if lacking.empty and lacking.absent and not is_empty_certain:
+    empty = {one.pair for one in lacking.empty}
+    if has_both and not certain & empty:
         yield Reading(targets, "left_out_if_empty", _in_words(lacking.absent, "have no row"))
     if lacking.empty or lacking.absent:
         every = [*lacking.absent, *lacking.empty]

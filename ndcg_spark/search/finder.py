@@ -15,6 +15,8 @@ from ndcg_spark.steps import report_step
 
 #: How many conventions are compared in full where none is exact, and how many lead further.
 _BEST, _BEAM = 20, 6
+#: How often these lead further, by one option each.
+_ROUNDS = 4
 _LEVELS = ("presets", "with one option changed", "with two options changed")
 
 
@@ -167,11 +169,11 @@ class Search:
     def nearest(self) -> Trial:
         """The convention that gives most scores, where none gives all.
 
-        From the nearest presets, it follows the nearest of those with one option changed.
+        From the nearest presets, it follows the nearest with one option changed, then with two.
         """
         front = self._screened(self.space.presets())
         best = list(front)
-        for _ in range(2):
+        for _ in range(_ROUNDS):
             unseen: dict[tuple[Any, ...], Convention] = {}
             for _, trial in front:
                 for _, _, changed in self._neighbours(trial.convention):

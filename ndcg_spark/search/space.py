@@ -164,7 +164,9 @@ class Space:
         for preset in presets:
             bases.setdefault(self.key(preset), preset)
         for options in itertools.combinations(self.live_options(), number):
-            changed = [one for base in bases.values() for one in self._changed(base, options)]
+            changed: list[Convention] = []
+            for base in bases.values():
+                changed.extend(self._changed(base, options))
             yield self._new(changed, seen)
 
     def presets(self) -> Iterator[Convention]:

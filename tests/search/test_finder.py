@@ -232,3 +232,16 @@ def test_a_discount_that_counts_the_first_two_ranks_fully_is_jarvelin():
     lists = lists_of(PLAIN)
     found = search_of(lists, rows_of(lists, Convention(discount="jarvelin"), 5)).exact()
     assert found[0].convention.discount == "jarvelin"
+
+
+def test_the_nearest_is_reached_over_several_options():
+    lists = lists_of(PLAIN)
+    true = Convention.preset("sklearn").replace(ties="rank", ideal="retrieved_at_k", gain="exp2")
+    rows = rows_of(lists, true, 5)
+    # Cut off in place of rounded, so that no convention is exact.
+    cut = [row._replace(number=row.number[:4]) for row in rows_of(lists, true, 5, digits=9)]
+    assert len(cut) == len(rows)
+    search = search_of(lists, cut)
+    assert search.exact() == []
+    nearest = search.nearest()
+    assert search.distance(nearest) <= search.distance(Trial(true, None))
