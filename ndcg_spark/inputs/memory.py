@@ -22,6 +22,7 @@ from ndcg_spark.inputs.objects import find_objects, flattened, kinds_of_schema, 
 from ndcg_spark.inputs.reshape import ways_without_scores
 from ndcg_spark.schemas import OF_RESULTS
 from ndcg_spark.text import ROWS_ARE_DOCUMENTS
+from ndcg_spark.voices import Advice
 
 #: The run of results that are given without one.
 RUN = "run"
@@ -210,8 +211,7 @@ def _refuse_lacking(table: pa.Table, wanted: Sequence[str], ours: Mapping[str, s
     advice = None
     if "score" in wanted and not _is_ranked(table, has):
         if not lost:
-            documents = next(theirs for theirs, name in ours.items() if name == "doc_id")
-            advice = ways_without_scores(table[documents])
+            advice = _ways_without_scores(table, ours)
         lost.append("score or rank")
     if not lost:
         return
@@ -222,6 +222,14 @@ def _refuse_lacking(table: pa.Table, wanted: Sequence[str], ours: Mapping[str, s
         to_do = "give the columns run, query_id and a measure"
     what = f"{len(lost)} column(s) missing, {', '.join(lost)}"
     raise InputError(f"{what}; it has {', '.join(table.column_names)}; {to_do}", advice)
+
+
+def _ways_without_scores(table: pa.Table, ours: Mapping[str, str]) -> Advice | None:
+    """What to do about results without scores and ranks; None if they have no documents either."""
+    for theirs, name in ours.items():
+        if name == "doc_id":
+            return ways_without_scores(table[theirs])
+    return None
 
 
 def _is_ranked(table: pa.Table, has: Collection[str]) -> bool:

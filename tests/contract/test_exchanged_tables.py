@@ -4,7 +4,7 @@ import pytest
 from evaluations import configuration, evaluated
 
 from ndcg_spark.rules import missing_columns
-from ndcg_spark.voices import Do, Either, Give, NameColumns, NameGrades
+from ndcg_spark.voices import Do, Either, Give, NameGrades, SetOption
 
 RESULTS = "query-id,corpus-id,score\nq1,a,9.25\nq1,b,8.5\n"
 GRADES = "query-id,corpus-id,score\nq1,a,2\nq1,b,1\n"
@@ -33,7 +33,7 @@ def test_scores_that_are_read_as_grades_are_warned_of(
         ("relevance", "system qid docno position", Give),
         ("relevance", "qid docno sim", NameGrades),
         ("score or rank", "qid docno label", Do),
-        ("score or rank", "qid docno points", NameColumns),
+        ("score or rank", "qid docno points", SetOption),
     ],
 )
 def test_what_the_other_table_has_may_have_been_given_in_its_place(missing, known, first):

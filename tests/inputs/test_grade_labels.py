@@ -449,13 +449,20 @@ def test_nights_of_labels_and_of_numbers_have_the_same_judgments(tmp_path):
 
 
 GUIDE = (Path(__file__).parents[2] / "ndcg_spark/guides/INPUT.md").read_text(encoding="utf-8")
+GUIDE_FILES = {
+    "Amazon ESCI \\(labels\\)": "examples.parquet",
+    "NTCIR \\(levels\\)": "topics.qrels",
+    "WANDS": "label.csv",
+}
 #: By tool of the guide, the file that it writes of these queries, documents and labels.
 WRITTEN = {
-    "Amazon ESCI": lambda rows: pd.DataFrame(
+    "Amazon ESCI \\(labels\\)": lambda rows: pd.DataFrame(
         [(at, "a tv", query, doc, "us", label) for at, (query, doc, label) in enumerate(rows)],
         columns=["example_id", "query", "query_id", "product_id", "product_locale", "esci_label"],
     ).to_dict("list"),
-    "NTCIR": lambda rows: "".join(f"{query} {doc} {label}\n" for query, doc, label in rows),
+    "NTCIR \\(levels\\)": lambda rows: "".join(
+        f"{query} {doc} {label}\n" for query, doc, label in rows
+    ),
     "WANDS": lambda rows: pd.DataFrame(
         [(at, query, doc, label) for at, (query, doc, label) in enumerate(rows)],
         columns=["id", "query_id", "product_id", "label"],
@@ -466,8 +473,9 @@ WRITTEN = {
 @pytest.mark.embedded
 @pytest.mark.parametrize("tool", WRITTEN)
 def test_the_command_of_the_guide_reads_what_a_tool_writes(tmp_path, tool):
-    (command,) = re.findall(rf"^\| {tool} \|.*\| `evaluate ([^`]*)` \|$", GUIDE, re.MULTILINE)
-    path, _, *asked = command.split()
+    (command,) = re.findall(rf"^\| {tool} \|.*\| `([^`]*)` \|$", GUIDE, re.MULTILINE)
+    asked = command.split()
+    path = GUIDE_FILES[tool]
     grades = dict(re.findall(r"([A-Za-z0-9]+)=(\d)\b", asked[-1]))
     # The best label has the place of E, and so on.
     names = dict(zip("ESCI", sorted(grades, key=grades.get, reverse=True), strict=False))
