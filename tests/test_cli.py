@@ -103,6 +103,12 @@ def test_errors(folder, monkeypatch):
     assert agreed("errors.txt", "\n".join(lines) + "\n")
 
 
+def test_check_ends_well_where_no_returned_document_is_judged(folder):
+    (folder / "other.txt").write_text("q1 Q0 nowhere 1 2.5 r\n", encoding="utf-8")
+    done = ndcg_spark("check", "qrels.txt", "other.txt", "--format", "json", cwd=folder)
+    assert (done.returncode, json.loads(done.stdout)["judged_rate"][0]["judged_rate"]) == (0, 0)
+
+
 @pytest.mark.parametrize("wish", [["--format", "json"], ["--format=json"]])
 @pytest.mark.parametrize(
     ("arguments", "code", "exit_code"),

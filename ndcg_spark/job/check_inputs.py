@@ -57,7 +57,8 @@ def check_inputs(config: EvaluationConfig) -> dict[str, Any]:
                 dataset_scores(*batch, deepest).select(*_RATE) for batch in scores_by_batch(alone)
             ]
             rows, _ = without_slices(row.asDict() for table in means for row in table.collect())
-    refuse_low_judged_rates(config, checked, rows)
+        # Its message has examples, which the engine reads.
+        refuse_low_judged_rates(config, checked, rows)
     return {
         "counts": {
             name: count for name, count in checked.counts(0).items() if not name.endswith("_scores")
