@@ -349,9 +349,7 @@ def _has_number(column: str, kind: str) -> str:
     )
 
 
-def _exploded(
-    table: DataFrame, arrays: Mapping[str, ListField], sides: Sequence[str]
-) -> DataFrame:
+def _exploded(table: DataFrame, arrays: Mapping[str, ListField], sides: Sequence[str]) -> DataFrame:
     """A row for each position of a query's longest list, one if all are empty, with a number of the
     query.
     """

@@ -38,6 +38,9 @@ class QueryLists(Protocol):
     def has_grades(self) -> bool:
         """Whether returned documents know their grades, and need not look them up in `documents`."""
 
+    def is_in_order(self, convention: Convention) -> bool:
+        """Whether lists are in the order of the convention as they are."""
+
     def queries(self, convention: Convention) -> DataFrame:
         """One row per query: grades, of the judged documents, returned, and whether it is odd.
 
@@ -55,6 +58,9 @@ class LongRows:
     columns: Mapping[str, str]
     kinds: Mapping[str, str]
     has_grades = True
+
+    def is_in_order(self, convention: Convention) -> bool:  # noqa: ARG002  # rows have no order
+        return False
 
     def queries(self, convention: Convention) -> DataFrame:
         columns = self.columns
@@ -121,64 +127,102 @@ class ListRows:
     rank: ListField | None
     has_grades = False
 
+    def is_in_order(self, convention: Convention) -> bool:
+        return convention.ranks_decide and self.rank is None
+
     def queries(self, convention: Convention) -> DataFrame:
-        columns = {"documents": _each(self.judged), "returned": self._returned(convention)}
-        columns["grades"] = "documents"
-        if self.relevance is not None:
-            grade = sql.number(self.relevance.of("one"), self.relevance.kind)
-            columns["grades"] = f"transform({self.relevance.column}, one -> {grade})"
-        if self.excluded is not None:
-            columns["excluded"] = _each(self.excluded)
-        if self.relevance is None:
-            del columns["grades"]
-        table = self.table.selectExpr(*(f"{value} as {name}" for name, value in columns.items()))
-        odd = [_has_empty("documents"), _has_empty("returned.doc"), _repeats("returned.doc")]
-        grades, documents, returned = "grades", "documents", "returned"
+        columns = self._columns(convention)
+        table = _select(self.table, columns)
+        documents, returned, grades = "documents", "returned", "grades"
         if self.relevance is None:
             documents = "array_distinct(documents)"
             grades = f"transform({documents}, one -> 1.0D)"
-        else:
-            odd_grade = sql.is_odd_grade("grade", convention)
-            odd += [_repeats("documents"), f"exists(grades, grade -> {odd_grade})"]
         if self.excluded is not None:
-            odd.append(_has_empty("excluded"))
             is_excluded = "coalesce(array_contains(excluded, one.doc), false)"
             returned = f"filter(returned, one -> not {is_excluded})"
-        if convention.needs_score:
-            odd.append(f"coalesce(exists(returned, one -> not {sql.is_finite('one.score')}), false)")
-        if convention.needs_rank and self.rank is not None:
-            odd.append(f"coalesce(exists(returned, one -> not {sql.is_rank('one.rank')}), false)")
-            odd.append(_repeats("returned.rank"))
         return table.selectExpr(
             f"{grades} as grades",
             f"{documents} as documents",
             f"{returned} as returned",
             f"coalesce(size({returned}), 0) > 0 as answered",
-            f"{' or '.join(odd)} as odd",
+            f"{' or '.join(self._odd(convention))} as odd",
         )
 
-    def _returned(self, convention: Convention) -> str:
-        fields = [f"{sql.whole_text(self.returned.of('one'), self.returned.kind)} as doc"]
+    def _columns(self, convention: Convention) -> dict[str, str]:
+        """The lists in one type each; null stays null."""
+        ids = self._type_of_ids(convention)
+        columns = {
+            "documents": _each(self.judged, ids),
+            "returned": self._returned(convention, ids),
+        }
+        if self.relevance is not None:
+            grade = sql.number(self.relevance.of("one"), self.relevance.kind)
+            columns["grades"] = f"transform({self.relevance.column}, one -> {grade})"
+        if self.excluded is not None:
+            columns["excluded"] = _each(self.excluded, ids)
+        return columns
+
+    def _odd(self, convention: Convention) -> list[str]:
+        """Conditions in SQL, never null, for what is or may be refused."""
+        ids = self._type_of_ids(convention)
+        odd = [_has_empty("documents", ids), _has_empty("returned.doc", ids)]
+        odd.append(_repeats("returned.doc"))
+        if self.relevance is not None:
+            odd_grade = sql.is_odd_grade("grade", convention)
+            odd += [_repeats("documents"), f"exists(grades, grade -> {odd_grade})"]
+        if self.excluded is not None:
+            odd.append(_has_empty("excluded", ids))
+        if convention.needs_score:
+            odd.append(f"exists(returned, one -> not {sql.is_finite('one.score')})")
+        if convention.needs_rank and self.rank is not None:
+            odd.append(f"exists(returned, one -> not {sql.is_rank('one.rank')})")
+            odd.append(_repeats("returned.rank"))
+        return [f"coalesce({condition}, false)" for condition in odd]
+
+    def _type_of_ids(self, convention: Convention) -> str:
+        """Numbers are compared as numbers, unless their text breaks ties."""
+        fields = [self.judged, self.returned]
+        if self.excluded is not None:
+            fields.append(self.excluded)
+        kinds = {field.kind for field in fields}
+        if sql.orders_by_id(convention):
+            return "string"
+        if kinds <= {*_WHOLE}:
+            return "bigint"
+        return "double" if kinds <= {*_WHOLE, *sql.FRACTIONAL} else "string"
+
+    def _returned(self, convention: Convention, ids: str) -> str:
+        fields = [f"{_id_as(ids, self.returned)} as doc"]
         if convention.needs_score and self.score is not None:
             fields.append(f"{sql.number(self.score.of('one'), self.score.kind)} as score")
-        if convention.needs_rank:
-            rank = "cast(at + 1 as double)"
-            if self.rank is not None:
-                rank = sql.number(self.rank.of("one"), self.rank.kind)
-            fields.append(f"{rank} as rank")
+        if convention.needs_rank and self.rank is not None:
+            fields.append(f"{sql.number(self.rank.of('one'), self.rank.kind)} as rank")
+        elif convention.needs_rank and not self.is_in_order(convention):
+            fields.append("cast(at + 1 as double) as rank")
         return f"transform({self.returned.column}, (one, at) -> struct({', '.join(fields)}))"
 
 
-def _each(ids: ListField) -> str:
-    return f"transform({ids.column}, one -> {sql.whole_text(ids.of('one'), ids.kind)})"
+def _each(field: ListField, ids: str) -> str:
+    return f"transform({field.column}, one -> {_id_as(ids, field)})"
 
 
-def _has_empty(documents: str) -> str:
-    return f"coalesce(exists({documents}, one -> {sql.is_empty('one')}), false)"
+def _id_as(ids: str, field: ListField) -> str:
+    """The id of the element `one` in a type; null if it is none, or no whole number."""
+    value = field.of("one")
+    if ids == "string":
+        return sql.whole_text(value, field.kind)
+    if sql.is_fractional(field.kind):
+        value = f"case when {sql.is_whole(value, field.kind)} then {value} + 0.0D end"
+    return f"cast({value} as {ids})"
+
+
+def _has_empty(documents: str, ids: str) -> str:
+    is_empty = sql.is_empty("one") if ids == "string" else "one is null"
+    return f"exists({documents}, one -> {is_empty})"
 
 
 def _repeats(values: str) -> str:
-    return f"coalesce(size(array_distinct({values})) < size({values}), false)"
+    return f"size(array_distinct({values})) < size({values})"
 
 
 def is_expressible(kinds: Mapping[str, str], convention: Convention) -> bool:
@@ -200,56 +244,67 @@ def mean_of_queries(lists: QueryLists, convention: Convention, k: int) -> Mean |
     """The mean; None if a query is odd, which SQL does not decide."""
     depth = min(k, _LONGEST)
     queries = lists.queries(convention)
-    ranked = _ranked(queries, lists.has_grades, convention, depth)
-    sums = _sums(ranked, convention, depth)
+    ranked = _ranked(queries, lists, convention, depth)
+    gains = _gains(lists.has_grades, convention, depth)
+    sums = _sums(ranked, gains, convention, depth)
     ndcg = sql.ndcg_of(convention)
     scores = sums.selectExpr("*", f"{ndcg} as ndcg")
     odd = f"odd or {sql.is_odd_query(convention)}"
     # Of a row that is null, nothing is known.
-    row = scores.selectExpr(
-        "avg(ndcg) as ndcg",
-        f"bool_or(coalesce({odd}, true)) as odd",
-        "max(fractional) as fractional",
-        "max(highest) as highest",
-    ).collect()[0]
+    totals = ["avg(ndcg) as ndcg", f"bool_or(coalesce({odd}, true)) as odd"]
+    if warns_of_grades(convention):
+        totals += ["max(fractional) as fractional", "max(highest) as highest"]
+    row = scores.selectExpr(*totals).collect()[0].asDict()
     if row["odd"]:
         return None
-    return Mean(row["ndcg"], row["fractional"], row["highest"])
+    return Mean(row["ndcg"], row.get("fractional"), row.get("highest"))
 
 
-def _ranked(table: DataFrame, has_grades: bool, convention: Convention, k: int) -> DataFrame:
+def _ranked(table: DataFrame, lists: QueryLists, convention: Convention, k: int) -> DataFrame:
     """The gains of the judged documents, and the list that is scored with the gain of each."""
-    returned = "returned"
-    entry = dict(sql.order_keys("one.doc", "one.score", "one.rank", convention))
     judged = f"transform(grades, grade -> {sql.gain_of('grade', convention)})"
     columns = {
         "answered": "answered",
         "odd": "odd",
         "judged": f"filter({judged}, worth -> worth is not null)",
-        **_doubtful_grades(convention),
     }
-    if not has_grades and not _needs_all_gains(convention):
+    if warns_of_grades(convention):
+        columns["fractional"] = "array_max(filter(grades, grade -> grade % 1 != 0))"
+        columns["highest"] = "array_max(grades)"
+    is_in_order = lists.is_in_order(convention)
+    keys = sql.order_keys("one.doc", "one.score", "one.rank", convention)
+    if is_in_order:
+        keys = {}
+    if not lists.has_grades and not _needs_all_gains(convention):
         # Only the documents down to the cutoff are looked up.
-        entry["doc"] = "one.doc"
         columns["documents"] = "documents"
         columns["grades"] = "grades"
-        columns["listed"] = _sorted(_structs(returned, entry), convention, k)
-        first = _select(table, columns)
-        worth = _own_gain(_looked_up("one.doc"), convention)
-        columns = {name: name for name in columns if name not in ("documents", "grades")}
-        columns["listed"] = _structs("listed", {"gain": worth})
-        return _select(first, columns)
-    if not has_grades:
-        kept = {name: f"one.{name}" for name in _names_of_numbers(convention)}
-        graded = {"doc": "one.doc", **kept, "grade": _looked_up("one.doc")}
-        names = {name: name for name in ("grades", "documents", "answered", "odd")}
-        table = _select(table, {**names, "returned": _structs(returned, graded)})
+        listed = _structs("returned", {**keys, "doc": "one.doc"})
+        if not is_in_order:
+            listed = _sorted(listed, convention)
+        columns["listed"] = sql.first_of(listed, k)
+        return _select(table, columns)
+    if not lists.has_grades:
+        table = _with_grades(table, convention, is_in_order)
     worth = _own_gain("one.grade", convention)
-    entry |= sql.gain_key(worth, convention)
-    entry["gain"] = worth
-    if stays := _stays(convention):
-        returned = f"filter(returned, one -> {stays})"
-    columns["listed"] = _sorted(_structs(returned, entry), convention, _LONGEST)
+    entry = {**keys, **sql.gain_key(worth, convention), "gain": worth}
+    stays = _stays(convention)
+    returned = f"filter(returned, one -> {stays})" if stays else "returned"
+    listed = _structs(returned, entry)
+    columns["listed"] = listed if is_in_order else _sorted(listed, convention)
+    return _select(table, columns)
+
+
+def _with_grades(table: DataFrame, convention: Convention, is_in_order: bool) -> DataFrame:
+    """The queries with the grade of each returned document."""
+    columns = {name: name for name in ("grades", "documents", "answered", "odd")}
+    fields = {"doc": "one.doc"}
+    if convention.needs_score:
+        fields["score"] = "one.score"
+    if convention.needs_rank and not is_in_order:
+        fields["rank"] = "one.rank"
+    fields["grade"] = _looked_up("one.doc")
+    columns["returned"] = _structs("returned", fields)
     return _select(table, columns)
 
 
@@ -262,16 +317,10 @@ def _structs(array: str, fields: Mapping[str, str]) -> str:
     return f"transform({array}, one -> struct({values}))"
 
 
-def _sorted(entries: str, convention: Convention, k: int) -> str:
-    """The best k entries, in the order of the convention."""
+def _sorted(entries: str, convention: Convention) -> str:
+    """The entries in the order of the convention."""
     is_ascending = str(not sql.is_descending(convention)).lower()
-    ordered = f"sort_array({entries}, {is_ascending})"
-    return ordered if k == _LONGEST else sql.first_of(ordered, k)
-
-
-def _names_of_numbers(convention: Convention) -> list[str]:
-    names = ["score"] if convention.needs_score else []
-    return [*names, "rank"] if convention.needs_rank else names
+    return f"sort_array({entries}, {is_ascending})"
 
 
 def _looked_up(document: str) -> str:
@@ -300,26 +349,31 @@ def _stays(convention: Convention) -> str:
     return " and ".join(rules)
 
 
-def _doubtful_grades(convention: Convention) -> dict[str, str]:
-    """The highest grade that is no whole number, and the highest, if the tool has limits."""
+def warns_of_grades(convention: Convention) -> bool:
+    """Whether the tool of the preset does not take every grade."""
     limits = presets.PRESETS[convention.based_on].grades
-    if limits == presets.Grades() or convention.min_relevance != "none":
-        return {"fractional": "cast(null as double)", "highest": "cast(null as double)"}
-    return {
-        "fractional": "array_max(filter(grades, grade -> grade % 1 != 0))",
-        "highest": "array_max(grades)",
-    }
+    return limits != presets.Grades() and convention.min_relevance == "none"
 
 
-def _sums(table: DataFrame, convention: Convention, k: int) -> DataFrame:
-    """DCG and ideal DCG of each query."""
-    gains = sql.first_of("listed.gain", k)
+def _gains(has_grades: bool, convention: Convention, k: int) -> str:
+    """The gains of the list that is scored, by rank down to k."""
+    if not has_grades and not _needs_all_gains(convention):
+        worth = _own_gain(_looked_up("one.doc"), convention)
+        return f"transform(listed, one -> {worth})"
     if convention.ties == "average" and not convention.ranks_decide:
-        gains = sql.averaged("listed", k)
-    kept = ("answered", "odd", "fractional", "highest", "judged")
+        return sql.averaged("listed", k)
+    return sql.first_of("listed.gain", k)
+
+
+def _sums(table: DataFrame, gains: str, convention: Convention, k: int) -> DataFrame:
+    """DCG and ideal DCG of each query."""
+    kept = ["answered", "odd"]
+    if warns_of_grades(convention):
+        kept += ["fractional", "highest"]
     columns = {name: name for name in kept}
+    columns["judged"] = "judged"
     columns["gains"] = gains
-    columns["ideal"] = _ideal(convention, k)
+    columns["ideal"] = _ideal(convention, gains, k)
     table = _select(table, columns)
     sums = {name: name for name in kept}
     sums["dcg"] = sql.discounted_sum("gains", convention)
@@ -331,7 +385,7 @@ def _sums(table: DataFrame, convention: Convention, k: int) -> DataFrame:
     return _select(table, sums)
 
 
-def _ideal(convention: Convention, k: int) -> str:
+def _ideal(convention: Convention, gains: str, k: int) -> str:
     """The gains of the ideal ranking, the largest first."""
     depth = str(k)
     candidates = "judged"
@@ -340,5 +394,5 @@ def _ideal(convention: Convention, k: int) -> str:
     if convention.ideal == "retrieved":
         candidates = "listed.gain"
     if convention.ideal == "retrieved_at_k":
-        candidates = sql.first_of("listed.gain", k)
+        candidates = gains
     return sql.first_of(f"sort_array({candidates}, false)", depth)

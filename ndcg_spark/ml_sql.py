@@ -109,7 +109,9 @@ def counted_grade(grade: str, convention: Convention) -> str:
     least = convention.min_relevance
     if isinstance(least, str):
         return grade
-    return f"case when {grade} < 0 then {grade} when {grade} >= {constant(least)} then 1D else 0D end"
+    return (
+        f"case when {grade} < 0 then {grade} when {grade} >= {constant(least)} then 1D else 0D end"
+    )
 
 
 def gain_of(grade: str, convention: Convention) -> str:
@@ -187,9 +189,13 @@ def order_keys(document: str, score: str, rank: str, convention: Convention) -> 
     return keys
 
 
+def orders_by_id(convention: Convention) -> bool:
+    return not convention.ranks_decide and TIES[convention.ties].by in ("doc_id", "number")
+
+
 def is_descending(convention: Convention) -> bool:
     rule = TIES[convention.ties]
-    return not convention.ranks_decide and rule.by in ("doc_id", "number") and not rule.ascending
+    return orders_by_id(convention) and not rule.ascending
 
 
 def gain_key(worth: str, convention: Convention) -> dict[str, str]:
