@@ -36,7 +36,7 @@ class QueryLists(Protocol):
 
     @property
     def has_grades(self) -> bool:
-        """Whether returned documents know their grades, and need not look them up in `documents`."""
+        """Whether returned documents have their grades, which else are looked up in `documents`."""
 
     def is_in_order(self, convention: Convention) -> bool:
         """Whether lists are in the order of the convention as they are."""
@@ -59,7 +59,7 @@ class LongRows:
     kinds: Mapping[str, str]
     has_grades = True
 
-    def is_in_order(self, convention: Convention) -> bool:  # noqa: ARG002  # rows have no order
+    def is_in_order(self, convention: Convention) -> bool:  # rows have no order
         return False
 
     def queries(self, convention: Convention) -> DataFrame:
