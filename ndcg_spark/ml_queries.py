@@ -8,6 +8,7 @@ import dataclasses
 from collections.abc import Mapping
 from typing import NamedTuple, Protocol
 
+import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
@@ -27,8 +28,8 @@ class Mean(NamedTuple):
     ndcg: float | None
     #: The highest grade that is no whole number, and the highest of all; None without one, and
     #: where the convention warns of none.
-    fractional: float | None
-    highest: float | None
+    fractional: float | None = None
+    highest: float | None = None
 
 
 class QueryLists(Protocol):
@@ -250,14 +251,17 @@ def mean_of_queries(lists: QueryLists, convention: Convention, k: int) -> Mean |
     ndcg = sql.ndcg_of(convention)
     scores = sums.selectExpr("*", f"{ndcg} as ndcg")
     odd = f"odd or {sql.is_odd_query(convention)}"
-    # Of a row that is null, nothing is known.
-    totals = ["avg(ndcg) as ndcg", f"bool_or(coalesce({odd}, true)) as odd"]
+    # Of a query that is null, nothing is known.
+    columns = ["ndcg", f"coalesce({odd}, true) as odd"]
     if warns_of_grades(convention):
-        totals += ["max(fractional) as fractional", "max(highest) as highest"]
-    row = scores.selectExpr(*totals).collect()[0].asDict()
-    if row["odd"]:
+        columns += ["fractional", "highest"]
+    # The mean is taken here: to shuffle the scores to one task is a second job, and costs classic
+    # Spark half as much again; a score has nine bytes.
+    fetched = scores.selectExpr(*columns).toArrow()
+    if pc.any(fetched["odd"]).as_py():
         return None
-    return Mean(row["ndcg"], row.get("fractional"), row.get("highest"))
+    highest = {name: pc.max(fetched[name]).as_py() for name in fetched.column_names[2:]}
+    return Mean(pc.mean(fetched["ndcg"]).as_py(), **highest)
 
 
 def _ranked(table: DataFrame, lists: QueryLists, convention: Convention, k: int) -> DataFrame:
