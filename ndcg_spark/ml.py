@@ -53,9 +53,10 @@ class NdcgEvaluator(Evaluator, DefaultParamsReadable["NdcgEvaluator"], DefaultPa
     also in columns of doubles or decimals, where 7.0 is 7 and 7.5 is refused. A row whose labels
     are null is no query, nor is a user without a grade in the long format.
 
-    Unlike `evaluate`, it computes in Spark's Python workers, which need the packages of this
-    program: set the variable PYSPARK_PYTHON to the program's Python, `sys.executable`, before the
-    session starts.
+    Scores are computed in expressions of Spark. Functions that you have written, numbers that are
+    text, lists with a document twice, and whatever is refused take Spark's Python workers, which
+    need the packages of this program: set the variable PYSPARK_PYTHON to the program's Python,
+    `sys.executable`, before the session starts. The scores come to the driver, nine bytes a query.
 
     Parameters
     ----------
