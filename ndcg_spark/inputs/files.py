@@ -56,6 +56,7 @@ _REFUSED = {
     rb"BZh[1-9]1AY&SY": "compressed by bzip2; compress it by gzip, as .gz",
     rb"\xfd7zXZ\x00": "compressed by xz; compress it by gzip, as .gz",
     rb"\x28\xb5\x2f\xfd": "compressed by zstd; compress it by gzip, as .gz",
+    rb"\x04\x22\x4d\x18": "compressed by lz4; compress it by gzip, as .gz",
 }
 _GLOB = re.compile(r"[*?\[]")
 
