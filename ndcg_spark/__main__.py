@@ -29,7 +29,7 @@ from ndcg_spark.errors import (
 from ndcg_spark.report.console import Messages, prepare_streams
 from ndcg_spark.text import masked
 
-#: So many new objects make Python look for cycles among them, in a process of our own. With Python's
+#: So many new objects make Python look for cycles among them, in a process of our own. With its
 #: default of 700, looking through modules that stay to the end took a tenth of a small evaluation.
 _OBJECTS_PER_SEARCH = 100_000
 
