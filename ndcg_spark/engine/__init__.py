@@ -186,7 +186,7 @@ def start_embedded(partitions: int | None = None) -> Engine:
         try:
             with _partitioned(partitions or max(MIN_PARTITIONS, 4 * usable_cores())):
                 server = SparkConnectServer("127.0.0.1", 0)
-            admitted = port_guard.start(server)
+                admitted = port_guard.start(server)
             stack.callback(quietly, server.stop)
             url = f"sc://127.0.0.1:{server.listening_address[1]}"
             session = start_session(
@@ -216,7 +216,7 @@ def start_embedded(partitions: int | None = None) -> Engine:
 
 @contextlib.contextmanager
 def _partitioned(partitions: int) -> Iterator[None]:
-    """A server that is made in this context has so many partitions, unless the user says how many.
+    """A server that is started in this context has so many partitions, unless the user says how many.
 
     The variable is removed again, as the next engine of this process may read larger tables.
     """
