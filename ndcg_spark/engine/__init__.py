@@ -216,7 +216,7 @@ def start_embedded(partitions: int | None = None) -> Engine:
 
 @contextlib.contextmanager
 def _partitioned(partitions: int) -> Iterator[None]:
-    """A server that is started in this context has so many partitions, unless the user says how many.
+    """A server that starts in this context has so many partitions, unless the user says how many.
 
     The variable is removed again, as the next engine of this process may read larger tables.
     """
