@@ -202,7 +202,8 @@ class NdcgEvaluator(Evaluator, DefaultParamsReadable["NdcgEvaluator"], DefaultPa
                 raise InputError(f"{what}; with queryCol, excludeCol is one")
             columns[EXCLUDED], kinds[EXCLUDED] = columns[JUDGED], kinds[JUDGED]
             columns["is_excluded"] = f"coalesce(cast({quoted(name)} as boolean), false)"
-            columns["is_returned"] += f" and not {columns['is_excluded']}"
+            stays = f"not {columns['is_excluded']}"
+            columns["is_returned"] = f"({columns['is_returned']} and {stays})"
         where = dict.fromkeys((JUDGED, RETURNED, EXCLUDED), "dataset")
         lists = LongRows(
             dataset,
@@ -237,7 +238,7 @@ class NdcgEvaluator(Evaluator, DefaultParamsReadable["NdcgEvaluator"], DefaultPa
         labels = quoted(self._name(dataset, "labelCol"))
         queries = dataset.where(f"{labels} is not null")
         lists = ListRows(
-            queries,
+            dataset,
             judged=arrays[JUDGED],
             returned=arrays[RETURNED],
             excluded=arrays.get(EXCLUDED),
@@ -345,9 +346,9 @@ def _is_text(kind: str) -> bool:
 
 def _has_number(column: str, kind: str) -> str:
     """Whether a row has a number; pandas writes null as NaN, as ALS does."""
-    return f"{column} is not null" + (
-        f" and not isnan({column})" if kind in ("double", "float") else ""
-    )
+    if kind in ("double", "float"):
+        return f"({column} is not null and not isnan({column}))"
+    return f"({column} is not null)"
 
 
 def _exploded(table: DataFrame, arrays: Mapping[str, ListField], sides: Sequence[str]) -> DataFrame:

@@ -5,6 +5,7 @@ definition, such as one with a document twice, is `odd`; `ml_rows` then decides 
 """
 
 import dataclasses
+import math
 from collections.abc import Mapping
 from typing import NamedTuple, Protocol
 
@@ -32,22 +33,23 @@ class Mean(NamedTuple):
     highest: float | None = None
 
 
+class Ranked(NamedTuple):
+    """One row per query: is_query, answered, odd, judged and listed.
+
+    `judged` has the gains of the judged documents, null for one that counts as unjudged; `listed`
+    is what was returned, in the order of the convention.
+    """
+
+    table: DataFrame
+    #: The gain of an element `one` of `listed`, in SQL.
+    gain: str
+
+
 class QueryLists(Protocol):
     """A user's table, from which each query's lists are made."""
 
-    @property
-    def has_grades(self) -> bool:
-        """Whether returned documents have their grades, which else are looked up in `documents`."""
-
-    def is_in_order(self, convention: Convention) -> bool:
-        """Whether lists are in the order of the convention as they are."""
-
-    def queries(self, convention: Convention) -> DataFrame:
-        """One row per query: grades, of the judged documents, returned, and whether it is odd.
-
-        A document in `returned` is a struct of doc, score or rank, and grade or none; `answered`
-        is whether there is one.
-        """
+    def ranked(self, convention: Convention) -> Ranked:
+        """The lists of each query. Where a tool takes few grades, fractional and highest, too."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -58,43 +60,75 @@ class LongRows:
     #: What the table calls what we call query_id, doc_id, score, relevance, is_judged, in SQL.
     columns: Mapping[str, str]
     kinds: Mapping[str, str]
-    has_grades = True
 
-    def is_in_order(self, convention: Convention) -> bool:  # rows have no order
-        return False
+    def ranked(self, convention: Convention) -> Ranked:
+        # Rows are tested and get their gains before they are grouped, where Spark compiles it.
+        ids = self._type_of_ids(convention)
+        query, document = self._id("query_id", ids), self._id("doc_id", ids)
+        grade = sql.number(self.columns["relevance"], self.kinds["relevance"])
+        is_judged = self.columns["is_judged"]
+        lists = {
+            "documents": f"case when {self._counts()} then {document} end",
+            "judged": f"case when {is_judged} then {sql.gain_of(grade, convention)} end",
+            "listed": self._listed(document, query, grade, convention),
+        }
+        columns = [f"collect_list({values}) as {name}" for name, values in lists.items()]
+        columns.append(f"bool_or({self._odd(document, query, grade, ids, convention)}) as odd")
+        columns.append(f"bool_or({is_judged}) as is_query")
+        columns.append(f"bool_or({self.columns['is_returned']}) as answered")
+        if warns_of_grades(convention):
+            has_fraction = f"{is_judged} and {grade} % 1 != 0"
+            columns.append(f"max(case when {has_fraction} then {grade} end) as fractional")
+            columns.append(f"max(case when {is_judged} then {grade} end) as highest")
+        grouped = self.table.groupBy(F.expr(f"{query} as query_id")).agg(*map(F.expr, columns))
+        kept = {
+            "is_query": "is_query",
+            "answered": "answered",
+            "odd": f"odd or {_repeats('documents')}",
+            "judged": "judged",
+            "listed": _sorted("listed", convention),
+        }
+        kept |= {name: name for name in _of_grades(convention)}
+        return Ranked(_select(grouped, kept), "one.gain")
 
-    def queries(self, convention: Convention) -> DataFrame:
-        columns = self.columns
-        query = sql.whole_text(columns["query_id"], self.kinds["query_id"])
-        document = sql.whole_text(columns["doc_id"], self.kinds["doc_id"])
-        grade = sql.number(columns["relevance"], self.kinds["relevance"])
-        score = sql.number(columns["score"], self.kinds["score"])
-        is_judged, is_returned = columns["is_judged"], columns["is_returned"]
-        counts = f"({is_judged} or {is_returned} or {columns.get('is_excluded', 'false')})"
-        odd_grade = sql.is_odd_grade(grade, convention)
-        is_odd = (
-            f"{counts} and ({sql.is_empty(query)} or {sql.is_empty(document)}"
-            f" or {is_judged} and {odd_grade}"
-            f" or {is_returned} and not {sql.is_finite(score)})"
-        )
-        stays = is_returned
+    def _type_of_ids(self, convention: Convention) -> str:
+        kinds = {self.kinds["query_id"], self.kinds["doc_id"]}
+        is_text = sql.orders_by_id(convention) or not kinds <= {*_WHOLE}
+        return "string" if is_text else "bigint"
+
+    def _id(self, name: str, ids: str) -> str:
+        if ids == "string":
+            return sql.whole_text(self.columns[name], self.kinds[name])
+        return f"cast({self.columns[name]} as bigint)"
+
+    def _counts(self) -> str:
+        is_excluded = self.columns.get("is_excluded", "false")
+        return f"({self.columns['is_judged']} or {self.columns['is_returned']} or {is_excluded})"
+
+    def _listed(self, document: str, query: str, grade: str, convention: Convention) -> str:
+        """What a returned document is sorted by, and its gain; null for one that is not listed."""
+        is_judged, is_returned = self.columns["is_judged"], self.columns["is_returned"]
+        score = sql.number(self.columns["score"], self.kinds["score"])
+        own_gain = f"case when {is_judged} then {sql.gain_of(grade, convention)} end"
+        gain = f"coalesce({own_gain}, {_unjudged(convention)})"
+        keys = sql.order_keys(document, score, "", convention)
+        fields = {**keys, **sql.gain_key(gain, convention), "gain": gain}
+        stays = [is_returned]
         if convention.exclude_query_as_document:
-            stays = f"{is_returned} and {document} != {query}"
-        fields = (
-            f"{document} as doc, {score} as score, case when {is_judged} then {grade} end as grade,"
-            f" {is_returned} as is_returned, {stays} as stays"
-        )
-        rows = self.table.groupBy(F.expr(f"{query} as query_id")).agg(
-            F.expr(f"collect_list(case when {counts} then struct({fields}) end) as documents"),
-            F.expr(f"bool_or({is_odd}) as odd"),
-        )
-        listed = rows.selectExpr(
-            "filter(documents.grade, grade -> grade is not null) as grades",
-            "filter(documents, one -> one.stays) as returned",
-            "exists(documents, one -> one.is_returned) as answered",
-            "odd or size(array_distinct(documents.doc)) < size(documents) as odd",
-        )
-        return listed.where("size(grades) > 0 or odd")
+            stays.append(f"{document} != {query}")
+        stays += _stays(convention, is_judged, own_gain)
+        return f"case when {' and '.join(stays)} then {_struct(fields)} end"
+
+    def _odd(self, document: str, query: str, grade: str, ids: str, convention: Convention) -> str:
+        """Whether a row is or may be refused. Never null."""
+        score = sql.number(self.columns["score"], self.kinds["score"])
+        rules = [
+            sql.is_empty(query, ids),
+            sql.is_empty(document, ids),
+            f"{self.columns['is_judged']} and {sql.is_odd_grade(grade, convention)}",
+            f"{self.columns['is_returned']} and not {sql.is_finite(score)}",
+        ]
+        return f"{self._counts()} and ({' or '.join(rules)})"
 
 
 class ListField(NamedTuple):
@@ -111,13 +145,10 @@ class ListField(NamedTuple):
         # Not getField of the array, which the embedded engine takes for a position in it.
         return f"{self.column}.{self.field}" if self.field else self.column
 
-    def of(self, element: str) -> str:
-        return f"{element}.{self.field}" if self.field else element
-
 
 @dataclasses.dataclass(frozen=True)
 class ListRows:
-    """A row per query with a list of documents on each side."""
+    """A row per query with a list of documents on each side; one without labels is no query."""
 
     table: DataFrame
     judged: ListField
@@ -126,59 +157,36 @@ class ListRows:
     relevance: ListField | None
     score: ListField | None
     rank: ListField | None
-    has_grades = False
 
-    def is_in_order(self, convention: Convention) -> bool:
-        return convention.ranks_decide and self.rank is None
+    def ranked(self, convention: Convention) -> Ranked:
+        table = _select(self.table, self._values(convention))
+        lists = self._lists(convention)
+        if not _needs_all_gains(convention):
+            # Only the documents down to the cutoff are looked up.
+            listed = self._listed(convention)
+            document = "one.doc" if self._keys(convention) else "one"
+            gain = f"coalesce({self._judged_gain(document)}, {_unjudged(convention)})"
+            return Ranked(_select(table, {**lists, "listed": listed}), gain)
+        kept = {name: name for name in lists}
+        table = _select(table, {**lists, "entries": self._entries(convention)})
+        fields = {name: f"one.{name}" for name in self._keys(convention)}
+        fields |= {"doc": "one.doc", "own_gain": self._judged_gain("one.doc")}
+        table = _select(table, {**kept, "entries": _transform("entries", fields)})
+        return Ranked(_select(table, {**kept, "listed": self._by_gain(convention)}), "one.gain")
 
-    def queries(self, convention: Convention) -> DataFrame:
-        columns = self._columns(convention)
-        table = _select(self.table, columns)
-        documents, returned, grades = "documents", "returned", "grades"
-        if self.relevance is None:
-            documents = "array_distinct(documents)"
-            grades = f"transform({documents}, one -> 1.0D)"
-        if self.excluded is not None:
-            is_excluded = "coalesce(array_contains(excluded, one.doc), false)"
-            returned = f"filter(returned, one -> not {is_excluded})"
-        return table.selectExpr(
-            f"{grades} as grades",
-            f"{documents} as documents",
-            f"{returned} as returned",
-            f"coalesce(size({returned}), 0) > 0 as answered",
-            f"{' or '.join(self._odd(convention))} as odd",
-        )
-
-    def _columns(self, convention: Convention) -> dict[str, str]:
-        """The lists in one type each; null stays null."""
+    def _values(self, convention: Convention) -> dict[str, str]:
+        """The arrays of the user, each in one type; null stays null."""
         ids = self._type_of_ids(convention)
-        columns = {
-            "documents": _each(self.judged, ids),
-            "returned": self._returned(convention, ids),
-        }
+        columns = {"documents": _ids(self.judged, ids), "returned": _ids(self.returned, ids)}
         if self.relevance is not None:
-            grade = sql.number(self.relevance.of("one"), self.relevance.kind)
-            columns["grades"] = f"transform({self.relevance.column}, one -> {grade})"
+            columns["grades"] = _doubles(self.relevance)
         if self.excluded is not None:
-            columns["excluded"] = _each(self.excluded, ids)
-        return columns
-
-    def _odd(self, convention: Convention) -> list[str]:
-        """Conditions in SQL, never null, for what is or may be refused."""
-        ids = self._type_of_ids(convention)
-        odd = [_has_empty("documents", ids), _has_empty("returned.doc", ids)]
-        odd.append(_repeats("returned.doc"))
-        if self.relevance is not None:
-            odd_grade = sql.is_odd_grade("grade", convention)
-            odd += [_repeats("documents"), f"exists(grades, grade -> {odd_grade})"]
-        if self.excluded is not None:
-            odd.append(_has_empty("excluded", ids))
-        if convention.needs_score:
-            odd.append(f"exists(returned, one -> not {sql.is_finite('one.score')})")
+            columns["excluded"] = _ids(self.excluded, ids)
+        if convention.needs_score and self.score is not None:
+            columns["scores"] = _doubles(self.score)
         if convention.needs_rank and self.rank is not None:
-            odd.append(f"exists(returned, one -> not {sql.is_rank('one.rank')})")
-            odd.append(_repeats("returned.rank"))
-        return [f"coalesce({condition}, false)" for condition in odd]
+            columns["ranks"] = _doubles(self.rank)
+        return columns
 
     def _type_of_ids(self, convention: Convention) -> str:
         """Numbers are compared as numbers, unless their text breaks ties."""
@@ -192,34 +200,109 @@ class ListRows:
             return "bigint"
         return "double" if kinds <= {*_WHOLE, *sql.FRACTIONAL} else "string"
 
-    def _returned(self, convention: Convention, ids: str) -> str:
-        fields = [f"{_id_as(ids, self.returned)} as doc"]
+    def _lists(self, convention: Convention) -> dict[str, str]:
+        """What is known of a query but its ranking."""
+        answered = "size(returned) > 0"
+        if self.excluded is not None:
+            answered = f"exists(returned, one -> not {_is_excluded('one')})"
+        columns = {
+            "is_query": "documents is not null",
+            "answered": f"coalesce({answered}, false)",
+            "odd": f"documents is not null and ({' or '.join(self._odd(convention))})",
+        }
+        if self.relevance is None:
+            columns["documents"] = "array_distinct(documents)"
+            # Not of 1.0 itself, as the embedded engine would find that no element is null, too late.
+            gain = f"case when one is not null then {sql.gain_of('1.0D', convention)} end"
+            columns["judged"] = f"transform({columns['documents']}, one -> {gain})"
+        else:
+            columns["documents"] = "documents"
+            gain = sql.gain_of("grade", convention)
+            columns["judged"] = f"transform(grades, grade -> {gain})"
+        if warns_of_grades(convention):
+            grades = "grades" if self.relevance is not None else "array(1.0D)"
+            columns["fractional"] = f"array_max(filter({grades}, grade -> grade % 1 != 0))"
+            columns["highest"] = f"array_max({grades})"
+        return columns
+
+    def _odd(self, convention: Convention) -> list[str]:
+        """Conditions in SQL, never null, for what is or may be refused."""
+        ids = self._type_of_ids(convention)
+        odd = [_has_empty("documents", ids), _has_empty("returned", ids), _repeats("returned")]
+        if self.relevance is not None:
+            odd_grade = sql.is_odd_grade("grade", convention)
+            odd += [_repeats("documents"), f"exists(grades, grade -> {odd_grade})"]
+        else:
+            odd.append(sql.is_odd_grade("1.0D", convention))
+        if self.excluded is not None:
+            odd.append(_has_empty("excluded", ids))
         if convention.needs_score and self.score is not None:
-            fields.append(f"{sql.number(self.score.of('one'), self.score.kind)} as score")
+            odd.append(f"exists(scores, one -> not {sql.is_finite('one')})")
         if convention.needs_rank and self.rank is not None:
-            fields.append(f"{sql.number(self.rank.of('one'), self.rank.kind)} as rank")
-        elif convention.needs_rank and not self.is_in_order(convention):
-            fields.append("cast(at + 1 as double) as rank")
-        return f"transform({self.returned.column}, (one, at) -> struct({', '.join(fields)}))"
+            odd.append(f"exists(ranks, one -> not {sql.is_rank('one')})")
+            odd.append(_repeats("ranks"))
+        return [f"coalesce({condition}, false)" for condition in odd]
+
+    def _keys(self, convention: Convention) -> dict[str, str]:
+        """What the element `one` at the position `at` of `returned` is sorted by."""
+        if convention.ranks_decide and self.rank is None:
+            return {}
+        # Adding 0 makes 0.0 of -0.0, which the embedded engine sorts below it.
+        score = "(get(scores, at) + 0.0D)"
+        rank = "cast(at + 1 as double)" if self.rank is None else "get(ranks, at)"
+        return sql.order_keys("one", score, rank, convention)
+
+    def _entries(self, convention: Convention) -> str:
+        """The returned documents, each after what it is sorted by."""
+        entries = _transform("returned", {**self._keys(convention), "doc": "one"})
+        if self.excluded is None:
+            return entries
+        return f"filter({entries}, one -> not {_is_excluded('one.doc')})"
+
+    def _listed(self, convention: Convention) -> str:
+        """The returned documents in their order, as structs if that is not the order given."""
+        if self._keys(convention):
+            return _sorted(self._entries(convention), convention)
+        if self.excluded is None:
+            return "returned"
+        return f"filter(returned, one -> not {_is_excluded('one')})"
+
+    def _judged_gain(self, document: str) -> str:
+        """The gain of a document that is judged, else null."""
+        return f"get(judged, cast(array_position(documents, {document}) as int) - 1)"
+
+    def _by_gain(self, convention: Convention) -> str:
+        """The entries in their order, of which gains may be a part."""
+        is_judged = "coalesce(array_contains(documents, one.doc), false)"
+        stays = _stays(convention, is_judged, "one.own_gain")
+        entries = f"filter(entries, one -> {' and '.join(stays)})" if stays else "entries"
+        gain = f"coalesce(one.own_gain, {_unjudged(convention)})"
+        keys = {name: f"one.{name}" for name in self._keys(convention)}
+        fields = {**keys, **sql.gain_key(gain, convention), "gain": gain}
+        listed = _transform(entries, fields)
+        return _sorted(listed, convention) if keys else listed
 
 
-def _each(field: ListField, ids: str) -> str:
-    return f"transform({field.column}, one -> {_id_as(ids, field)})"
+def _ids(field: ListField, ids: str) -> str:
+    """A list of ids in a type; null for one that is none, or no whole number."""
+    if not sql.is_fractional(field.kind):
+        return f"cast({field.path} as array<{ids}>)"
+    value = sql.whole_text("one", field.kind)
+    if ids == "double":
+        value = f"case when {sql.is_whole('one', field.kind)} then cast(one as double) + 0.0D end"
+    return f"transform({field.path}, one -> {value})"
 
 
-def _id_as(ids: str, field: ListField) -> str:
-    """The id of the element `one` in a type; null if it is none, or no whole number."""
-    value = field.of("one")
-    if ids == "string":
-        return sql.whole_text(value, field.kind)
-    if sql.is_fractional(field.kind):
-        value = f"case when {sql.is_whole(value, field.kind)} then {value} + 0.0D end"
-    return f"cast({value} as {ids})"
+def _doubles(field: ListField) -> str:
+    return f"transform({field.path}, one -> {sql.number('one', field.kind)})"
 
 
 def _has_empty(documents: str, ids: str) -> str:
-    is_empty = sql.is_empty("one") if ids == "string" else "one is null"
-    return f"exists({documents}, one -> {is_empty})"
+    return f"exists({documents}, one -> {sql.is_empty('one', ids)})"
+
+
+def _is_excluded(document: str) -> str:
+    return f"coalesce(array_contains(excluded, {document}), false)"
 
 
 def _repeats(values: str) -> str:
@@ -243,82 +326,33 @@ def is_expressible(kinds: Mapping[str, str], convention: Convention) -> bool:
 
 def mean_of_queries(lists: QueryLists, convention: Convention, k: int) -> Mean | None:
     """The mean; None if a query is odd, which SQL does not decide."""
+    table, gain = lists.ranked(convention)
+    sums = {name: name for name in ("is_query", "answered", "odd", *_of_grades(convention))}
     depth = min(k, _LONGEST)
-    queries = lists.queries(convention)
-    ranked = _ranked(queries, lists, convention, depth)
-    gains = _gains(lists.has_grades, convention, depth)
-    sums = _sums(ranked, gains, convention, depth)
-    ndcg = sql.ndcg_of(convention)
-    scores = sums.selectExpr("*", f"{ndcg} as ndcg")
-    odd = f"odd or {sql.is_odd_query(convention)}"
-    # Of a query that is null, nothing is known.
-    columns = ["ndcg", f"coalesce({odd}, true) as odd"]
-    if warns_of_grades(convention):
-        columns += ["fractional", "highest"]
-    # The mean is taken here: to shuffle the scores to one task is a second job, and costs classic
-    # Spark half as much again; a score has nine bytes.
-    fetched = scores.selectExpr(*columns).toArrow()
-    if pc.any(fetched["odd"]).as_py():
+    sums["dcg"] = _dcg(gain, convention, depth)
+    sums["ideal_dcg"] = _ideal_dcg(gain, convention, depth)
+    columns = [f"{sql.checked_ndcg(convention)} as ndcg"]
+    for name in _of_grades(convention):
+        columns.append(f"case when is_query then {name} end as {name}")
+    # The mean is taken here: to shuffle the scores to one task is a second job, which costs classic
+    # Spark as much as all of a small evaluation; a score has eight bytes.
+    fetched = _select(table, sums).selectExpr(*columns).toArrow()
+    mean = pc.mean(fetched["ndcg"]).as_py()
+    if mean is not None and not math.isfinite(mean):
         return None
-    highest = {name: pc.max(fetched[name]).as_py() for name in fetched.column_names[2:]}
-    return Mean(pc.mean(fetched["ndcg"]).as_py(), **highest)
-
-
-def _ranked(table: DataFrame, lists: QueryLists, convention: Convention, k: int) -> DataFrame:
-    """The gains of the judged documents, and the list that is scored with the gain of each."""
-    judged = f"transform(grades, grade -> {sql.gain_of('grade', convention)})"
-    columns = {
-        "answered": "answered",
-        "odd": "odd",
-        "judged": f"filter({judged}, worth -> worth is not null)",
-    }
-    if warns_of_grades(convention):
-        columns["fractional"] = "array_max(filter(grades, grade -> grade % 1 != 0))"
-        columns["highest"] = "array_max(grades)"
-    is_in_order = lists.is_in_order(convention)
-    keys = sql.order_keys("one.doc", "one.score", "one.rank", convention)
-    if is_in_order:
-        keys = {}
-    if not lists.has_grades and not _needs_all_gains(convention):
-        # Only the documents down to the cutoff are looked up.
-        columns["documents"] = "documents"
-        columns["grades"] = "grades"
-        listed = _structs("returned", {**keys, "doc": "one.doc"})
-        if not is_in_order:
-            listed = _sorted(listed, convention)
-        columns["listed"] = sql.first_of(listed, k)
-        return _select(table, columns)
-    if not lists.has_grades:
-        table = _with_grades(table, convention, is_in_order)
-    worth = _own_gain("one.grade", convention)
-    entry = {**keys, **sql.gain_key(worth, convention), "gain": worth}
-    stays = _stays(convention)
-    returned = f"filter(returned, one -> {stays})" if stays else "returned"
-    listed = _structs(returned, entry)
-    columns["listed"] = listed if is_in_order else _sorted(listed, convention)
-    return _select(table, columns)
-
-
-def _with_grades(table: DataFrame, convention: Convention, is_in_order: bool) -> DataFrame:
-    """The queries with the grade of each returned document."""
-    columns = {name: name for name in ("grades", "documents", "answered", "odd")}
-    fields = {"doc": "one.doc"}
-    if convention.needs_score:
-        fields["score"] = "one.score"
-    if convention.needs_rank and not is_in_order:
-        fields["rank"] = "one.rank"
-    fields["grade"] = _looked_up("one.doc")
-    columns["returned"] = _structs("returned", fields)
-    return _select(table, columns)
+    return Mean(mean, *(pc.max(fetched[name]).as_py() for name in _of_grades(convention)))
 
 
 def _select(table: DataFrame, columns: Mapping[str, str]) -> DataFrame:
     return table.selectExpr(*(f"{value} as {name}" for name, value in columns.items()))
 
 
-def _structs(array: str, fields: Mapping[str, str]) -> str:
-    values = ", ".join(f"{value} as {name}" for name, value in fields.items())
-    return f"transform({array}, one -> struct({values}))"
+def _struct(fields: Mapping[str, str]) -> str:
+    return f"struct({', '.join(f'{value} as {name}' for name, value in fields.items())})"
+
+
+def _transform(array: str, fields: Mapping[str, str]) -> str:
+    return f"transform({array}, (one, at) -> {_struct(fields)})"
 
 
 def _sorted(entries: str, convention: Convention) -> str:
@@ -327,30 +361,25 @@ def _sorted(entries: str, convention: Convention) -> str:
     return f"sort_array({entries}, {is_ascending})"
 
 
-def _looked_up(document: str) -> str:
-    """The grade of a document among the judged ones, null if it is not."""
-    return f"get(grades, cast(array_position(documents, {document}) as int) - 1)"
-
-
-def _own_gain(grade: str, convention: Convention) -> str:
-    unjudged = sql.constant(unjudged_gain(convention))
-    return f"coalesce({sql.gain_of(grade, convention)}, {unjudged})"
+def _unjudged(convention: Convention) -> str:
+    return sql.constant(unjudged_gain(convention))
 
 
 def _needs_all_gains(convention: Convention) -> bool:
     """Whether the gains of a whole list decide what is within the cutoff, or its ideal."""
     by_gain = convention.ties in ("average", "best", "worst")
-    return by_gain or convention.ideal == "retrieved" or bool(_stays(convention))
+    drops = "drop" in (convention.unjudged, convention.negative)
+    return by_gain or drops or convention.ideal in ("retrieved", "retrieved_at_k")
 
 
-def _stays(convention: Convention) -> str:
-    """Whether a returned document stays on the list; empty if all do."""
-    rules = []
+def _stays(convention: Convention, is_judged: str, own_gain: str) -> list[str]:
+    """Conditions for a returned document to stay on the list."""
+    conditions = []
     if convention.unjudged == "drop":
-        rules.append(f"{sql.gain_of('one.grade', convention)} is not null")
+        conditions.append(f"{own_gain} is not null")
     if convention.negative == "drop":
-        rules.append("coalesce(one.grade >= 0, true)")
-    return " and ".join(rules)
+        conditions.append(f"({own_gain} is not null or not {is_judged})")
+    return conditions
 
 
 def warns_of_grades(convention: Convention) -> bool:
@@ -359,44 +388,33 @@ def warns_of_grades(convention: Convention) -> bool:
     return limits != presets.Grades() and convention.min_relevance == "none"
 
 
-def _gains(has_grades: bool, convention: Convention, k: int) -> str:
-    """The gains of the list that is scored, by rank down to k."""
-    if not has_grades and not _needs_all_gains(convention):
-        worth = _own_gain(_looked_up("one.doc"), convention)
-        return f"transform(listed, one -> {worth})"
-    if convention.ties == "average" and not convention.ranks_decide:
-        return sql.averaged("listed", k)
-    return sql.first_of("listed.gain", k)
+def _of_grades(convention: Convention) -> tuple[str, ...]:
+    return ("fractional", "highest") if warns_of_grades(convention) else ()
 
 
-def _sums(table: DataFrame, gains: str, convention: Convention, k: int) -> DataFrame:
-    """DCG and ideal DCG of each query."""
-    kept = ["answered", "odd"]
-    if warns_of_grades(convention):
-        kept += ["fractional", "highest"]
-    columns = {name: name for name in kept}
-    columns["judged"] = "judged"
-    columns["gains"] = gains
-    columns["ideal"] = _ideal(convention, gains, k)
-    table = _select(table, columns)
-    sums = {name: name for name in kept}
-    sums["dcg"] = sql.discounted_sum("gains", convention)
-    sums["ideal_dcg"] = sql.discounted_sum("ideal", convention)
+def _is_averaged(convention: Convention) -> bool:
+    return convention.ties == "average" and not convention.ranks_decide
+
+
+def _dcg(gain: str, convention: Convention, k: int) -> str:
+    if _is_averaged(convention):
+        return sql.discounted_sum(sql.averaged("listed", k), "one", k, convention)
+    return sql.discounted_sum("listed", gain, k, convention)
+
+
+def _ideal_dcg(gain: str, convention: Convention, k: int) -> str:
+    """The DCG of the ideal ranking."""
     if convention.ideal == "k_relevant":
-        has_relevant = "exists(judged, worth -> worth > 0)"
         best = sql.best_sum(k, convention)
-        sums["ideal_dcg"] = f"case when {has_relevant} then {best} else 0D end"
-    return _select(table, sums)
-
-
-def _ideal(convention: Convention, gains: str, k: int) -> str:
-    """The gains of the ideal ranking, the largest first."""
+        return f"case when exists(judged, gain -> gain > 0) then {best} else 0D end"
     depth = str(k)
     candidates = "judged"
     if convention.ideal == "judged_capped":
-        depth = f"least({k}, coalesce(greatest(size(listed), 0), 0))"
+        depth = f"least({k}, coalesce(size(listed), 0))"
     if convention.ideal == "retrieved":
         candidates = "listed.gain"
     if convention.ideal == "retrieved_at_k":
-        candidates = gains
-    return sql.first_of(f"sort_array({candidates}, false)", depth)
+        candidates = sql.first_of("listed.gain", k)
+        if _is_averaged(convention):
+            candidates = sql.averaged("listed", k)
+    return sql.discounted_sum(f"sort_array({candidates}, false)", "one", depth, convention)

@@ -18,6 +18,7 @@ _DECIMAL = re.compile(r"decimal\(\d+,[1-9]\d*\)")
 _NUMBERS = re.compile(r"tinyint|smallint|int|bigint|float|double|decimal\(.*\)")
 _LARGEST = "1.7976931348623157E308D"
 _NOTHING = "cast(null as double)"
+_NAN = "cast('NaN' as double)"
 
 
 class Text(str):
@@ -100,8 +101,9 @@ def is_rank(name: str) -> str:
     return f"coalesce({name} >= 1 and {name} <= {2**31 - 1} and {name} = floor({name}), false)"
 
 
-def is_empty(document: str) -> str:
-    return f"coalesce({document}, '') = ''"
+def is_empty(document: str, kind: str) -> str:
+    """Whether an id in text, or in a number, is none. Never null."""
+    return f"coalesce({document}, '') = ''" if kind == "string" else f"{document} is null"
 
 
 def counted_grade(grade: str, convention: Convention) -> str:
@@ -154,9 +156,14 @@ def weight(position: str, convention: Convention) -> str:
     return f"{DISCOUNTS[rule].compute(rank, Texts())}"
 
 
-def discounted_sum(gains: str, convention: Convention) -> str:
-    """The sum of an array of gains by rank, each times the discount of its rank."""
-    terms = f"transform({gains}, (worth, at) -> worth * {weight('at', convention)})"
+def discounted_sum(array: str, gain: str, k: int | str, convention: Convention) -> str:
+    """The sum over the first k elements of an array, the gain of `one` times its discount.
+
+    A gain of null is 0.
+    """
+    # One pass, as each reads every element anew.
+    term = f"coalesce({gain} * {weight('at', convention)}, 0D)"
+    terms = f"transform({array}, (one, at) -> case when at < {k} then {term} else 0D end)"
     return f"coalesce(aggregate({terms}, 0D, (total, term) -> total + term), 0D)"
 
 
@@ -227,12 +234,12 @@ def ndcg_of(convention: Convention) -> str:
     return f"case {value} end"
 
 
-def is_odd_query(convention: Convention) -> str:
-    """Whether a query is, or may be, refused for its sums or for what it lacks. Never null."""
-    odd = [f"not {is_finite('dcg')}", f"not {is_finite('ideal_dcg')}"]
-    odd.append(f"not coalesce(abs(ndcg) <= {_LARGEST}, true)")
+def checked_ndcg(convention: Convention) -> str:
+    """The NDCG of a row that `is_query`, null for others; NaN where it is, or may be, refused."""
+    refused = [f"not {is_finite('dcg')}", f"not {is_finite('ideal_dcg')}"]
     if convention.missing_query == "error":
-        odd.append("not answered")
+        refused.append("not answered")
     if convention.no_relevant == "error":
-        odd.append("ideal_dcg = 0")
-    return f"({' or '.join(odd)})"
+        refused.append("ideal_dcg = 0")
+    is_refused = f"odd or is_query and ({' or '.join(refused)})"
+    return f"case when {is_refused} then {_NAN} when is_query then {ndcg_of(convention)} end"
