@@ -56,7 +56,9 @@ class NdcgEvaluator(Evaluator, DefaultParamsReadable["NdcgEvaluator"], DefaultPa
     Scores are computed in expressions of Spark. Functions that you have written, numbers that are
     text, lists with a document twice, and whatever is refused take Spark's Python workers, which
     need the packages of this program: set the variable PYSPARK_PYTHON to the program's Python,
-    `sys.executable`, before the session starts. The scores come to the driver, nine bytes a query.
+    `sys.executable`, before the session starts. The last two are found by the expressions first, so
+    the DataFrame is computed twice: cache one that is slow. The scores come to the driver, about
+    eight bytes a query.
 
     Parameters
     ----------

@@ -212,7 +212,7 @@ class ListRows:
         }
         if self.relevance is None:
             columns["documents"] = "array_distinct(documents)"
-            # Not of 1.0 itself, as the embedded engine would find that no element is null, too late.
+            # Not of 1.0 itself: the embedded engine then finds too late that no element is null.
             gain = f"case when one is not null then {sql.gain_of('1.0D', convention)} end"
             columns["judged"] = f"transform({columns['documents']}, one -> {gain})"
         else:

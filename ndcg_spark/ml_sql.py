@@ -17,6 +17,7 @@ FRACTIONAL = {"double": 2.0**53, "float": 2.0**24}
 _DECIMAL = re.compile(r"decimal\(\d+,[1-9]\d*\)")
 _NUMBERS = re.compile(r"tinyint|smallint|int|bigint|float|double|decimal\(.*\)")
 _LARGEST = "1.7976931348623157E308D"
+_LEAST = "1E-300D"
 _NOTHING = "cast(null as double)"
 _NAN = "cast('NaN' as double)"
 
@@ -33,7 +34,8 @@ class Text(str):
         return Text(f"({self} - {constant(other)})")
 
     def __rtruediv__(self, other: object) -> "Text":
-        return Text(f"({constant(other)} / {self})")
+        # Over empty lists the embedded engine divides by zero, in vain.
+        return Text(f"({constant(other)} / greatest({self}, {_LEAST}))")
 
     def __rpow__(self, other: object) -> "Text":
         return Text(f"power({constant(other)}, {self})")
@@ -222,7 +224,7 @@ def averaged(listed: str, k: int) -> str:
     """The gains of the first k ranks, each the mean of the documents that are tied there."""
     tied = f"filter({listed}, other -> other.first = one.first)"
     total = f"aggregate({tied}, 0D, (total, other) -> total + other.gain)"
-    return f"transform({first_of(listed, k)}, one -> {total} / size({tied}))"
+    return f"transform({first_of(listed, k)}, one -> {total} / greatest(size({tied}), 1))"
 
 
 def ndcg_of(convention: Convention) -> str:

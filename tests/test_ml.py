@@ -634,6 +634,14 @@ def test_lists_are_scored_as_by_the_definition_and_without_python(session, label
 
 
 @pytest.mark.usefixtures("without_python")
+@pytest.mark.parametrize("options", ["", "ties=average", "order=score ties=best"])
+@pytest.mark.parametrize("discount", ["log2", "ln", "position", "jarvelin", "none", "[1, 0.5]"])
+def test_lists_that_are_empty_are_scored_without_python(session, discount, options):
+    convention = f"standard no_relevant=zero discount={discount} {options}"
+    assert of_lists(session, ([], []), ([], [1]), convention=convention) == 0
+
+
+@pytest.mark.usefixtures("without_python")
 def test_a_document_that_is_excluded_is_scored_without_python(session):
     columns = f"{LISTS}, seen array<int>"
     params = {"excludeCol": "seen", "convention": "mllib_binary"}
