@@ -70,6 +70,17 @@ def test_only_what_all_engines_share_is_used():
     assert uses == [("nights/export.py", '"overwrite"')]
 
 
+def test_no_pattern_is_possessive():
+    """Python 3.11 before 3.11.5, which Debian 12 has, does not match possessive groups as it should."""
+    constants = []
+    for name, text in MODULES.items():
+        for node in ast.walk(ast.parse(text)):
+            if isinstance(node, ast.Constant) and isinstance(node.value, str):
+                constants.append((name, node.value))
+    possessive = re.compile(r"[*+?}]\+|\(\?>")
+    assert [found for found in constants if possessive.search(found[1])] == []
+
+
 def test_no_two_modules_have_one_name():
     names = Counter(Path(module).name for module in MODULES if not module.endswith("__init__.py"))
     assert [name for name, modules in names.items() if modules > 1] == []

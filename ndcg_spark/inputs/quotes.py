@@ -17,9 +17,10 @@ NUMBER = r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?"
 #: A row of more characters than this, in several lines, is a quote that does not end.
 #: Excel's cells have up to 32,767.
 _MAX_ROW = 1 << 20
-#: What is between the quotes of a field; and, by separator S, a field.
-_BODY = r'(?:[^"]|"")*+'
-_FIELD = rf'(?:"{_BODY}"(?=S|\Z)|(?!")[^S]*+)'
+#: What is between the quotes of a field; and, by separator S, a field. Nothing is possessive:
+#: Python 3.11 before 3.11.5 does not match possessive groups as it should.
+_BODY = r'[^"]*(?:""[^"]*)*'
+_FIELD = rf'(?:"{_BODY}"(?=S|\Z)|(?!")[^S]*)'
 
 
 class _Patterns(NamedTuple):
@@ -33,10 +34,10 @@ class _Patterns(NamedTuple):
 
 
 def _patterns(separator: str) -> _Patterns:
-    closed = f"{_FIELD}(?:S{_FIELD})*+"
-    opened = f'(?:{_FIELD}S)*+"{_BODY}'
-    closed_later = f'{_BODY}"(?:S{_FIELD})*+'
-    open_later = f'{_BODY}(?:"S(?:{_FIELD}S)*+"{_BODY})?'
+    closed = f"{_FIELD}(?:S{_FIELD})*"
+    opened = f'(?:{_FIELD}S)*"{_BODY}'
+    closed_later = f'{_BODY}"(?:S{_FIELD})*'
+    open_later = f'{_BODY}(?:"S(?:{_FIELD}S)*"{_BODY})?'
     texts = (_FIELD, closed, opened, closed_later, open_later)
     return _Patterns(*(re.compile(text.replace("S", separator)) for text in texts))
 

@@ -70,7 +70,7 @@ _COMPRESSED = (
 _LINES, _LINE_END = 200, re.compile(r"\r\n?|\n")
 #: The features of a ranker: a grade, a query, and numbered values, if there are any.
 _FEATURES = re.compile(r"\S+\s+qid:\S+\s+(\d+:|#)")
-_JSON_TEXT = re.compile(r'"(?:[^"\\]|\\.)*+"')
+_JSON_TEXT = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"')
 
 
 @dataclass(frozen=True)

@@ -232,6 +232,9 @@ def bytes_read(wanted):
 
 @pytest.mark.parametrize("ranks", [True, False])
 def test_batches_read_the_results_no_more_often(written, ranks):
-    (parted, _), (whole, _) = both(bytes_read, written(ranks, with_many_rows, output="output"))
+    wanted = written(ranks, with_many_rows, output="output")
+    # The first evaluation of a process reads modules of Python, too.
+    evaluate_inputs.evaluate(wanted)
+    (parted, _), (whole, _) = both(bytes_read, wanted)
     # Somewhat more of the judgments and of footers.
-    assert whole < parted <= 1.2 * whole
+    assert parted <= 1.2 * whole

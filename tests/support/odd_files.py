@@ -247,7 +247,7 @@ def line_rows(how, text):
 
 def separated(text, separator):
     """The values of a line; None if a quote in CSV does not end, or text follows one that does."""
-    quoted = re.compile(f'"((?:[^"]|"")*+)"(?={separator}|$)')
+    quoted = re.compile(f'"([^"]*(?:""[^"]*)*)"(?={separator}|$)')
     fields, at = [], 0
     while at <= len(text):
         match = quoted.match(text, at)
