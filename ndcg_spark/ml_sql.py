@@ -163,9 +163,9 @@ def discounted_sum(array: str, gain: str, k: int | str, convention: Convention) 
 
     A gain of null is 0.
     """
-    # One pass, as each reads every element anew.
+    # Cut first: the embedded engine computes both sides of a condition, here for a whole list.
     term = f"coalesce({gain} * {weight('at', convention)}, 0D)"
-    terms = f"transform({array}, (one, at) -> case when at < {k} then {term} else 0D end)"
+    terms = f"transform({first_of(array, k)}, (one, at) -> {term})"
     return f"coalesce(aggregate({terms}, 0D, (total, term) -> total + term), 0D)"
 
 
