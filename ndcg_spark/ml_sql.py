@@ -230,7 +230,7 @@ def averaged(listed: str, k: int) -> str:
 def ndcg_of(convention: Convention) -> str:
     """The NDCG of a query, from its answered, dcg and ideal_dcg; null if it does not count."""
     without_gain = {"zero": "0D", "one": "1D"}.get(convention.no_relevant, _NOTHING)
-    value = f"when ideal_dcg = 0 then {without_gain} else dcg / ideal_dcg"
+    value = f"when ideal_dcg = 0 then {without_gain} else dcg / nullif(ideal_dcg, 0D)"
     if convention.missing_query != "zero":
         value = f"when not answered then {_NOTHING} {value}"
     return f"case {value} end"
