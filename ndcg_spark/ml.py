@@ -240,7 +240,7 @@ class NdcgEvaluator(Evaluator, DefaultParamsReadable["NdcgEvaluator"], DefaultPa
         labels = quoted(self._name(dataset, "labelCol"))
         queries = dataset.where(f"{labels} is not null")
         lists = ListRows(
-            dataset,
+            queries,
             judged=arrays[JUDGED],
             returned=arrays[RETURNED],
             excluded=arrays.get(EXCLUDED),

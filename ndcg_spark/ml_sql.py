@@ -17,7 +17,6 @@ FRACTIONAL = {"double": 2.0**53, "float": 2.0**24}
 _DECIMAL = re.compile(r"decimal\(\d+,[1-9]\d*\)")
 _NUMBERS = re.compile(r"tinyint|smallint|int|bigint|float|double|decimal\(.*\)")
 _LARGEST = "1.7976931348623157E308D"
-_LEAST = "1E-300D"
 _NOTHING = "cast(null as double)"
 _NAN = "cast('NaN' as double)"
 
@@ -35,7 +34,7 @@ class Text(str):
 
     def __rtruediv__(self, other: object) -> "Text":
         # Over empty lists the embedded engine divides by zero, in vain.
-        return Text(f"({constant(other)} / greatest({self}, {_LEAST}))")
+        return Text(f"({constant(other)} / nullif({self}, 0D))")
 
     def __rpow__(self, other: object) -> "Text":
         return Text(f"power({constant(other)}, {self})")

@@ -638,7 +638,9 @@ def test_lists_are_scored_as_by_the_definition_and_without_python(session, label
 @pytest.mark.parametrize("discount", ["log2", "ln", "position", "jarvelin", "none", "[1, 0.5]"])
 def test_lists_that_are_empty_are_scored_without_python(session, discount, options):
     convention = f"standard no_relevant=zero discount={discount} {options}"
-    assert of_lists(session, ([], []), ([], [1]), convention=convention) == 0
+    rows = [([], []), ([], [1]), (None, [1]), ([2], []), ([2], None), (None, None)]
+    assert of_lists(session, *rows, convention=convention) == 0
+    assert of_lists(session, *rows[-3:], convention=convention) == 0
 
 
 @pytest.mark.usefixtures("without_python")
