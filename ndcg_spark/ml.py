@@ -54,11 +54,12 @@ class NdcgEvaluator(Evaluator, DefaultParamsReadable["NdcgEvaluator"], DefaultPa
     are null is no query, nor is a user without a grade in the long format.
 
     Scores are computed in expressions of Spark. Functions that you have written, numbers that are
-    text, lists with a document twice, and whatever is refused take Spark's Python workers, which
-    need the packages of this program: set the variable PYSPARK_PYTHON to the program's Python,
-    `sys.executable`, before the session starts. The last two are found by the expressions first, so
-    the DataFrame is computed twice: cache one that is slow. The scores come to the driver, about
-    eight bytes a query.
+    text, cutoffs over 500, lists that are cut or sorted by their gains (``unjudged=drop``,
+    ``negative=drop``, ``ideal=retrieved``, ties by gains), lists with a document twice, and
+    whatever is refused take Spark's Python workers, which need the packages of this program: set
+    the variable PYSPARK_PYTHON to the program's Python, `sys.executable`, before the session
+    starts. The last two are found by the expressions first, so the DataFrame is computed twice:
+    cache one that is slow. The scores come to the driver, about eight bytes a query.
 
     Parameters
     ----------

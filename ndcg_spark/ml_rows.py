@@ -63,7 +63,7 @@ def mean_ndcg(rows: DocumentRows, convention: Convention, k: int) -> Mean:
     """The mean of the rows. InputError for what `evaluate` refuses."""
     names = [name for name in ("score", "rank") if name in rows.kinds]
     convention = ordered(convention, names)
-    if is_expressible(rows.kinds, convention):
+    if is_expressible(rows.kinds, convention) and rows.lists.are_quick(convention, k):
         mean = mean_of_queries(rows.lists, convention, k)
         if mean is not None:
             return mean

@@ -10,7 +10,7 @@ import pytest
 import sessions
 from scored import scored
 
-from ndcg_spark import Convention, evaluate, ml_rows, reference
+from ndcg_spark import Convention, evaluate, ml_queries, ml_rows, reference
 from ndcg_spark.engine import failures
 from ndcg_spark.errors import ConfigurationError, InputError, MissingColumnError
 from ndcg_spark.ml import NdcgEvaluator
@@ -611,16 +611,17 @@ def test_rows_are_scored_as_by_the_definition_and_without_python(session, label)
     assert mean == pytest.approx(expected, abs=1e-12)
 
 
-@pytest.mark.usefixtures("without_python")
 @pytest.mark.parametrize("label", [*EXPRESSED, "standard ties=rank", "rectools"])
 @pytest.mark.parametrize("has_scores", [True, False])
-def test_lists_are_scored_as_by_the_definition_and_without_python(session, label, has_scores):
+def test_lists_are_scored_as_by_the_definition(session, monkeypatch, label, has_scores):
     queries = random_queries(Random(label))  # noqa: S311  # the same
     convention = Convention.parse(label)
     columns = "prediction array<struct<item:int,score:double>>"
     if convention.ranks_decide or not has_scores:
         columns = "prediction array<int>"
         convention = ordered(convention, ["rank"])
+    if not ml_queries.needs_all_gains(convention):
+        monkeypatch.setattr(ml_rows, "_mean_in_python", refuse_python)
     rows = []
     for judged, returned in queries.values():
         listed = [(int(item), score) for item, score in returned.items()]
@@ -634,13 +635,21 @@ def test_lists_are_scored_as_by_the_definition_and_without_python(session, label
 
 
 @pytest.mark.usefixtures("without_python")
-@pytest.mark.parametrize("options", ["", "ties=average", "order=score ties=best"])
 @pytest.mark.parametrize("discount", ["log2", "ln", "position", "jarvelin", "none", "[1, 0.5]"])
-def test_lists_that_are_empty_are_scored_without_python(session, discount, options):
-    convention = f"standard no_relevant=zero discount={discount} {options}"
+def test_lists_that_are_empty_are_scored_without_python(session, discount):
+    convention = f"standard no_relevant=zero discount={discount}"
     rows = [([], []), ([], [1]), (None, [1]), ([2], []), ([2], None), (None, None)]
     assert of_lists(session, *rows, convention=convention) == 0
     assert of_lists(session, *rows[-3:], convention=convention) == 0
+
+
+@pytest.mark.parametrize(("columns", "params"), [(LONG, {"queryCol": "user"}), (LISTS, {})])
+def test_what_is_quicker_in_python_is_scored_there(session, monkeypatch, columns, params):
+    monkeypatch.setattr(ml_rows, "mean_of_queries", refuse_python)
+    rows = ROWS if columns == LONG else [([1, 2], [1])]
+    assert (
+        evaluated(session, rows, columns, k=501, convention="standard ties=average", **params) > 0
+    )
 
 
 @pytest.mark.usefixtures("without_python")
