@@ -19,7 +19,9 @@ from ndcg_spark.convention.convention import Convention
 from ndcg_spark.engine import require_read_values
 from ndcg_spark.errors import ConfigurationError, InputError, MissingColumnError, about, within
 from ndcg_spark.inputs.column_names import is_alias, resolve_columns
-from ndcg_spark.ml_rows import EXCLUDED, JUDGED, RETURNED, DocumentRows, is_fractional, mean_ndcg
+from ndcg_spark.ml_queries import ListField, ListRows, LongRows
+from ndcg_spark.ml_rows import EXCLUDED, JUDGED, RETURNED, DocumentRows, mean_ndcg
+from ndcg_spark.ml_sql import is_fractional
 from ndcg_spark.rules import quoted, require_types
 from ndcg_spark.text import refuse_alike
 
@@ -51,9 +53,13 @@ class NdcgEvaluator(Evaluator, DefaultParamsReadable["NdcgEvaluator"], DefaultPa
     also in columns of doubles or decimals, where 7.0 is 7 and 7.5 is refused. A row whose labels
     are null is no query, nor is a user without a grade in the long format.
 
-    Unlike `evaluate`, it computes in Spark's Python workers, which need the packages of this
-    program: set the variable PYSPARK_PYTHON to the program's Python, `sys.executable`, before the
-    session starts.
+    Scores are computed in expressions of Spark. Functions that you have written, numbers that are
+    text, cutoffs over 500, lists that are cut or sorted by their gains (``unjudged=drop``,
+    ``negative=drop``, ``ideal=retrieved``, ties by gains), lists with a document twice, and
+    whatever is refused take Spark's Python workers, which need the packages of this program: set
+    the variable PYSPARK_PYTHON to the program's Python, `sys.executable`, before the session
+    starts. The last two are found by the expressions first, so the DataFrame is computed twice:
+    cache one that is slow. The scores come to the driver, about eight bytes a query.
 
     Parameters
     ----------
@@ -199,10 +205,17 @@ class NdcgEvaluator(Evaluator, DefaultParamsReadable["NdcgEvaluator"], DefaultPa
                 raise InputError(f"{what}; with queryCol, excludeCol is one")
             columns[EXCLUDED], kinds[EXCLUDED] = columns[JUDGED], kinds[JUDGED]
             columns["is_excluded"] = f"coalesce(cast({quoted(name)} as boolean), false)"
-            columns["is_returned"] += f" and not {columns['is_excluded']}"
-        table = dataset.selectExpr(*(f"{column} as {ours}" for ours, column in columns.items()))
+            stays = f"not {columns['is_excluded']}"
+            columns["is_returned"] = f"({columns['is_returned']} and {stays})"
         where = dict.fromkeys((JUDGED, RETURNED, EXCLUDED), "dataset")
-        return DocumentRows(table, kinds, where, are_named=True)
+        lists = LongRows(
+            dataset,
+            {**columns, "doc_id": columns[JUDGED]},
+            {**kinds, "doc_id": kinds[JUDGED]},
+        )
+        texts = [f"{column} as {ours}" for ours, column in columns.items()]
+        make_table = functools.partial(dataset.selectExpr, *texts)
+        return DocumentRows(make_table, lists, kinds, where, are_named=True)
 
     def _listed(self, dataset: DataFrame, convention: Convention) -> DocumentRows:
         """The rows of a table with a row per query; one without labels is no query."""
@@ -221,18 +234,30 @@ class NdcgEvaluator(Evaluator, DefaultParamsReadable["NdcgEvaluator"], DefaultPa
         if self.isSet("excludeCol"):
             arrays |= self._arrays(dataset, "excludeCol", EXCLUDED, {})
             where[EXCLUDED] = "excludeCol"
-        kinds = {ours: kind for ours, (_, kind) in arrays.items()}
+        kinds = {ours: field.kind for ours, field in arrays.items()}
         _refuse_mixed_ids(kinds[RETURNED], kinds[JUDGED])
         if EXCLUDED in kinds:
             _refuse_mixed_ids(kinds[RETURNED], kinds[EXCLUDED], "excluded")
         labels = quoted(self._name(dataset, "labelCol"))
-        table = _exploded(dataset.where(f"{labels} is not null"), arrays, [*where])
+        queries = dataset.where(f"{labels} is not null")
+        lists = ListRows(
+            queries,
+            judged=arrays[JUDGED],
+            returned=arrays[RETURNED],
+            excluded=arrays.get(EXCLUDED),
+            relevance=arrays.get("relevance"),
+            score=arrays.get("score"),
+            rank=arrays.get("rank"),
+        )
+        make_table = functools.partial(_exploded, queries, arrays, [*where])
         kinds.setdefault("relevance", "double")
         kinds.setdefault("rank", "int")
         names = {side: f"dataset: {self._name(dataset, param)}" for side, param in where.items()}
         kinds["query_id"] = "bigint"
         judged_once = "relevance" not in judged
-        return DocumentRows(table, kinds, names, are_named=False, judged_once=judged_once)
+        return DocumentRows(
+            make_table, lists, kinds, names, are_named=False, judged_once=judged_once
+        )
 
     def _name(self, dataset: DataFrame, param: str) -> str:
         """The column that a parameter names, whatever its case; without one, Spark takes `user` for
@@ -248,11 +273,10 @@ class NdcgEvaluator(Evaluator, DefaultParamsReadable["NdcgEvaluator"], DefaultPa
 
     def _arrays(
         self, dataset: DataFrame, param: str, side: str, numbers: Mapping[str, str]
-    ) -> dict[str, tuple[str, str]]:
+    ) -> dict[str, ListField]:
         """The documents of a column of lists and, of structs with fields for them, their numbers.
 
-        By our name, an array and the type of its elements; `numbers` are parameters that name
-        fields.
+        By our names; `numbers` are parameters that name fields.
         """
         name = self._name(dataset, param)
         kind = dataset.schema[name].dataType
@@ -260,16 +284,16 @@ class NdcgEvaluator(Evaluator, DefaultParamsReadable["NdcgEvaluator"], DefaultPa
             what = f"{name} is {kind.simpleString()}, not an array of documents"
             raise InputError(f"{what}; for rows set queryCol")
         element = kind.elementType
-        found = {side: (quoted(name), element.simpleString())}
+        found = {side: ListField(quoted(name), "", element.simpleString())}
         types = {name: element.simpleString()}
         ids = [name]
         if isinstance(element, StructType):
             found, types, ids = {}, {}, []
             for ours, field in self._fields(element, name, numbers).items():
-                # Not getField of the array, which the embedded engine takes for a position in it.
-                path = f"{quoted(name)}.{quoted(field)}"
-                types[f"{name}.{field}"] = element[field].dataType.simpleString()
-                found[side if ours == "doc_id" else ours] = path, types[f"{name}.{field}"]
+                path, type_name = f"{name}.{field}", element[field].dataType.simpleString()
+                types[path] = type_name
+                given = ListField(quoted(name), quoted(field), type_name)
+                found[side if ours == "doc_id" else ours] = given
                 ids += [f"{name}.{field}"] if ours == "doc_id" else []
         _require_types(types, ids)
         return found
@@ -325,20 +349,18 @@ def _is_text(kind: str) -> bool:
 
 def _has_number(column: str, kind: str) -> str:
     """Whether a row has a number; pandas writes null as NaN, as ALS does."""
-    return f"{column} is not null" + (
-        f" and not isnan({column})" if kind in ("double", "float") else ""
-    )
+    if kind in ("double", "float"):
+        return f"({column} is not null and not isnan({column}))"
+    return f"({column} is not null)"
 
 
-def _exploded(
-    table: DataFrame, arrays: Mapping[str, tuple[str, str]], sides: Sequence[str]
-) -> DataFrame:
+def _exploded(table: DataFrame, arrays: Mapping[str, ListField], sides: Sequence[str]) -> DataFrame:
     """A row for each position of a query's longest list, one if all are empty, with a number of the
     query.
     """
     lists = [
-        f"coalesce({column}, cast(array() as array<{kind}>)) as {name}"
-        for name, (column, kind) in arrays.items()
+        f"coalesce({field.path}, cast(array() as array<{field.kind}>)) as {name}"
+        for name, field in arrays.items()
     ]
     numbered = table.selectExpr("monotonically_increasing_id() as query_id", *lists)
     lengths = [f"size({side}) as length_{side}" for side in sides]

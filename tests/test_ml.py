@@ -10,10 +10,11 @@ import pytest
 import sessions
 from scored import scored
 
-from ndcg_spark import Convention, evaluate
+from ndcg_spark import Convention, evaluate, ml_queries, ml_rows, reference
 from ndcg_spark.engine import failures
 from ndcg_spark.errors import ConfigurationError, InputError, MissingColumnError
 from ndcg_spark.ml import NdcgEvaluator
+from ndcg_spark.scoring.prepare import ordered
 from ndcg_spark.scoring.refusals import refused
 
 LONG = "user int, item int, rating double, prediction double"
@@ -375,6 +376,8 @@ def outcome(evaluated):
         code, sentence = refused(error.__cause__)
     else:
         return mean
+    # Labels are given grades where tables are, and not to an evaluator.
+    sentence = sentence.removesuffix(", or give labels their grades, grades={label: grade}")
     sentence = re.sub(
         "^(judgments|results|(dataset: )?(prediction|label|seen)|dataset): ", "", sentence
     )
@@ -538,6 +541,179 @@ def test_rows_have_the_mean_or_the_refusal_of_evaluate(session, thorough):
     random = Random(7)  # noqa: S311  # cases that repeat are what is wanted
     for odd in ODD_ROWS * (6 if thorough else 1):
         long_case(session, random, odd)
+
+
+#: Every value of every option that changes a score.
+EXPRESSED = [
+    "standard",
+    "trec_eval",
+    "mllib_binary",
+    "standard gain=linear discount=ln ties=doc_id_asc",
+    "standard gain=judged discount=position ties=doc_id_num_desc",
+    "standard gain={0: 0, 1: 1, 2: 3, 3: 9} discount=jarvelin ties=doc_id_num_asc",
+    "standard discount=none ties=average",
+    "standard discount=[1, 0.5, 0.25] ties=worst",
+    "standard ties=best score_precision=float32",
+    "standard ideal=retrieved",
+    "standard ideal=retrieved_at_k ties=best",
+    "standard ideal=judged_capped unjudged=drop",
+    "standard gain=binary ideal=k_relevant",
+    "standard unjudged=1 negative=drop",
+    "standard negative=as_unjudged no_relevant=zero",
+    "standard no_relevant=one missing_query=skip",
+    "standard min_relevance=2 duplicates=best judgment_duplicates=max",
+]
+
+
+def random_queries(random):
+    """Judged documents with grades, and returned ones with scores that tie, by query."""
+    queries = {}
+    for query in range(1, 13):
+        items = random.sample(range(1, 120), 14)
+        judged = {str(item): float(random.choice([-1, 0, 0, 1, 2, 3])) for item in items[:8]}
+        returned = {str(item): random.choice([0.25, 0.5, 0.1, -1.0]) for item in items[4:]}
+        queries[query] = judged, returned
+    queries[13] = {"1": 0.0}, {"1": 0.5}
+    queries[14] = {"1": 2.0}, {}
+    return queries
+
+
+def mean_by_definition(queries, convention, k, ranked=False):
+    scores = []
+    for judged, returned in queries.values():
+        documents = enumerate(returned.items(), 1)
+        rows = [(item, None if ranked else score, rank) for rank, (item, score) in documents]
+        ndcg = reference.score("", judged.items(), rows, convention, k).ndcg
+        if ndcg is not None:
+            scores.append(ndcg)
+    return sum(scores) / len(scores)
+
+
+def refuse_python(*_):
+    raise AssertionError("this is scored in Python")
+
+
+@pytest.fixture
+def without_python(monkeypatch):
+    monkeypatch.setattr(ml_rows, "_mean_in_python", refuse_python)
+
+
+@pytest.mark.usefixtures("without_python")
+@pytest.mark.parametrize("label", EXPRESSED)
+def test_rows_are_scored_as_by_the_definition_and_without_python(session, label):
+    queries = random_queries(Random(label))  # noqa: S311  # the same
+    rows = []
+    for query, (judged, returned) in queries.items():
+        for item in judged | returned:
+            rows.append((query, int(item), judged.get(item), returned.get(item)))
+    expected = mean_by_definition(queries, Convention.parse(label), 4)
+    mean = evaluated(session, rows, LONG, queryCol="user", convention=label, k=4)
+    assert mean == pytest.approx(expected, abs=1e-12)
+
+
+@pytest.mark.parametrize("label", [*EXPRESSED, "standard ties=rank", "rectools"])
+@pytest.mark.parametrize("has_scores", [True, False])
+def test_lists_are_scored_as_by_the_definition(session, monkeypatch, label, has_scores):
+    queries = random_queries(Random(label))  # noqa: S311  # the same
+    convention = Convention.parse(label)
+    columns = "prediction array<struct<item:int,score:double>>"
+    if convention.ranks_decide or not has_scores:
+        columns = "prediction array<int>"
+        convention = ordered(convention, ["rank"])
+    if not ml_queries.needs_all_gains(convention):
+        monkeypatch.setattr(ml_rows, "_mean_in_python", refuse_python)
+    rows = []
+    for judged, returned in queries.values():
+        listed = [(int(item), score) for item, score in returned.items()]
+        if "struct" not in columns:
+            listed = [item for item, _ in listed]
+        rows.append((listed, [(int(item), grade) for item, grade in judged.items()]))
+    expected = mean_by_definition(queries, convention, 4, ranked="struct" not in columns)
+    columns += ", label array<struct<item:int,rating:double>>"
+    mean = evaluated(session, rows, columns, convention=label, k=4)
+    assert mean == pytest.approx(expected, abs=1e-12)
+
+
+@pytest.mark.usefixtures("without_python")
+@pytest.mark.parametrize("discount", ["log2", "ln", "position", "jarvelin", "none", "[1, 0.5]"])
+def test_lists_that_are_empty_are_scored_without_python(session, discount):
+    convention = f"standard no_relevant=zero discount={discount}"
+    rows = [([], []), ([], [1]), (None, [1]), ([2], []), ([2], None), (None, None)]
+    assert of_lists(session, *rows, convention=convention) == 0
+    assert of_lists(session, *rows[-3:], convention=convention) == 0
+
+
+@pytest.mark.parametrize(("columns", "params"), [(LONG, {"queryCol": "user"}), (LISTS, {})])
+def test_what_is_quicker_in_python_is_scored_there(session, monkeypatch, columns, params):
+    monkeypatch.setattr(ml_rows, "mean_of_queries", refuse_python)
+    rows = ROWS if columns == LONG else [([1, 2], [1])]
+    assert (
+        evaluated(session, rows, columns, k=501, convention="standard ties=average", **params) > 0
+    )
+
+
+@pytest.mark.usefixtures("without_python")
+def test_a_document_that_is_excluded_is_scored_without_python(session):
+    columns = f"{LISTS}, seen array<int>"
+    params = {"excludeCol": "seen", "convention": "mllib_binary"}
+    assert evaluated(session, [([8, 7], [7], [8, 8]), ([7], [7], None)], columns, **params) == 1
+
+
+@contextlib.contextmanager
+def counted_calls(monkeypatch):
+    """The calls of the JVM, without those by which Python's garbage collector lets objects go."""
+    from py4j.clientserver import JavaClient
+
+    calls = []
+    send = JavaClient.send_command
+
+    def noted(client, command, *given, **more):
+        if not command.startswith("m\n"):
+            calls.append(command)
+        return send(client, command, *given, **more)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(JavaClient, "send_command", noted)
+        yield calls
+
+
+@pytest.mark.classic
+@pytest.mark.usefixtures("without_python")
+@pytest.mark.parametrize(
+    ("rows", "columns", "params", "most"),
+    [
+        (ROWS, LONG, {"queryCol": "user", "convention": "trec_eval"}, 260),
+        ([([1, 2], [1])], LISTS, {"metricName": "ndcgAtK"}, 260),
+    ],
+)
+def test_one_job_and_few_calls_of_the_jvm(session, monkeypatch, rows, columns, params, most):
+    frame = session.createDataFrame(rows, columns)
+    evaluator = NdcgEvaluator(**params)
+    evaluator.evaluate(frame)
+    context = session.sparkContext
+    group = f"evaluator of {columns}"
+    context.setJobGroup(group, "")
+    with counted_calls(monkeypatch) as calls:
+        evaluator.evaluate(frame)
+    jobs = context.statusTracker().getJobIdsForGroup(group)
+    context.setLocalProperty("spark.jobGroup.id", None)
+    assert len(jobs) == 1
+    assert 10 < len(calls) <= most, len(calls)
+
+
+@pytest.mark.classic
+def test_lists_have_the_mean_of_spark_s_evaluator(session):
+    from pyspark.ml.evaluation import RankingEvaluator
+
+    random = Random(5)  # noqa: S311  # the same
+    rows = []
+    for _ in range(30):
+        sides = random.sample(range(40), 12), random.sample(range(40), random.randint(0, 9))
+        rows.append([[float(item) for item in side] for side in sides])
+    frame = session.createDataFrame(rows, "prediction array<double>, label array<double>")
+    theirs = RankingEvaluator(metricName="ndcgAtK", k=10).evaluate(frame)
+    ours = NdcgEvaluator(metricName="ndcgAtK", k=10).evaluate(frame)
+    assert ours == pytest.approx(theirs, abs=1e-12)
 
 
 @pytest.mark.usefixtures("session")

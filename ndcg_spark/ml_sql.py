@@ -1,0 +1,246 @@
+"""SQL text of the evaluator, one idea each: ids, numbers, gains, discounts and orders of lists.
+
+It is text, because on classic Spark a call of a function is several calls of the JVM. The options
+are those of the conventions: a gain is written once, for numbers, Columns and text.
+"""
+
+import math
+import re
+from collections.abc import Mapping
+
+from ndcg_spark.convention.convention import Convention
+from ndcg_spark.convention.options import DISCOUNTS, GAINS, MAX_GAIN, TIES
+from ndcg_spark.reference import discounts
+
+#: Types with fractions that ids may have, by the number below which they have every whole number.
+FRACTIONAL = {"double": 2.0**53, "float": 2.0**24}
+_DECIMAL = re.compile(r"decimal\(\d+,[1-9]\d*\)")
+_NUMBERS = re.compile(r"tinyint|smallint|int|bigint|float|double|decimal\(.*\)")
+_LARGEST = "1.7976931348623157E308D"
+_NOTHING = "cast(null as double)"
+_NAN = "cast('NaN' as double)"
+
+
+class Text(str):
+    """A number in SQL, with the operators that formulas are written with."""
+
+    __slots__ = ()
+
+    def __add__(self, other: object) -> "Text":
+        return Text(f"({self} + {constant(other)})")
+
+    def __sub__(self, other: object) -> "Text":
+        return Text(f"({self} - {constant(other)})")
+
+    def __rtruediv__(self, other: object) -> "Text":
+        # Over empty lists the embedded engine divides by zero, in vain.
+        return Text(f"({constant(other)} / nullif({self}, 0D))")
+
+    def __rpow__(self, other: object) -> "Text":
+        return Text(f"power({constant(other)}, {self})")
+
+    def __gt__(self, other: object) -> "Text":  # type: ignore[override]  # a condition in SQL
+        return Text(f"({self} > {constant(other)})")
+
+
+def constant(value: object) -> Text:
+    """A double in SQL."""
+    return Text(f"{float(value)!r}D") if isinstance(value, int | float) else Text(value)
+
+
+class Texts:
+    """The functions that formulas are written with, for text."""
+
+    constant = staticmethod(constant)
+    log2 = staticmethod(lambda number: Text(f"log2({number})"))
+    ln = staticmethod(lambda number: Text(f"ln({number})"))
+    largest = staticmethod(lambda one, other: Text(f"greatest({constant(one)}, {other})"))
+    where = staticmethod(
+        lambda condition, then, otherwise: Text(
+            f"case when {condition} then {constant(then)} else {constant(otherwise)} end"
+        )
+    )
+
+
+def is_fractional(kind: str) -> bool:
+    return kind in FRACTIONAL or bool(_DECIMAL.fullmatch(kind))
+
+
+def is_whole(name: str, kind: str) -> str:
+    if kind in FRACTIONAL:
+        return f"abs({name}) < {FRACTIONAL[kind]:.0f}D and {name} = floor({name})"
+    return f"{name} % 1 = 0"
+
+
+def whole_text(name: str, kind: str) -> str:
+    """An id as text in SQL, 7.0 as 7; null if it has a fraction, or is no exact number."""
+    if not is_fractional(kind):
+        return f"cast({name} as string)"
+    whole = "bigint" if kind in FRACTIONAL else "decimal(38,0)"
+    return f"cast(cast(case when {is_whole(name, kind)} then {name} end as {whole}) as string)"
+
+
+def is_numeric(kind: str) -> bool:
+    return bool(_NUMBERS.fullmatch(kind))
+
+
+def number(name: str, kind: str) -> str:
+    """A number as a double, 0.0 for -0.0."""
+    if kind.startswith("decimal"):
+        # The embedded engine casts a decimal to a wrong double, but its text to the right one.
+        name = f"cast({name} as string)"
+    return f"(cast({name} as double) + 0.0D)"
+
+
+def is_finite(name: str) -> str:
+    """Never null."""
+    return f"coalesce(abs({name}) <= {_LARGEST}, false)"
+
+
+def is_rank(name: str) -> str:
+    """Whether a double is a rank. Never null."""
+    return f"coalesce({name} >= 1 and {name} <= {2**31 - 1} and {name} = floor({name}), false)"
+
+
+def is_empty(document: str, kind: str) -> str:
+    """Whether an id in text, or in a number, is none. Never null."""
+    return f"coalesce({document}, '') = ''" if kind == "string" else f"{document} is null"
+
+
+def counted_grade(grade: str, convention: Convention) -> str:
+    """A grade as it counts: with `min_relevance`, 1 or 0, unless it is negative."""
+    least = convention.min_relevance
+    if isinstance(least, str):
+        return grade
+    return (
+        f"case when {grade} < 0 then {grade} when {grade} >= {constant(least)} then 1D else 0D end"
+    )
+
+
+def gain_of(grade: str, convention: Convention) -> str:
+    """The gain of a grade; null without one, and for a negative grade that is not kept."""
+    rule, counted = convention.gain, counted_grade(grade, convention)
+    if isinstance(rule, Mapping):
+        grades, gains = ", ".join(map(constant, rule)), ", ".join(map(constant, rule.values()))
+        position = f"array_position(array({grades}), {counted})"
+        worth = f"get(array({gains}), cast({position} as int) - 1)"
+    else:
+        worth = f"{GAINS[rule].compute(Text(f'({counted})'), Texts())}"
+    counts = f"{grade} is not null"
+    if convention.negative != "keep":
+        counts = f"{grade} >= 0"
+    return f"case when {counts} then {worth} end"
+
+
+def is_odd_grade(grade: str, convention: Convention) -> str:
+    """Whether a grade is, or may be, refused. Never null.
+
+    A negative gain is odd, too: its sums may differ from 0 by how they are rounded.
+    """
+    worth = gain_of(grade, convention)
+    is_good = f"coalesce({worth} between 0 and {constant(MAX_GAIN)}, false)"
+    if convention.negative in ("as_unjudged", "drop"):
+        is_good = f"({grade} < 0 or {is_good})"
+    highest = convention.max_grade
+    if isinstance(highest, float) and convention.min_relevance == "none":
+        is_good += f" and {grade} <= {constant(highest)}"
+    return f"not (coalesce({is_finite(grade)} and {is_good}, false))"
+
+
+def weight(position: str, convention: Convention) -> str:
+    """The discount at a position from 0."""
+    rule = convention.discount
+    if isinstance(rule, tuple):
+        weights = ", ".join(map(constant, rule))
+        return f"coalesce(get(array({weights}), {position}), 0D)"
+    rank = Text(f"cast({position} + 1 as double)")
+    return f"{DISCOUNTS[rule].compute(rank, Texts())}"
+
+
+def discounted_sum(array: str, gain: str, k: int | str, convention: Convention) -> str:
+    """The sum over the first k elements of an array, the gain of `one` times its discount.
+
+    A gain of null is 0.
+    """
+    # Cut first: the embedded engine computes both sides of a condition, here for a whole list.
+    term = f"coalesce({gain} * {weight('at', convention)}, 0D)"
+    terms = f"transform({first_of(array, k)}, (one, at) -> {term})"
+    return f"coalesce(aggregate({terms}, 0D, (total, term) -> total + term), 0D)"
+
+
+def best_sum(k: int, convention: Convention) -> str:
+    """The DCG of k documents of gain 1."""
+    return constant(math.fsum(discounts(k, convention.discount)))
+
+
+def order_keys(document: str, score: str, rank: str, convention: Convention) -> dict[str, str]:
+    """What a list is sorted by, ascending or, if `is_descending`, descending, by names of fields.
+
+    Gains that break ties follow.
+    """
+    if convention.ranks_decide:
+        return {"first": rank}
+    rule = TIES[convention.ties]
+    if convention.score_precision == "float32":
+        score = f"(cast(cast({score} as float) as double) + 0D)"
+    keys = {"first": score if is_descending(convention) else f"-{score}"}
+    if rule.by == "rank":
+        keys["second"] = rank
+    if rule.by == "number":
+        last = "2147483647" if rule.ascending else "-1"
+        is_number = f"translate({document}, '0123456789', '') = ''"
+        digits = f"ltrim('0', {document})"
+        keys["second"] = f"case when {is_number} then length({digits}) else {last} end"
+        keys["third"] = f"case when {is_number} then {digits} else '' end"
+    if rule.by in ("doc_id", "number"):
+        keys["document"] = document
+    return keys
+
+
+def orders_by_id(convention: Convention) -> bool:
+    return not convention.ranks_decide and TIES[convention.ties].by in ("doc_id", "number")
+
+
+def is_descending(convention: Convention) -> bool:
+    rule = TIES[convention.ties]
+    return orders_by_id(convention) and not rule.ascending
+
+
+def gain_key(worth: str, convention: Convention) -> dict[str, str]:
+    """What breaks ties in an ascending order, if gains do."""
+    if convention.ranks_decide or convention.ties not in ("best", "worst"):
+        return {}
+    return {"by_gain": worth if convention.ties == "worst" else f"-{worth}"}
+
+
+def first_of(values: str, depth: int | str) -> str:
+    """The first values of an array."""
+    # Not slice, which the embedded engine refuses for elements that are never null.
+    return f"filter({values}, (one, at) -> at < {depth})"
+
+
+def averaged(listed: str, k: int) -> str:
+    """The gains of the first k ranks, each the mean of the documents that are tied there."""
+    tied = f"filter({listed}, other -> other.first = one.first)"
+    total = f"aggregate({tied}, 0D, (total, other) -> total + other.gain)"
+    return f"transform({first_of(listed, k)}, one -> {total} / greatest(size({tied}), 1))"
+
+
+def ndcg_of(convention: Convention) -> str:
+    """The NDCG of a query, from its answered, dcg and ideal_dcg; null if it does not count."""
+    without_gain = {"zero": "0D", "one": "1D"}.get(convention.no_relevant, _NOTHING)
+    value = f"when ideal_dcg = 0 then {without_gain} else dcg / nullif(ideal_dcg, 0D)"
+    if convention.missing_query != "zero":
+        value = f"when not answered then {_NOTHING} {value}"
+    return f"case {value} end"
+
+
+def checked_ndcg(convention: Convention) -> str:
+    """The NDCG of a row that `is_query`, null for others; NaN where it is, or may be, refused."""
+    refused = [f"not {is_finite('dcg')}", f"not {is_finite('ideal_dcg')}"]
+    if convention.missing_query == "error":
+        refused.append("not answered")
+    if convention.no_relevant == "error":
+        refused.append("ideal_dcg = 0")
+    is_refused = f"odd or is_query and ({' or '.join(refused)})"
+    return f"case when {is_refused} then {_NAN} when is_query then {ndcg_of(convention)} end"
