@@ -20,6 +20,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType, DataType, StructType
 
+from ndcg_spark import sql
 from ndcg_spark.engine import Engine, failure_reason, failures
 from ndcg_spark.engine.sessions import is_classic, keep_rows
 from ndcg_spark.errors import InputError, NdcgSparkError, ReadError, within
@@ -45,11 +46,11 @@ from ndcg_spark.rules import (
     is_text,
     missing_columns,
     named_by_user,
-    quoted,
     require_types,
     typed,
 )
 from ndcg_spark.schemas import BROKEN_LINE, FAULT, INTERNAL, LABEL, LINE, OWN
+from ndcg_spark.sql import quoted
 from ndcg_spark.text import BLANKS, refuse_alike
 from ndcg_spark.voices import Convert
 
@@ -188,7 +189,8 @@ def document_rows(table: DataFrame, columns: Mapping[str, str], schema: pa.Schem
         table = _unpacked(table, objects)
         columns = {ours: theirs for ours, theirs in columns.items() if ours not in objects.paths}
     names = names_in(table.columns, columns, schema)
-    renamed = table.select(*(F.col(quoted(theirs)).alias(ours) for ours, theirs in names.items()))
+    columns = {ours: quoted(theirs) for ours, theirs in names.items()}
+    renamed = table.selectExpr(*sql.named(columns))
     return _exploded(renamed, "rank" in schema.names)
 
 

@@ -29,21 +29,33 @@ LISTED = "listed"
 _WHOLE_NUMBER = r"^[0-9]+\z"
 
 
-def within(rank: str, cutoff: Cutoff) -> Column:
-    return F.lit(True) if cutoff is None else F.col(rank) <= cutoff
+def within(rank: str, cutoff: Cutoff) -> str:
+    """Whether a rank is within a cutoff, in SQL."""
+    return "true" if cutoff is None else f"{rank} <= {cutoff}"
 
 
-def sums_at(
-    cutoffs: Iterable[Cutoff], name: str, value: Column, rank: str = RANK
-) -> dict[str, Column]:
+def sums_at(cutoffs: Iterable[Cutoff], name: str, value: str, rank: str = RANK) -> dict[str, str]:
     """Sums of a value down to every cutoff, by the names of their columns: dcg_10, dcg_all."""
-    return {column_at(name, k): F.sum(F.when(within(rank, k), value)) for k in cutoffs}
+    return {column_at(name, k): sum_where(within(rank, k), value) for k in cutoffs}
 
 
-def are_distinct(values: str | Column) -> Column:
+def sum_where(condition: str, value: str) -> str:
+    return f"sum(case when {condition} then {value} end)"
+
+
+def count_where(condition: str) -> str:
+    return f"count(case when {condition} then 1 end)"
+
+
+def are_distinct(values: str) -> Column:
+    return F.expr(distinct(values))
+
+
+def distinct(values: str) -> str:
+    """Whether no value is twice in an array, in SQL."""
     # With count_distinct, the embedded engine keeps a set for every group, which took half of the
     # time.
-    return F.size(values) == F.size(F.array_distinct(values))
+    return f"size({values}) = size(array_distinct({values}))"
 
 
 def first_of_each_document(key: list[str], convention: Convention) -> Column:
@@ -113,7 +125,7 @@ def list_by_list(
     listed = F.slice(F.col("documents.doc_id"), 1, depth)
     if convention.ranks_decide:
         # One more than the depth, because two documents may share the last rank.
-        single = are_distinct(F.slice(F.col("documents.key_0"), 1, depth + 1))
+        single = are_distinct(f"slice(documents.key_0, 1, {depth + 1})")
         listed = F.when(single, listed).otherwise(refusal(RANK_TWICE, key, "array<string>"))
     best = lists.select(*key, listed.alias("documents"))
     ranked = best.select(*key, F.posexplode("documents").alias("position", "doc_id"))
@@ -152,8 +164,9 @@ def removes_documents(convention: Convention) -> bool:
     )
 
 
-def is_listed(convention: Convention) -> Column:
-    return F.col(LISTED) if removes_documents(convention) else F.lit(True)
+def is_listed(convention: Convention) -> str:
+    """Whether a document counts on its list, in SQL."""
+    return LISTED if removes_documents(convention) else "true"
 
 
 def breaks_ties_by_gain(convention: Convention) -> bool:
