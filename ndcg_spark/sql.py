@@ -2,7 +2,7 @@
 round trips to the JVM; a text is one, however long it is.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from pyspark.sql import Column
 from pyspark.sql import functions as F
@@ -43,6 +43,14 @@ def ratio(dividend: str, divisor: str) -> str:
 def conjunction(conditions: Iterable[str]) -> str:
     """Whether all of the conditions are true; true without any."""
     return " and ".join(f"({condition})" for condition in conditions) or "true"
+
+
+def over(function: str, key: Iterable[str], order: Sequence[str] = ()) -> str:
+    """A function over a window: the rows with equal keys, in this order."""
+    window = [f"partition by {', '.join(key)}"]
+    if order:
+        window.append(f"order by {', '.join(order)}")
+    return f"{function} over ({' '.join(window)})"
 
 
 def named(values: Mapping[str, str]) -> list[str]:

@@ -208,7 +208,7 @@ class Slices:
     def cut(self, table: DataFrame) -> DataFrame:
         """Each row of the table once for every slice of its query, with the column slice."""
         if self.table is None or self.names is None:
-            return table.withColumn("slice", F.lit(_ALL))
+            return table.selectExpr("*", f"{_ALL} as slice")
         nothing = F.array(
             *(
                 F.lit(row["slice"])
@@ -223,8 +223,8 @@ class Slices:
 
     def named(self, table: DataFrame) -> DataFrame:
         if self.names is None:
-            nothing = F.lit(None).cast("string")
-            return table.withColumns({"attribute": nothing, "value": nothing}).drop("slice")
+            nothing = sql.null("string")
+            return table.selectExpr("*", *sql.named({"attribute": nothing, "value": nothing}))
         names = F.broadcast(table.sparkSession.createDataFrame(self.names))
         return names.join(table, on=["slice"], how="inner").drop("slice")
 

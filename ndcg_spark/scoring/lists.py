@@ -2,10 +2,9 @@
 documents.
 """
 
-import functools
 from collections.abc import Sequence
 
-from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
 from ndcg_spark import sql
@@ -126,14 +125,14 @@ def _with_judgments(
 def with_listed(table: DataFrame, run_key: list[str], convention: Convention) -> DataFrame:
     rules = []
     if convention.exclude_query_as_document:
-        rules.append(F.col("doc_id") != F.col("query_id"))
+        rules.append("doc_id != query_id")
     if convention.duplicates == "best":
         rules.append(ranking.first_of_each_document(run_key, convention))
     if convention.unjudged == "drop":
-        rules.append(F.col("gain").isNotNull())
+        rules.append("gain is not null")
     if convention.negative == "drop":
-        rules.append(F.coalesce(F.col("relevance") >= 0, F.lit(True)))
-    return table.withColumn(LISTED, functools.reduce(Column.__and__, rules)) if rules else table
+        rules.append("coalesce(relevance >= 0, true)")
+    return table.withColumn(LISTED, F.expr(sql.conjunction(rules))) if rules else table
 
 
 def run_scores(

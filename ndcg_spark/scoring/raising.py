@@ -63,7 +63,7 @@ def count_unjudged_queries(
     queries = results.selectExpr("run", *key).distinct()
     if may_have_two_runs:
         queries = _single_runs(results, key)
-    judged = judgments.selectExpr(*key, "true as judged").distinct()
+    judged = judgments.selectExpr(*key).distinct().selectExpr("*", "true as judged")
     unjudged = {"unjudged_queries": count_where("judged is null")}
     joined = judged.join(queries, on=key, how="right")
     return joined.groupBy("run", *key[:-1]).agg(*sql.aggregates(unjudged))
