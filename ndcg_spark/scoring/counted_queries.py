@@ -16,7 +16,7 @@ from pyspark.sql import functions as F
 
 from ndcg_spark import sql
 from ndcg_spark.convention.convention import Convention
-from ndcg_spark.convention.measures import COLUMNS, NDCG_ONLY, Cutoff, MeasureSet, column_at
+from ndcg_spark.convention.measures import NDCG_ONLY, Cutoff, MeasureSet, column_at
 from ndcg_spark.convention.refused_queries import MISSING_QUERY, NO_RELEVANT, NOT_FINITE
 from ndcg_spark.schemas import NO_VALUE, query_key
 from ndcg_spark.scoring import lists
@@ -44,8 +44,8 @@ def scores_of_pairs(
     cutoffs: Sequence[Cutoff],
     measures: MeasureSet,
 ) -> DataFrame:
-    """The columns of QUERY_SCORES, one row per run, judged query and cutoff, whether the run
-    answered it or not.
+    """The columns of QUERY_SCORES but those of measures that are not computed, one row per run,
+    judged query and cutoff, whether the run answered it or not.
     """
     run_key = ["run", *query_key]
     pairs = (
@@ -72,8 +72,8 @@ def scores_of_pairs(
         "ndcg": _ndcg(convention, [*run_key, "cutoff"]),
         "judged_discount_share": _given("judged_discount_share"),
     }
-    for name in COLUMNS:
-        columns[name] = _given(name) if name in measures.columns else sql.null("double")
+    for name in measures.columns:
+        columns[name] = _given(name)
     return long.selectExpr(
         *kept, "returned", "judged", "dcg", "ideal_dcg", "cg", *sql.named(columns)
     )
@@ -265,7 +265,7 @@ def means(
     query_scores: DataFrame, measures: MeasureSet = NDCG_ONLY, slices: Slices | None = None
 ) -> DataFrame:
     """One row per dataset, date, run, cutoff and slice, in no order, with the columns of
-    DATASET_SCORES.
+    DATASET_SCORES but those of measures that are not computed.
 
     A slice has no row in a dataset without such a query. ndcg, dcg and ndcg_pooled are of the
     `queries` whose ndcg is not null, judged_rate is of all.
@@ -299,15 +299,15 @@ def _means_of_ndcg() -> dict[str, str]:
 
 
 def _means_of_measures(measures: MeasureSet) -> dict[str, str]:
-    means = {"relevant_queries": sql.null("bigint")}
-    if measures.beside_ndcg:
-        # All computed measures leave out the same queries, so they have one count, the largest.
-        counts = [f"count({measure.column})" for measure in measures.beside_ndcg.values()]
-        largest = f"array_max(array({', '.join(counts)}))"
-        is_computed = _is_computed(measures, "coalesce(cutoff, 0)")
-        means["relevant_queries"] = f"case when {is_computed} then {largest} end"
-    for name in COLUMNS:
-        means[name] = f"avg({name})" if name in measures.columns else sql.null("double")
+    if not measures.beside_ndcg:
+        return {}
+    # All computed measures leave out the same queries, so they have one count, the largest.
+    counts = [f"count({measure.column})" for measure in measures.beside_ndcg.values()]
+    largest = f"array_max(array({', '.join(counts)}))"
+    is_computed = _is_computed(measures, "coalesce(cutoff, 0)")
+    means = {"relevant_queries": f"case when {is_computed} then {largest} end"}
+    for name in measures.columns:
+        means[name] = f"avg({name})"
     return means
 
 

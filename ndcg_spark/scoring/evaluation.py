@@ -12,7 +12,7 @@ from pyspark.sql import functions as F
 
 from ndcg_spark import sql
 from ndcg_spark.convention.convention import Convention
-from ndcg_spark.convention.measures import NDCG_ONLY, Cutoff, MeasureSet, deepest_finite
+from ndcg_spark.convention.measures import COLUMNS, NDCG_ONLY, Cutoff, MeasureSet, deepest_finite
 from ndcg_spark.schemas import (
     DATASET_SCORES,
     KEPT_ATTRIBUTES,
@@ -75,7 +75,8 @@ def query_scores(
     table = counted_queries.scores_of_pairs(
         runs.drop("unjudged_queries"), queries, scores, key, convention, cutoffs, measures
     )
-    return _complete(table, QUERY_SCORES, _constants(key, evaluation))
+    constants = _constants(key, evaluation) | _not_computed(measures)
+    return _complete(table, QUERY_SCORES, constants)
 
 
 def to_judge(judgments: DataFrame, results: DataFrame, evaluation: Evaluation) -> DataFrame:
@@ -98,7 +99,7 @@ def dataset_scores(
     )
     convention = evaluation.convention
     described = {"convention": sql.text(convention.label), "formula": sql.text(convention.formula)}
-    return _complete(rows, DATASET_SCORES, described)
+    return _complete(rows, DATASET_SCORES, described | _not_computed(evaluation.measures))
 
 
 def ranked_documents(
@@ -175,6 +176,14 @@ def _constants(columns: Collection[str], evaluation: Evaluation) -> dict[str, st
     if "dataset" not in columns:
         constants["dataset"] = sql.text(evaluation.dataset)
     return constants
+
+
+def _not_computed(measures: MeasureSet) -> dict[str, str]:
+    """The SQL of the columns of measures besides NDCG that are not computed."""
+    absent = {name: sql.null("double") for name in COLUMNS if name not in measures.columns}
+    if not measures.beside_ndcg:
+        absent["relevant_queries"] = sql.null("bigint")
+    return absent
 
 
 def _complete(table: DataFrame, schema: pa.Schema, constants: Mapping[str, str]) -> DataFrame:

@@ -222,7 +222,7 @@ def refuse_returned_twice(
         refused = refusal_sql(RETURNED_TWICE, key, kind)
         # Null stands for a query that the run did not answer.
         guarded[name] = f"case when coalesce({DISTINCT}, true) then {name} else {refused} end"
-    return table.withColumns(sql.columns(guarded)).drop(DISTINCT)
+    return table.withColumns(sql.columns(guarded))
 
 
 def returned_documents(
