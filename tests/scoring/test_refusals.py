@@ -1,6 +1,7 @@
 """Rows that a plan refuses: which columns fail, for which rule, and how a message shows a row."""
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import functions as F
 
@@ -9,8 +10,11 @@ from ndcg_spark.schemas import BROKEN_LINE, FAULT, LINE
 from ndcg_spark.scoring.refusals import refuse_rows, refused, row_example
 
 
-def refused_table(session, **columns):
-    """Judgments, in which a document named "bad" and a negative grade break a rule."""
+def refused_table(session, folder, **columns):
+    """Judgments, in which a document named "bad" and a negative grade break a rule.
+
+    From a file, because Spark computes every column of rows that it has in memory.
+    """
     row = {"query_id": "q1", "doc_id": "d1", "relevance": 1.0} | columns
     tests = [
         (RULES["no_doc_id"], F.expr("doc_id = 'bad'")),
@@ -19,8 +23,8 @@ def refused_table(session, **columns):
     ]
     if FAULT in columns:
         tests.insert(0, (RULES[BROKEN_LINE], F.col(FAULT).isNotNull()))
-    table = session.createDataFrame(pa.table({name: [value] for name, value in row.items()}))
-    return refuse_rows(table, tests, "judgments")
+    pq.write_table(pa.table({name: [value] for name, value in row.items()}), folder / "a.parquet")
+    return refuse_rows(session.read.parquet(str(folder)), tests, "judgments")
 
 
 def why(table, column):
@@ -36,8 +40,8 @@ def test_any_name_and_value_of_a_column_is_shown(session):
     assert shown == "a`b=it's c'\\=1 d e=\\"
 
 
-def test_good_rows_stay_as_they_are(session):
-    assert refused_table(session).collect() == [("q1", "d1", 1.0)]
+def test_good_rows_stay_as_they_are(session, tmp_path):
+    assert refused_table(session, tmp_path).collect() == [("q1", "d1", 1.0)]
 
 
 @pytest.mark.parametrize(
@@ -49,16 +53,17 @@ def test_good_rows_stay_as_they_are(session):
         ({"relevance": -2.0}, "relevance", "relevance_is_no_number"),
     ],
 )
-def test_the_column_of_a_rule_fails_and_no_other(session, columns, column, code):
-    table = refused_table(session, **columns)
+def test_the_column_of_a_rule_fails_and_no_other(session, tmp_path, columns, column, code):
+    table = refused_table(session, tmp_path, **columns)
     assert why(table, column)[0] == code
     others = [name for name in table.columns if name != column]
     assert len(table.select(*others).collect()) == 1
 
 
 @pytest.mark.parametrize("column", ["doc_id", "relevance"])
-def test_a_line_that_is_no_row_fails_in_every_column_with_a_rule(session, column):
-    table = refused_table(session, relevance=-1.0, **{FAULT: BROKEN_LINE, LINE: "a, b"})
+def test_a_line_that_is_no_row_fails_in_every_column_with_a_rule(session, tmp_path, column):
+    broken = {FAULT: BROKEN_LINE, LINE: "a, b"}
+    table = refused_table(session, tmp_path, relevance=-1.0, **broken)
     code, sentence = why(table, column)
     assert code == BROKEN_LINE
     assert "a, b" in sentence
