@@ -5,6 +5,7 @@ Slow modules are imported inside the commands, so that help is instant.
 """
 
 import contextlib
+import gc
 import io
 import logging
 import os
@@ -27,6 +28,10 @@ from ndcg_spark.errors import (
 )
 from ndcg_spark.report.console import Messages, prepare_streams
 from ndcg_spark.text import masked
+
+#: So many new objects make Python look for cycles among them, in a process of our own. With its
+#: default of 700, looking through modules that stay to the end took a tenth of a small evaluation.
+_OBJECTS_PER_SEARCH = 100_000
 
 app = click.Group(
     "ndcg-spark",
@@ -120,6 +125,7 @@ def program() -> NoReturn:
     if sys.getfilesystemencoding() != "utf-8":
         os.environ["PYTHONUTF8"] = "1"  # for the processes of an engine
         os.execv(sys.executable, [sys.executable, "-X", "utf8", *sys.orig_argv[1:]])  # noqa: S606  # ourselves
+    gc.set_threshold(_OBJECTS_PER_SEARCH)
     try:
         main()
     except SystemExit as end:

@@ -17,9 +17,9 @@ import importlib
 import math
 import operator
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
-import pandas as pd
 
 from ndcg_spark import user_modules
 from ndcg_spark.convention.convention import Convention, Discount, counted_grade, named_gain
@@ -37,13 +37,16 @@ from ndcg_spark.convention.refused_queries import (
 )
 from ndcg_spark.errors import ConventionError, InputError
 
+if TYPE_CHECKING:
+    import pandas as pd
+
 #: How means of grades are rounded: below each bound, to a whole number of steps, so many in 1.
 MEAN_STEPS = ((1e3, 1e12), (1e6, 1e9), (1e9, 1e6), (1e12, 1e3))
 
 #: A returned document: its id, its score and its rank.
 Returned = tuple[str, float | None, int | None]
 #: A gain or a discount that a user has written.
-Function = Callable[[pd.Series], pd.Series]
+Function = Callable[["pd.Series"], "pd.Series"]
 
 
 class RefusedQueryError(InputError):
@@ -184,6 +187,9 @@ def pack_function(name: str) -> bytes:
 
 
 def computed(name: str, values: Sequence[float]) -> list[float]:
+    # Imported here, because only a user's function takes pandas.
+    import pandas as pd
+
     function = load_function(name)
     try:
         results = pd.Series(function(pd.Series(values, dtype="float64"))).astype("float64").tolist()

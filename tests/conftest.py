@@ -44,6 +44,14 @@ LONG = (
     "deployment/test_benchmark.py",
     "scoring/test_measures.py",
     "scoring/test_published_scores.py",
+    # On classic Spark.
+    "contract/test_check.py",
+    "test_ml.py",
+    "scoring/test_properties.py",
+    "scoring/test_skipping.py",
+    "spot_check/test_spot_check.py",
+    "inputs/test_lists_of_objects.py",
+    "test_library.py",
 )
 
 
@@ -81,6 +89,7 @@ def pytest_configure(config: pytest.Config) -> None:
             f"ndcg_spark is imported from {origin} and these tests are of {ROOT}; unset PYTHONPATH"
         )
     sessions.choice = config.getoption("--engine")
+    sessions.is_thorough = config.getoption("--thorough")
     if pyspark.__version__ < "4.2":
         # It leaves the sockets of collect to the garbage collector.
         for warning in ("ResourceWarning", "pytest.PytestUnraisableExceptionWarning"):
@@ -104,11 +113,8 @@ def pytest_unconfigure() -> None:
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Begin with what takes long, and leave out what is about the other engine, and slow tests but where asked for."""
-    items.sort(
-        key=lambda item: next(
-            (at for at, name in enumerate(LONG) if item.path == ROOT / "tests" / name), 99
-        )
-    )
+    begun = {ROOT / "tests" / name: at for at, name in enumerate(LONG)}
+    items.sort(key=lambda item: begun.get(item.path, len(LONG)))
     items[:] = [item for item in items if _is_on_this_engine(item)]
     all_of_them = config.getoption("--slow") or "slow" in config.getoption("-m")
     paths = (argument.partition("::")[0] for argument in config.args)

@@ -139,17 +139,26 @@ def test_help_imports_neither_spark_nor_pandas_nor_pyarrow():
 @pytest.mark.parametrize(
     ("arguments", "slow"),
     [
-        ("nights out", ["pandas", "pyarrow.dataset"]),
-        ("trend out", ["pandas", "pyarrow.dataset"]),
+        ("nights out", ["pandas", "pyarrow.dataset", "pydantic"]),
+        ("trend out", ["pandas", "pyarrow.dataset", "scipy"]),
+        ("trend changed", ["scipy", "pyspark"]),
         pytest.param(
             "evaluate qrels.txt run.txt --engine embedded",
-            ["scipy.special"],
+            ["scipy"],
+            marks=pytest.mark.slow,
+        ),
+        pytest.param(
+            "evaluate qrels.txt run.txt --slices slices.csv --engine embedded",
+            ["scipy"],
             marks=pytest.mark.slow,
         ),
     ],
 )
 def test_commands_do_not_wait_for_modules_that_they_do_not_need(folder, arguments, slow):
     kept_night(folder / "out", 0, {"a": 0.5})
+    (folder / "slices.csv").write_text("query_id,language\nq1,en\n", encoding="utf-8")
+    for number, judgments in enumerate(("j1", "j2")):
+        kept_night(folder / "changed", number, {"a": 0.5}, judgments=judgments)
     code = "import sys; from ndcg_spark.__main__ import main\ntry: main()\n"
     code += f"finally: print([name for name in {slow} if name in sys.modules], file=sys.stderr)"
     done = started(sys.executable, "-c", code, *arguments.split(), cwd=folder)

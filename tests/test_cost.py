@@ -40,7 +40,7 @@ def counted(engine, scale, tmp_path_factory, without=()):
 def classic(tmp_path_factory):
     # 40,000 results: Parquet's footers are a tenth of their bytes.
     # With all measures the plans are those that the embedded engine shows, a quarter of a minute sooner.
-    return counted("spark", 0.02, tmp_path_factory, without=("measures",))
+    return counted("spark", 0.02, tmp_path_factory, without=("measures", "example"))
 
 
 @pytest.fixture(scope="module")
@@ -101,12 +101,21 @@ def test_for_all_measures_the_embedded_engine_runs_no_further_plan_and_reads_the
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("case", "analyses"), [("with ranks", 10), ("no ranks", 10), ("text", 17)])
+@pytest.mark.parametrize(
+    ("case", "analyses"), [("with ranks", 10), ("no ranks", 10), ("text", 17), ("example", 11)]
+)
 def test_the_embedded_engine_runs_and_analyses_few_plans(embedded, case, analyses):
-    # One more for text: it is parsed once, into a temporary table.
-    assert 1 <= embedded[case]["plans"] <= 4 + (case == "text")
+    # One more for text: it is parsed once, into a temporary table. The example has slices, too.
+    assert 1 <= embedded[case]["plans"] <= 4 + {"text": 1, "example": 2}.get(case, 0)
     # The Connect client of Spark 4.0 asks for the schema wherever rows are grouped by names: eight times.
     assert embedded[case]["analyses"] <= analyses + 8 * (pyspark.__version__ < "4.1")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("case", "settings"), [("no ranks", 5), ("text", 5), ("example", 6)])
+def test_the_embedded_engine_is_asked_for_few_settings(embedded, case, settings):
+    # The client reads settings for each table made here and each answer; that of Spark 4.2 reads the most.
+    assert 1 <= embedded[case]["settings"] <= settings
 
 
 @pytest.mark.slow

@@ -81,6 +81,28 @@ with ThreadPoolExecutor(1) as pool:
     assert answer_of(choice, program) == "(True, True)\nNone None"
 
 
+PARTITIONS = """
+import os, re, io, contextlib
+from ndcg_spark.engine import open_engine
+for partitions in (3, 5, None):
+    said = io.StringIO()
+    with open_engine("embedded", partitions=partitions) as engine, contextlib.redirect_stdout(said):
+        engine.session.range(9).groupBy("id").count().explain()
+    print(*re.findall(r"Hash.*?, (\\d+)\\)", said.getvalue()))
+"""
+
+
+@pytest.mark.parametrize(("chosen", "found"), [(None, [3, 5, 16]), ("7", [7, 7, 7])])
+def test_each_embedded_engine_has_its_own_number_of_partitions_or_the_users(chosen, found):
+    environment = {**sessions.environment(), "SAIL_EXECUTION__DEFAULT_PARALLELISM": chosen}
+    environment = {name: value for name, value in environment.items() if value is not None}
+    program = f"import os; os.sched_getaffinity = lambda _: {{0, 1}}\n{PARTITIONS}"
+    done = subprocess.run(
+        [sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True
+    )
+    assert list(map(int, done.stdout.split())) == found
+
+
 @pytest.mark.parametrize(
     ("choices", "environment", "answer"),
     [

@@ -7,6 +7,7 @@ from decimal import Decimal
 from random import Random
 
 import pytest
+import sessions
 from scored import scored
 
 from ndcg_spark import Convention, evaluate
@@ -394,8 +395,9 @@ def of_tables(session, judged, returned, kinds, convention, has="scores"):
 def same(ours, theirs):
     # A document that is judged twice is found as one that counts twice in a list, too.
     twice = {"judged_twice", "returned_twice"}
-    if isinstance(ours, tuple) and isinstance(theirs, tuple) and {ours[0], theirs[0]} == twice:
-        return True
+    if isinstance(ours, tuple) and isinstance(theirs, tuple):
+        # Only `evaluate` can be told the grades of labels, and says so.
+        return ours[0] == theirs[0] or {ours[0], theirs[0]} == twice
     return ours == (pytest.approx(theirs) if isinstance(theirs, float) else theirs)
 
 
@@ -523,7 +525,11 @@ def list_case(session, random, odd, side):
 @pytest.mark.parametrize("side", ["label", "prediction"])
 def test_lists_have_the_mean_or_the_refusal_of_evaluate(session, thorough, side):
     random = Random(11)  # noqa: S311  # the same
-    for odd in ODD_ENTRIES * (6 if thorough else 1):
+    odd_entries = ODD_ENTRIES * (6 if thorough else 1)
+    if sessions.choice == "spark" and not thorough:
+        # Each is in one of the two lists.
+        odd_entries = ODD_ENTRIES[0 if side == "label" else 1 :: 2]
+    for odd in odd_entries:
         list_case(session, random, odd, side)
 
 

@@ -24,6 +24,7 @@ def find_convention(
     grades: Mapping[str, float] | None = None,
     exclude: Any = None,
     run: str | None = None,
+    split_ids: Mapping[str, str] | None = None,
     dataset: str = "default",
     seconds: float = 60.0,
     **options: Any,
@@ -45,7 +46,7 @@ def find_convention(
 
     Parameters
     ----------
-    judgments, results, relevance, grades, exclude, run, dataset
+    judgments, results, relevance, grades, exclude, run, split_ids, dataset
         As `evaluate` takes them, but no DataFrames of Spark: write these as Parquet.
     cutoffs : int, None or several of them
         The cutoffs that are tried if the scores do not say theirs; by default the usual ones.
@@ -69,7 +70,7 @@ def find_convention(
     if cutoffs is not None:
         settings["cutoffs"] = cutoffs  # type: ignore[assignment]  # whatever validates
     scratch = Scratch()
-    config = make_config(tables, settings, scratch, relevance, run, grades=grades)
+    config = make_config(tables, settings, scratch, relevance, run, split_ids, grades)
     path = _path_of(scores, scratch)
     return compute(tasks.find_convention, config, path, options, seconds)
 

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ndcg_spark.comparison import statistics
 from ndcg_spark.convention.measures import Cutoff
 from ndcg_spark.tolerance import DECIMALS, EQUAL
 
@@ -106,9 +107,6 @@ def _sides(pair: _Pair, rows: Sequence[Row], datasets: Sequence[str]) -> Iterato
 
 
 def _row(pair: _Pair, side: str | None, rows: Sequence[Row]) -> dict[str, Any]:
-    # Imported here, because what only prints need not wait for scipy.
-    from ndcg_spark.comparison import statistics
-
     nights = {row["baseline_night"] for row in rows}
     differences = {row["dataset"]: row["difference"] for row in rows}
     apart = np.round(list(differences.values()), DECIMALS)
@@ -131,8 +129,6 @@ def _row(pair: _Pair, side: str | None, rows: Sequence[Row]) -> dict[str, Any]:
 
 def _conclude(family: Sequence[Sequence[dict[str, Any]]], correction: str, alpha: float) -> None:
     """Adjust p; both sides of a change of judgments are one comparison, with the larger p."""
-    from ndcg_spark.comparison import statistics
-
     adjusted = statistics.adjusted(list(map(_larger_p, family)), correction)
     for sides, p in zip(family, adjusted, strict=True):
         conclusion = _conclusion(sides) if p < alpha else "cannot_tell"

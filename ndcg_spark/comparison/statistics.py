@@ -14,9 +14,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-# scipy.stats is not used because it takes half a second to import.
-from scipy.special import ndtr, stdtr, stdtrit
-
 from ndcg_spark.tolerance import EQUAL
 
 Numbers = NDArray[np.float64]
@@ -58,6 +55,10 @@ def paired_t(
     numbers or arrays of one shape. Where n < 2, nothing varies or no double holds how much it
     varies, every answer is nan.
     """
+    # scipy is imported where it is needed: its smallest part takes as long as pandas. scipy.stats
+    # takes four times that.
+    from scipy.special import stdtr, stdtrit
+
     n, mean, deviation = (np.asarray(number, np.float64) for number in (n, mean, deviation))
     freedom = n - 1 if freedom is None else np.asarray(freedom, np.float64)
     answers = (n >= 2) & (freedom > 0) & (deviation > 0) & np.isfinite(deviation)
@@ -76,6 +77,8 @@ def paired_t(
 
 def largest_plausible(n: int, mean: float, half: float, alpha: float) -> float:
     """The `largest` of `paired_t`, given half of the width of its interval."""
+    from scipy.special import stdtrit
+
     error = half / float(stdtrit(n - 1, 1 - alpha / 2))
     return abs(mean) + float(stdtrit(n - 1, 1 - alpha)) * error
 
@@ -161,6 +164,8 @@ def signed_ranks(differences: Numbers) -> float:
     ranks = _mean_ranks(sizes)
     above = float(ranks[known > 0].sum())
     if len(differences) > EXACT_RANKS:
+        from scipy.special import ndtr
+
         ties = np.unique(sizes, return_counts=True)[1]
         correction = float(np.sum(ties**3 - ties)) / 48
         variance = n * (n + 1) * (2 * n + 1) / 24 - correction

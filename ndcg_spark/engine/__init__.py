@@ -58,15 +58,20 @@ ENGINES = ("auto", "embedded", "spark")
 _CONNECT_MODE = "SPARK_CONNECT_MODE_ENABLED"
 #: Fewer partitions than this were slower on Sail even on 2 cores (1.97 s against 2.42 s).
 MIN_PARTITIONS = 16
+#: The variable with which users set the number themselves.
+_PARTITIONS = "SAIL_EXECUTION__DEFAULT_PARALLELISM"
 
 
 @contextlib.contextmanager
-def open_engine(choice: str = "auto", remote: str | None = None) -> Iterator[Engine]:
+def open_engine(
+    choice: str = "auto", remote: str | None = None, partitions: int | None = None
+) -> Iterator[Engine]:
     """The engine for one evaluation, stopped at the end if it was started here.
 
     `auto` takes a running session, SPARK_REMOTE or the session of spark-submit if there is one;
-    otherwise the embedded engine if it is installed, else local Spark. EngineError where it is
-    unavailable, or stops within the block.
+    otherwise the embedded engine if it is installed, else local Spark. An embedded engine that is
+    started here works in so many `partitions`; None for as many as large tables need. EngineError
+    where it is unavailable, or stops within the block.
     """
     refuse_mixed_sparks()
     _import_client()
@@ -77,7 +82,10 @@ def open_engine(choice: str = "auto", remote: str | None = None) -> Iterator[Eng
     if choice == "auto":
         remote = remote or server
     try:
-        engine = wrap_session(running) if running is not None else _started(choice, remote)
+        if running is not None:
+            engine = wrap_session(running)
+        else:
+            engine = _started(choice, remote, partitions)
     finally:
         if server is not None:
             os.environ["SPARK_REMOTE"] = server
@@ -125,7 +133,7 @@ def open_session(engine: str = "auto", remote: str | None = None) -> SparkSessio
     return session
 
 
-def _started(choice: str, remote: str | None) -> Engine:
+def _started(choice: str, remote: str | None, partitions: int | None) -> Engine:
     """The engine that was asked for, where no session is running."""
     if remote:
         return connect(remote)
@@ -138,7 +146,7 @@ def _started(choice: str, remote: str | None) -> Engine:
         return start_classic({CALL_SITES: "false"}, "the session of spark-submit")
     is_installed = importlib.util.find_spec("pysail") is not None
     if choice == "embedded" or (choice == "auto" and is_installed):
-        return start_embedded()
+        return start_embedded(partitions)
     return start_local()
 
 
@@ -155,14 +163,13 @@ def _import_client() -> None:
             del sys.ps1
 
 
-def start_embedded() -> Engine:
+def start_embedded(partitions: int | None = None) -> Engine:
     # Whatever the user has set, as scores would be of other rows.
     os.environ.update(SETTINGS)
     for name, value in {
         "RUST_LOG": "off",
         "SAIL_RUNTIME__MEMORY_POOL__TYPE": "fair",
         "SAIL_RUNTIME__MEMORY_POOL__FAIR__MAX_SIZE": str(int(machine_memory() * MEMORY_SHARE)),
-        "SAIL_EXECUTION__DEFAULT_PARALLELISM": str(max(MIN_PARTITIONS, 4 * usable_cores())),
         # gRPC uses no_proxy only where this is not set; a proxy for web pages cannot reach the
         # engine.
         "no_grpc_proxy": f"127.0.0.1,{os.environ.get('no_proxy', '')}",
@@ -177,8 +184,9 @@ def start_embedded() -> Engine:
     # Until the first answer: Sail replaces the handlers when its server begins to serve.
     with _keeping_signal_handlers(), contextlib.ExitStack() as stack:
         try:
-            server = SparkConnectServer("127.0.0.1", 0)
-            admitted = port_guard.start(server)
+            with _partitioned(partitions or max(MIN_PARTITIONS, 4 * usable_cores())):
+                server = SparkConnectServer("127.0.0.1", 0)
+                admitted = port_guard.start(server)
             stack.callback(quietly, server.stop)
             url = f"sc://127.0.0.1:{server.listening_address[1]}"
             session = start_session(
@@ -204,6 +212,22 @@ def start_embedded() -> Engine:
             raise EngineError(what, Give("engine", "spark", words="use"))
         name = f"embedded (pysail {importlib.metadata.version('pysail')})"
         return Engine(session, "embedded", name, True, close=stack.pop_all().close)
+
+
+@contextlib.contextmanager
+def _partitioned(partitions: int) -> Iterator[None]:
+    """A server that starts in this context has so many partitions, unless the user says how many.
+
+    The variable is removed again, as the next engine of this process may read larger tables.
+    """
+    if _PARTITIONS in os.environ:
+        yield
+        return
+    os.environ[_PARTITIONS] = str(partitions)
+    try:
+        yield
+    finally:
+        del os.environ[_PARTITIONS]
 
 
 @contextlib.contextmanager

@@ -10,12 +10,13 @@ import dataclasses
 import fnmatch
 import glob
 import itertools
+import math
 import os
 import re
 import urllib.parse
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import pyarrow as pa
@@ -23,7 +24,14 @@ from pyarrow import fs
 
 from ndcg_spark.errors import InputError
 from ndcg_spark.inputs.hidden_files import hidden_data, is_hidden, warn_of_data
-from ndcg_spark.inputs.storage import is_local, missing_input, reading, refuse_credentials, storage
+from ndcg_spark.inputs.storage import (
+    is_local,
+    local,
+    missing_input,
+    reading,
+    refuse_credentials,
+    storage,
+)
 from ndcg_spark.schemas import NULL_FOLDER
 
 if TYPE_CHECKING:
@@ -56,6 +64,7 @@ _REFUSED = {
     rb"BZh[1-9]1AY&SY": "compressed by bzip2; compress it by gzip, as .gz",
     rb"\xfd7zXZ\x00": "compressed by xz; compress it by gzip, as .gz",
     rb"\x28\xb5\x2f\xfd": "compressed by zstd; compress it by gzip, as .gz",
+    rb"\x04\x22\x4d\x18": "compressed by lz4; compress it by gzip, as .gz",
 }
 _GLOB = re.compile(r"[*?\[]")
 
@@ -244,6 +253,30 @@ def _logs_in(system: fs.FileSystem, folders: Iterable[str]) -> list[fs.FileInfo]
         return infos
 
     return list(itertools.chain(*map_files(logs, look)))
+
+
+def local_sizes(path: str) -> Iterator[float]:
+    """The bytes of each file of a path on this machine; infinite for what cannot be seen here."""
+    if not is_local(path):
+        yield math.inf
+        return
+    at = local(path)
+    given = [at] if os.path.exists(at) else glob.glob(at)  # noqa: PTH110, PTH207  # as engines glob
+    if not given:
+        yield math.inf
+    for one in given:
+        yield from _sizes_below(one)
+
+
+def _sizes_below(path: str) -> Iterator[float]:
+    try:
+        if not Path(path).is_dir():
+            yield Path(path).stat().st_size
+        for folder, _, names in os.walk(path, followlinks=True):
+            for name in names:
+                yield Path(folder, name).stat().st_size
+    except OSError:
+        yield math.inf
 
 
 def listed_files(table: str, listings: Sequence[Listing]) -> list[File]:

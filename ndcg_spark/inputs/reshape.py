@@ -15,7 +15,7 @@ from ndcg_spark.errors import InputError
 from ndcg_spark.inputs.files import File
 from ndcg_spark.inputs.mixed_types import is_list
 from ndcg_spark.inputs.objects import Objects, flattened
-from ndcg_spark.voices import IN_ORDER, Advice, Either, SplitIds
+from ndcg_spark.voices import IN_ORDER, Advice, Do, Either, SplitIds
 
 #: What is between the ids of a cell, by its name, as regular expressions; blanks around ids do not
 #: count.
@@ -28,6 +28,8 @@ SEPARATORS = {
 _BLANKS = " \t\r\n\f"
 #: The cells by which it is recognised that a cell may have several ids.
 _FIRST = 200
+#: A list of several values, as Python writes it.
+_LIST = re.compile(r"\[.*,.*\]")
 _NUMBERS = re.compile(r"([0-9]+)")
 
 
@@ -62,6 +64,8 @@ def _split(texts: pa.Array, separator: str) -> pa.Array:
 def ways_without_scores(cells: pa.ChunkedArray) -> Advice:
     """What may be done about results without scores and ranks, whose first documents these are."""
     first = [str(cell) for cell in cells.slice(0, _FIRST).to_pylist() if cell is not None]
+    if first and all(map(_LIST.fullmatch, map(str.strip, first))):
+        return Do(words=f"if {first[0][:80]!r} is a list, write it as JSON lines or Parquet")
     for name, pattern in SEPARATORS.items():
         several = [cell for cell in first if re.search(pattern, cell.strip())]
         if several and 2 * len(several) >= len(first):

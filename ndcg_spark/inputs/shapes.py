@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import pandas as pd
 import pyarrow as pa
 
-from ndcg_spark.config import TableConfig
+from ndcg_spark.config import DocumentsConfig, JudgmentsConfig, TableConfig
 from ndcg_spark.errors import InputError, within
 from ndcg_spark.inputs.column_names import is_alias, resolve_columns
 from ndcg_spark.inputs.comments import first_lines
@@ -32,8 +32,10 @@ from ndcg_spark.inputs.objects import (
     plain_names,
 )
 from ndcg_spark.inputs.quotes import NUMBER, are_literal, header_of, values
+from ndcg_spark.inputs.reshape import ways_without_scores
+from ndcg_spark.inputs.separators import UNREAD, has_blanks_within_tabs, unread_separator
 from ndcg_spark.text import refuse_alike
-from ndcg_spark.voices import IN_ORDER, Advice, Do, Either, GiveFormat, NumberColumns
+from ndcg_spark.voices import Advice, Do, Either, GiveFormat, NumberColumns
 
 _SEPARATORS = {"csv": ",", "tsv": "\t"}
 _RUN = "query_id 2 doc_id rank score run"
@@ -53,6 +55,11 @@ _LAYOUTS = {
     },
     "exclude": {2: "query_id doc_id"},
 }
+#: The fields that are often the ids, and our columns of numbers.
+_IDS: tuple[tuple[str, int], ...] = (("query_id", 1), ("doc_id", 2))
+_NUMBERS = ("relevance", "rank", "score")
+#: Which part of the fields of a column are numbers if it is one of numbers.
+_MOST = 0.5
 #: From 100,000,000 on, a whole number is a time in seconds: March 1973.
 _TIME = r"[1-9][0-9]{8,}"
 #: A compressed file of fewer bytes may have nothing in it.
@@ -61,8 +68,8 @@ _COMPRESSED = (
     "which are compressed by gzip; end the name of the file in .gz, or send the pipe through zcat"
 )
 _LINES, _LINE_END = 200, re.compile(r"\r\n?|\n")
-#: The features of a ranker: a grade, a query, and numbered values.
-_FEATURES = re.compile(r"\S+\s+qid:\S+\s+\d+:")
+#: The features of a ranker: a grade, a query, and numbered values, if there are any.
+_FEATURES = re.compile(r"\S+\s+qid:\S+\s+(\d+:|#)")
 _JSON_TEXT = re.compile(r'"(?:[^"\\]|\\.)*+"')
 
 
@@ -221,6 +228,16 @@ class TableContext:
             if not theirs.isdecimal() and theirs not in self.folders
         }
 
+    @property
+    def has_several_ids(self) -> bool:
+        """Whether the user says that a cell has several ids."""
+        return isinstance(self.config, DocumentsConfig) and self.config.split_ids is not None
+
+    @property
+    def has_labels(self) -> bool:
+        """Whether the user gives grades to labels."""
+        return isinstance(self.config, JudgmentsConfig) and self.config.grades is not None
+
     def has_named(self, fields: Sequence[str]) -> bool:
         return any(is_alias(*pair) for pair in product(self.names, fields))
 
@@ -291,6 +308,7 @@ def _header_shape(separator: str, kind: str, files: Sequence[File], table: Table
             f"{table.origin}: the header {header.text[:200]!r} has a quote that does not end, or "
             "text after one that does; correct it"
         )
+    _refuse_unread_separator(header.text, table)
     with within(table.origin):
         refuse_alike(header.names)
     if kind == "trec":
@@ -301,6 +319,13 @@ def _header_shape(separator: str, kind: str, files: Sequence[File], table: Table
         header_lines=header.lines,
         has_literal_quotes=header.is_literal,
     )
+
+
+def _refuse_unread_separator(header: str, table: TableContext) -> None:
+    for separator in UNREAD:
+        if table.names_columns(header.split(separator)):
+            what = f"{table.origin}: the header {header[:200]!r} has {separator} between its names"
+            raise InputError(f"{what}; write tabs, commas or semicolons in its place")
 
 
 def _blank_header_shape(first: File, others: Sequence[File], table: TableContext) -> Shape:
@@ -331,7 +356,7 @@ def _refuse_lost_names(lines: Sequence[str], table: TableContext) -> None:
     for ours, theirs in table.mapped_names.items():
         first = lines[0][:200] if lines else ""
         words = "if it names no columns, number all of them:"
-        numbers = NumberColumns(table.name, (("query_id", 1), ("doc_id", 2)), words=words)
+        numbers = NumberColumns(table.name, _IDS, words=words)
         raise InputError(
             f"{table.origin}: no column {theirs!r} for {ours} in the first line {first!r}",
             Either((Do(words="correct the name"), numbers), "; "),
@@ -352,15 +377,18 @@ def _layout_shape(lines: Sequence[str], kind: str, table: TableContext) -> Shape
     shape = table.numbered(kind, names)
     if separator and lines:
         shape = replace(shape, has_literal_quotes=are_literal(lines[0], lines[0], separator))
-    first = lines[0] if lines else ""
-    problem = _problem_of_text(first, rows, table)
+    problem = _problem_of_text(lines, rows, table)
+    if problem is None and kind == "trec":
+        problem = _problem_of_separator(lines, rows, usual, shape, table)
     if problem is None and table.name == "results" and not table.is_ordered:
-        problem = _problem_of_order(shape, fields, table)
+        problem = _problem_of_order(shape, usual, table)
     if problem is None and not table.config.columns:
-        problem = _problem_of_layout(first, names, usual, table)
+        problem = _problem_of_layout(lines, names, usual, table)
     if problem is not None:
+        parted = zip(lines, rows, strict=True)
+        example = next((line for line, row in parted if len(row) == fields), "")
         raise InputError(
-            f"{table.origin}: {fields} fields in a line, e.g. {first[:200]!r}, {problem.what}",
+            f"{table.origin}: {fields} fields in a line, e.g. {example[:200]!r}, {problem.what}",
             problem.advice,
         )
     return shape
@@ -368,8 +396,9 @@ def _layout_shape(lines: Sequence[str], kind: str, table: TableContext) -> Shape
 
 def _layouts(table: TableContext) -> Mapping[int, str]:
     layouts = _LAYOUTS[table.name]
-    # Two fields are enough where the order of the lines is the rank.
-    return {**layouts, 2: "query_id doc_id"} if table.is_ordered else layouts
+    # Two fields are enough where places are the ranks.
+    has_places = table.is_ordered or table.has_several_ids
+    return {**layouts, 2: "query_id doc_id"} if has_places else layouts
 
 
 class _Problem(NamedTuple):
@@ -380,9 +409,10 @@ class _Problem(NamedTuple):
 
 
 def _problem_of_text(
-    first: str, rows: Sequence[Sequence[str]], table: TableContext
+    lines: Sequence[str], rows: Sequence[Sequence[str]], table: TableContext
 ) -> _Problem | None:
     """Of text that is another thing, whatever the user says about its columns."""
+    first = lines[0] if lines else ""
     if first.startswith("\x1f\ufffd"):
         return _Problem(_COMPRESSED)
     if _FEATURES.match(first):
@@ -401,38 +431,107 @@ def _problem_of_text(
     return None
 
 
-def _problem_of_order(shape: Shape, fields: int, table: TableContext) -> _Problem | None:
+def _problem_of_separator(
+    lines: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    usual: pd.DataFrame,
+    shape: Shape,
+    table: TableContext,
+) -> _Problem | None:
+    """Of lines that blanks do not part into their fields."""
+    separator = unread_separator(lines, rows)
+    if separator:
+        in_its_place = Do(words="write tabs, and no blanks, in its place, or CSV")
+        return _Problem(f"which have {separator} between them", in_its_place)
+    if _has_numbers(usual, shape, table):
+        return None
+    if not has_blanks_within_tabs(lines):
+        return None
+    fields = _IDS
+    if table.name == "judgments":
+        fields = (*_IDS, ("relevance", 3))
+    words = "end its name in .tsv and"
+    if table.origin.endswith((".tsv", ".tsv.gz")):
+        words = ""
+    numbers = NumberColumns(table.name, fields, words=words)
+    return _Problem("which have tabs between them and blanks within", numbers)
+
+
+def _has_numbers(usual: pd.DataFrame, shape: Shape, table: TableContext) -> bool:
+    """Whether the fields are numbers where a layout has some; without a layout they are not."""
+    has_some = table.has_labels
+    for at, name in enumerate(shape.fields):
+        # TREC's second field is one word or a number, and no part of a text.
+        is_text = name == "2" and usual[at].nunique() > 1
+        is_ours = name in _NUMBERS and not table.has_labels
+        # A line may be broken.
+        if (is_text or is_ours) and usual[at].str.fullmatch(NUMBER).mean() <= _MOST:
+            return False
+        has_some = has_some or is_ours
+    return has_some
+
+
+def _problem_of_order(shape: Shape, usual: pd.DataFrame, table: TableContext) -> _Problem | None:
     """Of results without a score and a rank, in which a field may be one of them."""
-    if {"rank", "score"} & {*shape.has, *shape.columns}:
+    fields = len(usual.columns)
+    if {"rank", "score"} & {*shape.has, *shape.columns} or table.has_several_ids:
         return None
-    if fields == 2 and not table.config.columns:
-        numbers = NumberColumns(table.name, (("query_id", 1), ("doc_id", 2)))
-        named = GiveFormat(table.name, "csv, tsv, jsonl or json")
-        return _Problem("without a rank or a score", Either((IN_ORDER, numbers, named)))
-    if fields not in _layouts(table):
+    if fields not in _layouts(table) and (fields != 2 or table.config.columns):
         return None
+    are_numbers = [usual[at].str.fullmatch(NUMBER).any() for at in range(2, fields)]
+    if not any(are_numbers):
+        return _problem_without_numbers(shape, usual, table)
     choices = ("rank", max(3, fields - 1)), ("score", fields)
     swap = Do(words="if these are judgments, give them first, then the results")
     advice = Either((NumberColumns(table.name, choices, " or "), swap), "; ")
     return _Problem("one of which may be a rank or a score", advice)
 
 
+def _problem_without_numbers(
+    shape: Shape, usual: pd.DataFrame, table: TableContext
+) -> _Problem | None:
+    at = 1
+    if "doc_id" in shape.fields:
+        at = shape.fields.index("doc_id")
+    documents = pa.chunked_array([usual[at].tolist()], pa.string())
+    ways = ways_without_scores(documents)
+    if table.config.columns:
+        return _Problem("without a rank or a score", ways)
+    numbers = NumberColumns(table.name, _IDS)
+    named = GiveFormat(table.name, "csv, tsv, jsonl or json")
+    return _Problem("without a rank or a score", Either((ways, numbers, named)))
+
+
 def _problem_of_layout(
-    first: str, names: Sequence[str], usual: pd.DataFrame, table: TableContext
+    lines: Sequence[str], names: Sequence[str], usual: pd.DataFrame, table: TableContext
 ) -> _Problem | None:
     """Of lines about whose fields the user says nothing."""
-    ids = (("query_id", 1), ("doc_id", 2))
+    first = lines[0] if lines else ""
     fields = len(names)
     if names[3:] == ["relevance"] and len(usual) and _are_times(usual[3]):
-        numbered = NumberColumns(table.name, (*ids, ("relevance", 3)))
+        numbered = NumberColumns(table.name, (*_IDS, ("relevance", 3)))
         return _Problem("the last of which is a time", numbered)
     if fields == 6 and table.name == "judgments":
         return _Problem("which look like results; give the judgments first, then the results")
     if fields not in _layouts(table) or first.startswith(("{", "[")):
-        numbered = NumberColumns(table.name, ids)
+        numbered = NumberColumns(table.name, _likely_fields(usual, table))
         formats = GiveFormat(table.name, "csv, tsv, jsonl or json")
         return _Problem("which are not known", Either((numbered, formats)))
     return None
+
+
+def _likely_fields(usual: pd.DataFrame, table: TableContext) -> tuple[tuple[str, int], ...]:
+    """By number, the fields that may be our columns; of judgments also a grade."""
+    fields = len(usual.columns)
+    if table.name != "judgments" or fields < 3:
+        return _IDS
+    document = 2
+    # TREC's second field is often the same in all lines.
+    if fields > 3 and usual[1].nunique() == 1:
+        document = 3
+    if not usual[document].str.fullmatch(NUMBER).all():
+        return _IDS
+    return ("query_id", 1), ("doc_id", document), ("relevance", document + 1)
 
 
 def _are_numbered(usual: pd.DataFrame) -> bool:
@@ -464,7 +563,9 @@ def _json_shape(text: str, lines: Sequence[str], table: TableContext) -> Shape:
         found = find_objects(kinds, table.names, table.config.columns)
     is_object = re.match(r"\s*\{[^{}]*\{", _JSON_TEXT.sub("", text))
     has_documents = found is not None and found.column
-    is_of_lines = is_list or has_documents or table.has_named([*kinds])
+    # An object that ends with its line is not all of a file with more lines.
+    is_of_some_lines = len(lines) > 1 and bool(_first_objects(lines[:1]))
+    is_of_lines = is_list or has_documents or is_of_some_lines or table.has_named([*kinds])
     is_asked = table.config.format == "json" and not is_list
     if is_asked or (table.config.format is None and is_object and not is_of_lines):
         return table.numbered(

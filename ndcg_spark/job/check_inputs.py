@@ -20,6 +20,7 @@ from ndcg_spark.job.inputs import (
     Context,
     count_refusals,
     engine_for,
+    partitions_for,
     read_inputs,
     refuse_low_judged_rates,
     scores_by_batch,
@@ -36,7 +37,7 @@ _RATE = ("dataset", "run", "cutoff", "judged_rate")
 
 @contextlib.contextmanager
 def _checked(config: EvaluationConfig) -> Iterator[Context]:
-    with engine_for(config) as engine:
+    with engine_for(config, partitions=partitions_for(config)) as engine:
         context = read_inputs(engine, config)
         with translated_failures(context.sources):
             # At any depth.

@@ -28,6 +28,7 @@ from ndcg_spark.job.inputs import (
     accepted_means,
     count_refusals,
     engine_for,
+    partitions_for,
     read_inputs,
     scores_by_batch,
     translated_failures,
@@ -116,7 +117,7 @@ def evaluate(
     clock = Clock()
     _refuse_unusable(config, accepted, unverified)
     _refuse_unusable_gate(config, accepted)
-    opening = kept_open(engine) if engine else engine_for(config, clock)
+    opening = kept_open(engine) if engine else engine_for(config, clock, partitions_for(config))
     with _failures_logged(config), opening as opened:
         context, tables = _with_query_tables(read_inputs(opened, config, clock))
         _warn_of_renamed_queries(context)

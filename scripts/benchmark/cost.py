@@ -3,7 +3,8 @@
 python -m scripts.benchmark.cost ENGINE CASES SPARK prints what each of CASES cost, as JSON. These are the settings of
 evaluations by name, as `ndcg_spark.config` takes them, without the output; SPARK are further settings of classic Spark.
 On classic Spark the figures come from the event log. On the embedded engine `plans` are the requests to execute one,
-and `bytes_read` is what the process has read from files.
+`analyses` those about one, `settings` those that read or make settings, and `bytes_read` is what the process has read
+from files.
 """
 
 import collections
@@ -86,6 +87,7 @@ def _on_embedded(cases: Cases, scratch: Path) -> dict[str, Cost]:
             costs[name]["bytes_read"] = process.io_counters().read_chars - read
             costs[name]["plans"] = _Requests.names.count("ExecutePlan")
             costs[name]["analyses"] = _Requests.names.count("AnalyzePlan")
+            costs[name]["settings"] = _Requests.names.count("Config")
     return costs
 
 

@@ -12,6 +12,8 @@ ranks from 0; in one list in 100 the first two ranks are exchanged.
 
 import gzip
 import shutil
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -70,6 +72,10 @@ class Setting(NamedTuple):
             for shape in ("gzipped", "plain", *ONE_FILE)
         }
 
+    def nights(self) -> Path:
+        """The four weeks of nights of the example, whatever the scale."""
+        return self._made(_write_nights) / "nights"
+
     def _made(self, write: Callable[..., None], *size: int) -> Path:
         """The folder with what `write` puts there, unless it is there already from beginning to end."""
         folder = self.cache / "-".join(map(str, (write.__name__.lstrip("_"), *size, self.seed)))
@@ -100,6 +106,12 @@ def link_runs(files: Files, runs: int) -> Files:
             (folder / path.name).unlink(missing_ok=True)
             (folder / path.name).symlink_to(path)
     return files._replace(results=root)
+
+
+def _write_nights(folder: Path, _: int) -> None:
+    script = Path(__file__).resolve().parents[1] / "example_nights.py"
+    command = [sys.executable, str(script), str(folder / "nights")]
+    subprocess.run(command, check=True, capture_output=True)  # noqa: S603  # our own script
 
 
 def _write_parquet(folder: Path, seed: int, queries: int) -> None:

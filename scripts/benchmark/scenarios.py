@@ -6,7 +6,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from scripts.benchmark.data import Files, Setting, link_runs
+from scripts.benchmark.measure import PROJECT
 
+EXAMPLE = PROJECT / "conf/example"
+_CLIENT = "import pandas, pyarrow, pyspark.sql.connect.session, pysail.spark"
 #: The queries of the usual data, of 9.5 million results, and the rank that every program cuts lists at.
 QUERIES, CUTOFF = 96_000, "10"
 
@@ -131,8 +134,27 @@ def library(_: Setting) -> list[Program]:
     ]
 
 
+def commands(setting: Setting) -> list[Program]:
+    """What people wait for: the commands on the example and its nights, as multiples of an import of pandas."""
+    nights = str(setting.nights())
+    evaluate = ["--judgments", str(EXAMPLE / "judgments.qrels"), "--results", str(EXAMPLE / "runs")]
+    evaluate += ["--slices", str(EXAMPLE / "queries.csv"), "--cutoffs", "1,3,10,all"]
+    evaluate += ["--engine", "embedded"]
+    return [
+        Program("import pandas, pyarrow", [sys.executable, "-c", "import pandas, pyarrow"]),
+        # The least that an evaluation on the embedded engine imports.
+        Program("import Spark's client", [sys.executable, "-c", _CLIENT]),
+        module("evaluate", "ndcg_spark", "evaluate", *evaluate),
+        module("evaluate, published", "ndcg_spark", "evaluate", *evaluate, "--output", "OUTPUT"),
+        module("compare", "ndcg_spark", "compare", nights, "--baseline", "bm25"),
+        module("trend", "ndcg_spark", "trend", nights),
+        module("nights", "ndcg_spark", "nights", nights),
+        module("help", "ndcg_spark", "--help"),
+    ]
+
+
 def cases_of(setting: Setting) -> dict[str, dict[str, Any]]:
-    """The settings of evaluations for `cost`: with ranks, without, of TREC text, and with all measures."""
+    """The settings of evaluations for `cost`: with ranks, without, of TREC text, with all measures, and the example."""
     ranked, unranked = setting.parquet(20_000)
     files = {
         "with ranks": ranked,
@@ -160,7 +182,12 @@ def cases_of(setting: Setting) -> dict[str, dict[str, Any]]:
         "err",
         "judged",
     )
+    cases["example"] = {
+        "judgments": {"path": str(EXAMPLE / "judgments.qrels")},
+        "results": {"path": str(EXAMPLE / "runs")},
+        "query_attributes": {"path": str(EXAMPLE / "queries.csv")},
+    }
     return cases
 
 
-SCENARIOS = {scenario.__name__: scenario for scenario in (peers, text, runs, library)}
+SCENARIOS = {scenario.__name__: scenario for scenario in (peers, text, runs, library, commands)}

@@ -8,6 +8,7 @@ import pytest
 from checked import settings, tables_of
 from hypothesis import given
 from hypothesis import strategies as st
+from sessions import on_spark
 from tables import assert_rows, judgment, result, results, table
 
 from ndcg_spark import Convention
@@ -212,7 +213,7 @@ DOCUMENTS = st.lists(
 
 @pytest.mark.slow
 @given(DOCUMENTS, DOCUMENTS, st.randoms())
-@hypothesis.settings(max_examples=30, deadline=None)
+@hypothesis.settings(max_examples=max(on_spark([30, 10], 10)), deadline=None)
 def test_fingerprints_are_of_the_rows(session, one, other, chance):
     def fingerprint(rows):
         made = [judgment("good"), *(judgment(*row) for row in rows)]
@@ -310,7 +311,7 @@ SWAPPED = [(9, 1.0), (8, 2.0), (7, 3.0)]
         ([(9, 1.0)], False),
     ],
 )
-@pytest.mark.parametrize("preset", ["standard", "trec_eval"])
+@pytest.mark.parametrize("preset", on_spark(["standard", "trec_eval"], "trec_eval"))
 def test_score_and_rank_that_are_swapped_are_refused(session, pairs, is_refused, preset):
     def check(**options):
         rows = results(session, ranked(*pairs))
@@ -330,7 +331,7 @@ def test_score_and_rank_that_are_swapped_are_refused(session, pairs, is_refused,
         (pa.array([1, -5, None, 2**40]), 0),
     ],
 )
-@pytest.mark.parametrize("preset", ["standard", "trec_eval"])
+@pytest.mark.parametrize("preset", on_spark(["standard", "trec_eval"], "standard"))
 def test_a_rank_is_a_whole_number_even_where_scores_decide(session, ranks, bad, preset):
     ids = {"query_id": ["q1"] * 4, "run": ["r"] * 4, "doc_id": ["a", "b", "c", "d"]}
     rows = session.createDataFrame(pa.table({**ids, "score": [4.5, 3.0, 2.0, 1.0], "rank": ranks}))

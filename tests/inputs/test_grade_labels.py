@@ -13,6 +13,7 @@ from commands import command_line
 from evaluations import evaluated
 from input_files import judged, rows, written
 from pyarrow import parquet as pq
+from sessions import on_spark
 
 from ndcg_spark import (
     compare_judgments,
@@ -109,16 +110,19 @@ FILES = {
     "lists.parquet": (LISTS, {}),
     "structs.parquet": (STRUCTS, {}),
 }
+#: One of each kind of reader: of text, of files that Spark reads, and of lists in their rows.
+READ_ALIKE = ("examples.csv", "examples.parquet", "lists.parquet", "structs.parquet")
 TEXTS = [name for name, (content, _) in FILES.items() if isinstance(content, str)]
 
 
-@pytest.mark.parametrize("name", [*FILES, *(f"{name}.gz" for name in TEXTS)])
+@pytest.mark.parametrize("name", on_spark([*FILES, *(f"{name}.gz" for name in TEXTS)], *READ_ALIKE))
 def test_every_file_has_the_grades_of_its_labels(engine, tmp_path, name):
     content, more = FILES[name.removesuffix(".gz")]
     source = judged(engine, written(tmp_path / name, content), grades=ESCI, **more)
     assert rows(source, "query_id", "doc_id", "relevance") == sorted(GRADED, key=repr)
 
 
+@pytest.mark.embedded
 @pytest.mark.parametrize("name", FILES)
 def test_what_is_read_without_the_engine_has_them_too(engine, tmp_path, name):
     content, more = FILES[name]
@@ -135,7 +139,7 @@ def test_the_highest_grade_is_found_again_without_the_engine(engine, tmp_path):
         assert max(source.stored.values("relevance")) == max(ESCI.values())
 
 
-@pytest.mark.parametrize("name", FILES)
+@pytest.mark.parametrize("name", on_spark(FILES, *READ_ALIKE))
 def test_the_fingerprint_is_that_of_the_grades(engine, tmp_path, name):
     content, more = FILES[name]
     text = judged(engine, written(tmp_path / name, content), grades=ESCI, **more)
@@ -247,7 +251,7 @@ def test_what_is_no_label_is_not_taken_for_one(session, tmp_path, grades, why):
 
 
 @pytest.mark.parametrize("name", ["a.csv", "a.parquet"])
-@pytest.mark.parametrize("label", ["X", "e", "4", "4.0", "", "E F"])
+@pytest.mark.parametrize("label", on_spark(["X", "e", "4", "4.0", "", "E F"], "e"))
 def test_a_label_without_a_grade_is_a_rejected_row(session, tmp_path, name, label):
     content = {
         name: [*values, extra]

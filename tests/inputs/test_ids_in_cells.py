@@ -4,12 +4,12 @@ import listed
 import pandas as pd
 import pyarrow as pa
 import pytest
-import sessions
 from commands import command_line
 from evaluations import evaluated
 from input_files import judged, written
 from listed import GRADES, LISTS, expected, ndcg_of, ndcg_of_file, to_spark
 from pyarrow import parquet
+from sessions import on_spark
 
 from ndcg_spark import config, evaluate
 from ndcg_spark.errors import ConfigurationError, InputError
@@ -40,11 +40,9 @@ def write(path, cells):
 @pytest.mark.usefixtures("engine")
 @pytest.mark.parametrize(
     "name",
-    ["run.csv", "run.csv.gz", "run.tsv", "run.parquet"]
-    if sessions.choice == "embedded"
-    else ["run.csv", "run.parquet"],
+    on_spark(["run.csv", "run.csv.gz", "run.tsv", "run.parquet"], "run.csv", "run.parquet"),
 )
-@pytest.mark.parametrize("separator", BETWEEN)
+@pytest.mark.parametrize("separator", on_spark(BETWEEN, "semicolon"))
 def test_a_file_of_cells_has_the_number_of_the_definition(tmp_path, name, separator):
     cells = rows(BETWEEN[separator])
     run = write(tmp_path / name, cells)
@@ -60,7 +58,7 @@ TABLES = {
 
 
 @pytest.mark.usefixtures("engine")
-@pytest.mark.parametrize("kind", TABLES if sessions.choice == "embedded" else ["Spark"])
+@pytest.mark.parametrize("kind", on_spark(TABLES, "Spark"))
 def test_a_table_of_cells_has_the_same_number(kind):
     cells = [{"query_id": q, "doc_id": " ".join(docs)} for q, docs in LISTS.items()]
     table = TABLES[kind](cells)

@@ -7,10 +7,10 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-import sessions
 from commands import command_line
 from input_files import judged, returned, written
 from listed import GRADES, LISTS, expected, ndcg_of, ndcg_of_file, score_at, to_spark, write
+from sessions import on_spark
 
 from ndcg_spark.errors import InputError
 from ndcg_spark.schemas import BROKEN_LINE, FAULT
@@ -90,14 +90,12 @@ TABLES = {
 
 
 #: What is also read on classic Spark.
-KINDS = [*TABLES] if sessions.choice == "embedded" else ["Spark"]
+KINDS = on_spark(TABLES, "Spark")
 
 
 @pytest.mark.usefixtures("engine")
-@pytest.mark.parametrize(
-    "name", FILES if sessions.choice == "embedded" else ["run.jsonl", "run.parquet"]
-)
-@pytest.mark.parametrize("tool", TOOLS)
+@pytest.mark.parametrize("name", on_spark(FILES, "run.jsonl", "run.parquet"))
+@pytest.mark.parametrize("tool", on_spark(TOOLS, "rank_llm", "LlamaIndex", "ranks"))
 def test_a_file_of_a_tool_has_the_number_of_the_definition(tmp_path, tool, name):
     run = write(tmp_path / name, TOOLS[tool]())
     assert ndcg_of_file(run) == pytest.approx(expected(), abs=1e-12)
@@ -105,13 +103,13 @@ def test_a_file_of_a_tool_has_the_number_of_the_definition(tmp_path, tool, name)
 
 @pytest.mark.usefixtures("engine")
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("tool", TOOLS)
+@pytest.mark.parametrize("tool", on_spark(TOOLS, "rank_llm", "LlamaIndex", "ranks"))
 def test_a_table_of_the_same_rows_has_the_same_number(tool, kind):
     assert ndcg_of(TABLES[kind](TOOLS[tool]())) == pytest.approx(expected(), abs=1e-12)
 
 
 @pytest.mark.parametrize("name", ["qrels.jsonl", "qrels.json.gz", "qrels.parquet"])
-@pytest.mark.parametrize("grade", ["relevance", "label", "score"])
+@pytest.mark.parametrize("grade", on_spark(["relevance", "label", "score"], "label"))
 def test_judgments_may_be_objects_with_grades(engine, tmp_path, name, grade):
     rows = [
         {"query_id": query, "documents": [{"doc_id": d, grade: g} for d, g in grades.items()]}

@@ -11,6 +11,7 @@ import pytest
 from commands import command_line
 from evaluations import evaluated
 from input_files import written
+from sessions import on_spark
 
 from ndcg_spark import config, evaluate, explain, find_convention, reference
 from ndcg_spark.convention.convention import Convention
@@ -93,12 +94,12 @@ def refusal(path, **more):
     return error.value.worded(OPTIONS)
 
 
-@pytest.mark.parametrize("name", FILES)
+@pytest.mark.parametrize("name", on_spark(FILES, "ranked.csv", "ranked.parquet"))
 def test_every_file_scores_as_the_reference_does(session, tmp_path, name):
     assert ndcg(written(tmp_path / name, FILES[name])) == pytest.approx(EXPECTED, abs=1e-12)
 
 
-@pytest.mark.parametrize("tool", NAMES)
+@pytest.mark.parametrize("tool", on_spark(NAMES, "synapseml"))
 def test_the_columns_of_other_tools_are_named(session, tmp_path, tool):
     names = dict(zip(NAMES[tool], LIGHTGBM.values(), strict=True))
     mapped = {ours: theirs for theirs, ours in NAMES[tool].items()}
@@ -197,7 +198,7 @@ NEAR = {
 
 
 @pytest.mark.parametrize("name", NEAR)
-@pytest.mark.parametrize("ending", ["csv", "parquet", "jsonl"])
+@pytest.mark.parametrize("ending", on_spark(["csv", "parquet", "jsonl"], "parquet"))
 def test_a_near_miss_says_what_is_wrong(session, tmp_path, name, ending):
     columns, why = NEAR[name]
     frame = pd.DataFrame(columns)
@@ -206,7 +207,7 @@ def test_a_near_miss_says_what_is_wrong(session, tmp_path, name, ending):
     assert why in refusal(path)
 
 
-@pytest.mark.parametrize("ending", ["csv", "tsv", "txt"])
+@pytest.mark.parametrize("ending", on_spark(["csv", "tsv", "txt"], "csv"))
 def test_fields_without_names_have_numbers(session, tmp_path, ending):
     separator = {"csv": ",", "tsv": "\t", "txt": " "}[ending]
     path = written(tmp_path / f"a.{ending}", CSV.partition("\n")[2].replace(",", separator))

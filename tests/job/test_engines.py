@@ -2,6 +2,7 @@
 
 import pytest
 from scored import scored
+from sessions import on_spark
 from tables import judgment, result
 
 JUDGED = [
@@ -27,7 +28,13 @@ PRINTED = {
 }
 
 
-@pytest.mark.parametrize("preset", [preset for presets in PRINTED for preset in presets])
+@pytest.mark.parametrize(
+    "preset",
+    on_spark(
+        [preset for presets in PRINTED for preset in presets],
+        *(presets[0] for presets in PRINTED),
+    ),
+)
 def test_the_tiny_case_scores_as_each_tool_printed_it(session, preset):
     judged = [judgment(doc, grade, query) for query, doc, grade in JUDGED]
     returned = [result(doc, score, query, rank=rank) for query, doc, score, rank in RETURNED]

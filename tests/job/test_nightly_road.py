@@ -9,7 +9,7 @@ def seeds(config):
     first, colon, last = (config.getoption("--road-seeds") or "").partition(":")
     if first:
         return range(int(first), int(last)) if colon else range(int(first))
-    few = 40 if config.getoption("--engine") == "embedded" else 12
+    few = 40 if config.getoption("--engine") == "embedded" else 8
     return range(5 * few if config.getoption("--thorough") else few)
 
 

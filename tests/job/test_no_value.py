@@ -3,6 +3,7 @@
 import pytest
 from commands import command_line
 from evaluations import evaluated
+from sessions import on_spark
 
 from ndcg_spark import evaluate
 from ndcg_spark.nights.log import committed
@@ -44,7 +45,7 @@ def warned(told):
     return [words for step, words in told if step == "warning" and "no value" in words]
 
 
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("case", on_spark(CASES, "below the threshold", "nothing gains"))
 def test_a_warning_says_why_a_measure_has_no_value(session, configured, case):
     files, settings, named, grade = CASES[case]
     _, told = evaluated(configured(files, **settings))
@@ -169,7 +170,7 @@ GRADED = [
 ]
 
 
-@pytest.mark.parametrize(("grade", "settings", "said"), GRADED)
+@pytest.mark.parametrize(("grade", "settings", "said"), on_spark(GRADED, GRADED[1], GRADED[5]))
 def test_grades_that_a_tool_does_not_take_are_a_warning(session, configured, grade, settings, said):
     # A relevant document beside it, but where none is to be.
     other = "" if "measures" in settings else "q1 0 b 1\n"

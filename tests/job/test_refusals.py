@@ -6,6 +6,7 @@ import io
 import pandas as pd
 import pytest
 from evaluations import QRELS, RUN, checked, evaluated
+from sessions import on_spark
 
 from ndcg_spark.convention.refused_queries import MISSING_QUERY
 from ndcg_spark.errors import ConfigurationError, ConventionError, DuplicatesError, InputError
@@ -151,7 +152,7 @@ ONE_LIST = "q1 Q0 a 1 9 r\nq1 Q0 b 2 8 r\nq1 Q0 c 1 7 r\nq2 Q0 c 1 6 r\n"
 WARNED = "1 run(s) have lists with two results of rank 1 and different scores, e.g. run=r; "
 
 
-@pytest.mark.parametrize("preset", ["standard", "trec_eval"])
+@pytest.mark.parametrize("preset", on_spark(["standard", "trec_eval"], "trec_eval"))
 @pytest.mark.parametrize(
     "files",
     [
@@ -247,7 +248,7 @@ def changed(path, change, step):
 
 
 @pytest.mark.parametrize("file", ["qrels.txt", "run.txt"])
-@pytest.mark.parametrize("change", ["replaced", "shortened", "removed"])
+@pytest.mark.parametrize("change", on_spark(["replaced", "shortened", "removed"], "replaced"))
 def test_a_file_that_changes_after_it_was_checked(session, configured, tmp_path, file, change):
     with pytest.raises(InputError, match=rf"{file}"):
         evaluated(configured(output="out"), functools.partial(changed, tmp_path / file, change))

@@ -7,6 +7,7 @@ import pytest
 from pyspark.errors import PySparkException
 from reference_measures import measures, sorted_runs
 from scored import ROADS, in_turn, scored
+from sessions import on_spark
 
 from ndcg_spark import Convention
 from ndcg_spark.convention.measures import MEASURES
@@ -74,7 +75,16 @@ UNDER = {
 }
 
 
-@pytest.mark.parametrize(("name", "road"), in_turn(UNDER))
+@pytest.mark.parametrize(
+    ("name", "road"),
+    on_spark(
+        in_turn(UNDER),
+        ("standard", "lazy"),
+        ("a strict and impatient reader", "parquet"),
+        ("unjudged leave", "text"),
+        ("negative count", "lazy"),
+    ),
+)
 def test_every_measure_is_that_of_its_definition_at_every_cutoff(session, name, road):
     options, of = UNDER[name]
     judged, returned = cases(len(name))
@@ -102,7 +112,7 @@ def test_every_measure_is_that_of_its_definition_at_every_cutoff(session, name, 
         assert scores.mean(cutoff)["relevant_queries"] == len(rows)
 
 
-@pytest.mark.parametrize("road", ["lazy", "text"])
+@pytest.mark.parametrize("road", on_spark(["lazy", "text"], "lazy"))
 def test_the_highest_grade_of_a_query_is_that_of_its_own_judgments(session, road):
     judged, returned = cases(6)
     convention = Convention(max_grade="highest_of_query", no_relevant="zero")
@@ -119,7 +129,9 @@ def test_the_highest_grade_of_a_query_is_that_of_its_own_judgments(session, road
         same(row, expected, ["rbp", "rbp_residual", "err"])
 
 
-@pytest.mark.parametrize(("cutoff", "road"), in_turn([1, 2, 3, None]))
+@pytest.mark.parametrize(
+    ("cutoff", "road"), on_spark(in_turn([1, 2, 3, None]), (2, "parquet"), (None, "lazy"))
+)
 def test_averaged_ties_are_the_expectation_over_all_orders(session, cutoff, road):
     chance = random.Random(9)  # noqa: S311  # the same
     judged = {
@@ -147,6 +159,7 @@ def test_averaged_ties_are_the_expectation_over_all_orders(session, cutoff, road
         same(averaged.of(query, cutoff), expected)
 
 
+@pytest.mark.embedded
 @pytest.mark.parametrize("name", [name for name in ALL if not MEASURES[name].averages])
 def test_a_measure_that_is_no_sum_over_ranks_is_refused_where_ties_are_averaged(session, name):
     with pytest.raises(ConventionError, match=f"measures: {name} needs one order of equal scores"):
@@ -171,7 +184,14 @@ RETURNED = {"answered": {"b": 2.0, "a": 1.0}, "empty": {"a": 1.0}}
 
 
 @pytest.mark.parametrize(
-    ("case", "road"), in_turn(itertools.product(["skip", "zero", "one"], ["zero", "skip"])), ids=str
+    ("case", "road"),
+    on_spark(
+        in_turn(itertools.product(["skip", "zero", "one"], ["zero", "skip"])),
+        (("skip", "zero"), "lazy"),
+        (("zero", "skip"), "lazy"),
+        (("one", "zero"), "parquet"),
+    ),
+    ids=str,
 )
 def test_queries_that_are_missing_or_have_nothing_relevant_count_as_the_convention_says(
     session, case, road
@@ -225,7 +245,7 @@ def valued(rows):
     return {row["cutoff"]: {name for name in columns if row[name] is not None} for row in rows}
 
 
-@pytest.mark.parametrize("road", ROADS)
+@pytest.mark.parametrize("road", on_spark(ROADS, "lazy"))
 def test_only_what_is_asked_for_has_values_and_ndcg_always_has(session, road):
     tables = {"q": {"a": 1.0}}, {"q": {"a": 1.0}}
     scores = scored(session, *tables, road=road, measures="P@5 RBP@3 nDCG@3 Bpref")
@@ -272,7 +292,9 @@ FOUND_OF = [
 ]
 
 
-@pytest.mark.parametrize(("case", "road"), in_turn(range(len(FOUND_OF))))
+@pytest.mark.parametrize(
+    ("case", "road"), on_spark(in_turn(range(len(FOUND_OF))), (0, "lazy"), (1, "parquet"))
+)
 def test_capped_recall_and_r_precision_are_what_was_found_over_what_could_be(session, case, road):
     grades, elsewhere, found_of = FOUND_OF[case]
     judged = {f"d{rank}": float(grade) for rank, grade in enumerate(grades)}

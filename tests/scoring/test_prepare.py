@@ -4,12 +4,13 @@ import math
 
 import pytest
 from scored import ROADS, scored
+from sessions import on_spark
 from tables import judgment, result
 
 from ndcg_spark import Convention
 from ndcg_spark.errors import ConfigurationError, InputError
 
-on_every_road = pytest.mark.parametrize("road", ROADS)
+on_every_road = pytest.mark.parametrize("road", on_spark(ROADS, "lazy", "parquet"))
 JUDGED = [judgment("a", 2.0), judgment("b", 1.0)]
 RETURNED = [result("c", 3.0), result("b", 2.0), result("a", 1.0)]
 SECOND = 1 / math.log2(3)

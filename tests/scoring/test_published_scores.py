@@ -9,6 +9,7 @@ import pytest
 from commands import command_line
 from input_files import judged, returned
 from scored import scored
+from sessions import on_spark
 
 from ndcg_spark import Convention, evaluate
 from ndcg_spark.rules import conform
@@ -127,7 +128,7 @@ def column_of(line):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("output", TREC_EVAL_TESTS)
+@pytest.mark.parametrize("output", on_spark(TREC_EVAL_TESTS, "out.test.aql"))
 def test_trec_eval_prints_the_same_measures_for_its_own_tests(engine, shared_data, output):
     folder = shared_data / "trec-eval-tests"
     judgments, results, convention = inputs_of(engine, folder, output)

@@ -9,6 +9,7 @@ from evaluations import evaluated
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyspark.sql import functions as F
+from sessions import on_spark
 from tables import arrow_judgments, arrow_results, judgment, judgments, random_rows, result, results
 
 from ndcg_spark import Convention, config, evaluate
@@ -163,7 +164,11 @@ def test_a_bad_row_raises_no_floor(session):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("options", [{}, {"ties": "average"}, {"ideal": "judged_capped"}], ids=str)
+@pytest.mark.parametrize(
+    "options",
+    on_spark([{}, {"ties": "average"}, {"ideal": "judged_capped"}], {"ties": "average"}),
+    ids=str,
+)
 def test_an_evaluation_makes_use_of_floors(session, tmp_path, monkeypatch, options):
     chance, kept = random.Random(3), Floors.kept  # noqa: S311  # it makes test data
     rows = [
@@ -206,7 +211,11 @@ QUERIES = 60
 
 
 @pytest.mark.parametrize("with_ranks", [True, False])
-@pytest.mark.parametrize("options", OPTIONS, ids=str)
+@pytest.mark.parametrize(
+    "options",
+    on_spark(OPTIONS, {}, {"score_precision": "float32"}, {"order": "rank", "ties": "best"}),
+    ids=str,
+)
 def test_scores_are_the_same_without_what_is_skipped(session, monkeypatch, options, with_ranks):
     if not with_ranks and "rank" in options.values():
         return

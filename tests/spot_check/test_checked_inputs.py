@@ -87,8 +87,20 @@ SHAPES = {
 }
 
 
-@pytest.mark.parametrize("shape", SHAPES)
-@pytest.mark.parametrize("is_large", [False, True], ids=["small", "large"])
+#: On classic Spark, whose values are taken from the engine where inputs are large.
+ON_SPARK = (
+    "lists, one grade for all",
+    "structs, one grade for all",
+    "a query in its folder",
+    "decimals",
+    "an ideal of more documents than any list",
+)
+
+
+@pytest.mark.parametrize("shape", sessions.on_spark(SHAPES, *ON_SPARK))
+@pytest.mark.parametrize(
+    "is_large", sessions.on_spark([False, True], True), ids=lambda it: "large" if it else "small"
+)
 def test_lists_are_read_from_tables_of_every_shape(engine, tmp_path, monkeypatch, shape, is_large):
     function = "def first_ten(ranks):\n    assert ranks.max() <= 10\n    return 1 / ranks\n"
     (tmp_path / "short_discounts.py").write_text(function)
