@@ -20,7 +20,8 @@ from ndcg_spark.engine import require_read_values
 from ndcg_spark.errors import ConfigurationError, InputError, MissingColumnError, about, within
 from ndcg_spark.inputs.column_names import is_alias, resolve_columns
 from ndcg_spark.ml_rows import EXCLUDED, JUDGED, RETURNED, DocumentRows, is_fractional, mean_ndcg
-from ndcg_spark.rules import quoted, require_types
+from ndcg_spark.rules import require_types
+from ndcg_spark.sql import quoted
 from ndcg_spark.text import refuse_alike
 
 

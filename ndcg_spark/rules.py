@@ -29,6 +29,7 @@ from ndcg_spark.schemas import (
     OWN,
     RESULTS,
 )
+from ndcg_spark.sql import quoted
 from ndcg_spark.text import BLANKS, ROWS_ARE_DOCUMENTS, UNNAMED, refuse_alike
 from ndcg_spark.voices import (
     IN_ORDER,
@@ -42,8 +43,6 @@ from ndcg_spark.voices import (
     SetOption,
     WriteIds,
 )
-
-quoted = sql.quoted
 
 #: Names that columns of results alone have, and of judgments alone, also as other tools call them.
 _OF_RESULTS = OF_RESULTS | {

@@ -8,6 +8,9 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 
 INFINITY = "cast('Infinity' as double)"
+#: In a literal, Spark may read a backslash as itself or not, as a session has it, and replaces
+#: ${name} by a setting.
+_SPECIAL = frozenset("'\\$")
 
 
 def quoted(name: str) -> str:
@@ -16,14 +19,16 @@ def quoted(name: str) -> str:
 
 
 def text(value: str) -> str:
-    """A literal of a text."""
-    escaped = value.replace("\\", "\\\\").replace("'", "\\'")
-    return f"'{escaped}'"
+    """A literal of a text, whatever the settings of the session."""
+    if _SPECIAL.isdisjoint(value):
+        return f"'{value}'"
+    return f"cast(X'{value.encode().hex()}' as string)"
 
 
 def number(value: float) -> str:
     """A literal of a finite double, exact to the last bit."""
-    return f"{float(value)!r}D"
+    # In parentheses, because two minus signs begin a comment.
+    return f"({float(value)!r}D)"
 
 
 def null(kind: str) -> str:

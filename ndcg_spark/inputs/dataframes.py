@@ -20,7 +20,6 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType, DataType, StructType
 
-from ndcg_spark import sql
 from ndcg_spark.engine import Engine, failure_reason, failures
 from ndcg_spark.engine.sessions import is_classic, keep_rows
 from ndcg_spark.errors import InputError, NdcgSparkError, ReadError, within
@@ -189,8 +188,8 @@ def document_rows(table: DataFrame, columns: Mapping[str, str], schema: pa.Schem
         table = _unpacked(table, objects)
         columns = {ours: theirs for ours, theirs in columns.items() if ours not in objects.paths}
     names = names_in(table.columns, columns, schema)
-    columns = {ours: quoted(theirs) for ours, theirs in names.items()}
-    renamed = table.selectExpr(*sql.named(columns))
+    # Not as SQL, in which Spark replaces a name such as ${env:HOME}.
+    renamed = table.select(*(F.col(quoted(theirs)).alias(ours) for ours, theirs in names.items()))
     return _exploded(renamed, "rank" in schema.names)
 
 

@@ -109,7 +109,7 @@ def _status(convention: Convention) -> str:
     if convention.ideal not in ("judged", "k_relevant"):
         # An ideal of the returned documents is 0 for a missing query, even if it has relevant
         # documents.
-        nothing_relevant = f"{nothing_relevant} and not {_MISSING}"
+        nothing_relevant = f"answered and {nothing_relevant}"
     cases = [
         f"when {_MISSING} then 'missing'",
         f"when {nothing_relevant} then 'no_relevant'",

@@ -51,8 +51,8 @@ def _bounded(worth: str) -> str:
 def _gain_of_table(grade: str, gains: Mapping[float, float]) -> str:
     cases = []
     for known, value in gains.items():
-        cases.append(f"when {grade} = {sql.number(known)} then {sql.number(value)}")
-    return f"case {' '.join(cases)} end"
+        cases.append(f"when {sql.number(known)} then {sql.number(value)}")
+    return f"case {grade} {' '.join(cases)} end"
 
 
 def _computed(formula: Formula, value: str) -> str:
