@@ -53,9 +53,8 @@ def scores_of_pairs(
         if "dataset" in query_key
         else runs.crossJoin(queries)
     )
-    answered = scores.withColumn("answered", F.lit(True))
     # After the join, because the list of an unjudged query is never refused.
-    joined = pairs.join(answered, on=run_key, how="left")
+    joined = pairs.join(scores, on=run_key, how="left")
     table = lists.refuse_returned_twice(joined, run_key, convention, cutoffs)
     if measures.beside_ndcg:
         table = _with_measures(table, run_key, convention, measures)
@@ -63,7 +62,7 @@ def scores_of_pairs(
     kept = [*run_key, "judgments_hash"]
     long = table.selectExpr(
         *kept,
-        "coalesce(answered, false) as answered",
+        f"{lists.DISTINCT} is not null as answered",
         f"explode(array({at})) as at",
     ).selectExpr(*kept, "answered", "at.*")
     columns = {
@@ -206,9 +205,11 @@ class Slices:
     table: DataFrame | None = None
 
     def cut(self, table: DataFrame) -> DataFrame:
-        """Each row of the table once for every slice of its query, with the column slice."""
+        """Each row of the table once for every slice of its query, with the column slice, if there
+        are any.
+        """
         if self.table is None or self.names is None:
-            return table.selectExpr("*", f"{_ALL} as slice")
+            return table
         nothing = F.array(
             *(
                 F.lit(row["slice"])
@@ -222,7 +223,8 @@ class Slices:
         )
 
     def named(self, table: DataFrame) -> DataFrame:
-        if self.names is None:
+        """The table with attribute and value in place of the column slice."""
+        if self.table is None or self.names is None:
             nothing = sql.null("string")
             return table.selectExpr("*", *sql.named({"attribute": nothing, "value": nothing}))
         names = F.broadcast(table.sparkSession.createDataFrame(self.names))
@@ -265,18 +267,19 @@ def means(
     query_scores: DataFrame, measures: MeasureSet = NDCG_ONLY, slices: Slices | None = None
 ) -> DataFrame:
     """One row per dataset, date, run, cutoff and slice, in no order, with the columns of
-    DATASET_SCORES but those of measures that are not computed.
+    DATASET_SCORES but those of measures that are not computed, and `at` in place of the cutoff,
+    which is 0 for the whole ranking.
 
     A slice has no row in a dataset without such a query. ndcg, dcg and ndcg_pooled are of the
     `queries` whose ndcg is not null, judged_rate is of all.
     """
     slices = slices or Slices()
-    averaged = (
-        slices.cut(query_scores)
-        .groupBy("dataset", "evaluated_on", "run", "cutoff", "slice")
-        .agg(*sql.aggregates({**_means_of_ndcg(), **_means_of_measures(measures)}))
-    )
-    return slices.named(averaged)
+    key = ["dataset", "evaluated_on", "run", "at"]
+    if slices.table is not None:
+        key.append("slice")
+    rows = slices.cut(query_scores).withColumn("at", F.expr("coalesce(cutoff, 0)"))
+    columns = {**_means_of_ndcg(), **_means_of_measures(measures)}
+    return slices.named(rows.groupBy(*key).agg(*sql.aggregates(columns)))
 
 
 def _means_of_ndcg() -> dict[str, str]:
@@ -304,30 +307,29 @@ def _means_of_measures(measures: MeasureSet) -> dict[str, str]:
     # All computed measures leave out the same queries, so they have one count, the largest.
     counts = [f"count({measure.column})" for measure in measures.beside_ndcg.values()]
     largest = f"array_max(array({', '.join(counts)}))"
-    is_computed = _is_computed(measures, "coalesce(cutoff, 0)")
+    is_computed = _is_computed(measures)
     means = {"relevant_queries": f"case when {is_computed} then {largest} end"}
     for name in measures.columns:
         means[name] = f"avg({name})"
     return means
 
 
-def _is_computed(measures: MeasureSet, at: str) -> str:
-    """Whether a measure besides NDCG is computed at a cutoff, which is 0 for the whole ranking."""
+def _is_computed(measures: MeasureSet) -> str:
+    """Whether a measure besides NDCG is computed at a cutoff."""
     cutoffs = [str(cutoff or 0) for cutoff in measures.cutoffs_for(*measures.beside_ndcg)]
-    return f"{at} in ({', '.join(cutoffs)})"
+    return f"at in ({', '.join(cutoffs)})"
 
 
 def with_every_run(
     scores: DataFrame, runs: DataFrame, cutoffs: list[int | None], measures: MeasureSet = NDCG_ONLY
 ) -> DataFrame:
-    """The scores with a row for every run and cutoff, of 0 queries where none is judged, and
+    """The means with a row for every run and cutoff, of 0 queries where none is judged, and
     unjudged_queries.
     """
     # The cutoff of the whole ranking is null, which joins do not match, so it is 0 here.
     at = ", ".join(str(cutoff or 0) for cutoff in cutoffs)
     expected = runs.withColumn("at", F.expr(f"explode(array({at}))"))
-    scored = scores.withColumn("at", F.expr("coalesce(cutoff, 0)")).drop("cutoff")
-    joined = expected.join(scored, on=["dataset", "evaluated_on", "run", "at"], how="left")
+    joined = expected.join(scores, on=["dataset", "evaluated_on", "run", "at"], how="left")
     columns = {
         "cutoff": "nullif(at, 0)",
         "unjudged_queries": "case when attribute is null then unjudged_queries end",
@@ -335,7 +337,7 @@ def with_every_run(
     for name in ("queries", "missing_queries", "no_relevant_queries"):
         columns[name] = f"coalesce({name}, 0L)"
     if measures.beside_ndcg:
-        is_computed = _is_computed(measures, "at")
+        is_computed = _is_computed(measures)
         columns["relevant_queries"] = (
             f"case when {is_computed} then coalesce(relevant_queries, 0L) end"
         )

@@ -111,7 +111,7 @@ def judged_documents(
         )
     worth = worth if convention.negative == "keep" else F.when(F.expr("relevance >= 0"), worth)
     merged = _merged_grades(judgments, key, convention.judgment_duplicates)
-    return merged.withColumn("gain", worth).selectExpr(*key, "relevance", "gain")
+    return merged.select(*key, "relevance", worth.alias("gain"))
 
 
 def _merged_grades(judgments: DataFrame, key: list[str], rule: str) -> DataFrame:
@@ -189,9 +189,9 @@ def ideal_ranking(
     """
     others = [*query_key, *kept]
     ranked = queries.selectExpr(*others, "posexplode_outer(gains) as (position, gain)")
-    weighed = ranked.withColumn("weight", discount("(position + 1)", convention))
-    columns = {IDEAL_RANK: "position + 1", "discounted": "gain * weight"}
-    return weighed.selectExpr(*others, *sql.named(columns))
+    rank = "(position + 1)"
+    discounted = F.expr("gain") * discount(rank, convention)
+    return ranked.select(*others, F.expr(f"{rank} as {IDEAL_RANK}"), discounted.alias("discounted"))
 
 
 def ideal_scores(
