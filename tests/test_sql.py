@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import functions as F
 
-from ndcg_spark import sql
+from ndcg_spark import evaluate, sql
 
 
 def value(session, text):
@@ -22,7 +22,7 @@ def test_any_name_of_a_column_can_be_quoted(session, name):
     assert row.asDict() == {"x": 1, name: 2}
 
 
-@pytest.mark.parametrize("text", ["", "it's", "'", "\\", "\\'", r"^[0-9]+\.?\z", "a\nb\tc", "é`$"])
+@pytest.mark.parametrize("text", ["", "it's", "'", "\\", "\\'", r"^[0-9]+\.?\z", "a\nb\tc", "é`", "${env:HOME}", "--'"])
 def test_a_literal_of_a_text_is_that_text(session, text):
     assert value(session, sql.text(text)) == text
 
@@ -30,7 +30,33 @@ def test_a_literal_of_a_text_is_that_text(session, text):
 @pytest.mark.parametrize("number", [0.1, 1, 1e-7, -2.5, 5e-324, 1e300, sys.float_info.max])
 def test_a_literal_of_a_number_is_exact(session, number):
     assert value(session, sql.number(number)) == number
+    # Two minus signs would begin a comment.
+    assert value(session, f"1D -{sql.number(-number)}") == 1 + number
     assert math.copysign(1, value(session, sql.number(-0.0))) == -1
+
+
+@pytest.mark.classic
+@pytest.mark.parametrize(
+    ("setting", "changed"),
+    [
+        ("spark.sql.parser.escapedStringLiterals", "true"),
+        ("spark.sql.ansi.enabled", "false"),
+        ("spark.sql.ansi.doubleQuotedIdentifiers", "true"),
+    ],
+)
+def test_an_evaluation_is_the_same_whatever_a_session_makes_of_sql(session, setting, changed):
+    judged = {"query_id": ["it's\\"] * 2, "doc_id": ["2", "10"], "relevance": [" 1", "x"]}
+    returned = {"query_id": ["it's\\"] * 2, "doc_id": ["2", "10"], "score": [0.5, 0.5]}
+    tables = [session.createDataFrame(pa.table(columns)) for columns in (judged, returned)]
+    session.conf.set(setting, changed)
+    try:
+        scores = evaluate(*tables, 2, ties="doc_id_num_desc", grades={"1": 1, "x": 0}, dataset="'\\")
+        row = scores.query_scores.collect()[0]
+    finally:
+        session.conf.unset(setting)
+    assert (row["dataset"], row["query_id"]) == ("'\\", "it's\\")
+    # As numbers, 10 comes before 2.
+    assert row["ndcg"] == pytest.approx((1 / math.log2(3)) / 1, abs=1e-15)
 
 
 @pytest.mark.parametrize(
