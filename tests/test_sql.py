@@ -22,7 +22,9 @@ def test_any_name_of_a_column_can_be_quoted(session, name):
     assert row.asDict() == {"x": 1, name: 2}
 
 
-@pytest.mark.parametrize("text", ["", "it's", "'", "\\", "\\'", r"^[0-9]+\.?\z", "a\nb\tc", "é`", "${env:HOME}", "--'"])
+@pytest.mark.parametrize(
+    "text", ["", "it's", "'", "\\", "\\'", r"^[0-9]+\.?\z", "a\nb\tc", "é`", "${env:HOME}", "--'"]
+)
 def test_a_literal_of_a_text_is_that_text(session, text):
     assert value(session, sql.text(text)) == text
 
@@ -50,7 +52,9 @@ def test_an_evaluation_is_the_same_whatever_a_session_makes_of_sql(session, sett
     tables = [session.createDataFrame(pa.table(columns)) for columns in (judged, returned)]
     session.conf.set(setting, changed)
     try:
-        scores = evaluate(*tables, 2, ties="doc_id_num_desc", grades={"1": 1, "x": 0}, dataset="'\\")
+        scores = evaluate(
+            *tables, 2, ties="doc_id_num_desc", grades={"1": 1, "x": 0}, dataset="'\\"
+        )
         row = scores.query_scores.collect()[0]
     finally:
         session.conf.unset(setting)

@@ -189,9 +189,9 @@ def ideal_ranking(
     """
     others = [*query_key, *kept]
     ranked = queries.selectExpr(*others, "posexplode_outer(gains) as (position, gain)")
-    rank = "(position + 1)"
-    discounted = F.expr("gain") * discount(rank, convention)
-    return ranked.select(*others, F.expr(f"{rank} as {IDEAL_RANK}"), discounted.alias("discounted"))
+    weighed = ranked.withColumn("weight", discount("(position + 1)", convention))
+    columns = {IDEAL_RANK: "position + 1", "discounted": "gain * weight"}
+    return weighed.selectExpr(*others, *sql.named(columns))
 
 
 def ideal_scores(
