@@ -1,6 +1,5 @@
 """`evaluate` for Spark DataFrames: scores that nothing computes before they are used."""
 
-import dataclasses
 import functools
 from collections.abc import Mapping
 from typing import Any, NamedTuple
@@ -14,13 +13,7 @@ from ndcg_spark.api.scores import SparkScores
 from ndcg_spark.config import TablesConfig
 from ndcg_spark.engine import open_session, require_read_values, sail_version
 from ndcg_spark.errors import InputError, about
-from ndcg_spark.inputs.dataframes import (
-    dataframes_in,
-    frame,
-    is_in_driver,
-    merge_local_partitions,
-    with_grades,
-)
+from ndcg_spark.inputs.dataframes import dataframes_in, frame, merge_local_partitions, with_grades
 from ndcg_spark.inputs.grade_labels import Labels
 from ndcg_spark.inputs.memory import RUN, is_spark, to_arrow
 from ndcg_spark.inputs.one_table import is_one_table
@@ -55,9 +48,7 @@ def evaluate_lazily(
     given = _frames(tables, config, session)
     guard = functools.partial(raise_in_plan, given)
     prepared = prepare(given, config.options, guard, is_sail=sail_version(session) is not None)
-    evaluation = dataclasses.replace(
-        prepared.evaluation, has_few_lists=_are_in_driver(tables["results"])
-    )
+    evaluation = prepared.evaluation
     ((results, runs),) = prepared.lists
     per_query = query_scores(prepared.judgments, results, runs, evaluation)
     attributes, slices = _attributes(tables["query_attributes"], session)
@@ -82,12 +73,6 @@ def _session_of(tables: Mapping[str, Any]) -> SparkSession | None:
         for dataframe in dataframes_in(table):
             return dataframe.sparkSession
     return None
-
-
-def _are_in_driver(results: Any) -> bool:
-    """Whether results are DataFrames of rows that Spark's driver has."""
-    given = dataframes_in(results)
-    return bool(given) and all(map(is_in_driver, given))
 
 
 def _frames(tables: Mapping[str, Any], config: TablesConfig, session: SparkSession) -> Tables:

@@ -149,15 +149,11 @@ def _with_alike_numbers(tables: Sequence[DataFrame], names: Iterable[str]) -> li
     return alike
 
 
-def is_in_driver(table: DataFrame) -> bool:
-    """Whether Spark's driver has the rows of the table, so that there are few."""
-    return is_classic(table.sparkSession) and table.isLocal()
-
-
 def merge_local_partitions(table: DataFrame) -> DataFrame:
-    # One partition needs no shuffle later, and Spark's optimizer leaves its rows alone; it would
-    # copy them for every use otherwise.
-    return table.coalesce(1) if is_in_driver(table) else table
+    # The driver has the rows of a local table, so there are few. One partition needs no shuffle
+    # later, and Spark's optimizer leaves its rows alone; it would copy them for every use
+    # otherwise.
+    return table.coalesce(1) if is_classic(table.sparkSession) and table.isLocal() else table
 
 
 def dataframes_in(table: Any) -> list[DataFrame]:

@@ -40,9 +40,6 @@ class Evaluation:
     #: The fastest way to rank lists on the engine. All ways give the same ranks.
     rank: Ranker = by_window
     measures: MeasureSet = NDCG_ONLY
-    #: Whether there are so few lists that Spark can send their scores to every executor. Spark
-    #: itself takes the size of a join for the product of its sides.
-    has_few_lists: bool = False
 
     def __post_init__(self) -> None:
         beside_ndcg.refuse_averaged(self.convention, self.measures)
@@ -75,8 +72,6 @@ def query_scores(
     elif not convention.has_own_ideal:
         ranking = ideal.ideal_ranking(queries, key, convention, kept)
         queries = ideal.ideal_scores(ranking, key, cutoffs, convention, kept)
-    if evaluation.has_few_lists:
-        scores = F.broadcast(scores)
     table = counted_queries.scores_of_pairs(
         runs.drop("unjudged_queries"), queries, scores, key, convention, cutoffs, measures
     )
@@ -98,8 +93,6 @@ def dataset_scores(
     per_query: DataFrame, runs: DataFrame, evaluation: Evaluation, slices: Slices | None = None
 ) -> DataFrame:
     aggregated = counted_queries.means(per_query, evaluation.measures, slices)
-    if evaluation.has_few_lists:
-        aggregated = F.broadcast(aggregated)
     named = _with_evaluation(runs, runs.columns, evaluation)
     rows = counted_queries.with_every_run(
         aggregated, named, list(evaluation.cutoffs), evaluation.measures
