@@ -22,7 +22,8 @@ from ndcg_spark.inputs.column_names import is_alias, resolve_columns
 from ndcg_spark.ml_queries import ListField, ListRows, LongRows
 from ndcg_spark.ml_rows import EXCLUDED, JUDGED, RETURNED, DocumentRows, mean_ndcg
 from ndcg_spark.ml_sql import is_fractional
-from ndcg_spark.rules import quoted, require_types
+from ndcg_spark.rules import require_types
+from ndcg_spark.sql import quoted
 from ndcg_spark.text import refuse_alike
 
 

@@ -17,6 +17,8 @@ from ndcg_spark import ml_sql as sql
 from ndcg_spark.convention import presets
 from ndcg_spark.convention.convention import Convention
 from ndcg_spark.reference import unjudged_gain
+from ndcg_spark.scoring.ideal import is_user_function
+from ndcg_spark.sql import number
 
 #: Larger cutoffs are no int in SQL, and no list is as long.
 _LONGEST = 10**9
@@ -305,9 +307,8 @@ def is_expressible(kinds: Mapping[str, str], convention: Convention) -> bool:
     The functions of users are Python's, text may be no number, and a column without a type has no
     values.
     """
-    for rule in (convention.gain, convention.discount):
-        if isinstance(rule, str) and rule.startswith("python:"):
-            return False
+    if is_user_function(convention.gain) or is_user_function(convention.discount):
+        return False
     if "void" in kinds.values():
         return False
     numbers = [kind for name, kind in kinds.items() if name in ("relevance", "score", "rank")]
@@ -352,7 +353,7 @@ def _sorted(entries: str, convention: Convention) -> str:
 
 
 def _unjudged(convention: Convention) -> str:
-    return sql.constant(unjudged_gain(convention))
+    return number(unjudged_gain(convention))
 
 
 def needs_all_gains(convention: Convention) -> bool:

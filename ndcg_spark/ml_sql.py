@@ -1,16 +1,17 @@
 """SQL text of the evaluator, one idea each: ids, numbers, gains, discounts and orders of lists.
 
-It is text, because on classic Spark a call of a function is several calls of the JVM. The options
-are those of the conventions: a gain is written once, for numbers, Columns and text.
+It is text, because on classic Spark a call of a function is several calls of the JVM. Gains and
+discounts are those of `scoring`.
 """
 
 import math
 import re
-from collections.abc import Mapping
 
+from ndcg_spark import sql
 from ndcg_spark.convention.convention import Convention
-from ndcg_spark.convention.options import DISCOUNTS, GAINS, MAX_GAIN, TIES
+from ndcg_spark.convention.options import MAX_GAIN, TIES
 from ndcg_spark.reference import discounts
+from ndcg_spark.scoring.ideal import discount_sql, gain_sql
 
 #: Types with fractions that ids may have, by the number below which they have every whole number.
 FRACTIONAL = {"double": 2.0**53, "float": 2.0**24}
@@ -19,47 +20,6 @@ _NUMBERS = re.compile(r"tinyint|smallint|int|bigint|float|double|decimal\(.*\)")
 _LARGEST = "1.7976931348623157E308D"
 _NOTHING = "cast(null as double)"
 _NAN = "cast('NaN' as double)"
-
-
-class Text(str):
-    """A number in SQL, with the operators that formulas are written with."""
-
-    __slots__ = ()
-
-    def __add__(self, other: object) -> "Text":
-        return Text(f"({self} + {constant(other)})")
-
-    def __sub__(self, other: object) -> "Text":
-        return Text(f"({self} - {constant(other)})")
-
-    def __rtruediv__(self, other: object) -> "Text":
-        # Over empty lists the embedded engine divides by zero, in vain.
-        return Text(f"({constant(other)} / nullif({self}, 0D))")
-
-    def __rpow__(self, other: object) -> "Text":
-        return Text(f"power({constant(other)}, {self})")
-
-    def __gt__(self, other: object) -> "Text":  # type: ignore[override]  # a condition in SQL
-        return Text(f"({self} > {constant(other)})")
-
-
-def constant(value: object) -> Text:
-    """A double in SQL."""
-    return Text(f"{float(value)!r}D") if isinstance(value, int | float) else Text(value)
-
-
-class Texts:
-    """The functions that formulas are written with, for text."""
-
-    constant = staticmethod(constant)
-    log2 = staticmethod(lambda number: Text(f"log2({number})"))
-    ln = staticmethod(lambda number: Text(f"ln({number})"))
-    largest = staticmethod(lambda one, other: Text(f"greatest({constant(one)}, {other})"))
-    where = staticmethod(
-        lambda condition, then, otherwise: Text(
-            f"case when {condition} then {constant(then)} else {constant(otherwise)} end"
-        )
-    )
 
 
 def is_fractional(kind: str) -> bool:
@@ -107,29 +67,10 @@ def is_empty(document: str, kind: str) -> str:
     return f"coalesce({document}, '') = ''" if kind == "string" else f"{document} is null"
 
 
-def counted_grade(grade: str, convention: Convention) -> str:
-    """A grade as it counts: with `min_relevance`, 1 or 0, unless it is negative."""
-    least = convention.min_relevance
-    if isinstance(least, str):
-        return grade
-    return (
-        f"case when {grade} < 0 then {grade} when {grade} >= {constant(least)} then 1D else 0D end"
-    )
-
-
 def gain_of(grade: str, convention: Convention) -> str:
     """The gain of a grade; null without one, and for a negative grade that is not kept."""
-    rule, counted = convention.gain, counted_grade(grade, convention)
-    if isinstance(rule, Mapping):
-        grades, gains = ", ".join(map(constant, rule)), ", ".join(map(constant, rule.values()))
-        position = f"array_position(array({grades}), {counted})"
-        worth = f"get(array({gains}), cast({position} as int) - 1)"
-    else:
-        worth = f"{GAINS[rule].compute(Text(f'({counted})'), Texts())}"
-    counts = f"{grade} is not null"
-    if convention.negative != "keep":
-        counts = f"{grade} >= 0"
-    return f"case when {counts} then {worth} end"
+    counts = f"{grade} is not null" if convention.negative == "keep" else f"{grade} >= 0"
+    return f"case when {counts} then {gain_sql(grade, convention)} end"
 
 
 def is_odd_grade(grade: str, convention: Convention) -> str:
@@ -138,23 +79,20 @@ def is_odd_grade(grade: str, convention: Convention) -> str:
     A negative gain is odd, too: its sums may differ from 0 by how they are rounded.
     """
     worth = gain_of(grade, convention)
-    is_good = f"coalesce({worth} between 0 and {constant(MAX_GAIN)}, false)"
+    is_good = f"coalesce({worth} between 0 and {sql.number(MAX_GAIN)}, false)"
     if convention.negative in ("as_unjudged", "drop"):
         is_good = f"({grade} < 0 or {is_good})"
     highest = convention.max_grade
     if isinstance(highest, float) and convention.min_relevance == "none":
-        is_good += f" and {grade} <= {constant(highest)}"
+        is_good += f" and {grade} <= {sql.number(highest)}"
     return f"not (coalesce({is_finite(grade)} and {is_good}, false))"
 
 
 def weight(position: str, convention: Convention) -> str:
     """The discount at a position from 0."""
-    rule = convention.discount
-    if isinstance(rule, tuple):
-        weights = ", ".join(map(constant, rule))
-        return f"coalesce(get(array({weights}), {position}), 0D)"
-    rank = Text(f"cast({position} + 1 as double)")
-    return f"{DISCOUNTS[rule].compute(rank, Texts())}"
+    # Over empty lists, the embedded engine computes it for lower positions, and divides by zero.
+    rank = f"greatest({position} + 1, 1)"
+    return discount_sql(rank, convention)
 
 
 def discounted_sum(array: str, gain: str, k: int | str, convention: Convention) -> str:
@@ -170,7 +108,7 @@ def discounted_sum(array: str, gain: str, k: int | str, convention: Convention) 
 
 def best_sum(k: int, convention: Convention) -> str:
     """The DCG of k documents of gain 1."""
-    return constant(math.fsum(discounts(k, convention.discount)))
+    return sql.number(math.fsum(discounts(k, convention.discount)))
 
 
 def order_keys(document: str, score: str, rank: str, convention: Convention) -> dict[str, str]:

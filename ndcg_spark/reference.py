@@ -24,7 +24,7 @@ import numpy as np
 from ndcg_spark import user_modules
 from ndcg_spark.convention.convention import Convention, Discount, counted_grade, named_gain
 from ndcg_spark.convention.measures import Cutoff
-from ndcg_spark.convention.options import DISCOUNTS, GAINS, TIES, Numbers
+from ndcg_spark.convention.options import DISCOUNTS, GAINS, TIES
 from ndcg_spark.convention.refused_queries import (
     JUDGED_TWICE,
     MEAN_WITHOUT_GAIN,
@@ -222,7 +222,7 @@ def discounts(depth: int, rule: Discount) -> list[float]:
     if rule not in DISCOUNTS:
         return computed(rule, list(map(float, ranks)))
     named = DISCOUNTS[rule]
-    return [float(named.compute(rank, Numbers())) for rank in ranks]
+    return [float(named.compute(rank)) for rank in ranks]
 
 
 def ideal_ranking(

@@ -14,6 +14,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import DoubleType, StringType
 
+from ndcg_spark import sql
 from ndcg_spark.convention.convention import Convention
 from ndcg_spark.errors import InputError, MissingColumnError
 from ndcg_spark.schemas import (
@@ -28,6 +29,7 @@ from ndcg_spark.schemas import (
     OWN,
     RESULTS,
 )
+from ndcg_spark.sql import quoted
 from ndcg_spark.text import BLANKS, ROWS_ARE_DOCUMENTS, UNNAMED, refuse_alike
 from ndcg_spark.voices import (
     IN_ORDER,
@@ -117,11 +119,6 @@ def is_text(kind: str) -> bool:
     return re.fullmatch(_TEXT, kind) is not None
 
 
-def quoted(name: str) -> str:
-    escaped = name.replace("`", "``")
-    return f"`{escaped}`"
-
-
 def typed(name: str, types: Mapping[str, str]) -> Column:
     """A column of judgments or results in the type of its schema; `types` has those of the table.
 
@@ -129,23 +126,36 @@ def typed(name: str, types: Mapping[str, str]) -> Column:
     and "0x1p3"), a rank that is not whole or not below 2^31. -0.0 becomes 0.0, because engines
     distinguish the two in some plans only.
     """
-    column, kind, source = F.col(name), _TYPES[name], types[name]
+    return F.expr(typed_sql(name, types))
+
+
+def typed_sql(name: str, types: Mapping[str, str]) -> str:
+    """The column `typed` in SQL."""
+    column, kind, source = quoted(name), _TYPES[name], types[name]
     # A column that needs no cast gets none, so that a filter on it can be applied while the file is
     # read.
     if source == kind.simpleString() and kind != DoubleType():
         return column
     if isinstance(kind, StringType):
-        return column.cast(kind)
+        return f"cast({column} as string)"
+    number = f"({_double(column, source)} + 0D)"
+    if kind == DoubleType():
+        return number
+    whole = f"try_cast({number} as {kind.simpleString()})"
+    return f"case when {number} = floor({number}) then {whole} end"
+
+
+def _double(column: str, source: str) -> str:
+    """A column of the type `source` as a double, null where it is no plain number."""
+    if source == "double":
+        return column
     if is_text(source):
-        text = F.btrim(column, F.lit(BLANKS))
-        column = F.when(text.rlike(_PLAIN_NUMBER), text)
+        trimmed = f"btrim({column}, {sql.text(BLANKS)})"
+        column = f"case when {trimmed} rlike {sql.text(_PLAIN_NUMBER)} then {trimmed} end"
     elif source.startswith("decimal"):
         # The embedded engine casts a decimal to a wrong double, but its text to the right one.
-        column = column.cast("string")
-    number = (column if source == "double" else column.try_cast(DoubleType())) + F.lit(0.0)
-    return (
-        number if kind == DoubleType() else F.when(number == F.floor(number), number.try_cast(kind))
-    )
+        column = f"cast({column} as string)"
+    return f"try_cast({column} as double)"
 
 
 def named_by_user(columns: Iterable[str]) -> list[str]:
@@ -166,19 +176,24 @@ def conform(table: DataFrame, schema: pa.Schema) -> DataFrame:
     InputError if it lacks one that is needed, or one has another type.
     """
     has = dict(table.dtypes)
-    refuse_alike(name for name in table.columns if name.lower() in schema.names)
+    names = require_schema(table, schema)
+    return table.selectExpr(*sql.named({name: typed_sql(name, has) for name in names}))
+
+
+def require_schema(table: DataFrame, schema: pa.Schema) -> list[str]:
+    """The names of those columns of the schema that the table has, in the schema's order.
+
+    InputError if it lacks one that is needed, or one has another type.
+    """
+    has = dict(table.dtypes)
+    refuse_alike(name for name in has if name.lower() in schema.names)
     missing = [name for name in schema.names if name not in has and name not in OPTIONAL]
     if missing:
         raise missing_columns(missing, sorted(named_by_user(has)))
     names = [name for name in schema.names if name in has]
     ids = [name for name in names if _TYPES[name] == StringType()]
-    kinds = {name: has[name] for name in names}
-    require_types(kinds, ids)
-    columns = []
-    for name in names:
-        column = typed(name, has)
-        columns.append(column.alias(name))
-    return table.select(*columns)
+    require_types({name: has[name] for name in names}, ids)
+    return names
 
 
 def require_types(kinds: Mapping[str, str], ids: Collection[str]) -> None:
@@ -229,18 +244,21 @@ def judgment_rules(types: Mapping[str, str], gain: Column, convention: Conventio
     `gain` is the gain of the row's grade, null if there is none or it is not finite; kept negative
     grades need one too.
     """
-    relevance = typed("relevance", types)
+    relevance = typed_sql("relevance", types)
     tests = name_rules(types, ("dataset", "query_id", "doc_id"))
     if LABEL in types:
-        tests.append((RULES["relevance_has_no_grade"], relevance.isNull()))
+        tests.append((RULES["relevance_has_no_grade"], F.expr(f"{relevance} is null")))
     else:
         tests.append(_finite("relevance", types))
     if convention.negative == "error":
-        tests.append((RULES["relevance_negative"], relevance < 0))
-    counts = F.lit(True) if convention.negative == "keep" else relevance >= 0
-    tests.append((RULES["relevance_without_gain"], counts & gain.isNull()))
+        tests.append((RULES["relevance_negative"], F.expr(f"{relevance} < 0")))
+    has_no_gain = gain.isNull()
+    if convention.negative != "keep":
+        has_no_gain = F.expr(f"{relevance} >= 0") & has_no_gain
+    tests.append((RULES["relevance_without_gain"], has_no_gain))
     if isinstance(convention.max_grade, float) and convention.min_relevance == "none":
-        tests.append((RULES["relevance_above_max_grade"], relevance > convention.max_grade))
+        is_above = F.expr(f"{relevance} > {sql.number(convention.max_grade)}")
+        tests.append((RULES["relevance_above_max_grade"], is_above))
     return tests
 
 
@@ -253,44 +271,44 @@ def result_rules(types: Mapping[str, str], convention: Convention) -> list[RowTe
     if convention.needs_score:
         tests.append(_finite("score", types))
     if convention.needs_rank:
-        tests.append(
-            (RULES["rank_is_no_rank"], ~F.coalesce(typed("rank", types) >= 1, F.lit(False)))
-        )
+        is_no_rank = f"not coalesce({typed_sql('rank', types)} >= 1, false)"
+        tests.append((RULES["rank_is_no_rank"], F.expr(is_no_rank)))
     elif "rank" in types and (LINE in types or not re.fullmatch(_WHOLE, types["rank"])):
-        is_lost = typed("rank", types).isNull() & _is_given("rank", types)
-        tests.append((RULES["rank_is_no_number"], is_lost))
+        is_lost = f"{typed_sql('rank', types)} is null and {_is_given('rank', types)}"
+        tests.append((RULES["rank_is_no_number"], F.expr(is_lost)))
     return tests
 
 
-def _is_given(name: str, types: Mapping[str, str]) -> Column:
+def _is_given(name: str, types: Mapping[str, str]) -> str:
     """Whether a value is there, whatever it is. Never null."""
-    column, source = F.col(name), types[name]
+    column, source = quoted(name), types[name]
     if is_text(source):
-        return F.coalesce(F.btrim(column, F.lit(BLANKS)) != "", F.lit(False))
-    is_given = column.isNotNull()
+        return f"coalesce(btrim({column}, {sql.text(BLANKS)}) != '', false)"
+    is_given = f"{column} is not null"
     if source in ("float", "double"):
         # pandas writes NaN where there is no value.
-        is_given &= ~F.coalesce(F.isnan(column), F.lit(False))
-    # In text, what is no number is null, and its line is kept.
-    return is_given | F.col(LINE).isNotNull() if LINE in types else is_given
+        is_given += f" and not coalesce(isnan({column}), false)"
+    if LINE in types:
+        # In text, what is no number is null, and its line is kept.
+        is_given += f" or {quoted(LINE)} is not null"
+    return f"({is_given})"
 
 
 def name_rules(types: Mapping[str, str], names: Iterable[str]) -> list[RowTest]:
     """The rules for lines and names. Lines come first, because a broken line has no names."""
-    tests = [(RULES[BROKEN_LINE], F.col(FAULT).isNotNull())] if FAULT in types else []
-    # As SQL, because on classic Spark every function call is a round trip to the JVM.
-    empty = {
-        name: F.expr(f"coalesce(cast({name} as string), '') = ''")
-        for name in names
-        if name in types
-    }
-    return [*tests, *((RULES[f"no_{name}"], is_empty) for name, is_empty in empty.items())]
+    tests = []
+    if FAULT in types:
+        tests.append((RULES[BROKEN_LINE], F.expr(f"{quoted(FAULT)} is not null")))
+    for name in names:
+        if name in types:
+            is_empty = f"coalesce(cast({quoted(name)} as string), '') = ''"
+            tests.append((RULES[f"no_{name}"], F.expr(is_empty)))
+    return tests
 
 
 def _finite(name: str, types: Mapping[str, str]) -> RowTest:
-    return RULES[f"{name}_is_no_number"], ~F.coalesce(
-        F.abs(typed(name, types)) < F.lit(float("inf")), F.lit(False)
-    )
+    is_finite = sql.is_finite(typed_sql(name, types))
+    return RULES[f"{name}_is_no_number"], F.expr(f"not coalesce({is_finite}, false)")
 
 
 def rejection_reason(tests: Iterable[RowTest]) -> Column:

@@ -12,12 +12,13 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from scipy import stats
 
+from ndcg_spark import sql
 from ndcg_spark.convention.convention import Convention
 from ndcg_spark.convention.refused_queries import JUDGED_TWICE
 from ndcg_spark.errors import InputError
 from ndcg_spark.schemas import query_key
 from ndcg_spark.scoring.ideal import counted_grade, judged_documents
-from ndcg_spark.scoring.refusals import refusal
+from ndcg_spark.scoring.refusals import refusal_sql
 from ndcg_spark.tolerance import EQUAL_DECIMALS
 
 #: With more grades than this the matrix of grades has no meaning.
@@ -50,10 +51,9 @@ def _graded(judgments: DataFrame, key: list[str], name: str, convention: Convent
     documents = judged.groupBy(*key, "doc_id").agg(
         F.max("relevance").alias("grade"), F.count(F.lit(1)).alias("rows")
     )
-    once = F.when(F.col("rows") > 1, refusal(JUDGED_TWICE, [*key, "doc_id"])).otherwise(
-        F.col("grade")
-    )
-    return documents.select(*key, "doc_id", counted_grade(once, convention).alias(name))
+    refused = refusal_sql(JUDGED_TWICE, [*key, "doc_id"])
+    once = f"(case when rows > 1 then {refused} else grade end)"
+    return documents.selectExpr(*key, "doc_id", *sql.named({name: counted_grade(once, convention)}))
 
 
 def mean_scores(a: DataFrame, b: DataFrame) -> DataFrame:

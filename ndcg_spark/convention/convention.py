@@ -14,7 +14,6 @@ from ndcg_spark.convention.options import (
     GAINS,
     MAX_GAIN,
     OPTIONS,
-    Numbers,
     accepted,
     choices,
     describe,
@@ -215,7 +214,7 @@ def counted_grade(grade: float, convention: Convention) -> float:
 def named_gain(name: str, grade: float) -> float:
     """The gain of a grade by an entry of GAINS; infinite if it is too large for a double."""
     try:
-        return float(GAINS[name].compute(grade, Numbers()))
+        return float(GAINS[name].compute(grade))
     except OverflowError:
         return math.inf
 

@@ -9,22 +9,12 @@ from typing import Any, NamedTuple
 from ndcg_spark.errors import ConventionError
 
 
-class Numbers:
-    """The functions that formulas are written with, for plain numbers; `scoring.ideal` has the same
-    for Columns.
-    """
-
-    constant = float
-    log2 = staticmethod(math.log2)
-    ln = staticmethod(math.log)
-    largest = staticmethod(max)
-    where = staticmethod(lambda condition, then, otherwise: then if condition else otherwise)
-
-
 class Formula(NamedTuple):
     words: str
     notation: str
-    compute: Callable[[Any, Any], Any]
+    compute: Callable[[float], float]
+    #: The same in SQL, where {} is the grade or the rank.
+    sql: str
 
 
 class TieRule(NamedTuple):
@@ -51,26 +41,43 @@ MAX_GAIN = 1e300
 MAX_GRADES = 500
 
 GAINS: dict[str, Formula] = {
-    "exp2": Formula("gain 2^relevance - 1", "2^rel(d) - 1", lambda rel, _: 2.0**rel - 1.0),
-    "linear": Formula("gain relevance", "rel(d)", lambda rel, _: rel),
-    "binary": Formula(
-        "gain 1 if relevance > 0", "[rel(d) > 0]", lambda rel, f: f.where(rel > 0, 1.0, 0.0)
+    "exp2": Formula(
+        "gain 2^relevance - 1",
+        "2^rel(d) - 1",
+        lambda rel: 2.0**rel - 1.0,
+        "pow(2D, {}) - 1D",
     ),
-    "judged": Formula("gain 1 if judged", "[d is judged]", lambda _, f: f.constant(1.0)),
+    "linear": Formula("gain relevance", "rel(d)", lambda rel: rel, "{}"),
+    "binary": Formula(
+        "gain 1 if relevance > 0",
+        "[rel(d) > 0]",
+        lambda rel: 1.0 if rel > 0 else 0.0,
+        "if({} > 0, 1D, 0D)",
+    ),
+    "judged": Formula("gain 1 if judged", "[d is judged]", lambda _: 1.0, "1D"),
 }
 
 DISCOUNTS: dict[str, Formula] = {
     "log2": Formula(
-        "discount 1/log2(rank + 1)", "1 / log2(r + 1)", lambda r, f: 1.0 / f.log2(r + 1)
+        "discount 1/log2(rank + 1)",
+        "1 / log2(r + 1)",
+        lambda r: 1.0 / math.log2(r + 1),
+        "1D / log2({} + 1)",
     ),
-    "ln": Formula("discount 1/ln(rank + 1)", "1 / ln(r + 1)", lambda r, f: 1.0 / f.ln(r + 1)),
-    "position": Formula("discount 1/rank", "1 / r", lambda r, _: 1.0 / r),
+    "ln": Formula(
+        "discount 1/ln(rank + 1)",
+        "1 / ln(r + 1)",
+        lambda r: 1.0 / math.log(r + 1),
+        "1D / ln({} + 1)",
+    ),
+    "position": Formula("discount 1/rank", "1 / r", lambda r: 1.0 / r, "1D / {}"),
     "jarvelin": Formula(
         "discount 1 up to rank 2, then 1/log2(rank)",
         "1 / max(1, log2 r)",
-        lambda r, f: 1.0 / f.largest(1.0, f.log2(r)),
+        lambda r: 1.0 / max(1.0, math.log2(r)),
+        "1D / greatest(1D, log2({}))",
     ),
-    "none": Formula("no discount", "1", lambda _, f: f.constant(1.0)),
+    "none": Formula("no discount", "1", lambda _: 1.0, "1D"),
 }
 
 TIES: dict[str, TieRule] = {

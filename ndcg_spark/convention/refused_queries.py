@@ -58,7 +58,7 @@ RANK_TWICE = QueryRefusal(
 MERGED = QueryRefusal(
     "two_lists_in_one",
     "results",
-    "a list with {TWO_FIRSTS}",
+    f"a list with {TWO_FIRSTS}",
     "give each run a name of its own, or write order=score in convention if scores alone decide",
 )
 NEGATIVE = QueryRefusal(

@@ -45,11 +45,11 @@ from ndcg_spark.rules import (
     is_text,
     missing_columns,
     named_by_user,
-    quoted,
     require_types,
     typed,
 )
 from ndcg_spark.schemas import BROKEN_LINE, FAULT, INTERNAL, LABEL, LINE, OWN
+from ndcg_spark.sql import quoted
 from ndcg_spark.text import BLANKS, refuse_alike
 from ndcg_spark.voices import Convert
 
@@ -188,6 +188,7 @@ def document_rows(table: DataFrame, columns: Mapping[str, str], schema: pa.Schem
         table = _unpacked(table, objects)
         columns = {ours: theirs for ours, theirs in columns.items() if ours not in objects.paths}
     names = names_in(table.columns, columns, schema)
+    # Not as SQL, in which Spark replaces a name such as ${env:HOME}.
     renamed = table.select(*(F.col(quoted(theirs)).alias(ours) for ours, theirs in names.items()))
     return _exploded(renamed, "rank" in schema.names)
 

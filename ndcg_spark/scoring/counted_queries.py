@@ -11,16 +11,18 @@ from collections.abc import Callable, Sequence
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from ndcg_spark import sql
 from ndcg_spark.convention.convention import Convention
-from ndcg_spark.convention.measures import COLUMNS, NDCG_ONLY, Cutoff, MeasureSet, column_at
+from ndcg_spark.convention.measures import NDCG_ONLY, Cutoff, MeasureSet, column_at
 from ndcg_spark.convention.refused_queries import MISSING_QUERY, NO_RELEVANT, NOT_FINITE
 from ndcg_spark.schemas import NO_VALUE, query_key
 from ndcg_spark.scoring import lists
 from ndcg_spark.scoring import measure_columns as beside_ndcg
-from ndcg_spark.scoring.refusals import refusal
+from ndcg_spark.scoring.ranking import count_where, sum_where
+from ndcg_spark.scoring.refusals import refusal_sql
 
 #: Stands for null in the structs of `_at_cutoff`: on the embedded engine, either all or none of
 #: their fields may be nullable. No measure has such a value, and it is short, because plans repeat
@@ -28,6 +30,8 @@ from ndcg_spark.scoring.refusals import refusal
 _NOTHING = "-1e9D"
 #: The score of a query without gain, by the option `no_relevant`.
 _WITHOUT_GAIN = {"zero": 0.0, "one": 1.0}
+#: Whether the run has no result of the query.
+_MISSING = "not answered"
 _ALL = 0
 
 
@@ -40,8 +44,8 @@ def scores_of_pairs(
     cutoffs: Sequence[Cutoff],
     measures: MeasureSet,
 ) -> DataFrame:
-    """The columns of QUERY_SCORES, one row per run, judged query and cutoff, whether the run
-    answered it or not.
+    """The columns of QUERY_SCORES but those of measures that are not computed, one row per run,
+    judged query and cutoff, whether the run answered it or not.
     """
     run_key = ["run", *query_key]
     pairs = (
@@ -49,51 +53,69 @@ def scores_of_pairs(
         if "dataset" in query_key
         else runs.crossJoin(queries)
     )
-    answered = scores.withColumn("answered", F.lit(True))
     # After the join, because the list of an unjudged query is never refused.
-    joined = pairs.join(answered, on=run_key, how="left")
+    joined = pairs.join(scores, on=run_key, how="left")
     table = lists.refuse_returned_twice(joined, run_key, convention, cutoffs)
     if measures.beside_ndcg:
         table = _with_measures(table, run_key, convention, measures)
-    long = table.select(
-        *run_key,
-        "judgments_hash",
-        F.coalesce("answered", F.lit(False)).alias("answered"),
-        F.explode(F.array(*(_at_cutoff(k, measures) for k in cutoffs))).alias("at"),
-    ).select(*run_key, "judgments_hash", "answered", "at.*")
-    ndcg, status = _ndcg_and_status(convention, [*run_key, "cutoff"])
-    absent = "nullif({}, " + _NOTHING + ")" if measures.columns else "cast(null as double)"
-    beside = {name: F.expr(absent.format(name)) for name in COLUMNS}
-    beside["judged_discount_share"] = F.expr(f"nullif(judged_discount_share, {_NOTHING})")
-    return long.withColumns(
-        {"cutoff": F.nullif("cutoff", F.lit(0)), "status": status, "ndcg": ndcg, **beside}
+    at = ", ".join(_at_cutoff(k, measures) for k in cutoffs)
+    kept = [*run_key, "judgments_hash"]
+    long = table.selectExpr(
+        *kept,
+        f"{lists.DISTINCT} is not null as answered",
+        f"explode(array({at})) as at",
+    ).selectExpr(*kept, "answered", "at.*")
+    columns = {
+        "cutoff": "nullif(cutoff, 0)",
+        "status": _status(convention),
+        "ndcg": _ndcg(convention, [*run_key, "cutoff"]),
+        "judged_discount_share": _given("judged_discount_share"),
+    }
+    for name in measures.columns:
+        columns[name] = _given(name)
+    return long.selectExpr(
+        *kept, "returned", "judged", "dcg", "ideal_dcg", "cg", *sql.named(columns)
     )
 
 
-def _ndcg_and_status(convention: Convention, key: Sequence[str]) -> tuple[Column, Column]:
-    missing, ideal = ~F.col("answered"), F.col("ideal_dcg")
+def _given(name: str) -> str:
+    """A column of the structs of `_at_cutoff`, with null for what stands for it."""
+    return f"nullif({name}, {_NOTHING})"
+
+
+def _ndcg(convention: Convention, key: Sequence[str]) -> str:
+    # The quotient of two finite numbers may not be finite.
+    quotient = sql.ratio("dcg", "ideal_dcg")
+    finite = [
+        f"abs(dcg) + abs(ideal_dcg) < {sql.INFINITY}",
+        f"coalesce({sql.is_finite(quotient)}, true)",
+    ]
+    refused = refusal_sql(NOT_FINITE, key)
+    ndcg = f"case when {sql.conjunction(finite)} then {quotient} else {refused} end"
+    nothing = _without_gain(convention)
+    return _by_policy(ndcg, _has_no_gain(convention), nothing, _MISSING, convention, key)
+
+
+def _has_no_gain(convention: Convention) -> str:
     # Negative grades that are kept can make an ideal DCG negative. CatBoost, which scores 1 for a
     # query without gain, scores 1 here too; tools that skip such a query, or score it 0, divide by
     # the negative number.
-    no_gain = ideal <= 0 if convention.no_relevant == "one" else ideal == 0
-    finite = F.abs(F.col("dcg")) + F.abs(F.col("ideal_dcg")) < F.lit(float("inf"))
-    # The quotient of two finite numbers may not be finite.
-    quotient = _ratio(F.col("dcg"), ideal)
-    finite &= F.coalesce(_is_finite(quotient), F.lit(True))
-    ndcg = F.when(finite, quotient).otherwise(refusal(NOT_FINITE, key))
-    score = _by_policy(
-        ndcg, no_gain, F.lit(_WITHOUT_GAIN.get(convention.no_relevant)), missing, convention, key
-    )
-    # An ideal of the returned documents is 0 for a missing query, even if it has relevant
-    # documents.
-    nothing_relevant = (
-        no_gain if convention.ideal in ("judged", "k_relevant") else no_gain & ~missing
-    )
-    cases = [(missing, F.lit("missing")), (nothing_relevant, F.lit("no_relevant"))]
-    (first, name), (second, other) = (
-        reversed(cases) if convention.missing_query == "zero" else cases
-    )
-    return score, F.when(first, name).when(second, other).otherwise("scored")
+    return "ideal_dcg <= 0" if convention.no_relevant == "one" else "ideal_dcg = 0"
+
+
+def _status(convention: Convention) -> str:
+    nothing_relevant = _has_no_gain(convention)
+    if convention.ideal not in ("judged", "k_relevant"):
+        # An ideal of the returned documents is 0 for a missing query, even if it has relevant
+        # documents.
+        nothing_relevant = f"answered and {nothing_relevant}"
+    cases = [
+        f"when {_MISSING} then 'missing'",
+        f"when {nothing_relevant} then 'no_relevant'",
+    ]
+    if convention.missing_query == "zero":
+        cases.reverse()
+    return f"case {' '.join(cases)} else 'scored' end"
 
 
 def _with_measures(
@@ -103,70 +125,72 @@ def _with_measures(
     together.
     """
     # `returned` is null for a missing query, and fails for a list with a document twice.
-    missing, without, zero = (
-        F.col("returned").isNull(),
-        F.col(beside_ndcg.RELEVANT) == 0,
-        F.lit(0.0),
-    )
+    missing, without = "returned is null", f"{beside_ndcg.RELEVANT} = 0"
     columns = {}
     for name, value, is_ratio in beside_ndcg.measure_values(convention, measures):
-        computed = F.coalesce(value, zero)
-        nothing = F.lit(_WITHOUT_GAIN.get(convention.no_relevant)) if is_ratio else computed
+        computed = f"coalesce({value}, 0D)"
+        nothing = _without_gain(convention) if is_ratio else computed
         score = _by_policy(computed, without, nothing, missing, convention, key)
-        unanswered = missing & ~without & F.lit(convention.missing_query == "zero")
-        columns[name] = F.when(unanswered, zero).otherwise(score)
-    return table.withColumns(columns)
+        if convention.missing_query == "zero":
+            score = f"case when {missing} and not {without} then 0D else {score} end"
+        columns[name] = score
+    return table.withColumns(sql.columns(columns))
+
+
+def _without_gain(convention: Convention) -> str:
+    """The score of a query without gain, where it is not left out."""
+    score = _WITHOUT_GAIN.get(convention.no_relevant)
+    return sql.null("double") if score is None else sql.number(score)
 
 
 def _by_policy(
-    value: Column,
-    without: Column,
-    nothing: Column,
-    missing: Column,
+    value: str,
+    without: str,
+    nothing: str,
+    missing: str,
     convention: Convention,
     key: Sequence[str],
-) -> Column:
+) -> str:
     """The score of a query; `nothing` is the score of a query `without` relevant documents, unless
     it is left out.
     """
-    left_out = F.lit(None).cast("double")
-    without_score = {"skip": left_out, "error": refusal(NO_RELEVANT, key)}.get(
-        convention.no_relevant, nothing
-    )
-    score = F.when(without, without_score).otherwise(value)
+    left_out = sql.null("double")
+    if convention.no_relevant == "skip":
+        nothing = left_out
+    elif convention.no_relevant == "error":
+        nothing = refusal_sql(NO_RELEVANT, key)
+    score = f"case when {without} then {nothing} else {value} end"
     if convention.missing_query == "zero":
         return score
-    unanswered = left_out if convention.missing_query == "skip" else refusal(MISSING_QUERY, key)
-    return F.when(missing, unanswered).otherwise(score)
+    unanswered = left_out
+    if convention.missing_query != "skip":
+        unanswered = refusal_sql(MISSING_QUERY, key)
+    return f"case when {missing} then {unanswered} else {score} end"
 
 
-def _at_cutoff(cutoff: Cutoff, measures: MeasureSet) -> Column:
-    """The scores at one cutoff, 0 for the whole ranking; the fields are the same at all, as
-    `F.array` requires.
+def _at_cutoff(cutoff: Cutoff, measures: MeasureSet) -> str:
+    """The scores at one cutoff, 0 for the whole ranking; the fields are the same at all, as an
+    array requires.
     """
     judged, dcg, ideal_dcg, cg = (
         column_at(score, cutoff) for score in ("judged", "dcg", "ideal_dcg", "cg")
     )
-    computed = {name for name in measures.beside_ndcg if cutoff in measures.cutoffs_for(name)}
-    columns = {column for name in computed for column in measures.beside_ndcg[name].values}
-    values = {
-        name: f"coalesce({column_at(name, cutoff)}, {_NOTHING})" if name in columns else _NOTHING
-        for name in COLUMNS
-    }
-    beside = (
-        "".join(f", {value} as {name}" for name, value in values.items())
-        if measures.columns
-        else ""
-    )
     known, weight = column_at("judged_discount", cutoff), column_at("discount", cutoff)
-    share = f"coalesce({known} / nullif({weight}, 0D), {_NOTHING})"
-    return F.expr(
-        f"struct({cutoff or 0} as cutoff, "
-        f"least(coalesce(returned, 0L), {cutoff or 2**62}L) as returned, "
-        f"coalesce({judged}, 0L) as judged, coalesce({dcg}, 0D) as dcg, "
-        f"coalesce({ideal_dcg}, 0D) as ideal_dcg, "
-        f"coalesce({cg}, 0D) as cg, {share} as judged_discount_share{beside})"
-    )
+    values = {
+        "cutoff": str(cutoff or 0),
+        "returned": f"least(coalesce(returned, 0L), {cutoff or 2**62}L)",
+        "judged": f"coalesce({judged}, 0L)",
+        "dcg": f"coalesce({dcg}, 0D)",
+        "ideal_dcg": f"coalesce({ideal_dcg}, 0D)",
+        "cg": f"coalesce({cg}, 0D)",
+        "judged_discount_share": f"coalesce({known} / nullif({weight}, 0D), {_NOTHING})",
+    }
+    for name, measure in measures.beside_ndcg.items():
+        is_computed = cutoff in measures.cutoffs_for(name)
+        for column in measure.values:
+            score = f"coalesce({column_at(column, cutoff)}, {_NOTHING})"
+            values[column] = score if is_computed else _NOTHING
+    return f"struct({', '.join(sql.named(values))})"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -181,9 +205,11 @@ class Slices:
     table: DataFrame | None = None
 
     def cut(self, table: DataFrame) -> DataFrame:
-        """Each row of the table once for every slice of its query, with the column slice."""
+        """Each row of the table once for every slice of its query, with the column slice, if there
+        are any.
+        """
         if self.table is None or self.names is None:
-            return table.withColumn("slice", F.lit(_ALL))
+            return table
         nothing = F.array(
             *(
                 F.lit(row["slice"])
@@ -197,9 +223,10 @@ class Slices:
         )
 
     def named(self, table: DataFrame) -> DataFrame:
-        if self.names is None:
-            nothing = F.lit(None).cast("string")
-            return table.withColumns({"attribute": nothing, "value": nothing}).drop("slice")
+        """The table with attribute and value in place of the column slice."""
+        if self.table is None or self.names is None:
+            nothing = sql.null("string")
+            return table.selectExpr("*", *sql.named({"attribute": nothing, "value": nothing}))
         names = F.broadcast(table.sparkSession.createDataFrame(self.names))
         return names.join(table, on=["slice"], how="inner").drop("slice")
 
@@ -240,87 +267,78 @@ def means(
     query_scores: DataFrame, measures: MeasureSet = NDCG_ONLY, slices: Slices | None = None
 ) -> DataFrame:
     """One row per dataset, date, run, cutoff and slice, in no order, with the columns of
-    DATASET_SCORES.
+    DATASET_SCORES but those of measures that are not computed, and `at` in place of the cutoff,
+    which is 0 for the whole ranking.
 
     A slice has no row in a dataset without such a query. ndcg, dcg and ndcg_pooled are of the
     `queries` whose ndcg is not null, judged_rate is of all.
     """
     slices = slices or Slices()
-    counted = F.col("ndcg").isNotNull()
-    ideal = F.sum(F.when(counted, F.col("ideal_dcg")))
-    deviation = F.stddev_samp("ndcg")
+    key = ["dataset", "evaluated_on", "run", "at"]
+    if slices.table is not None:
+        key.append("slice")
+    rows = slices.cut(query_scores).withColumn("at", F.expr("coalesce(cutoff, 0)"))
+    columns = {**_means_of_ndcg(), **_means_of_measures(measures)}
+    return slices.named(rows.groupBy(*key).agg(*sql.aggregates(columns)))
+
+
+def _means_of_ndcg() -> dict[str, str]:
+    counted = "ndcg is not null"
+    dcg, ideal_dcg = sum_where(counted, "dcg"), sum_where(counted, "ideal_dcg")
     # Negative gains can make scores whose squares are not finite.
-    deviation = F.when(_is_finite(deviation), deviation)
-    averaged = (
-        slices.cut(query_scores)
-        .groupBy("dataset", "evaluated_on", "run", "cutoff", "slice")
-        .agg(
-            F.count("ndcg").alias("queries"),
-            F.count_if(F.col("status") == "missing").alias("missing_queries"),
-            F.count_if(F.col("status") == "no_relevant").alias("no_relevant_queries"),
-            F.avg("ndcg").alias("ndcg"),
-            _ratio(F.sum(F.when(counted, F.col("dcg"))), ideal).alias("ndcg_pooled"),
-            deviation.alias("ndcg_stddev"),
-            _ratio(deviation, F.sqrt(F.count("ndcg"))).alias("ndcg_stderr"),
-            F.avg(F.when(counted, F.col("dcg"))).alias("dcg"),
-            _ratio(F.sum("judged"), F.sum("returned")).alias("judged_rate"),
-            *_means_of_measures(measures),
-        )
-    )
-    return slices.named(averaged)
+    finite = sql.is_finite("stddev_samp(ndcg)")
+    deviation = f"case when {finite} then stddev_samp(ndcg) end"
+    return {
+        "queries": "count(ndcg)",
+        "missing_queries": count_where("status = 'missing'"),
+        "no_relevant_queries": count_where("status = 'no_relevant'"),
+        "ndcg": "avg(ndcg)",
+        "ndcg_pooled": sql.ratio(dcg, ideal_dcg),
+        "ndcg_stddev": deviation,
+        "ndcg_stderr": sql.ratio(deviation, "sqrt(count(ndcg))"),
+        "dcg": f"avg(case when {counted} then dcg end)",
+        "judged_rate": sql.ratio("sum(judged)", "sum(returned)"),
+    }
 
 
-def _means_of_measures(measures: MeasureSet) -> list[Column]:
+def _means_of_measures(measures: MeasureSet) -> dict[str, str]:
     if not measures.beside_ndcg:
-        null = F.lit(None)
-        return [
-            null.cast("bigint").alias("relevant_queries"),
-            *(null.cast("double").alias(name) for name in COLUMNS),
-        ]
+        return {}
     # All computed measures leave out the same queries, so they have one count, the largest.
-    counts = [F.count(measure.column) for measure in measures.beside_ndcg.values()]
-    largest = F.greatest(*counts) if len(counts) > 1 else counts[0]
-    is_computed = _is_computed(measures, F.coalesce("cutoff", F.lit(0)))
-    return [
-        F.when(is_computed, largest).alias("relevant_queries"),
-        *(F.avg(name).alias(name) for name in COLUMNS),
-    ]
+    counts = [f"count({measure.column})" for measure in measures.beside_ndcg.values()]
+    largest = f"array_max(array({', '.join(counts)}))"
+    is_computed = _is_computed(measures)
+    means = {"relevant_queries": f"case when {is_computed} then {largest} end"}
+    for name in measures.columns:
+        means[name] = f"avg({name})"
+    return means
 
 
-def _is_computed(measures: MeasureSet, at: Column) -> Column:
-    """Whether a measure besides NDCG is computed at a cutoff, which is 0 for the whole ranking."""
-    return at.isin(*(cutoff or 0 for cutoff in measures.cutoffs_for(*measures.beside_ndcg)))
+def _is_computed(measures: MeasureSet) -> str:
+    """Whether a measure besides NDCG is computed at a cutoff."""
+    cutoffs = [str(cutoff or 0) for cutoff in measures.cutoffs_for(*measures.beside_ndcg)]
+    return f"at in ({', '.join(cutoffs)})"
 
 
 def with_every_run(
     scores: DataFrame, runs: DataFrame, cutoffs: list[int | None], measures: MeasureSet = NDCG_ONLY
 ) -> DataFrame:
-    """The scores with a row for every run and cutoff, of 0 queries where none is judged, and
+    """The means with a row for every run and cutoff, of 0 queries where none is judged, and
     unjudged_queries.
     """
     # The cutoff of the whole ranking is null, which joins do not match, so it is 0 here.
-    expected = runs.withColumn(
-        "at", F.explode(F.array(*(F.lit(cutoff or 0) for cutoff in cutoffs)))
-    )
-    scored = scores.withColumn("at", F.coalesce("cutoff", F.lit(0))).drop("cutoff")
-    joined = expected.join(scored, on=["dataset", "evaluated_on", "run", "at"], how="left")
-    none = F.lit(0).cast("bigint")
-    counts = {
-        name: F.coalesce(name, none)
-        for name in ("queries", "missing_queries", "no_relevant_queries")
+    at = ", ".join(str(cutoff or 0) for cutoff in cutoffs)
+    expected = runs.withColumn("at", F.expr(f"explode(array({at}))"))
+    joined = expected.join(scores, on=["dataset", "evaluated_on", "run", "at"], how="left")
+    columns = {
+        "cutoff": "nullif(at, 0)",
+        "unjudged_queries": "case when attribute is null then unjudged_queries end",
     }
+    for name in ("queries", "missing_queries", "no_relevant_queries"):
+        columns[name] = f"coalesce({name}, 0L)"
     if measures.beside_ndcg:
-        counts["relevant_queries"] = F.when(
-            _is_computed(measures, F.col("at")), F.coalesce("relevant_queries", none)
+        is_computed = _is_computed(measures)
+        columns["relevant_queries"] = (
+            f"case when {is_computed} then coalesce(relevant_queries, 0L) end"
         )
-    counts["unjudged_queries"] = F.when(F.col("attribute").isNull(), F.col("unjudged_queries"))
-    return joined.withColumns({"cutoff": F.nullif("at", F.lit(0)), **counts})
-
-
-def _is_finite(number: Column) -> Column:
-    return F.abs(number) < F.lit(float("inf"))
-
-
-def _ratio(dividend: Column, divisor: Column) -> Column:
-    """The quotient, null if the divisor is 0."""
-    return F.when(divisor != 0, dividend / divisor)
+    return joined.withColumns(sql.columns(columns))

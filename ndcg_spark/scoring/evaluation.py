@@ -4,13 +4,15 @@ import dataclasses
 import datetime
 import functools
 import uuid
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 
+import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from ndcg_spark import sql
 from ndcg_spark.convention.convention import Convention
-from ndcg_spark.convention.measures import NDCG_ONLY, Cutoff, MeasureSet, deepest_finite
+from ndcg_spark.convention.measures import COLUMNS, NDCG_ONLY, Cutoff, MeasureSet, deepest_finite
 from ndcg_spark.schemas import (
     DATASET_SCORES,
     KEPT_ATTRIBUTES,
@@ -73,7 +75,8 @@ def query_scores(
     table = counted_queries.scores_of_pairs(
         runs.drop("unjudged_queries"), queries, scores, key, convention, cutoffs, measures
     )
-    return _with_evaluation(table, key, evaluation).select(*QUERY_SCORES.names)
+    constants = _constants(key, evaluation) | _not_computed(measures)
+    return _complete(table, QUERY_SCORES, constants)
 
 
 def to_judge(judgments: DataFrame, results: DataFrame, evaluation: Evaluation) -> DataFrame:
@@ -83,7 +86,7 @@ def to_judge(judgments: DataFrame, results: DataFrame, evaluation: Evaluation) -
         results, judged, key, evaluation.convention, evaluation.depth, evaluation.rank
     )
     unjudged = lists.unjudged_documents(listed, key, evaluation.convention)
-    return _with_evaluation(unjudged, key, evaluation).select(*TO_JUDGE.names)
+    return _complete(unjudged, TO_JUDGE, _constants(key, evaluation))
 
 
 def dataset_scores(
@@ -95,8 +98,8 @@ def dataset_scores(
         aggregated, named, list(evaluation.cutoffs), evaluation.measures
     )
     convention = evaluation.convention
-    described = {"convention": F.lit(convention.label), "formula": F.lit(convention.formula)}
-    return rows.withColumns(described).select(*DATASET_SCORES.names)
+    described = {"convention": sql.text(convention.label), "formula": sql.text(convention.formula)}
+    return _complete(rows, DATASET_SCORES, described | _not_computed(evaluation.measures))
 
 
 def ranked_documents(
@@ -119,7 +122,7 @@ def ranked_documents(
         nothing = {name: F.lit(None).cast(kind) for name, kind in kinds.items()}
         nothing["tied"] = F.lit(False)
         table = table.unionByName(best.withColumns(nothing))
-    return _with_evaluation(table, key, evaluation).select(*RANKED_DOCUMENTS.names)
+    return _complete(table, RANKED_DOCUMENTS, _constants(key, evaluation))
 
 
 def rejected_rows(
@@ -133,9 +136,8 @@ def rejected_rows(
     if named:
         read = F.col("dataset_read")
         rows = rows.withColumn("dataset", F.when(read.isin(named), read).otherwise(F.lit(named[0])))
-    return _with_evaluation(rows, ["dataset"] if named else [], evaluation).select(
-        *REJECTED_ROWS.names
-    )
+    constants = _constants(["dataset"] if named else [], evaluation)
+    return _complete(rows, REJECTED_ROWS, constants)
 
 
 def kept_attributes(
@@ -156,11 +158,35 @@ def new_id() -> str:
 
 
 def _with_evaluation(table: DataFrame, columns: Sequence[str], evaluation: Evaluation) -> DataFrame:
-    """The table with evaluated_on and evaluation_id, and with the dataset of the evaluation if it
-    has no such column.
+    """The table, which has these columns, with those of `_constants`.
 
-    Its `columns` are passed in, because `.columns` makes the engine plan the whole query.
+    They are passed in, because `.columns` makes the engine plan the whole query.
     """
-    dataset = {} if "dataset" in columns else {"dataset": F.lit(evaluation.dataset)}
-    date, number = F.lit(evaluation.evaluated_on), F.lit(evaluation.evaluation_id)
-    return table.withColumns({**dataset, "evaluated_on": date, "evaluation_id": number})
+    return table.selectExpr("*", *sql.named(_constants(columns, evaluation)))
+
+
+def _constants(columns: Collection[str], evaluation: Evaluation) -> dict[str, str]:
+    """The SQL of evaluated_on and evaluation_id, and of the dataset of the evaluation if a table
+    with these columns has none.
+    """
+    constants = {
+        "evaluated_on": f"date'{evaluation.evaluated_on.isoformat()}'",
+        "evaluation_id": sql.text(evaluation.evaluation_id),
+    }
+    if "dataset" not in columns:
+        constants["dataset"] = sql.text(evaluation.dataset)
+    return constants
+
+
+def _not_computed(measures: MeasureSet) -> dict[str, str]:
+    """The SQL of the columns of measures besides NDCG that are not computed."""
+    absent = {name: sql.null("double") for name in COLUMNS if name not in measures.columns}
+    if not measures.beside_ndcg:
+        absent["relevant_queries"] = sql.null("bigint")
+    return absent
+
+
+def _complete(table: DataFrame, schema: pa.Schema, constants: Mapping[str, str]) -> DataFrame:
+    """The columns of the schema: those of the table, and constants in SQL."""
+    columns = {name: constants.get(name, sql.quoted(name)) for name in schema.names}
+    return table.selectExpr(*sql.named(columns))

@@ -13,13 +13,14 @@ from pyspark.sql import functions as F
 from pyspark.sql.pandas.functions import pandas_udf
 from pyspark.sql.types import DoubleType
 
+from ndcg_spark import sql
 from ndcg_spark.convention.convention import Convention
 from ndcg_spark.convention.measures import Cutoff, column_at
 from ndcg_spark.convention.options import DISCOUNTS, GAINS, MAX_GAIN, Formula
 from ndcg_spark.convention.refused_queries import JUDGED_TWICE, MEAN_WITHOUT_GAIN
 from ndcg_spark.reference import MEAN_STEPS, discounts, pack_function
-from ndcg_spark.scoring.ranking import are_distinct, rank_by_gain, sums_at
-from ndcg_spark.scoring.refusals import refusal
+from ndcg_spark.scoring.ranking import distinct, rank_by_gain, sums_at
+from ndcg_spark.scoring.refusals import refusal, refusal_sql
 
 IDEAL_RANK = "ideal_rank"
 #: Changes if and only if the judgments of a query change.
@@ -28,33 +29,71 @@ JUDGMENTS_HASH = "judgments_hash"
 _LOW = 0xFFFFFFFF
 
 
-def gain(relevance: Column, convention: Convention) -> Column:
-    """The gain of a judged grade; null if a table lacks it, it is no number or beyond MAX_GAIN."""
+def gain(relevance: str, convention: Convention) -> Column:
+    """The gain of a judged grade; null if a table lacks it, it is no number or beyond MAX_GAIN.
+
+    The grade is SQL, as are grades and ranks below.
+    """
+    if is_user_function(convention.gain):
+        grade = counted_grade(relevance, convention)
+        worth = user_function(str(convention.gain), F.expr(grade))
+        return F.when(F.abs(worth) <= MAX_GAIN, worth)
+    return F.expr(gain_sql(relevance, convention))
+
+
+def is_user_function(rule: object) -> bool:
+    """Whether a gain or a discount is a function that a user has written."""
+    return isinstance(rule, str) and rule not in GAINS and rule not in DISCOUNTS
+
+
+def gain_sql(relevance: str, convention: Convention) -> str:
+    """The gain in SQL, unless it is a user's function."""
     rule, grade = convention.gain, counted_grade(relevance, convention)
     if isinstance(rule, Mapping):
-        worth = F.coalesce(
-            *(F.when(grade == F.lit(known), F.lit(value)) for known, value in rule.items())
-        )
-    else:
-        worth = _computed(GAINS, rule, grade)
-    return F.when(F.abs(worth) <= MAX_GAIN, worth)
+        return _bounded(_gain_of_table(grade, rule))
+    return _bounded(_computed(GAINS[rule], grade))
 
 
-def counted_grade(relevance: Column, convention: Convention) -> Column:
+def _bounded(worth: str) -> str:
+    """The gain, null if it is beyond MAX_GAIN."""
+    return f"case when abs({worth}) <= {sql.number(MAX_GAIN)} then {worth} end"
+
+
+def _gain_of_table(grade: str, gains: Mapping[float, float]) -> str:
+    cases = []
+    for known, value in gains.items():
+        cases.append(f"when {sql.number(known)} then {sql.number(value)}")
+    return f"case {grade} {' '.join(cases)} end"
+
+
+def _computed(formula: Formula, value: str) -> str:
+    # Not str.format, because the value itself may have braces.
+    return f"({formula.sql.replace('{}', value)})"
+
+
+def counted_grade(relevance: str, convention: Convention) -> str:
     if isinstance(convention.min_relevance, str):
         return relevance
-    binary = F.when(relevance >= F.lit(convention.min_relevance), F.lit(1.0)).otherwise(F.lit(0.0))
-    return F.when(relevance >= 0, binary).otherwise(relevance)
+    binary = f"if({relevance} >= {sql.number(convention.min_relevance)}, 1D, 0D)"
+    return f"if({relevance} >= 0, {binary}, {relevance})"
 
 
-def discount(rank: Column, convention: Convention) -> Column:
+def discount(rank: str, convention: Convention) -> Column:
     """The weight by which a gain at a rank from 1 is multiplied; 0 past the end of a list of
     weights.
     """
+    if is_user_function(convention.discount):
+        return user_function(str(convention.discount), F.expr(rank))
+    return F.expr(discount_sql(rank, convention))
+
+
+def discount_sql(rank: str, convention: Convention) -> str:
+    """The discount in SQL, unless it is a user's function."""
     rule = convention.discount
     if isinstance(rule, tuple):
-        return F.coalesce(F.get(F.array(*map(F.lit, rule)), rank - F.lit(1)), F.lit(0.0))
-    return _computed(DISCOUNTS, rule, rank)
+        weights = ", ".join(map(sql.number, rule))
+        return f"coalesce(get(array({weights}), {rank} - 1), 0D)"
+    return _computed(DISCOUNTS[rule], rank)
 
 
 def user_function(name: str, column: Column) -> Column:
@@ -73,27 +112,6 @@ def user_function(name: str, column: Column) -> Column:
     return wrapped(column.cast("double"))
 
 
-class _Columns:
-    constant = staticmethod(F.lit)
-    log2 = staticmethod(F.log2)
-    ln = staticmethod(F.ln)
-    largest = staticmethod(lambda one, other: F.greatest(F.lit(one), other))
-    where = staticmethod(
-        lambda condition, then, otherwise: F.when(condition, F.lit(then)).otherwise(
-            F.lit(otherwise)
-        )
-    )
-
-
-def _computed(formulas: Mapping[str, Formula], rule: str, column: Column) -> Column:
-    value: Column = (
-        formulas[rule].compute(column, _Columns())
-        if rule in formulas
-        else user_function(rule, column)
-    )
-    return value
-
-
 def judged_documents(
     judgments: DataFrame, query_key: list[str], convention: Convention
 ) -> DataFrame:
@@ -101,14 +119,13 @@ def judged_documents(
     is judged.
     """
     key = [*query_key, "doc_id"]
-    relevance = F.col("relevance")
-    worth = gain(relevance, convention)
+    worth = gain("relevance", convention)
     if convention.judgment_duplicates == "mean":
         # Rules ensure that each grade has a gain, but the mean of grades may have none.
         worth = F.when(worth.isNotNull(), worth).otherwise(
             refusal(MEAN_WITHOUT_GAIN, [*key, "relevance"])
         )
-    worth = worth if convention.negative == "keep" else F.when(relevance >= 0, worth)
+    worth = worth if convention.negative == "keep" else F.when(F.expr("relevance >= 0"), worth)
     merged = _merged_grades(judgments, key, convention.judgment_duplicates)
     return merged.select(*key, "relevance", worth.alias("gain"))
 
@@ -150,7 +167,7 @@ def judged_queries(
     judged: DataFrame,
     query_key: list[str],
     depth: int | None,
-    aggregates: Mapping[str, Column] = MappingProxyType({}),
+    aggregates: Mapping[str, str] = MappingProxyType({}),
 ) -> DataFrame:
     """One row per judged query, in no order: its key, gains, JUDGMENTS_HASH and the `aggregates` of
     its documents.
@@ -159,22 +176,25 @@ def judged_queries(
     twice is refused also where one of its gains is beyond the depth. The hash is the same in any
     order, on any engine.
     """
-    rows = judged.withColumn("hash", F.xxhash64("doc_id", "relevance"))
-    queries = rows.groupBy(*query_key).agg(
-        F.sort_array(F.collect_list("gain"), asc=False).alias("gains"),
-        F.collect_list("doc_id").alias("documents"),
-        F.count("*").alias("rows"),
+    rows = judged.withColumn("hash", F.expr("xxhash64(doc_id, relevance)"))
+    texts = {
+        "gains": "sort_array(collect_list(gain), false)",
+        "documents": "collect_list(doc_id)",
+        "rows": "count(*)",
         # The hash is summed in halves, so that no sum overflows.
-        F.sum(F.shiftrightunsigned("hash", 32)).alias("high"),
-        F.sum(F.col("hash").bitwiseAND(F.lit(_LOW))).alias("low"),
-        *(column.alias(name) for name, column in aggregates.items()),
-    )
-    gains = F.when(are_distinct("documents"), F.col("gains")).otherwise(
-        F.array(refusal(JUDGED_TWICE, query_key))
-    )
-    best = gains if depth is None else F.slice(gains, 1, depth)
-    hashed = F.xxhash64("rows", "high", "low").alias(JUDGMENTS_HASH)
-    return queries.select(*query_key, best.alias("gains"), hashed, *aggregates)
+        "high": "sum(shiftrightunsigned(hash, 32))",
+        "low": f"sum(hash & {_LOW}L)",
+    }
+    queries = rows.groupBy(*query_key).agg(*sql.aggregates({**texts, **aggregates}))
+    columns = {"gains": _best_gains(query_key, depth), JUDGMENTS_HASH: "xxhash64(rows, high, low)"}
+    return queries.selectExpr(*query_key, *sql.named(columns), *aggregates)
+
+
+def _best_gains(query_key: list[str], depth: int | None) -> str:
+    """The gains down to a depth; it fails for a query with a document twice."""
+    best = "gains" if depth is None else f"slice(gains, 1, {depth})"
+    refused = f"array({refusal_sql(JUDGED_TWICE, query_key)})"
+    return f"case when {distinct('documents')} then {best} else {refused} end"
 
 
 def ideal_ranking(
@@ -183,12 +203,11 @@ def ideal_ranking(
     """One row per query and rank of its ideal ranking, at least one: key, `kept`, IDEAL_RANK and
     discounted.
     """
-    ranked = queries.select(
-        *query_key, *kept, F.posexplode_outer("gains").alias("position", "gain")
-    )
-    ranked = ranked.select(*query_key, *kept, (F.col("position") + 1).alias(IDEAL_RANK), "gain")
-    discounted = F.col("gain") * discount(F.col(IDEAL_RANK), convention)
-    return ranked.select(*query_key, *kept, IDEAL_RANK, discounted.alias("discounted"))
+    others = [*query_key, *kept]
+    ranked = queries.selectExpr(*others, "posexplode_outer(gains) as (position, gain)")
+    weighed = ranked.withColumn("weight", discount("(position + 1)", convention))
+    columns = {IDEAL_RANK: "position + 1", "discounted": "gain * weight"}
+    return weighed.selectExpr(*others, *sql.named(columns))
 
 
 def ideal_scores(
@@ -204,18 +223,17 @@ def ideal_scores(
     With ideal=k_relevant, that is the DCG of K relevant documents, or 0 for a query that has none.
     The whole ranking has no K, so its ideal comes from the judged documents.
     """
-    sums = sums_at(cutoffs, "ideal_dcg", F.col("discounted"), IDEAL_RANK)
+    sums = sums_at(cutoffs, "ideal_dcg", "discounted", IDEAL_RANK)
     if convention.ideal == "k_relevant":
-        for k in (k for k in cutoffs if k is not None):
-            total, best = (
-                sums[column_at("ideal_dcg", k)],
-                math.fsum(discounts(k, convention.discount)),
-            )
-            sums[column_at("ideal_dcg", k)] = F.when(total > 0, F.lit(best)).otherwise(total)
+        for k in cutoffs:
+            if k is not None:
+                total = sums[column_at("ideal_dcg", k)]
+                best = sql.number(math.fsum(discounts(k, convention.discount)))
+                sums[column_at("ideal_dcg", k)] = f"if({total} > 0, {best}, {total})"
     # These have one value per query. As grouping keys they would be shuffled, and first() is slow
     # on Sail.
-    sums |= {name: F.max(name) for name in kept}
-    return ideal.groupBy(*query_key).agg(*(column.alias(name) for name, column in sums.items()))
+    sums |= {name: f"max({name})" for name in kept}
+    return ideal.groupBy(*query_key).agg(*sql.aggregates(sums))
 
 
 def capped_ideal_scores(
@@ -225,10 +243,10 @@ def capped_ideal_scores(
     returned) ranks.
     """
     run_key = ["run", *query_key]
-    reached = F.when(F.col(IDEAL_RANK) <= F.col("returned"), F.col("discounted"))
+    reached = f"if({IDEAL_RANK} <= returned, discounted, null)"
     sums = sums_at(cutoffs, "ideal_dcg", reached, IDEAL_RANK)
     both = scores.select(*run_key, "returned").join(ideal, on=query_key, how="inner")
-    capped = both.groupBy(*run_key).agg(*(column.alias(name) for name, column in sums.items()))
+    capped = both.groupBy(*run_key).agg(*sql.aggregates(sums))
     return scores.join(capped, on=run_key, how="left")
 
 
@@ -240,7 +258,7 @@ def ideal_documents(
     """
     ranked = rank_by_gain(judged.where(F.col("gain").isNotNull()), query_key, "gain", "rank")
     within = ranked if depth is None else ranked.where(F.col("rank") <= depth)
-    weight = discount(F.col("rank"), convention).alias("discount")
+    weight = discount("rank", convention).alias("discount")
     return within.select(*query_key, "doc_id", "rank", "relevance", "gain", weight)
 
 

@@ -2,12 +2,12 @@
 documents.
 """
 
-import functools
 from collections.abc import Sequence
 
-from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
+from ndcg_spark import sql
 from ndcg_spark.convention.convention import Convention
 from ndcg_spark.convention.measures import NDCG_ONLY, Cutoff, MeasureSet, column_at
 from ndcg_spark.convention.refused_queries import RETURNED_TWICE
@@ -17,8 +17,17 @@ from ndcg_spark.schemas import query_key as key_columns
 from ndcg_spark.scoring import measure_columns as beside_ndcg
 from ndcg_spark.scoring import ranking
 from ndcg_spark.scoring.ideal import IDEAL_RANK, discount
-from ndcg_spark.scoring.ranking import LISTED, RANK, Ranker, are_distinct, sums_at, within
-from ndcg_spark.scoring.refusals import refusal
+from ndcg_spark.scoring.ranking import (
+    LISTED,
+    RANK,
+    Ranker,
+    count_where,
+    distinct,
+    sum_where,
+    sums_at,
+    within,
+)
+from ndcg_spark.scoring.refusals import refusal, refusal_sql
 
 #: The column that says whether no document counts twice in a list.
 DISTINCT = "all_distinct"
@@ -36,7 +45,7 @@ def keep_judged_queries(results: DataFrame, judgments: DataFrame) -> DataFrame:
 def rows_with_keys(table: DataFrame, keys: DataFrame, names: Sequence[str]) -> DataFrame:
     """The rows of the table whose values in the columns `names` one of the fewer `keys` has."""
     # Not a left semi join, which would have the larger table on the left.
-    return keys.select(*names).distinct().join(table, on=[*names], how="inner")
+    return keys.selectExpr(*names).distinct().join(table, on=[*names], how="inner")
 
 
 def rows_without_keys(table: DataFrame, keys: DataFrame, names: Sequence[str]) -> DataFrame:
@@ -59,8 +68,9 @@ def without_repeats(results: DataFrame, run_key: list[str], convention: Conventi
     repeated += ["rank"] if convention.ranks_decide else []
     if not repeated:
         return results
-    lists = results.groupBy(*run_key).agg(*(F.collect_list(name).alias(name) for name in repeated))
-    sound = lists.where(functools.reduce(Column.__and__, map(are_distinct, repeated)))
+    collected = {name: f"collect_list({name})" for name in repeated}
+    lists = results.groupBy(*run_key).agg(*sql.aggregates(collected))
+    sound = lists.where(sql.conjunction(map(distinct, repeated)))
     return rows_with_keys(results, sound, run_key)
 
 
@@ -86,12 +96,10 @@ def listed_gains(
     else:
         table = rank(with_listed(results, run_key, convention), run_key, convention, depth)
         table = _with_judgments(table, judged, query_key, depth)
-    own_gain = F.coalesce("gain", F.lit(unjudged_gain(convention)))
-    table = table.withColumns(
-        {"judged": F.col("gain").isNotNull(), "own_gain": own_gain, "gain": own_gain}
-    )
+    own_gain = f"coalesce(gain, {sql.number(unjudged_gain(convention))})"
+    columns = {"judged": "gain is not null", "own_gain": own_gain, "gain": own_gain}
     document_columns = beside_ndcg.document_columns(convention, measures)
-    table = table.withColumns(document_columns)
+    table = table.withColumns(sql.columns(columns)).withColumns(sql.columns(document_columns))
     return ranking.settle_ties(table, run_key, convention, depth, ["gain", *document_columns])
 
 
@@ -105,9 +113,10 @@ def _with_judgments(
     # The embedded engine takes a column that is constant before an outer join, such as the gain of
     # gain=judged or the grade of all judgments, for constant after it too, and does not sort by it.
     not_constant = {
-        name: F.when(F.octet_length("doc_id") >= 0, F.col(name)) for name in ("relevance", "gain")
+        name: f"case when octet_length(doc_id) >= 0 then {name} end"
+        for name in ("relevance", "gain")
     }
-    graded, document = judged.withColumns(not_constant), [*query_key, "doc_id"]
+    graded, document = judged.withColumns(sql.columns(not_constant)), [*query_key, "doc_id"]
     if depth is not None and depth <= _SHALLOW:
         return table.join(graded, on=document, how="left")
     return graded.join(table, on=document, how="right")
@@ -116,14 +125,14 @@ def _with_judgments(
 def with_listed(table: DataFrame, run_key: list[str], convention: Convention) -> DataFrame:
     rules = []
     if convention.exclude_query_as_document:
-        rules.append(F.col("doc_id") != F.col("query_id"))
+        rules.append("doc_id != query_id")
     if convention.duplicates == "best":
         rules.append(ranking.first_of_each_document(run_key, convention))
     if convention.unjudged == "drop":
-        rules.append(F.col("gain").isNotNull())
+        rules.append("gain is not null")
     if convention.negative == "drop":
-        rules.append(F.coalesce(F.col("relevance") >= 0, F.lit(True)))
-    return table.withColumn(LISTED, functools.reduce(Column.__and__, rules)) if rules else table
+        rules.append("coalesce(relevance >= 0, true)")
+    return table.withColumn(LISTED, F.expr(sql.conjunction(rules))) if rules else table
 
 
 def run_scores(
@@ -144,42 +153,56 @@ def run_scores(
     """
     run_key = ["run", *query_key]
     listed = ranking.is_listed(convention)
-    by_rank = {"discount": discount(F.col(RANK), convention)}
-    by_rank |= beside_ndcg.rank_columns(convention, measures)
-    discounted = {name: F.col(name) * F.col("discount") for name in ("gain", beside_ndcg.KNOWN)}
+    by_rank = {
+        "discount": discount(RANK, convention),
+        **sql.columns(beside_ndcg.rank_columns(convention, measures)),
+    }
     table = documents.withColumns(by_rank)
-    sums = {"returned": F.count(F.when(listed, 1))}
+    sums = {"returned": count_where(listed)}
     for k in cutoffs:
-        counts = listed if k == depth else listed & within(RANK, k)
-        sums[column_at("dcg", k)] = F.sum(F.when(counts, discounted["gain"]))
-        sums[column_at("cg", k)] = F.sum(F.when(counts, F.col("gain")))
-        sums[column_at("judged", k)] = F.count(F.when(counts & F.col("judged"), 1))
-        sums[column_at("discount", k)] = F.sum(F.when(counts, F.col("discount")))
-        sums[column_at("judged_discount", k)] = F.sum(F.when(counts, discounted[beside_ndcg.KNOWN]))
+        counts = _counts_within(k, depth, listed)
+        sums[column_at("dcg", k)] = sum_where(counts, "gain * discount")
+        sums[column_at("cg", k)] = sum_where(counts, "gain")
+        sums[column_at("judged", k)] = count_where(f"{counts} and judged")
+        sums[column_at("discount", k)] = sum_where(counts, "discount")
+        known = f"{beside_ndcg.KNOWN} * discount"
+        sums[column_at("judged_discount", k)] = sum_where(counts, known)
     if convention.ideal == "retrieved":
-        table = ranking.rank_by_gain(
-            table.withColumn("ideal_gain", F.when(listed, F.col("own_gain"))),
-            run_key,
-            "ideal_gain",
-            IDEAL_RANK,
-        )
-        ideal = F.col("ideal_gain") * discount(F.col(IDEAL_RANK), convention)
-        sums |= sums_at(cutoffs, "ideal_dcg", ideal, IDEAL_RANK)
+        own_gain = F.expr(f"case when {listed} then own_gain end")
+        table = _with_own_ideal(table.withColumn("ideal_gain", own_gain), run_key, convention)
+        sums |= sums_at(cutoffs, "ideal_dcg", "ideal_gain * ideal_discount", IDEAL_RANK)
     if convention.ideal == "retrieved_at_k":
         for k in cutoffs:
             # Each cutoff has an ideal of its own.
-            own, rank = column_at("ideal_gain", k), column_at(IDEAL_RANK, k)
-            counts = listed if k == depth else listed & within(RANK, k)
-            table = table.withColumn(own, F.when(counts, F.col("own_gain")))
-            table = ranking.rank_by_gain(table, run_key, own, rank)
-            best = F.col(own) * discount(F.col(rank), convention)
-            sums[column_at("ideal_dcg", k)] = F.sum(best)
+            counts = _counts_within(k, depth, listed)
+            own_gain = F.expr(f"case when {counts} then own_gain end")
+            own = table.withColumn(column_at("ideal_gain", k), own_gain)
+            table = _with_own_ideal(own, run_key, convention, f"_{k or 'all'}")
+            best = f"{column_at('ideal_gain', k)} * {column_at('ideal_discount', k)}"
+            sums[column_at("ideal_dcg", k)] = f"sum({best})"
     sums |= beside_ndcg.list_aggregates(convention, measures)
-    scores = table.groupBy(*run_key).agg(
-        *(column.alias(name) for name, column in sums.items()),
-        F.collect_list(F.when(listed, F.col("doc_id"))).alias("documents"),
-    )
-    return scores.select(*run_key, *sums, are_distinct("documents").alias(DISTINCT))
+    documents_of_list = {"documents": f"collect_list(case when {listed} then doc_id end)"}
+    scores = table.groupBy(*run_key).agg(*sql.aggregates({**sums, **documents_of_list}))
+    return scores.selectExpr(*run_key, *sums, *sql.named({DISTINCT: distinct("documents")}))
+
+
+def _counts_within(cutoff: Cutoff, depth: int | None, listed: str) -> str:
+    """Whether a document counts at a cutoff, where lists are cut at `depth`."""
+    if cutoff == depth:
+        return listed
+    return f"{listed} and {within(RANK, cutoff)}"
+
+
+def _with_own_ideal(
+    table: DataFrame,
+    run_key: list[str],
+    convention: Convention,
+    suffix: str = "",
+) -> DataFrame:
+    """The table with the rank of its ideal_gain in the list, and the discount of that rank."""
+    rank = f"{IDEAL_RANK}{suffix}"
+    ranked = ranking.rank_by_gain(table, run_key, f"ideal_gain{suffix}", rank)
+    return ranked.withColumn(f"ideal_discount{suffix}", discount(rank, convention))
 
 
 def refuse_returned_twice(
@@ -194,12 +217,12 @@ def refuse_returned_twice(
         "returned": "bigint",
         **{column_at(score, k): kinds[score] for score in kinds for k in cutoffs},
     }
-    # Null stands for a query that the run did not answer.
-    once, refused = F.coalesce(DISTINCT, F.lit(True)), refusal(RETURNED_TWICE, key)
-    guarded = {
-        name: F.when(once, F.col(name)).otherwise(refused.cast(kind)) for name, kind in sums.items()
-    }
-    return table.withColumns(guarded).drop(DISTINCT)
+    guarded = {}
+    for name, kind in sums.items():
+        refused = refusal_sql(RETURNED_TWICE, key, kind)
+        # Null stands for a query that the run did not answer.
+        guarded[name] = f"case when coalesce({DISTINCT}, true) then {name} else {refused} end"
+    return table.withColumns(sql.columns(guarded))
 
 
 def returned_documents(
@@ -225,7 +248,7 @@ def returned_documents(
         *run_key,
         "doc_id",
         F.col(RANK).alias("rank"),
-        ranking.is_listed(convention).alias("on_list"),
+        F.expr(ranking.is_listed(convention)).alias("on_list"),
         *(
             ranking.RETURNED_RANK,
             ranking.TIE_GROUP,
@@ -235,7 +258,7 @@ def returned_documents(
             "gain",
             "own_gain",
         ),
-        discount(F.col(RANK), convention).alias("discount"),
+        discount(RANK, convention).alias("discount"),
     )
 
 
@@ -252,8 +275,8 @@ def unjudged_documents(documents: DataFrame, key: list[str], convention: Convent
     # Summed here for inputs, and in job.to_judge for nights, which are read without an engine. To
     # fetch the rows and sum them there took 47 s and 3.2 GB, where this takes 19 s and 1.5 GB: 10
     # million results at a depth of 100.
-    unjudged = documents.where(ranking.is_listed(convention) & ~F.col("judged"))
-    unjudged = unjudged.withColumn("weight", discount(F.col(RANK), convention))
+    unjudged = documents.where(f"{ranking.is_listed(convention)} and not judged")
+    unjudged = unjudged.withColumn("weight", discount(RANK, convention))
     return unjudged.groupBy(*key, "doc_id").agg(
         F.count(F.lit(1)).alias("runs"),
         F.min(RANK).alias("best_rank"),

@@ -4,15 +4,16 @@ defines each.
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from ndcg_spark import sql
 from ndcg_spark.convention.convention import Convention
 from ndcg_spark.convention.measures import Cutoff, MeasureSet, Names, column_at
 from ndcg_spark.errors import ConventionError
 from ndcg_spark.scoring import ranking
 from ndcg_spark.scoring.ideal import counted_grade
-from ndcg_spark.scoring.ranking import RANK, sums_at
+from ndcg_spark.scoring.ranking import RANK, count_where, sums_at
 
 #: The highest grade of the judgments, as a column of judged documents.
 HIGHEST = "highest_grade"
@@ -47,8 +48,8 @@ def with_highest_of_query(
         return documents
     # Before grades of a document are merged: the best grade that a judge could give.
     by_query = key if convention.max_grade == "highest_of_query" else []
-    counted = {HIGHEST: counted_grade(F.col(HIGHEST), convention)}
-    highest = highest_grade(judgments, by_query).withColumns(counted)
+    counted = F.expr(counted_grade(HIGHEST, convention))
+    highest = highest_grade(judgments, by_query).withColumn(HIGHEST, counted)
     if by_query:
         return highest.join(documents, on=key, how="inner")
     return F.broadcast(highest).crossJoin(documents)
@@ -59,69 +60,72 @@ def highest_grade(judgments: DataFrame, key: Sequence[str] = ()) -> DataFrame:
     return judgments.groupBy(*key).agg(F.max("relevance").alias(HIGHEST))
 
 
-def query_aggregates(convention: Convention, measures: MeasureSet) -> dict[str, Column]:
+def query_aggregates(convention: Convention, measures: MeasureSet) -> dict[str, str]:
     if not measures.beside_ndcg:
         return {}
-    judged = F.col("gain").isNotNull()
-    relevant = _is_relevant(judged, convention)
-    return {RELEVANT: F.count_if(relevant), OTHERS: F.count_if(judged & ~relevant)}
+    judged = "gain is not null"
+    relevant = _is_relevant(convention)
+    return {
+        RELEVANT: count_where(f"{judged} and {relevant}"),
+        OTHERS: count_where(f"{judged} and not {relevant}"),
+    }
 
 
-def document_columns(convention: Convention, measures: MeasureSet) -> dict[str, Column]:
+def document_columns(convention: Convention, measures: MeasureSet) -> dict[str, str]:
     """Columns of ranked documents and their judgments, all double, which are averaged over ties.
 
     `known` (judged) is always there. `relevant`, `known` and `unjudged` are 1 or 0, `worth` is the
     share of the highest grade, from 0 to 1, and `stop` the probability that the document satisfies
     the reader (Chapelle et al. 2009).
     """
-    judged = F.col("judged")
-    highest = (
-        F.col(HIGHEST) if isinstance(convention.max_grade, str) else F.lit(convention.max_grade)
-    )
-    grade = F.greatest(counted_grade(F.col("relevance"), convention), F.lit(0.0))
-    graded = judged & (highest > 0)
-    stop = F.pow(F.lit(2.0), grade - highest) - F.pow(F.lit(2.0), -highest)
+    highest = HIGHEST
+    if not isinstance(convention.max_grade, str):
+        highest = sql.number(convention.max_grade)
+    grade = f"greatest({counted_grade('relevance', convention)}, 0D)"
+    graded = f"judged and {highest} > 0"
+    stop = f"pow(2D, {grade} - {highest}) - pow(2D, -{highest})"
     columns = {
-        "relevant": F.when(_is_relevant(judged, convention), 1.0).otherwise(0.0),
-        KNOWN: F.when(judged, 1.0).otherwise(0.0),
-        "unjudged": F.when(judged, 0.0).otherwise(1.0),
-        "worth": F.when(graded, grade / highest).otherwise(0.0),
-        "stop": F.when(graded, stop).otherwise(0.0),
+        "relevant": f"if(judged and {_is_relevant(convention)}, 1D, 0D)",
+        KNOWN: "if(judged, 1D, 0D)",
+        "unjudged": "if(judged, 0D, 1D)",
+        "worth": f"if({graded}, {grade} / {highest}, 0D)",
+        "stop": f"if({graded}, {stop}, 0D)",
     }
     needed = {column for measure in measures.beside_ndcg.values() for column in measure.documents}
     needed.add(KNOWN)
     return {name: column for name, column in columns.items() if name in needed}
 
 
-def rank_columns(convention: Convention, measures: MeasureSet) -> dict[str, Column]:
+def rank_columns(convention: Convention, measures: MeasureSet) -> dict[str, str]:
     """What measures sum over ranks, where that is no column of documents already."""
     at, columns = _names(convention), {}
     for measure in measures.beside_ndcg.values():
         for name, formula in measure.sums.items():
             if formula is not None:
-                columns[name] = F.expr(formula(at))
+                columns[name] = formula(at)
     return columns
 
 
-def list_aggregates(convention: Convention, measures: MeasureSet) -> dict[str, Column]:
-    listed, at = ranking.is_listed(convention), _names(convention)
-    aggregates: dict[str, Column] = {}
+def list_aggregates(convention: Convention, measures: MeasureSet) -> dict[str, str]:
+    at = _names(convention)
+    aggregates: dict[str, str] = {}
     for name, measure in measures.beside_ndcg.items():
         for column in measure.sums:
-            aggregates |= sums_at(measures.cutoffs_for(name), column, F.when(listed, F.col(column)))
-        aggregates |= {column: F.expr(formula(at)) for column, formula in measure.lists.items()}
+            value = f"case when {at.listed} then {column} end"
+            aggregates |= sums_at(measures.cutoffs_for(name), column, value)
+        for column, formula in measure.lists.items():
+            aggregates[column] = formula(at)
     return aggregates
 
 
-def measure_values(
-    convention: Convention, measures: MeasureSet
-) -> Iterator[tuple[str, Column, bool]]:
+def measure_values(convention: Convention, measures: MeasureSet) -> Iterator[tuple[str, str, bool]]:
+    """The name of each measure at each cutoff, its SQL, and whether it is a ratio."""
     for name, measure in measures.beside_ndcg.items():
         for column, formula in measure.values.items():
             for k in measures.cutoffs_for(name):
                 sums = {total: column_at(total, k) for total in measure.sums}
                 at = _names(convention, k, sums)
-                yield column_at(column, k), F.expr(formula(at)), measure.is_ratio
+                yield column_at(column, k), formula(at), measure.is_ratio
 
 
 def _names(
@@ -131,7 +135,7 @@ def _names(
 ) -> Names:
     return Names(
         rank=RANK,
-        listed=ranking.LISTED if ranking.removes_documents(convention) else "true",
+        listed=ranking.is_listed(convention),
         k=cutoff or _LAST_RANK,
         ranks="greatest(returned, 1)" if cutoff is None else str(cutoff),
         is_whole=cutoff is None,
@@ -140,8 +144,9 @@ def _names(
     )
 
 
-def _is_relevant(judged: Column, convention: Convention) -> Column:
+def _is_relevant(convention: Convention) -> str:
+    """Whether a judged document is relevant."""
     if isinstance(convention.relevant_from, str):
-        return judged
-    enough = counted_grade(F.col("relevance"), convention) >= F.lit(convention.relevant_from)
-    return judged & F.coalesce(enough, F.lit(False))
+        return "true"
+    grade = counted_grade("relevance", convention)
+    return f"coalesce({grade} >= {sql.number(convention.relevant_from)}, false)"

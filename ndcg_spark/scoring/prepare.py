@@ -11,7 +11,6 @@ from typing import Generic, NamedTuple, Protocol, TypeVar
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
 
 from ndcg_spark import rules
 from ndcg_spark.config import Options
@@ -148,7 +147,7 @@ def prepare_judgments(judgments: UserTable, convention: Convention) -> list[RowT
 
 def judgment_tests(types: Mapping[str, str], convention: Convention) -> list[RowTest]:
     """The tests of judgments under a convention; `types` has the type of every column."""
-    grade = F.coalesce(rules.typed("relevance", types), F.lit(0.0))
+    grade = f"coalesce({rules.typed_sql('relevance', types)}, 0D)"
     return rules.judgment_rules(types, gain(grade, convention), convention)
 
 
@@ -217,5 +216,4 @@ def with_highest_grade(
 def _columns(table: UserTable, schema: pa.Schema) -> list[str]:
     """The columns of the schema that a table has; InputError for a missing or mistyped one."""
     with about(table.name, table.origin):
-        rules.conform(table.table, schema)
-    return [name for name in schema.names if name in table.table.columns]
+        return rules.require_schema(table.table, schema)

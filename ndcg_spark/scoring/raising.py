@@ -5,17 +5,16 @@ from collections.abc import Sequence
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
 
-from ndcg_spark import rules
+from ndcg_spark import rules, sql
 from ndcg_spark.convention.refused_queries import MERGED
 from ndcg_spark.errors import about
 from ndcg_spark.rules import RowTest
 from ndcg_spark.schemas import EXCLUDE, JUDGMENTS, RESULTS, query_key
 from ndcg_spark.scoring.lists import keep_judged_queries, rows_without_keys
 from ndcg_spark.scoring.prepare import Checks, ListsToScore, Tables, UserTable
-from ndcg_spark.scoring.ranking import Ranker
-from ndcg_spark.scoring.refusals import refusal, refuse_rows
+from ndcg_spark.scoring.ranking import Ranker, count_where
+from ndcg_spark.scoring.refusals import refusal_sql, refuse_rows
 
 
 @dataclasses.dataclass(frozen=True)
@@ -61,24 +60,26 @@ def count_unjudged_queries(
     scores, because a lazy table cannot warn.
     """
     key = query_key(judgments.columns)
-    queries = results.select("run", *key).distinct()
+    queries = results.selectExpr("run", *key).distinct()
     if may_have_two_runs:
         queries = _single_runs(results, key)
-    judged = judgments.select(*key).distinct().withColumn("judged", F.lit(True))
-    unjudged = F.count_if(F.col("judged").isNull()).alias("unjudged_queries")
-    return judged.join(queries, on=key, how="right").groupBy("run", *key[:-1]).agg(unjudged)
+    judged = judgments.selectExpr(*key).distinct().selectExpr("*", "true as judged")
+    unjudged = {"unjudged_queries": count_where("judged is null")}
+    joined = judged.join(queries, on=key, how="right")
+    return joined.groupBy("run", *key[:-1]).agg(*sql.aggregates(unjudged))
 
 
 def _single_runs(results: DataFrame, key: list[str]) -> DataFrame:
     """One row per run and query. Its run raises for two results of rank 1 and different scores."""
-    top = F.when(F.col("rank") == 1, F.col("score"))
-    lists = results.groupBy("run", *key).agg(
-        F.min(top).alias("lowest"),
-        F.max(top).alias("highest"),
-        F.count(top).alias("tops"),
-        F.count("*").alias("rows"),
-    )
+    top = "case when rank = 1 then score end"
+    counts = {
+        "lowest": f"min({top})",
+        "highest": f"max({top})",
+        "tops": f"count({top})",
+        "rows": "count(*)",
+    }
+    lists = results.groupBy("run", *key).agg(*sql.aggregates(counts))
     # Ranks that are all 1 are no ranks.
-    is_merged = (F.col("lowest") < F.col("highest")) & (F.col("tops") < F.col("rows"))
-    run = F.when(is_merged, refusal(MERGED, ["run", *key], "string")).otherwise(F.col("run"))
-    return lists.select(run.alias("run"), *key)
+    is_merged = "lowest < highest and tops < rows"
+    refused = refusal_sql(MERGED, ["run", *key], "string")
+    return lists.selectExpr(f"case when {is_merged} then {refused} else run end as run", *key)

@@ -4,14 +4,15 @@ ranks.
 
 from collections.abc import Callable, Iterable, Sequence
 
-from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from ndcg_spark import sql
 from ndcg_spark.convention.convention import Convention
 from ndcg_spark.convention.measures import Cutoff, column_at
 from ndcg_spark.convention.options import TIES
 from ndcg_spark.convention.refused_queries import RANK_TWICE
-from ndcg_spark.scoring.refusals import refusal
+from ndcg_spark.scoring.refusals import refusal_sql
 
 #: The rank of a document in its list, int, from 1.
 RANK = "rank_in_list"
@@ -29,31 +30,37 @@ LISTED = "listed"
 _WHOLE_NUMBER = r"^[0-9]+\z"
 
 
-def within(rank: str, cutoff: Cutoff) -> Column:
-    return F.lit(True) if cutoff is None else F.col(rank) <= cutoff
+def within(rank: str, cutoff: Cutoff) -> str:
+    """Whether a rank is within a cutoff, in SQL."""
+    return "true" if cutoff is None else f"{rank} <= {cutoff}"
 
 
-def sums_at(
-    cutoffs: Iterable[Cutoff], name: str, value: Column, rank: str = RANK
-) -> dict[str, Column]:
+def sums_at(cutoffs: Iterable[Cutoff], name: str, value: str, rank: str = RANK) -> dict[str, str]:
     """Sums of a value down to every cutoff, by the names of their columns: dcg_10, dcg_all."""
-    return {column_at(name, k): F.sum(F.when(within(rank, k), value)) for k in cutoffs}
+    return {column_at(name, k): sum_where(within(rank, k), value) for k in cutoffs}
 
 
-def are_distinct(values: str | Column) -> Column:
+def sum_where(condition: str, value: str) -> str:
+    return f"sum(case when {condition} then {value} end)"
+
+
+def count_where(condition: str) -> str:
+    return f"count(case when {condition} then 1 end)"
+
+
+def distinct(values: str) -> str:
+    """Whether no value is twice in an array, in SQL."""
     # With count_distinct, the embedded engine keeps a set for every group, which took half of the
     # time.
-    return F.size(values) == F.size(F.array_distinct(values))
+    return f"size({values}) = size(array_distinct({values}))"
 
 
-def first_of_each_document(key: list[str], convention: Convention) -> Column:
-    """Whether a row is the best of its document in its list: of a document returned twice, exactly
-    one row is.
+def first_of_each_document(key: list[str], convention: Convention) -> str:
+    """Whether a row is the best of its document in its list, in SQL: of a document returned twice,
+    exactly one row is.
     """
-    same = Window.partitionBy(*key, "doc_id").orderBy(
-        *_sort_keys(convention), *_tie_break(convention)
-    )
-    return F.row_number().over(same) == 1
+    order = [*_sort_keys(convention), *_tie_break(convention)]
+    return f"{sql.over('row_number()', [*key, 'doc_id'], order)} = 1"
 
 
 #: A function that ranks every list: by_window or list_by_list, whichever is faster on the engine.
@@ -70,22 +77,20 @@ def by_window(
     documents still counts as answered. Where ranks are the order, RANK fails if two documents
     within the depth, or at its end, share one.
     """
-    scored = [*([F.desc(LISTED)] if removes_documents(convention) else []), *_sort_keys(convention)]
-    window = Window.partitionBy(*key)
-    ranked = table.withColumn(
-        RANK, F.row_number().over(window.orderBy(*scored, *_tie_break(convention)))
-    )
+    scored = _sort_keys(convention)
+    if removes_documents(convention):
+        scored.insert(0, f"{LISTED} desc")
+    rank = sql.over("row_number()", key, [*scored, *_tie_break(convention)])
+    ranked = table.withColumn(RANK, F.expr(rank))
     if not breaks_ties_by_gain(convention) and convention.order == "score":
-        return ranked if depth is None else ranked.where(F.col(RANK) <= depth)
-    grouped = ranked.withColumn(TIE_RANK, F.rank().over(window.orderBy(*scored)))
-    cut = grouped if depth is None else grouped.where(F.col(TIE_RANK) <= depth)
+        return ranked if depth is None else ranked.where(within(RANK, depth))
+    grouped = ranked.withColumn(TIE_RANK, F.expr(sql.over("rank()", key, scored)))
+    cut = grouped if depth is None else grouped.where(within(TIE_RANK, depth))
     if convention.order == "score":
         return cut
-    shared = F.col(TIE_RANK) < F.col(RANK)
-    if removes_documents(convention):
-        shared &= F.col(LISTED)
-    refused = refusal(RANK_TWICE, [*key, "rank"], "int")
-    return cut.withColumn(RANK, F.when(shared, refused).otherwise(F.col(RANK)))
+    shared = f"{TIE_RANK} < {RANK} and {is_listed(convention)}"
+    refused = refusal_sql(RANK_TWICE, [*key, "rank"], "int")
+    return cut.withColumn(RANK, F.expr(f"case when {shared} then {refused} else {RANK} end"))
 
 
 def list_by_list(
@@ -102,46 +107,45 @@ def list_by_list(
         return by_window(table, key, convention, depth)
     rule = TIES[convention.ties]
     ascending = rule.by in ("doc_id", "number") and rule.ascending
-    keys = [
-        *_numeric_keys(convention, ascending),
-        *(_number_keys(ascending) if rule.by == "number" else []),
-    ]
-    document = F.struct(*(key.alias(f"key_{at}") for at, key in enumerate(keys)), F.col("doc_id"))
-    lists = table.groupBy(*key).agg(
-        F.sort_array(F.collect_list(document), asc=ascending).alias("documents")
-    )
-    listed = F.slice(F.col("documents.doc_id"), 1, depth)
+    keys = _numeric_keys(convention, ascending)
+    if rule.by == "number":
+        keys.extend(_number_keys(ascending))
+    fields = sql.named({f"key_{at}": value for at, value in enumerate(keys)})
+    document = f"struct({', '.join(fields)}, doc_id)"
+    direction = "true" if ascending else "false"
+    collected = {"documents": f"sort_array(collect_list({document}), {direction})"}
+    lists = table.groupBy(*key).agg(*sql.aggregates(collected))
+    listed = f"slice(documents.doc_id, 1, {depth})"
     if convention.ranks_decide:
         # One more than the depth, because two documents may share the last rank.
-        single = are_distinct(F.slice(F.col("documents.key_0"), 1, depth + 1))
-        listed = F.when(single, listed).otherwise(refusal(RANK_TWICE, key, "array<string>"))
-    best = lists.select(*key, listed.alias("documents"))
-    ranked = best.select(*key, F.posexplode("documents").alias("position", "doc_id"))
-    return ranked.select(*key, "doc_id", (F.col("position") + 1).alias(RANK))
+        single = distinct(f"slice(documents.key_0, 1, {depth + 1})")
+        refused = refusal_sql(RANK_TWICE, key, "array<string>")
+        listed = f"case when {single} then {listed} else {refused} end"
+    best = lists.selectExpr(*key, f"{listed} as documents")
+    ranked = best.selectExpr(*key, "posexplode(documents) as (position, doc_id)")
+    return ranked.selectExpr(*key, "doc_id", f"position + 1 as {RANK}")
 
 
-def _numeric_keys(convention: Convention, ascending: bool) -> list[Column]:
-    rank = F.col("rank").cast("double")
-    better_is_more = (
-        [-rank] if convention.ranks_decide else [at_precision(F.col("score"), convention)]
-    )
+def _numeric_keys(convention: Convention, ascending: bool) -> list[str]:
+    rank = "-cast(rank as double)"
+    better_is_more = [rank if convention.ranks_decide else at_precision("score", convention)]
     if convention.order == "score" and convention.ties == "rank":
-        better_is_more.append(-rank)
-    return [-key if ascending else key for key in better_is_more]
+        better_is_more.append(rank)
+    return [f"-({key})" if ascending else key for key in better_is_more]
 
 
-def _number_keys(ascending: bool) -> list[Column]:
+def _number_keys(ascending: bool) -> list[str]:
     """Sort keys for ids as numbers of any length, if both are sorted in this direction; other ids
     come last.
     """
     # Without leading zeros, numbers are ordered by length, then by text: nothing is cast, and none
     # is too large.
-    is_number = F.col("doc_id").rlike(_WHOLE_NUMBER)
-    digits = F.regexp_replace("doc_id", "^0+", "")
-    last = F.lit(2**31 - 1 if ascending else -1)
+    is_number = f"doc_id rlike {sql.text(_WHOLE_NUMBER)}"
+    digits = "regexp_replace(doc_id, '^0+', '')"
+    last = 2**31 - 1 if ascending else -1
     return [
-        F.when(is_number, F.length(digits)).otherwise(last),
-        F.when(is_number, digits).otherwise(F.lit("")),
+        f"case when {is_number} then length({digits}) else {last} end",
+        f"case when {is_number} then {digits} else '' end",
     ]
 
 
@@ -152,8 +156,9 @@ def removes_documents(convention: Convention) -> bool:
     )
 
 
-def is_listed(convention: Convention) -> Column:
-    return F.col(LISTED) if removes_documents(convention) else F.lit(True)
+def is_listed(convention: Convention) -> str:
+    """Whether a document counts on its list, in SQL."""
+    return LISTED if removes_documents(convention) else "true"
 
 
 def breaks_ties_by_gain(convention: Convention) -> bool:
@@ -177,62 +182,58 @@ def settle_ties(
     if not breaks_ties_by_gain(convention):
         return table
     if convention.ties == "average":
-        group = Window.partitionBy(*key, TIE_RANK)
-        settled = table.withColumns({name: F.avg(name).over(group) for name in averaged})
+        group = [*key, TIE_RANK]
+        means = {name: sql.over(f"avg({name})", group) for name in averaged}
+        settled = table.withColumns(sql.columns(means))
     else:
-        by_gain = F.asc("gain") if TIES[convention.ties].ascending else F.desc("gain")
-        order = Window.partitionBy(*key).orderBy(
-            F.asc(TIE_RANK), by_gain, F.desc("doc_id"), F.asc(RANK)
-        )
-        settled = table.withColumn(RANK, F.row_number().over(order))
-    return settled if depth is None else settled.where(F.col(RANK) <= depth)
+        by_gain = "gain asc" if TIES[convention.ties].ascending else "gain desc"
+        order = [TIE_RANK, by_gain, "doc_id desc", RANK]
+        settled = table.withColumn(RANK, F.expr(sql.over("row_number()", key, order)))
+    return settled if depth is None else settled.where(within(RANK, depth))
 
 
 def rank_by_gain(table: DataFrame, key: list[str], gain: str, name: str) -> DataFrame:
     """The table with the rank by gain within each key, from 1, in the column `name`: largest first,
     nulls last.
     """
-    order = Window.partitionBy(*key).orderBy(F.desc_nulls_last(gain), F.desc("doc_id"))
-    return table.withColumn(name, F.row_number().over(order))
+    order = [f"{gain} desc nulls last", "doc_id desc"]
+    return table.withColumn(name, F.expr(sql.over("row_number()", key, order)))
 
 
 def with_returned_ranks(table: DataFrame, key: list[str], convention: Convention) -> DataFrame:
     """The ranked table with RETURNED_RANK, TIE_GROUP and TIED within each key."""
     listed = [LISTED] if removes_documents(convention) else []
-    order = Window.partitionBy(*key).orderBy(
-        *_sort_keys(convention), *_tie_break(convention), F.asc(RANK)
-    )
-    groups = Window.partitionBy(*key).orderBy(*_sort_keys(convention))
-    ranked = table.withColumns(
-        {RETURNED_RANK: F.row_number().over(order), TIE_GROUP: F.dense_rank().over(groups)}
-    )
-    same = Window.partitionBy(*key, *listed, TIE_GROUP)
-    return ranked.withColumn(TIED, F.count(F.lit(1)).over(same) > 1)
+    keys = _sort_keys(convention)
+    ranks = {
+        RETURNED_RANK: sql.over("row_number()", key, [*keys, *_tie_break(convention), RANK]),
+        TIE_GROUP: sql.over("dense_rank()", key, keys),
+    }
+    ranked = table.withColumns(sql.columns(ranks))
+    same = sql.over("count(1)", [*key, *listed, TIE_GROUP])
+    return ranked.withColumn(TIED, F.expr(f"{same} > 1"))
 
 
-def _sort_keys(convention: Convention) -> list[Column]:
-    return (
-        [F.asc("rank")]
-        if convention.ranks_decide
-        else [F.desc(at_precision(F.col("score"), convention))]
-    )
+def _sort_keys(convention: Convention) -> list[str]:
+    if convention.ranks_decide:
+        return ["rank asc"]
+    return [f"{at_precision('score', convention)} desc"]
 
 
-def at_precision(score: Column, convention: Convention) -> Column:
+def at_precision(score: str, convention: Convention) -> str:
     # trec_eval 9 stores scores as C floats, so scores that are equal as floats tie. 0.0 is added
     # because a small negative score becomes the float -0.0, which is less than 0.0 on the embedded
     # engine.
-    return (
-        score.cast("float").cast("double") + F.lit(0.0)
-        if convention.score_precision == "float32"
-        else score
-    )
+    if convention.score_precision == "float32":
+        return f"(cast(cast({score} as float) as double) + 0D)"
+    return score
 
 
-def _tie_break(convention: Convention) -> list[Column]:
+def _tie_break(convention: Convention) -> list[str]:
     rule = TIES[convention.ties]
     if rule.by == "rank":
-        return [F.asc("rank"), F.desc("doc_id")]
-    ids = [*(_number_keys(rule.ascending) if rule.by == "number" else []), F.col("doc_id")]
-    ascending = rule.by != "gain" and rule.ascending
-    return [key.asc() if ascending else key.desc() for key in ids]
+        return ["rank asc", "doc_id desc"]
+    ids = ["doc_id"]
+    if rule.by == "number":
+        ids = [*_number_keys(rule.ascending), "doc_id"]
+    direction = "asc" if rule.by != "gain" and rule.ascending else "desc"
+    return [f"{key} {direction}" for key in ids]

@@ -3,14 +3,16 @@ sentence``.
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from ndcg_spark import sql
 from ndcg_spark.convention.refused_queries import QueryRefusal
-from ndcg_spark.rules import RowTest, is_text, named_by_user, shown_columns
-from ndcg_spark.schemas import LABEL, LINE
+from ndcg_spark.rules import RowTest, Rule, is_text, named_by_user, shown_columns
+from ndcg_spark.schemas import LABEL, LINE, OWN
+from ndcg_spark.sql import quoted
 
 #: Spark ends the first line of its message with a state of SQL.
 _REFUSED = re.compile(
@@ -37,50 +39,82 @@ def refusal(
     kind: str = "double",
     line: str | None = None,
 ) -> Column:
-    begins = F.lit(f"ndcg_spark refuses [{why.code}] {why.before_example}")
-    return F.raise_error(F.concat(begins, row_example(key, line), F.lit(why.after_example))).cast(
-        kind
-    )
+    return F.expr(refusal_sql(why, key, kind, line))
+
+
+def refusal_sql(
+    why: QueryRefusal,
+    key: Iterable[str],
+    kind: str = "double",
+    line: str | None = None,
+) -> str:
+    """A value of a type that fails where it is computed; the message shows these columns."""
+    begins = sql.text(f"ndcg_spark refuses [{why.code}] {why.before_example}")
+    sentence = f"concat({begins}, {_example(key, line)}, {sql.text(why.after_example)})"
+    return f"cast(raise_error({sentence}) as {kind})"
 
 
 def row_example(names: Iterable[str], line: str | None = None) -> Column:
     """These columns of a row as `name=value` pairs, or its column `line` where it has one."""
-    row = F.expr(_example(names))
-    return F.coalesce(F.col(line), row) if line else row
+    return F.expr(_example(names, line))
 
 
-def _example(names: Iterable[str]) -> str:
-    # As SQL, because on classic Spark every function call is a round trip to the JVM, and there are
-    # many refusals.
-    pairs = (
-        f"'{'relevance' if name == LABEL else name}=' || coalesce(cast(`{name}` as string), "
-        f"'{'all' if name == 'cutoff' else 'null'}')"
-        for name in names
-    )
-    return f"concat_ws(' ', {', '.join(pairs)})"
+def _example(names: Iterable[str], line: str | None = None) -> str:
+    pairs = ", ".join(map(_name_and_value, names))
+    row = f"concat_ws(' ', {pairs})"
+    return f"coalesce({quoted(line)}, {row})" if line else row
 
 
-def refuse_rows(table: DataFrame, tests: Iterable[RowTest], name: str) -> DataFrame:
+def _name_and_value(column: str) -> str:
+    shown = "relevance" if column == LABEL else column
+    absent = "all" if column == "cutoff" else "null"
+    value = f"coalesce(cast({quoted(column)} as string), {sql.text(absent)})"
+    return f"{sql.text(f'{shown}=')} || {value}"
+
+
+def refuse_rows(table: DataFrame, tests: Sequence[RowTest], name: str) -> DataFrame:
     """The table `name`, unchecked: it fails when a row's column is computed that breaks its rule.
 
     A filter would be shorter, but the embedded engine evaluates all branches of a condition in a
     filter, and would fail at good rows.
     """
-    kinds, columns = dict(table.dtypes), named_by_user(table.columns)
-    shown = shown_columns(table.columns)
+    kinds = dict(table.dtypes)
+    columns = named_by_user(kinds)
+    # A test may be a user's function, which no text of SQL can call.
+    breaks = {f"{OWN}{rule.code}": is_broken for rule, is_broken in tests}
+    guarded = {}
+    for column in columns:
+        rules = [rule for rule, _ in tests if _guards(rule, column, tests)]
+        refusals = {rule.code: _row_refusal(rule, name, column, kinds) for rule in rules}
+        guarded[column] = _guarded(column, refusals)
+    return table.withColumns(breaks).selectExpr(*sql.named(guarded))
+
+
+def _guards(rule: Rule, column: str, tests: Sequence[RowTest]) -> bool:
+    """Whether the column fails in a row that breaks the rule. Without a column of its own, the rule
+    guards each that another rule guards, and the documents.
+    """
+    if rule.column is None:
+        return column in {"doc_id", *(other.column for other, _ in tests)}
+    return rule.column == column
+
+
+def _row_refusal(rule: Rule, table: str, column: str, kinds: Mapping[str, str]) -> str:
+    """What fails in place of a column of a row that breaks a rule."""
+    to_do = _OTHER_TO_DO.get(rule.code, _TO_DO)
+    if rule.code == "relevance_is_no_number" and is_text(kinds["relevance"]):
+        to_do = f"{_TO_DO}, or give labels their grades, grades={{label: grade}}"
+    why = QueryRefusal(rule.code, table, rule.words, to_do)
     line = LINE if LINE in kinds else None
-    guarded: dict[str, Column] = {}
-    for rule, breaks in reversed(list(tests)):
-        to_do = _OTHER_TO_DO.get(rule.code, _TO_DO)
-        if rule.code == "relevance_is_no_number" and is_text(kinds["relevance"]):
-            to_do = f"{_TO_DO}, or give labels their grades, grades={{label: grade}}"
-        why = QueryRefusal(rule.code, name, rule.words, to_do)
-        for column in [rule.column] if rule.column else {"doc_id": None, **guarded}:
-            kept = guarded.get(column, F.col(column))
-            guarded[column] = F.when(breaks, refusal(why, shown, kinds[column], line)).otherwise(
-                kept
-            )
-    return table.withColumns(guarded).select(*columns)
+    return refusal_sql(why, shown_columns(kinds), kinds[column], line)
+
+
+def _guarded(column: str, refusals: Mapping[str, str]) -> str:
+    """The column; where a row breaks a rule, by its code, the refusal of the first such rule."""
+    cases = [f"when {OWN}{code} then {refusal}" for code, refusal in refusals.items()]
+    if not cases:
+        return quoted(column)
+    return f"case {' '.join(cases)} else {quoted(column)} end"
 
 
 def refuse_value(

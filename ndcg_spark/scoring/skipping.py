@@ -23,7 +23,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from ndcg_spark.convention.convention import Convention
-from ndcg_spark.rules import typed
+from ndcg_spark.rules import typed, typed_sql
 from ndcg_spark.scoring import ranking
 
 FLOOR = "floor"
@@ -120,7 +120,7 @@ class Floors:
 
     def kept(self, results: DataFrame, lists: DataFrame) -> DataFrame:
         key = [name for name in lists.columns if name != FLOOR]
-        reached = ranking.at_precision(F.col("score"), self.convention) >= F.col(FLOOR)
+        reached = F.expr(f"{ranking.at_precision('score', self.convention)} >= {FLOOR}")
         marked = lists.join(results, on=key, how="right")
         return marked.where(F.col(FLOOR).isNull() | reached).select(*results.columns)
 
@@ -150,4 +150,4 @@ def plan_skipping(
 
 
 def _score(types: Mapping[str, str], convention: Convention) -> Column:
-    return ranking.at_precision(typed("score", types), convention)
+    return F.expr(ranking.at_precision(typed_sql("score", types), convention))

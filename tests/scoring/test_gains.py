@@ -3,7 +3,6 @@
 import math
 
 import pytest
-from pyspark.sql import functions as F
 
 from ndcg_spark.convention.convention import Convention
 from ndcg_spark.reference import discounts, unjudged_gain
@@ -37,9 +36,8 @@ def test_a_gain_is_its_rule_of_the_grade(rule, expected):
 )
 def test_a_grade_whose_gain_could_not_be_summed_has_none(session, rule, grades, expected):
     table = session.createDataFrame([(grade,) for grade in grades], "relevance double")
-    assert [
-        row[0] for row in table.select(gain(F.col("relevance"), Convention(gain=rule))).collect()
-    ] == expected
+    gains = table.select(gain("relevance", Convention(gain=rule))).collect()
+    assert [row[0] for row in gains] == expected
 
 
 @pytest.mark.parametrize(
