@@ -12,6 +12,7 @@ from ndcg_spark.gate.acknowledged import acknowledged_in_words
 from ndcg_spark.gate.links import changes_in_words
 from ndcg_spark.gate.past_changes import SIDES_DISAGREE
 from ndcg_spark.report.comparisons import CONCLUSIONS, conclusion_in_words
+from ndcg_spark.report.human_words import judged_by_people
 from ndcg_spark.report.night import NightPage
 from ndcg_spark.report.outline import NIGHTS, deciding_result
 from ndcg_spark.report.sentences import Rule, Sentence, said, sentence, together
@@ -87,7 +88,7 @@ def answer(page: NightPage) -> Answer:
         sentences = [] if is_of_run else [headline]
         text = capital(message(verdict["sentence"]).rstrip("."))
         headline = sentence("verdict", "{}.", text)
-    return Answer(word.upper(), tone, headline, [*sentences, *said([others], page)])
+    return Answer(word.upper(), tone, headline, [*sentences, *said([others, human_grades], page)])
 
 
 def _tone(page: NightPage) -> str:
@@ -402,6 +403,11 @@ def change_of_judgments(page: NightPage) -> Sentence | None:
 def _ends(page: NightPage) -> str:
     sides = page.row["sides"] if page.row else ()
     return " and ".join(f"{difference(one['difference'])} {SIDES[one['side']]}" for one in sides)
+
+
+def human_grades(page: NightPage) -> Sentence | None:
+    """What grades of people say about the change, beside the judge that is a machine."""
+    return None if page.human is None else judged_by_people(page.human)
 
 
 EVIDENCE: Sequence[Rule] = (
