@@ -398,7 +398,8 @@ def convert(table: str, paths: tuple[str, ...], folder: str, **arguments: Any) -
     option(
         "--human",
         "FILE",
-        "Earlier sample with grades: more is drawn where the judge errs more. May be repeated.",
+        "Earlier sample with grades: with the same seed it is continued, else more is drawn where "
+        "the judge errs more. May be repeated.",
         multiple=True,
     ),
     output_format(*FORMATS),

@@ -77,6 +77,8 @@ class Sample:
     drawn: NDArray[np.bool_]
     #: What the file records.
     header: Mapping[str, Any]
+    #: The grades that people gave before, by query and document.
+    filled: Mapping[tuple[str, str], str] = dataclasses.field(default_factory=dict)
 
     @property
     def documents(self) -> list[tuple[str, str]]:
@@ -87,13 +89,13 @@ class Sample:
         return found
 
     def frame(self, show_grades: bool = False) -> pd.DataFrame:
-        """The drawn rows, with an empty column for the grades."""
+        """The drawn rows, with a column for the grades, which is empty where there is none yet."""
         rows = pd.DataFrame(self.documents, columns=["query_id", "doc_id"])
         rows["pi"] = list(map(written, self.pi[self.drawn].tolist()))
         if show_grades:
             grades = self.moved.grade[self.drawn].tolist()
             rows["machine_grade"] = list(map(grade_name, grades))
-        rows["grade"] = pd.Series([None] * len(rows), dtype="object")
+        rows["grade"] = pd.Series(list(map(self.filled.get, self.documents)), dtype="object")
         rows.attrs[ATTRIBUTE] = dict(self.header)
         return rows
 
@@ -107,6 +109,9 @@ class HumanEstimate:
 
     pair: Pair
     corrected: Corrected
+    #: How many documents were asked for, and the seed.
+    documents: int
+    seed: int
 
     @property
     def conclusion(self) -> str:
@@ -183,7 +188,8 @@ def sample_to_grade(
 ) -> Sample:
     """The sample for a run of a night and what it is compared with, as `choose_pair` takes them.
 
-    `human` are earlier samples with grades: where the machine errs more, more documents are drawn.
+    `human` are earlier samples with grades, which are filled in. One with the same seed is
+    continued; by others, more documents are drawn where the machine errs more.
     """
     nights = committed(output)
     own = select_nights(nights, output, date, dataset)
@@ -193,7 +199,9 @@ def sample_to_grade(
         raise ConfigurationError(sentence, Give("dataset", words="choose one with"))
     pair = choose_pair(nights, own[0], **chosen)
     earlier = [read_sample(source) for source in human]
-    sample = make_sample(pair, documents, seed, _earlier_errors(nights, earlier))
+    errors = _errors_for(nights, pair, seed, earlier)
+    sample = make_sample(pair, documents, seed, errors)
+    sample = dataclasses.replace(sample, filled=_earlier_grades(pair, earlier))
     _refuse_empty(sample)
     many = f"{len(sample.documents):,} of the {len(sample.moved):,} documents that moved"
     about_size = f"about {documents:,} were asked for"
@@ -231,6 +239,36 @@ def _refuse_empty(sample: Sample) -> None:
     if not sample.documents:
         sentence = "sample: chance has drawn no document; ask for more, or take another seed"
         raise ConfigurationError(sentence)
+
+
+def _errors_for(
+    nights: Nights, pair: Pair, seed: int, samples: Sequence[GradedSample]
+) -> Mapping[str, float]:
+    """The sizes of errors by grade that a sample is drawn with; none if they are alike.
+
+    They must not depend on what the same random numbers have drawn before.
+    """
+    same = [graded for graded in samples if graded.header["seed"] == seed]
+    if not same:
+        return _earlier_errors(nights, samples)
+    for graded in same:
+        header = graded.header
+        if pair_of(nights, header) != pair or header["errors"] != same[0].header["errors"]:
+            sentence = f"another sample was drawn with the seed {seed}; take another seed"
+            raise ConfigurationError(f"human: {sentence}", option="seed")
+    errors: Mapping[str, float] = same[0].header["errors"]
+    return errors
+
+
+def _earlier_grades(pair: Pair, samples: Iterable[GradedSample]) -> dict[tuple[str, str], str]:
+    """The grades of earlier samples of the dataset, by query and document."""
+    found = {}
+    for graded in samples:
+        if graded.header["dataset"] == pair.night.dataset:
+            for document, text in zip(graded.documents, graded.grades, strict=True):
+                if text:
+                    found[document] = text
+    return found
 
 
 def _earlier_errors(nights: Nights, samples: Iterable[GradedSample]) -> dict[str, float]:
@@ -325,7 +363,8 @@ def estimate(nights: Nights, human: HumanGrades, alpha: float = 0.05) -> HumanEs
     with about("human", origin):
         sample, gains = _graded_sample(nights, graded, human)
     corrected = corrected_difference(sample.moved, sample.pi, gains, sample.drawn, alpha)
-    return HumanEstimate(sample.pair, corrected)
+    header = sample.header
+    return HumanEstimate(sample.pair, corrected, header["documents"], header["seed"])
 
 
 def refuse_other_pair(

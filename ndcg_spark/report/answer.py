@@ -12,7 +12,7 @@ from ndcg_spark.gate.acknowledged import acknowledged_in_words
 from ndcg_spark.gate.links import changes_in_words
 from ndcg_spark.gate.past_changes import SIDES_DISAGREE
 from ndcg_spark.report.comparisons import CONCLUSIONS, conclusion_in_words
-from ndcg_spark.report.human_words import judged_by_people
+from ndcg_spark.report.human_words import judged_by_people, kind_of
 from ndcg_spark.report.night import NightPage
 from ndcg_spark.report.outline import NIGHTS, deciding_result
 from ndcg_spark.report.sentences import Rule, Sentence, said, sentence, together
@@ -93,6 +93,8 @@ def answer(page: NightPage) -> Answer:
 
 def _tone(page: NightPage) -> str:
     if page.row is None or not page.baseline.nights:
+        return "mid"
+    if page.human is not None and kind_of(page.human) in ("contradicted", "doubted"):
         return "mid"
     return TONES.get(str(page.row["conclusion"]), "mid")
 

@@ -6,7 +6,7 @@ from ndcg_spark.comparison.corrected import Interval
 from ndcg_spark.comparison.human_grades import HumanEstimate
 from ndcg_spark.report.charts import Forest, ForestRow, Line
 from ndcg_spark.report.human_words import CONCLUDED, ends
-from ndcg_spark.tables.format import difference, level
+from ndcg_spark.tables.format import count, difference, level
 from ndcg_spark.tables.html import marked
 
 _TONES = {"better": "ok", "worse": "bad", "cannot_tell": "mid"}
@@ -19,9 +19,10 @@ def both_intervals(estimate: HumanEstimate) -> Forest:
     tone = _TONES[estimate.conclusion]
     judge = _row("the judge", own.machine, [("thin", own.machine_interval)], place, "mid")
     intervals = [("thin", own.all_queries), ("ci", own.these_queries)]
-    label = f"{estimate.corrected.graded:,} by people"
+    label = "people"
     people = _row(label, own.difference, intervals, place, tone)
-    rows = [judge, people._replace(words=CONCLUDED[estimate.conclusion])]
+    graded = count(own.graded, "grade")
+    rows = [judge, people._replace(score=graded, words=CONCLUDED[estimate.conclusion])]
     note = marked(
         "Solid line: no difference. Thick bar: {} interval for these {:,} queries. "
         "Thin bars: for all queries like these.",
