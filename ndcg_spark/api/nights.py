@@ -171,7 +171,8 @@ def judge_next(
     difference from a night or run. With `sample`, about so many of those that moved are drawn by
     chance, judged or not, by a `seed`: fill the column `grade` of what is returned, or of the
     `file`, and give it to ``compare(output, human=)``. `human` are earlier samples with grades: one
-    with the same seed is continued, by others more is drawn where the judge errs more; `cutoff` is by default that of the night's NDCG.
+    with the same seed is continued, by others more is drawn where the judge errs more; `cutoff` is
+    by default that of the night's NDCG.
     Raises as the command does.
     """
     chosen: dict[str, Any] = {"date": _date_text(date), "dataset": dataset, "run": run}

@@ -110,20 +110,21 @@ def corrected_difference(
     probability, the share of them that was.
     """
     graded = ~np.isnan(human)
-    share = np.count_nonzero(graded) / np.count_nonzero(drawn)
+    share = np.count_nonzero(graded) / np.count_nonzero(drawn) if drawn.any() else 1.0
     pi = probabilities * share
     errors = np.where(graded, human - moved.gain, 0.0)
     machine = moved.sums(moved.weight * moved.gain)
     corrected = machine + moved.sums(moved.weight * errors / pi)
     spread = squared_errors(moved, errors, graded, pi)
+    these_queries = _of_sample(moved, pi, spread, _mean(corrected), graded, alpha)
     wrong = int(np.count_nonzero(np.abs(errors) > EQUAL))
     return Corrected(
         machine=_mean(machine),
         machine_interval=_of_queries(machine, alpha),
         difference=_mean(corrected),
         baseline_mean=_mean(moved.baseline),
-        these_queries=_of_sample(moved, pi, spread, _mean(corrected), graded, alpha),
-        all_queries=_of_queries(corrected, alpha),
+        these_queries=these_queries,
+        all_queries=_of_queries(corrected, alpha, these_queries.error or 0.0, _freedom(graded, pi)),
         drawn=int(np.count_nonzero(drawn)),
         graded=int(np.count_nonzero(graded)),
         errors=wrong,
@@ -203,25 +204,34 @@ def _of_sample(
     error = float(np.sqrt(np.sum(terms))) / len(moved.queries)
     if error == 0:
         return Interval(0.0, difference, difference, None)
-    # Of documents that are drawn for certain, nothing is left to chance.
-    freedom = max(int(np.count_nonzero(graded & (pi < 1))) - 1, 1)
-    return _interval(difference, error, freedom, alpha)
+    return _interval(difference, error, _freedom(graded, pi), alpha)
 
 
-def _of_queries(values: Numbers, alpha: float) -> Interval:
+def _freedom(graded: NDArray[np.bool_], pi: Numbers) -> int:
+    """The degrees of freedom of a sample, in which what is drawn for certain is no chance."""
+    return max(int(np.count_nonzero(graded & (pi < 1))) - 1, 1)
+
+
+def _of_queries(
+    values: Numbers, alpha: float, sample_error: float = 0.0, sample_freedom: int = 1
+) -> Interval:
     """A claim about all queries like these, by the values of these.
 
-    They contain the uncertainty of the sample, so nothing is added to it.
+    They contain the uncertainty of the sample, so nothing is added to it. What the sample adds has
+    its degrees of freedom, and the queries have theirs (Welch and Satterthwaite).
     """
     if len(values) < 2:
         return Interval(None, None, None, None)
     error = float(np.std(values, ddof=1)) / len(values) ** 0.5
     if error == 0:
         return Interval(None, None, None, None)
-    return _interval(_mean(values), error, len(values) - 1, alpha)
+    of_sample = min(sample_error / error, 1.0) ** 2
+    of_queries = 1 - of_sample
+    slack = of_sample**2 / sample_freedom + of_queries**2 / (len(values) - 1)
+    return _interval(_mean(values), error, 1 / slack, alpha)
 
 
-def _interval(difference: float, error: float, freedom: int, alpha: float) -> Interval:
+def _interval(difference: float, error: float, freedom: float, alpha: float) -> Interval:
     from scipy.special import stdtr, stdtrit
 
     half = float(stdtrit(freedom, 1 - alpha / 2)) * error

@@ -17,6 +17,7 @@ from ndcg_spark.comparison.corrected import (
     MovedDocuments,
     corrected_difference,
 )
+from ndcg_spark.comparison.differences import ComparisonOptions
 from ndcg_spark.comparison.human_sample import (
     drawn_documents,
     errors_by_grade,
@@ -41,6 +42,7 @@ from ndcg_spark.comparison.sample_file import (
     sample_text,
     written,
 )
+from ndcg_spark.comparison.sources import ScoreSource
 from ndcg_spark.comparison.statistics import Numbers
 from ndcg_spark.errors import ConfigurationError, InputError, about
 from ndcg_spark.nights.copies import night_convention
@@ -370,22 +372,26 @@ def estimate(nights: Nights, human: HumanGrades, alpha: float = 0.05) -> HumanEs
 def refuse_other_pair(
     pair: Pair,
     nights: Sequence[Night],
-    others: Mapping[str, Night],
-    *,
-    runs: Sequence[str] = (),
-    baselines: Sequence[str] = (),
+    others: Mapping[str, ScoreSource] | None,
+    options: ComparisonOptions,
 ) -> None:
     """InputError if a sample is not of the nights and the runs that are compared.
 
-    `others` are the nights of the baseline, by dataset; none if the runs are of one night.
+    `others` are the nights of the baseline, by dataset; None if the runs are of one night.
     """
-    own = next((night for night in nights if night.dataset == pair.night.dataset), None)
-    other = own if not others else others.get(pair.night.dataset)
-    if (own, other) != (pair.night, pair.other):
+    dataset = pair.night.dataset
+    own = {night.dataset: night.evaluation_id for night in nights}
+    theirs = own
+    if others is not None:
+        theirs = {name: str(source.evaluation_id) for name, source in others.items()}
+    compared = own.get(dataset), theirs.get(dataset)
+    if compared != (pair.night.evaluation_id, pair.other.evaluation_id):
         two = f"{pair.night} and {pair.other}" if pair.night != pair.other else str(pair.night)
         raise InputError(f"human: it is a sample of {two}; compare these")
-    is_run = not runs or pair.run in runs
-    is_baseline = pair.baseline in baselines if baselines else pair.baseline == pair.run
+    is_run = not options.runs or pair.run in options.runs
+    is_baseline = pair.baseline in options.baselines
+    if not options.baselines:
+        is_baseline = pair.baseline == pair.run
     if not is_run or not is_baseline:
         sentence = f"it is a sample of {pair.run} against {pair.baseline}; compare these"
         raise InputError(f"human: {sentence}")

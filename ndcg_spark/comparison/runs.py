@@ -68,7 +68,10 @@ class Comparison:
     @property
     def all_rows(self) -> list[dict[str, Any]]:
         """The rows, and one more of what grades of people say."""
-        return self.rows if self.human is None else [*self.rows, self.human.row()]
+        rows = list(self.rows)
+        if self.human is not None:
+            rows.append(self.human.row())
+        return rows
 
 
 def compare_sources(
@@ -387,7 +390,7 @@ def compare_nights(
     corrected = None
     if human is not None:
         corrected = estimate(nights, human, options.alpha)
-        _refuse_other_sample(corrected, tonight, others or {}, options)
+        refuse_other_pair(corrected.pair, tonight, others, options)
     own = night_sources(tonight)
     if not options.measures:
         measure, cutoff = tonight[0].measure_set.headline({cutoff for _, cutoff in own[0].metrics})
@@ -404,19 +407,6 @@ def compare_nights(
     for sentence in warnings:
         report_step("note", sentence)
     return dataclasses.replace(comparison, warnings=warnings, human=corrected)
-
-
-def _refuse_other_sample(
-    corrected: HumanEstimate,
-    nights: Sequence[Night],
-    others: Mapping[str, ScoreSource],
-    options: ComparisonOptions,
-) -> None:
-    """InputError if a sample is of other nights or runs than are compared."""
-    theirs = {name: source.rows for name, source in others.items()}
-    other_nights = {name: night for name, night in theirs.items() if isinstance(night, Night)}
-    chosen = {"runs": options.runs, "baselines": options.baselines}
-    refuse_other_pair(corrected.pair, nights, other_nights, **chosen)
 
 
 def _refuse_nothing_in_common(comparison: Comparison) -> None:

@@ -9,7 +9,7 @@ from markupsafe import Markup
 from ndcg_spark.comparison.baselines import has_judgments_of
 from ndcg_spark.gate.verdict import FAIL, NOT_COMPARABLE, UNDECIDED, runs_to_accept
 from ndcg_spark.nights.log import Night
-from ndcg_spark.report.human_words import kind_of
+from ndcg_spark.report.human_words import is_judge_doubted
 from ndcg_spark.report.night import NightPage
 from ndcg_spark.report.sentences import (
     ALL_KEPT,
@@ -95,7 +95,7 @@ def _is_accepted(page: NightPage) -> bool:
 
 
 def do_not_trust_judge(page: NightPage) -> Sentence | None:
-    if page.human is None or kind_of(page.human) not in ("contradicted", "doubted"):
+    if not is_judge_doubted(page.human):
         return None
     text = (
         "Do not decide by the judge's grades: look at the documents that people graded "

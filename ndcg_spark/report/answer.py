@@ -12,7 +12,7 @@ from ndcg_spark.gate.acknowledged import acknowledged_in_words
 from ndcg_spark.gate.links import changes_in_words
 from ndcg_spark.gate.past_changes import SIDES_DISAGREE
 from ndcg_spark.report.comparisons import CONCLUSIONS, conclusion_in_words
-from ndcg_spark.report.human_words import judged_by_people, kind_of
+from ndcg_spark.report.human_words import is_judge_doubted, judged_by_people
 from ndcg_spark.report.night import NightPage
 from ndcg_spark.report.outline import NIGHTS, deciding_result
 from ndcg_spark.report.sentences import Rule, Sentence, said, sentence, together
@@ -94,7 +94,7 @@ def answer(page: NightPage) -> Answer:
 def _tone(page: NightPage) -> str:
     if page.row is None or not page.baseline.nights:
         return "mid"
-    if page.human is not None and kind_of(page.human) in ("contradicted", "doubted"):
+    if is_judge_doubted(page.human):
         return "mid"
     return TONES.get(str(page.row["conclusion"]), "mid")
 
@@ -409,7 +409,9 @@ def _ends(page: NightPage) -> str:
 
 def human_grades(page: NightPage) -> Sentence | None:
     """What grades of people say about the change, beside the judge that is a machine."""
-    return None if page.human is None else judged_by_people(page.human)
+    if page.human is None:
+        return None
+    return judged_by_people(page.human)
 
 
 EVIDENCE: Sequence[Rule] = (
