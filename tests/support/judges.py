@@ -137,3 +137,43 @@ def _lists(movement: str, rng: np.random.Generator) -> tuple[Numbers, Numbers]:
     for side, order in enumerate((before, after)):
         discounts[side, order[:DEPTH]] = DISCOUNTS
     return discounts[0], discounts[1]
+
+
+def of_lists(
+    human: Mapping[tuple[str, str], int],
+    machine: Mapping[tuple[str, str], int],
+    before: Mapping[str, list[str]],
+    after: Mapping[str, list[str]],
+) -> Population:
+    """Two rankings by query, and the grades of people and of a machine; a document without one has 0."""
+    ideals: dict[str, list[float]] = {}
+    for (query, _), grade in machine.items():
+        ideals.setdefault(query, []).append(GAINS[grade])
+    queries, rows, baseline = [], [], []
+    for query in sorted(ideals.keys() & before.keys() & after.keys()):
+        best = sorted(ideals[query], reverse=True)[:DEPTH]
+        ideal = float(np.array(best) @ DISCOUNTS[: len(best)])
+        if not ideal:
+            continue
+        sides = [dict(zip(side[query], DISCOUNTS, strict=False)) for side in (before, after)]
+        for document in sorted(sides[0].keys() | sides[1].keys()):
+            change = sides[1].get(document, 0.0) - sides[0].get(document, 0.0)
+            if change:
+                grades = machine.get((query, document)), human.get((query, document), 0)
+                rows.append((len(queries), document, change / ideal, *grades))
+        own = [GAINS[machine.get((query, document), 0)] for document in before[query][:DEPTH]]
+        baseline.append(float(np.array(own) @ DISCOUNTS[: len(own)]) / ideal)
+        queries.append(query)
+    places, documents, weights, grades, people = zip(*rows, strict=True)
+    grade = np.array([np.nan if one is None else one for one in grades], float)
+    moved = MovedDocuments(
+        queries=queries,
+        query=np.array(places),
+        doc_ids=documents,
+        weight=np.array(weights),
+        grade=grade,
+        gain=GAINS[np.nan_to_num(grade).astype(int)],
+        baseline=np.array(baseline),
+        gains=GAINS,
+    )
+    return Population(moved, GAINS[np.array(people)])
