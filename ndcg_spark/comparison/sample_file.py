@@ -31,7 +31,7 @@ _NUMBERS = ("cutoff", "documents", "seed")
 COLUMNS = ("query_id", "doc_id", "pi", "grade")
 #: Under this name a DataFrame of pandas keeps what is recorded, in its `attrs`.
 ATTRIBUTE = "ndcg_spark_sample"
-_SEPARATOR = re.compile(r'^"?(?:query_id|doc_id|pi|grade)"?([,;\t])', re.MULTILINE)
+_SEPARATOR = re.compile(r'\b(?:query_id|doc_id)"?([,;\t])')
 _NOT_A_SAMPLE = "it is no sample; give the file that judge-next has drawn, with its first lines"
 #: Probabilities are written with so many digits.
 DIGITS = 6
@@ -103,11 +103,14 @@ def _of_text(text: str) -> GradedSample:
     recorded: dict[str, str] = {}
     names: list[str] = []
     for cells in lines:
-        if cells and not cells[0].startswith("#"):
+        written_cells = list(filter(None, cells))
+        if not written_cells:
+            continue
+        if not written_cells[0].startswith("#"):
             names = [cell.strip() for cell in cells]
             break
-        if len(cells) > 1:
-            recorded[cells[0].removeprefix("#").strip()] = cells[1].strip()
+        name, *values = written_cells
+        recorded[name.removeprefix("#").strip()] = values[0].strip() if values else ""
     _refuse_lost_columns(names)
     columns: dict[str, list[str]] = {name: [] for name in COLUMNS}
     for cells in lines:
