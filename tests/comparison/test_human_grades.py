@@ -20,7 +20,7 @@ from ndcg_spark.comparison.human_sample import drawn_documents
 from ndcg_spark.comparison.moved_in_nights import moved_documents_of
 from ndcg_spark.comparison.sample_file import read_sample
 from ndcg_spark.errors import ConfigurationError, InputError
-from ndcg_spark.nights.copies import keep_judgments
+from ndcg_spark.nights.copies import keep_judgments, read_copy
 from ndcg_spark.nights.log import committed
 from ndcg_spark.nights.reader import read_rows
 
@@ -454,3 +454,71 @@ def test_in_python_a_sample_is_a_table_that_compare_takes(nights, tmp_path):
     assert set(listed["doc_id"]) <= {"x0", "x1"}
     with pytest.raises(ConfigurationError):
         ndcg_spark.judge_next(nights, run="one", show_grades=True)
+
+
+# Of evaluated nights.
+
+
+def evaluated(folder, number, grades, lists):
+    """A night that is evaluated, from grades by query and document, and documents by query."""
+    qrels = [f"{query} 0 {document} {grade}\n" for (query, document), grade in grades.items()]
+    run = []
+    for query, listed in lists.items():
+        run += [
+            f"{query} Q0 {document} {rank} {-rank} one\n" for rank, document in enumerate(listed, 1)
+        ]
+    (folder / f"{number}.qrels").write_text("".join(qrels), encoding="utf-8")
+    (folder / f"{number}.run").write_text("".join(run), encoding="utf-8")
+    tables = (f"{number}.qrels", f"{number}.run")
+    options = ("--cutoffs", "2,3", "--documents", "all", "--output", "out", "--date", date(number))
+    done = command_line("evaluate", *tables, *options, cwd=folder)
+    assert done.returncode == 0, done.stderr
+
+
+def test_of_evaluated_nights_the_judges_difference_is_that_of_ndcg(tmp_path):
+    grades = {}
+    for at in range(12):
+        for document in "abcde":
+            grades[f"q{at}", document] = (at + ord(document)) % 4
+    # A query without an ideal, and documents that nobody judges.
+    grades |= {("q10", document): 0 for document in "abcde"}
+    old = {f"q{at}": ["xabcd", "badce", "ecabd"][at % 3] for at in range(12)}
+    new = {f"q{at}": ["axbcd", "abdec", "ceabd"][at % 3] for at in range(11)}
+    evaluated(tmp_path, 0, grades, old)
+    evaluated(tmp_path, 1, grades, new)
+    sample = drawn(tmp_path / "out", cutoff=3)
+    assert (len(sample.moved.queries), sample.moved.without_ideal) == (11, 1)
+    assert sample.moved.unpaired == 0
+    moved = sample.moved
+    rows = []
+    for one in committed(str(tmp_path / "out")):
+        scores = read_rows([one], "query_scores", where={"cutoff": [3]}).to_pylist()
+        rows.append({row["query_id"]: row["ndcg"] for row in scores})
+    differences = moved.sums(moved.weight * moved.gain)
+    expected = [rows[1][query] - rows[0][query] for query in moved.queries]
+    assert differences == pytest.approx(np.array(expected), abs=1e-12)
+
+
+def test_of_nights_with_other_judgments_it_is_that_under_the_grades_of_tonight(tmp_path):
+    before, after = {}, {}
+    for at in range(12):
+        for document in "abcde":
+            before[f"q{at}", document] = (at + ord(document)) % 4
+            after[f"q{at}", document] = (2 * at + ord(document)) % 4
+    old = {f"q{at}": ["xabcd", "badce", "ecabd"][at % 3] for at in range(12)}
+    new = {f"q{at}": ["axbcd", "abdec", "ceabd"][at % 3] for at in range(12)}
+    evaluated(tmp_path, 0, before, old)
+    evaluated(tmp_path, 1, after, new)
+    done = command_line("rescore", "out", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    first, second = committed(str(tmp_path / "out"))
+    fingerprint = second.row["judgments_fingerprint"]
+    copied = read_copy(first, fingerprint).to_pylist()
+    theirs = {row["query_id"]: row["ndcg"] for row in copied if row["cutoff"] == 3}
+    scores = read_rows([second], "query_scores", where={"cutoff": [3]}).to_pylist()
+    ours = {row["query_id"]: row["ndcg"] for row in scores}
+    moved = drawn(tmp_path / "out", cutoff=3).moved
+    differences = moved.sums(moved.weight * moved.gain)
+    expected = [ours[query] - theirs[query] for query in moved.queries]
+    assert differences == pytest.approx(np.array(expected), abs=1e-12)
+    assert len(moved.queries) == 12
