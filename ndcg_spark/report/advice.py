@@ -95,7 +95,7 @@ def _is_accepted(page: NightPage) -> bool:
 
 
 def do_not_trust_judge(page: NightPage) -> Sentence | None:
-    if not is_judge_doubted(page.human):
+    if page.human is None or not is_judge_doubted(page.human):
         return None
     text = (
         "Do not decide by the judge's grades: look at the documents that people graded "

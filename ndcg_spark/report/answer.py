@@ -94,9 +94,15 @@ def answer(page: NightPage) -> Answer:
 def _tone(page: NightPage) -> str:
     if page.row is None or not page.baseline.nights:
         return "mid"
-    if is_judge_doubted(page.human):
+    if _is_doubted_by_people(page):
         return "mid"
     return TONES.get(str(page.row["conclusion"]), "mid")
+
+
+def _is_doubted_by_people(page: NightPage) -> bool:
+    """Whether people who have graded a sample do not agree with the judge about the run."""
+    human = page.human
+    return human is not None and human.pair.run == page.run and is_judge_doubted(human)
 
 
 def _is_about_something_else(page: NightPage) -> bool:
@@ -178,7 +184,8 @@ def _conclusion_said(page: NightPage, row: Row) -> tuple[str, Markup]:
     if conclusion in TONES:
         side = "worse" if row["difference"] < 0 else "better"
         than = marked(" than {}", label) if baseline.run else ""
-        return conclusion, marked("{} is {}{}", run, side, than)
+        by_whom = "By the judge, " if _is_doubted_by_people(page) else ""
+        return conclusion, marked("{}{} is {}{}", by_whom, run, side, than)
     differs = marked("differs from {}", label) if baseline.run else "changed"
     return "cannot_tell", marked("We cannot tell whether {} {}", run, differs)
 

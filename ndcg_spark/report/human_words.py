@@ -59,9 +59,9 @@ def kind_of(estimate: HumanEstimate) -> str:
     return "overstated" if abs(own.machine) > abs(own.difference) else "understated"
 
 
-def is_judge_doubted(estimate: HumanEstimate | None) -> bool:
+def is_judge_doubted(estimate: HumanEstimate) -> bool:
     """Whether people say that the judge's difference is not to be believed."""
-    return estimate is not None and kind_of(estimate) in ("contradicted", "doubted")
+    return kind_of(estimate) in ("contradicted", "doubted")
 
 
 def _than(estimate: HumanEstimate) -> Markup:

@@ -104,6 +104,7 @@ def test_a_judge_that_people_contradict_makes_no_green_page(nights, tmp_path):
     (top,) = page.answers
     kinds = [one.kind for one in top.sentences]
     assert (top.tone, kinds[-1]) == ("mid", "contradicted")
+    assert top.headline.text.startswith("By the judge, ")
     assert next_steps(part)[0].kind == "do_not_trust_judge"
     agreed, _ = page_of(nights, None, run="one", baseline_date=date(0))
     assert agreed.answers[0].tone == "ok"
