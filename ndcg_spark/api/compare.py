@@ -12,6 +12,7 @@ import pyarrow as pa
 from ndcg_spark.api.scores import Scores, SparkScores
 from ndcg_spark.comparison.differences import ComparisonOptions
 from ndcg_spark.comparison.human_grades import HumanGrades
+from ndcg_spark.comparison.moved_in_nights import pair_of
 from ndcg_spark.comparison.over_datasets import COLUMNS
 from ndcg_spark.comparison.runs import (
     NO_UNCHANGED_QUERIES,
@@ -30,6 +31,7 @@ from ndcg_spark.convention.parsing import listed
 from ndcg_spark.errors import ConfigurationError, about
 from ndcg_spark.inputs.memory import to_arrow
 from ndcg_spark.inputs.query_tables import attribute_rows, weight_rows
+from ndcg_spark.nights.log import committed
 from ndcg_spark.schemas import COMPARISONS, QUERY_WEIGHTS
 from ndcg_spark.tables.writers import to_pandas
 from ndcg_spark.tolerance import DECIMALS
@@ -179,19 +181,17 @@ def _of_sample(
     if baseline is not None or not isinstance(output, str | os.PathLike):
         what = "it is for published nights, which it names; give their folder, and no baseline"
         raise ConfigurationError(f"human: {what}")
-    header = read_sample(human.source).header
-    is_one_night = header["evaluation"] == header["baseline_evaluation"]
-    is_same_run = header["run"] == header["baseline"]
+    pair = pair_of(committed(str(output)), read_sample(human.source).header)
     text = " ".join(map(str, listed(measures or ())))
     options = dataclasses.replace(
         options,
         measures=parse_metrics(text) if text else {},
-        baselines=[] if is_same_run else [header["baseline"]],
-        runs=options.runs or [header["run"]],
+        baselines=[] if pair.run == pair.baseline else [pair.baseline],
+        runs=options.runs or [pair.run],
     )
-    date = None if is_one_night else header["baseline_date"]
-    dataset = header["dataset"]
-    return compare_nights(str(output), options, header["date"], dataset, date, human)
+    dates = pair.night.evaluated_on, pair.other.evaluated_on
+    other = None if pair.night == pair.other else dates[1]
+    return compare_nights(str(output), options, dates[0], pair.night.dataset, other, human)
 
 
 def compare_tables(

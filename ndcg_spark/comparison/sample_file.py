@@ -91,7 +91,7 @@ def _of_frame(frame: pd.DataFrame) -> GradedSample:
     columns = {}
     for name in COLUMNS:
         values = frame[name].tolist()
-        columns[name] = ["" if pd.isna(value) else str(value).strip() for value in values]
+        columns[name] = ["" if pd.isna(value) else str(value) for value in values]
     return _sample(header, columns)
 
 
@@ -110,7 +110,7 @@ def _of_text(text: str) -> GradedSample:
             names = [cell.strip() for cell in cells]
             break
         name, *values = written_cells
-        recorded[name.removeprefix("#").strip()] = values[0].strip() if values else ""
+        recorded[name.removeprefix("#").strip()] = values[0] if values else ""
     _refuse_lost_columns(names)
     columns: dict[str, list[str]] = {name: [] for name in COLUMNS}
     for cells in lines:
@@ -118,14 +118,16 @@ def _of_text(text: str) -> GradedSample:
             continue
         row = dict(zip(names, cells, strict=False))
         for name, values in columns.items():
-            values.append(row.get(name, "").strip())
+            values.append(row.get(name, ""))
     return _sample(_read_header(recorded), columns)
 
 
 def _sample(header: Mapping[str, Any], columns: Mapping[str, Sequence[str]]) -> GradedSample:
     documents = list(zip(columns["query_id"], columns["doc_id"], strict=True))
     _refuse_twice(documents)
-    return GradedSample(header, documents, columns["pi"], columns["grade"])
+    # An id may begin with a blank.
+    pi, grades = (list(map(str.strip, columns[name])) for name in ("pi", "grade"))
+    return GradedSample(header, documents, pi, grades)
 
 
 def _refuse_lost_columns(names: Iterable[str]) -> None:

@@ -137,10 +137,21 @@ def people_say(low, high):
     def build(page):
         known = Interval(0.01, low, high, 0.5)
         estimate = Corrected(
-            **{"machine": 0.02, "machine_interval": known, "difference": (low + high) / 2},
-            **{"baseline_mean": 0.5, "these_queries": known, "all_queries": known},
-            **{"drawn": 20, "graded": 20, "errors": 12, "moved": 100, "queries": 60},
-            **{"without_ideal": 0, "unpaired": 0, "flags": [], "alpha": 0.05},
+            machine=0.02,
+            machine_interval=known,
+            difference=(low + high) / 2,
+            baseline_mean=0.5,
+            these_queries=known,
+            all_queries=known,
+            drawn=20,
+            graded=20,
+            errors=12,
+            moved=100,
+            queries=60,
+            without_ideal=0,
+            unpaired=0,
+            flags=[],
+            alpha=0.05,
         )
         pair = Pair(page.night, page.run, page.baseline.nights[-1], page.run, 10)
         return {"human": HumanEstimate(pair, estimate, 20, 7)}
