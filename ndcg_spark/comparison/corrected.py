@@ -217,15 +217,15 @@ def _of_queries(
 ) -> Interval:
     """A claim about all queries like these, by the values of these.
 
-    They contain the uncertainty of the sample, so nothing is added to it; it is at least that. What
-    the sample adds has its degrees of freedom, and the queries have theirs (Welch, Satterthwaite).
+    They contain the uncertainty of the sample, so nothing is added to it. What the sample adds has
+    its degrees of freedom, and the queries have theirs (Welch and Satterthwaite).
     """
     if len(values) < 2:
         return Interval(None, None, None, None)
-    error = max(float(np.std(values, ddof=1)) / len(values) ** 0.5, sample_error)
+    error = float(np.std(values, ddof=1)) / len(values) ** 0.5
     if error == 0:
         return Interval(None, None, None, None)
-    of_sample = (sample_error / error) ** 2
+    of_sample = min(sample_error / error, 1.0) ** 2
     of_queries = 1 - of_sample
     slack = of_sample**2 / sample_freedom + of_queries**2 / (len(values) - 1)
     return _interval(_mean(values), error, 1 / slack, alpha)
