@@ -7,6 +7,7 @@ import judges
 import numpy as np
 import pytest
 from judges import DISCOUNTS, GAINS
+from scipy import stats
 
 from ndcg_spark.comparison.corrected import (
     FEWEST_ERRORS,
@@ -84,6 +85,28 @@ def test_the_standard_error_is_that_of_the_errors_and_of_one_grade_step_more():
     assert found.all_queries.error == pytest.approx(values.std(ddof=1) / math.sqrt(2))
     assert found.relative(found.difference) == pytest.approx(found.difference / 0.4)
     assert (found.graded, found.errors, found.flags) == (1, 1, ["few_errors"])
+
+
+def test_errors_of_a_grade_are_weighted_as_the_variance_is():
+    documents = moved([0, 1, 2], [0.4, 0.2, 0.3], [0, 0, 0])
+    pi = np.array([0.5, 0.8, 0.5])
+    found = sampled(documents, pi, [True, True, False], human([1, 2, 0]))
+    weights = (1 - pi) * documents.weight**2 / pi**2
+    first, second = weights[:2] / weights[:2].mean()
+    spread = (first * 1**2 + second * 3**2 + 1**2) / 3
+    error = math.sqrt(np.sum((1 - pi) / pi * documents.weight**2 * spread)) / 3
+    assert found.these_queries.error == pytest.approx(error)
+    # Two grades, so one degree of freedom; those of all queries are of both sources.
+    assert found.these_queries.high - found.difference == pytest.approx(
+        error * stats.t.ppf(0.975, 1)
+    )
+    wide = found.all_queries
+    share = min(error / wide.error, 1) ** 2
+    freedom = 1 / (share**2 / 1 + (1 - share) ** 2 / 2)
+    half = wide.error * stats.t.ppf(0.975, freedom)
+    assert wide.high - found.difference == pytest.approx(half)
+    p = 2 * stats.t.sf(abs(found.difference / wide.error), freedom)
+    assert wide.p_value == pytest.approx(p)
 
 
 def test_a_judge_that_makes_no_error_in_the_sample_still_has_an_interval():

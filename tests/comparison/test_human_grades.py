@@ -4,6 +4,8 @@ import csv
 import io
 import json
 import math
+import subprocess
+import sys
 
 import numpy as np
 import pandas as pd
@@ -523,3 +525,16 @@ def test_of_nights_with_other_judgments_it_is_that_under_the_grades_of_tonight(t
     expected = [ours[query] - theirs[query] for query in moved.queries]
     assert differences == pytest.approx(np.array(expected), abs=1e-12)
     assert len(moved.queries) == 12
+
+
+def test_no_engine_is_needed(nights):
+    program = """if True:
+        import sys, ndcg_spark
+        output, night = sys.argv[1:]
+        sample = ndcg_spark.judge_next(output, run="one", baseline_date=night, sample=20)
+        assert len(ndcg_spark.compare(output, human=sample.assign(grade=1))) == 2
+        assert not {"pyspark", "pysail"} & {*sys.modules}
+    """
+    words = [sys.executable, "-c", program, str(nights), date(0)]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
