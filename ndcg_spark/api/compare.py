@@ -156,6 +156,8 @@ def compare(
         attributes=slices,
         weights=sizes,
     )
+    if human is not None and over_datasets:
+        raise ConfigurationError("human: it is of one dataset; leave out over_datasets")
     if human is not None:
         grades = HumanGrades(human, assume_missing_at_random)
         comparison = _of_sample(query_scores, baseline, grades, measures, options)

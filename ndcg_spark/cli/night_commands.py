@@ -140,6 +140,8 @@ def compare(
     metrics = parse_metrics(measures) if measures else {}
     options = ComparisonOptions(metrics, **arguments, attributes=attributes, weights=weights)
     grades = _human_grades(human, assume_missing_at_random)
+    if grades is not None and over_datasets:
+        raise ConfigurationError("arguments: --human is of one dataset; leave out --over-datasets")
     compared = compare_nights(output, options, date, dataset, baseline_date, grades)
     if not compared.rows:
         raise ConfigurationError(

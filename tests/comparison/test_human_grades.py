@@ -423,6 +423,7 @@ def test_the_commands_draw_estimate_and_refuse(nights, tmp_path):
         ("compare", nights, "--baseline-date", date(0), "--run", "two", "--human", file): 3,
         ("compare", nights, "--baseline", "two", "--human", file): 3,
         ("compare", nights, *baseline, "--assume-missing-at-random"): 2,
+        ("compare", nights, *baseline, "--human", file, "--over-datasets"): 2,
         ("judge-next", nights, *baseline, "--show-grades"): 2,
         ("judge-next", nights, *baseline, "--sample", 5, "--format", "json"): 2,
         ("judge-next", nights, *baseline, "--sample", 5, "--cutoffs", "1,3"): 2,
@@ -448,7 +449,8 @@ def test_in_python_a_sample_is_a_table_that_compare_takes(nights, tmp_path):
     assert shown["measure"].tolist() == ["ndcg", MEASURE]
     with pytest.raises(InputError, match="attrs"):
         ndcg_spark.compare(nights, human=pd.DataFrame(table.to_dict("list")))
-    for arguments in ({"baseline": "two"}, {"query_scores": pd.DataFrame()}):
+    refused = [{"baseline": "two"}, {"query_scores": pd.DataFrame()}, {"over_datasets": True}]
+    for arguments in refused:
         with pytest.raises(ConfigurationError):
             ndcg_spark.compare(**{"query_scores": nights, "human": file, **arguments})
     with pytest.raises(ConfigurationError):
