@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from ndcg_spark.api.evaluate import evaluate as evaluate
     from ndcg_spark.api.nights import explain as explain
     from ndcg_spark.api.nights import gate_night as gate_night
+    from ndcg_spark.api.nights import judge_next as judge_next
     from ndcg_spark.api.nights import report_night as report_night
     from ndcg_spark.api.nights import rescore as rescore
     from ndcg_spark.api.nights import trend as trend
@@ -31,7 +32,7 @@ _MODULES = {
     "compare": "api.compare",
     **dict.fromkeys(("compare_judgments", "compare_lists", "evaluate"), "api.evaluate"),
     "find_convention": "api.conventions",
-    **dict.fromkeys(("explain", "gate_night"), "api.nights"),
+    **dict.fromkeys(("explain", "gate_night", "judge_next"), "api.nights"),
     **dict.fromkeys(("latex", "plot_queries", "plot_runs"), "api.plots"),
     **dict.fromkeys(("report_night", "rescore", "trend"), "api.nights"),
     "open_session": "engine",

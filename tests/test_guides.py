@@ -30,6 +30,8 @@ GUIDES = {
         "ndcg_spark/guides/COMPARING.md",
         "ndcg_spark/guides/GATE.md",
         "ndcg_spark/guides/CHANGED_JUDGMENTS.md",
+        "ndcg_spark/guides/HUMAN_GRADES.md",
+        "ndcg_spark/guides/CORRECTED.md",
         "ndcg_spark/guides/CHANGELOG.md",
         "ndcg_spark/guides/RECIPES.md",
         "ndcg_spark/guides/SPARK_3.md",

@@ -24,6 +24,8 @@ CONTENTS = {
         f"{GUIDES}/CHANGED_JUDGMENTS",
         f"{GUIDES}/RECIPES",
         f"{GUIDES}/COMPARING",
+        f"{GUIDES}/HUMAN_GRADES",
+        f"{GUIDES}/CORRECTED",
     ],
     "Reference": [
         f"{GUIDES}/REFERENCE",

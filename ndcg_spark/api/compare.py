@@ -2,6 +2,7 @@
 
 import dataclasses
 import math
+import os
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -10,14 +11,18 @@ import pyarrow as pa
 
 from ndcg_spark.api.scores import Scores, SparkScores
 from ndcg_spark.comparison.differences import ComparisonOptions
+from ndcg_spark.comparison.human_grades import HumanGrades
+from ndcg_spark.comparison.moved_in_nights import pair_of
 from ndcg_spark.comparison.over_datasets import COLUMNS
 from ndcg_spark.comparison.runs import (
     NO_UNCHANGED_QUERIES,
     Comparison,
+    compare_nights,
     compare_sources,
     parse_metrics,
     refuse_no_comparison_over_datasets,
 )
+from ndcg_spark.comparison.sample_file import read_sample
 from ndcg_spark.comparison.score_tables import ANSWERS, KEY, number_columns, sources
 from ndcg_spark.comparison.sources import ScoreSource
 from ndcg_spark.convention.convention import Convention
@@ -26,6 +31,7 @@ from ndcg_spark.convention.parsing import listed
 from ndcg_spark.errors import ConfigurationError, about
 from ndcg_spark.inputs.memory import to_arrow
 from ndcg_spark.inputs.query_tables import attribute_rows, weight_rows
+from ndcg_spark.nights.log import committed
 from ndcg_spark.schemas import COMPARISONS, QUERY_WEIGHTS
 from ndcg_spark.tables.writers import to_pandas
 from ndcg_spark.tolerance import DECIMALS
@@ -47,7 +53,7 @@ _SHOWN = (
 
 def compare(
     query_scores: Any,
-    baseline: Any,
+    baseline: Any = None,
     *,
     measures: Any = None,
     runs: Iterable[str] | None = None,
@@ -59,6 +65,8 @@ def compare(
     unchanged_queries: object = None,
     full: bool = False,
     over_datasets: bool = False,
+    human: Any = None,
+    assume_missing_at_random: bool = False,
 ) -> "pd.DataFrame":
     """Compare runs with a baseline, query by query: differences of their means, confidence
     intervals, p values.
@@ -71,10 +79,11 @@ def compare(
     query_scores : table
         What `evaluate` returns, `query_scores` of `read_scores`, {run: table}, or any table with
         the columns run, query_id and the measure, of one night. A query occurs once per run and
-        cutoff.
+        cutoff. With `human`, the folder of published nights.
     baseline : str, several of them, or table
         The run, or each of the runs, that all others are compared with, and a list of all runs for
-        all pairs; or such a table of another night, whose runs are paired by name.
+        all pairs; or such a table of another night, whose runs are paired by name. Left out with
+        `human`, which says what it was drawn for.
     measures : str or several of them
         As on the command line, `ndcg@10,dcg` or `P@5 AP`; those of ir_measures; or a column of
         numbers. Without a cutoff, a measure is compared at all at which it has values. By default
@@ -101,6 +110,12 @@ def compare(
         Whether to compare over the datasets instead, each of which is then one observation: a row
         per run with the mean of its differences, and p of Wilcoxon's signed-rank test. A warning
         names each run that a dataset lacks, which has no row.
+    human : path or DataFrame
+        A sample of `judge_next` with grades by people. Its nights are compared, and one row more,
+        `difference_at_judges_ideal`, corrects the difference for the errors of a judge that is a
+        machine (CORRECTED.md); `attrs["human"]` has all numbers of it.
+    assume_missing_at_random : bool
+        Whether `human` may have blank grades, which are then taken to be like the others.
 
     Returns
     -------
@@ -141,13 +156,44 @@ def compare(
         attributes=slices,
         weights=sizes,
     )
-    comparison = compare_tables(query_scores, baseline, measures, options)
+    if human is not None and over_datasets:
+        raise ConfigurationError("human: it is of one dataset; leave out over_datasets")
+    if human is not None:
+        grades = HumanGrades(human, assume_missing_at_random)
+        comparison = _of_sample(query_scores, baseline, grades, measures, options)
+    elif baseline is None:
+        raise ConfigurationError("baseline: there is none; name a run, or give a table")
+    else:
+        comparison = compare_tables(query_scores, baseline, measures, options)
     if over_datasets:
         return _over_datasets(comparison)
-    rows = comparison.rows
+    rows = comparison.all_rows
     flags = [row["flags"] for row in rows]
     table = to_pandas(pa.Table.from_pylist(rows, COMPARISONS)).assign(flags=flags)
-    return table if full else _shown(table)
+    shown = table if full else _shown(table)
+    if comparison.human is not None:
+        shown.attrs["human"] = comparison.human.value()
+    return shown
+
+
+def _of_sample(
+    output: Any, baseline: Any, human: HumanGrades, measures: Any, options: ComparisonOptions
+) -> Comparison:
+    """The nights of a sample compared, and what its grades say."""
+    if baseline is not None or not isinstance(output, str | os.PathLike):
+        what = "it is for published nights, which it names; give their folder, and no baseline"
+        raise ConfigurationError(f"human: {what}")
+    pair = pair_of(committed(str(output)), read_sample(human.source).header)
+    text = " ".join(map(str, listed(measures or ())))
+    options = dataclasses.replace(
+        options,
+        measures=parse_metrics(text) if text else {},
+        baselines=[] if pair.run == pair.baseline else [pair.baseline],
+        runs=options.runs or [pair.run],
+    )
+    dates = pair.night.evaluated_on, pair.other.evaluated_on
+    other = None if pair.night == pair.other else dates[1]
+    return compare_nights(str(output), options, dates[0], pair.night.dataset, other, human)
 
 
 def compare_tables(

@@ -13,21 +13,24 @@ import pandas as pd
 from ndcg_spark.api import tasks
 from ndcg_spark.api.evaluate import compute, make_config
 from ndcg_spark.api.scores import Scores, SparkScores
+from ndcg_spark.comparison.human_grades import HumanGrades, sample_to_grade
 from ndcg_spark.comparison.trend import lines
 from ndcg_spark.config import NightConfig, load
 from ndcg_spark.convention.convention import Convention
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.explanation.query import ExplainRequest
 from ndcg_spark.job.decisions import Decision
-from ndcg_spark.job.explain_query import explain_night, explain_on
+from ndcg_spark.job.explain_query import explain_night, explain_on, night_documents_to_judge
 from ndcg_spark.job.gate import date_to_judge, gate_published
 from ndcg_spark.nights.copies import Rescored
 from ndcg_spark.nights.reader import iso_date
+from ndcg_spark.report.console import write_file
 from ndcg_spark.report.labels import Labels, read_labels
 from ndcg_spark.report.night_tables import trend_view, verdict_view
 from ndcg_spark.report.outline import Request
 from ndcg_spark.report.page import Page, write_report
 from ndcg_spark.report.printed_scores import explanation_view
+from ndcg_spark.schemas import TO_JUDGE
 from ndcg_spark.scratch import Scratch
 from ndcg_spark.tables.writers import View
 
@@ -67,6 +70,8 @@ def report_night(
     baseline: str | None = None,
     baseline_date: _Date = None,
     labels: _Path | None = None,
+    human: Any = None,
+    assume_missing_at_random: bool = False,
 ) -> Page:
     """The page of a night, as the command `report` writes it: a notebook shows it, and `print` its
     first sentences.
@@ -80,7 +85,9 @@ def report_night(
             f"labels: give the path of a CSV file, not a {type(labels).__name__}"
         )
     names = read_labels(Path(labels)) if labels else Labels()
-    request = Request(dataset, run, measure, baseline, _date_text(baseline_date), labels=names)
+    grades = None if human is None else HumanGrades(human, assume_missing_at_random)
+    chosen = (dataset, run, measure, baseline, _date_text(baseline_date))
+    request = Request(*chosen, labels=names, human=grades)
     return write_report(str(output), Path(file) if file else None, _date_text(date), request)
 
 
@@ -140,6 +147,46 @@ def rescore(
     tables = {} if judgments is None else {"judgments": judgments}
     config = make_config(tables, {"convention": "standard"}, scratch, relevance, grades=grades)
     return compute(tasks.rescore, config, str(output), _date_text(since), dataset)
+
+
+def judge_next(
+    output: _Path,
+    *,
+    date: _Date = None,
+    dataset: str | None = None,
+    run: str | None = None,
+    baseline_date: _Date = None,
+    baseline: str | None = None,
+    documents: int = 100,
+    sample: int | None = None,
+    seed: int = 1,
+    cutoff: int | None = None,
+    show_grades: bool = False,
+    human: Sequence[Any] = (),
+    file: _Path | None = None,
+) -> pd.DataFrame:
+    """The documents of published nights that people should judge next, as the command shows them.
+
+    By default these are the `documents` unjudged ones that matter most: to the runs, or to the
+    difference from a night or run. With `sample`, about so many of those that moved are drawn by
+    chance, judged or not, by a `seed`: fill the column `grade` of what is returned, or of the
+    `file`, and give it to ``compare(output, human=)``. `human` are earlier samples with grades: one
+    with the same seed is continued, by others more is drawn where the judge errs more; `cutoff` is
+    by default that of the night's NDCG.
+    Raises as the command does.
+    """
+    chosen: dict[str, Any] = {"date": _date_text(date), "dataset": dataset, "run": run}
+    chosen |= {"baseline_date": _date_text(baseline_date), "baseline": baseline}
+    if sample is None:
+        if show_grades or human or file is not None or cutoff is not None:
+            what = "show_grades, human, file and cutoff are for a sample; give its size"
+            raise ConfigurationError(f"judge_next: {what}")
+        rows = night_documents_to_judge(str(output), documents, **chosen)
+        return pd.DataFrame(rows, columns=TO_JUDGE.names)
+    drawn = sample_to_grade(str(output), sample, seed, human=human, cutoff=cutoff, **chosen)
+    if file is not None:
+        write_file("file", Path(file), drawn.text(show_grades))
+    return drawn.frame(show_grades)
 
 
 def explain(

@@ -24,7 +24,13 @@ from ndcg_spark.convention.convention import describe_preset, list_presets_and_o
 from ndcg_spark.convention.measures import MEASURES, written
 from ndcg_spark.convention.options import parse_option
 from ndcg_spark.errors import ConfigurationError, engine_imports
-from ndcg_spark.report.console import echo, is_merged, print_view, refuse_unwritable
+from ndcg_spark.report.console import (
+    echo,
+    is_merged,
+    print_text,
+    print_view,
+    refuse_unwritable,
+)
 from ndcg_spark.scratch import Scratch
 from ndcg_spark.steps import hidden, report_step
 from ndcg_spark.text import expanded, unknown_name
@@ -381,16 +387,46 @@ def convert(table: str, paths: tuple[str, ...], folder: str, **arguments: Any) -
         "RUN",
         "List what matters to the difference from this run, of the same night or of that one.",
     ),
+    option(
+        "--sample",
+        "N",
+        "Draw about N documents that moved, for compare --human, and print the file to grade.",
+        type=click.IntRange(min=1),
+    ),
+    option("--seed", "S", "The seed of the sample.", type=click.IntRange(min=0), default=1),
+    option("--show-grades", None, "Print the grades of the judge in the sample.", is_flag=True),
+    option(
+        "--human",
+        "FILE",
+        "Earlier sample with grades: with the same seed it is continued, else more is drawn where "
+        "the judge errs more. May be repeated.",
+        multiple=True,
+    ),
     output_format(*FORMATS),
 )
-def judge_next(documents: int, style: str | None, **arguments: Any) -> None:
+def judge_next(
+    documents: int,
+    style: str | None,
+    sample: int | None,
+    seed: int,
+    show_grades: bool,
+    human: tuple[str, ...],
+    **arguments: Any,
+) -> None:
     """List the unjudged documents that matter most to the runs.
 
     Takes judgments and results, or a folder with a published night and its documents (--date, else
     the newest; --run and --dataset choose of these). These are the documents that most runs rank
     highest, within the deepest cutoff; with --baseline-date or --baseline, those of both nights or
     runs that stand at other ranks there. Judging tools can load the output of --format csv.
+
+    With --sample, documents of a difference are drawn by chance, judged or not, and the output is a
+    CSV file: fill its column grade, and give it to compare --human.
     """
+    if sample is not None:
+        _print_sample(sample, seed, show_grades, human, style, arguments)
+        return
+    _refuse_if(show_grades or human, "--show-grades and --human are for a --sample; give its size")
     from ndcg_spark.report.printed_scores import print_documents
 
     chosen = {name: arguments[name] for name in ("date", "dataset", "run")}
@@ -408,6 +444,33 @@ def judge_next(documents: int, style: str | None, **arguments: Any) -> None:
 
         rows = documents_to_judge(load_arguments(arguments), documents)
     print_documents(rows, style, documents)
+
+
+def _print_sample(
+    documents: int,
+    seed: int,
+    show_grades: bool,
+    human: tuple[str, ...],
+    style: str | None,
+    arguments: dict[str, Any],
+) -> None:
+    from ndcg_spark.comparison.human_grades import sample_to_grade
+    from ndcg_spark.convention.parsing import parse_cutoffs
+
+    names = ("date", "dataset", "run", "baseline_date", "baseline")
+    chosen = {name: arguments.pop(name) for name in names}
+    cutoffs = arguments.pop("cutoffs") or None
+    output = _night({**arguments, **dict.fromkeys(chosen), "cutoffs": None})
+    _refuse_if(output is None, _NIGHTS_ONLY.format("sample"))
+    _refuse_if(style not in (None, "table", "csv"), "--sample prints CSV; leave out --format")
+    if cutoffs is not None:
+        ranks = parse_cutoffs(cutoffs)
+        _refuse_if(
+            len(ranks) != 1 or None in ranks, "--sample is at one rank; give one of --cutoffs"
+        )
+        chosen["cutoff"] = ranks[0]
+    sample = sample_to_grade(str(output), documents, seed, human=human, **chosen)
+    print_text(sample.text(show_grades))
 
 
 @command(

@@ -4,7 +4,7 @@ expire.
 
 import datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -23,6 +23,9 @@ from ndcg_spark.cli.shared_options import (
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.report.console import echo, print_view, refuse_unwritable
 from ndcg_spark.voices import OPTIONS
+
+if TYPE_CHECKING:
+    from ndcg_spark.comparison.human_grades import HumanGrades
 
 _OTHER_NIGHT = "YYYY-MM-DD|good"
 _MEASURES = "MEASURE[@CUTOFF],..."
@@ -93,6 +96,7 @@ def _refuse_unchanged_queries(
         type=_COUNT,
         default=0,
     ),
+    *shared_options.human,
     option(
         "--over-datasets",
         None,
@@ -109,6 +113,8 @@ def compare(
     baseline_date: str | None,
     measures: str | None,
     over_datasets: bool,
+    human: Path | None,
+    assume_missing_at_random: bool,
     **arguments: Any,
 ) -> None:
     """Compare published runs with a baseline.
@@ -117,7 +123,8 @@ def compare(
     same night, another night, or a run of another night. Runs that certainly differ by less than
     --margin are the same. Nights with different judgments are compared twice, under the old and
     under the new ones, if ndcg-spark rescore has scored them; a run is better or worse only if both
-    say it.
+    say it. With --human, a sample of judge-next that people have graded corrects the difference for
+    the errors of a judge that is a machine.
     """
     from ndcg_spark.comparison.differences import ComparisonOptions
     from ndcg_spark.comparison.matrix import read_query_tables
@@ -132,7 +139,10 @@ def compare(
     attributes, weights = read_query_tables(load_arguments(tables, needs_inputs=False))
     metrics = parse_metrics(measures) if measures else {}
     options = ComparisonOptions(metrics, **arguments, attributes=attributes, weights=weights)
-    compared = compare_nights(output, options, date, dataset, baseline_date)
+    grades = _human_grades(human, assume_missing_at_random)
+    if grades is not None and over_datasets:
+        raise ConfigurationError("arguments: --human is of one dataset; leave out --over-datasets")
+    compared = compare_nights(output, options, date, dataset, baseline_date, grades)
     if not compared.rows:
         raise ConfigurationError(
             "arguments: there is no run to compare with the baseline; give another"
@@ -142,6 +152,16 @@ def compare(
         print_over_datasets(compared, style)
         return
     print_compared(compared, style)
+
+
+def _human_grades(file: Path | None, assume_missing_at_random: bool) -> "HumanGrades | None":
+    from ndcg_spark.comparison.human_grades import HumanGrades
+
+    if file is not None:
+        return HumanGrades(file, assume_missing_at_random)
+    if assume_missing_at_random:
+        raise ConfigurationError("arguments: --assume-missing-at-random is for --human; give both")
+    return None
 
 
 @command(
@@ -394,9 +414,16 @@ def trend(output: str, style: str | None, **request: Any) -> None:
         "Slices of queries (query_id, attribute, value), not those of the night.",
     ),
     shared_options.labels,
+    *shared_options.human,
 )
 def report(
-    output: str, html: Path | None, site: Path | None, labels: Path | None, **arguments: Any
+    output: str,
+    html: Path | None,
+    site: Path | None,
+    labels: Path | None,
+    human: Path | None,
+    assume_missing_at_random: bool,
+    **arguments: Any,
 ) -> None:
     """Write a night as one HTML page, or all nights as a site.
 
@@ -415,9 +442,12 @@ def report(
         raise ConfigurationError(
             "arguments: give --html FILE for one page, or --site FOLDER without --date"
         )
+    if human is not None and html is None:
+        raise ConfigurationError("arguments: --human is of one night; give --html, and not --site")
+    grades = _human_grades(human, assume_missing_at_random)
     attributes, _ = read_query_tables(load_arguments({"slices": slices}, needs_inputs=False))
     names = read_labels(labels) if labels else Labels()
-    request = Request(**arguments, attributes=attributes, labels=names)
+    request = Request(**arguments, attributes=attributes, labels=names, human=grades)
     if html is not None:
         write_report(output, html, date, request)
     elif site is not None:

@@ -35,7 +35,7 @@ _INPUT_FORMATS = ("trec", "parquet", "orc", "csv", "tsv", "jsonl", "json")
 
 #: Options that take one value, and that people give twice; of all others the last counts, as
 #: wrappers rely on.
-_ONCE = {"--baseline", "--labels", "--slices", "--weights", "--run"}
+_ONCE = {"--baseline", "--human", "--labels", "--slices", "--weights", "--run"}
 
 
 class _Command(click.Command):
@@ -127,6 +127,20 @@ labels = option(
     "Texts to show for ids: query_id and text, or doc_id, text, link.",
     type=FILE,
 )
+human = [
+    option(
+        "--human",
+        "FILE",
+        "Sample of judge-next with grades by people, which correct a machine's.",
+        type=FILE,
+    ),
+    option(
+        "--assume-missing-at-random",
+        None,
+        "Let --human have blank grades, and take them to be like the others.",
+        is_flag=True,
+    ),
+]
 junit = option(
     "--junit", "FILE", "Also write the results of the gate to this file as JUnit XML.", type=FILE
 )

@@ -12,6 +12,12 @@ from numpy.typing import NDArray
 
 from ndcg_spark.comparison.baselines import has_judgments_of, named_baseline
 from ndcg_spark.comparison.differences import ComparisonOptions, Sides, extremes, rows_of_sides
+from ndcg_spark.comparison.human_grades import (
+    HumanEstimate,
+    HumanGrades,
+    estimate,
+    refuse_other_pair,
+)
 from ndcg_spark.comparison.matrix import (
     Metric,
     Queries,
@@ -56,6 +62,16 @@ class Comparison:
     left_out: list[Notice] = dataclasses.field(default_factory=list)
     #: The same runs over the datasets, if there are several.
     over_datasets: OverDatasets = NOTHING
+    #: What grades of people say about a run and its baseline, if there are any.
+    human: HumanEstimate | None = None
+
+    @property
+    def all_rows(self) -> list[dict[str, Any]]:
+        """The rows, and one more of what grades of people say."""
+        rows = list(self.rows)
+        if self.human is not None:
+            rows.append(self.human.row())
+        return rows
 
 
 def compare_sources(
@@ -351,13 +367,15 @@ def compare_nights(
     date: str | None,
     dataset: str | None,
     baseline_date: str | None,
+    human: HumanGrades | None = None,
 ) -> Comparison:
     """Compare the runs of the nights of a date, by default the newest.
 
     `baseline_date` is a date, or GOOD. Nights with different judgments are compared on both sides,
     if copies of their scores under the judgments of each other are kept; else only by the queries
     that are judged alike, and ConfigurationError if there is none. Without measures, the headline
-    is compared; without attributes, in the slices that the nights keep.
+    is compared; without attributes, in the slices that the nights keep. With a sample of `human`
+    grades, the difference that it corrects is there, too.
     """
     _refuse_no_baseline(options, baseline_date)
     nights = committed(output)
@@ -369,6 +387,10 @@ def compare_nights(
         sources = night_sources([baseline.nights[-1] for baseline in named])
         others = {source.dataset: source for source in sources}
     refuse_unverified(tonight)
+    corrected = None
+    if human is not None:
+        corrected = estimate(nights, human, options.alpha)
+        refuse_other_pair(corrected.pair, tonight, others, options)
     own = night_sources(tonight)
     if not options.measures:
         measure, cutoff = tonight[0].measure_set.headline({cutoff for _, cutoff in own[0].metrics})
@@ -384,7 +406,7 @@ def compare_nights(
     warnings.extend(comparison.warnings)
     for sentence in warnings:
         report_step("note", sentence)
-    return dataclasses.replace(comparison, warnings=warnings)
+    return dataclasses.replace(comparison, warnings=warnings, human=corrected)
 
 
 def _refuse_nothing_in_common(comparison: Comparison) -> None:

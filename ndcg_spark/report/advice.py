@@ -1,5 +1,6 @@
 """What to do next: rules in their order, each a sentence about a page or nothing."""
 
+import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -8,6 +9,7 @@ from markupsafe import Markup
 from ndcg_spark.comparison.baselines import has_judgments_of
 from ndcg_spark.gate.verdict import FAIL, NOT_COMPARABLE, UNDECIDED, runs_to_accept
 from ndcg_spark.nights.log import Night
+from ndcg_spark.report.human_words import is_judge_doubted
 from ndcg_spark.report.night import NightPage
 from ndcg_spark.report.sentences import (
     ALL_KEPT,
@@ -87,6 +89,38 @@ def _reason(page: NightPage) -> str | None:
 
 def _is_accepted(page: NightPage) -> bool:
     return bool(page.record["accepted"])
+
+
+# Where people have graded a sample.
+
+
+def do_not_trust_judge(page: NightPage) -> Sentence | None:
+    if page.human is None or not is_judge_doubted(page.human):
+        return None
+    text = (
+        "Do not decide by the judge's grades: look at the documents that people graded "
+        "otherwise, and mend the judge."
+    )
+    return sentence("do_not_trust_judge", text)
+
+
+def have_more_graded(page: NightPage) -> Sentence | None:
+    """Draw twice as many; those that are graded are among them."""
+    human = page.human
+    if human is None or human.conclusion != "cannot_tell" or not page.output:
+        return None
+    pair = human.pair
+    options: dict[str, Any] = {"run": pair.run}
+    if pair.other != pair.night:
+        options["baseline-date"] = pair.other.evaluated_on
+    if pair.run != pair.baseline or pair.other == pair.night:
+        options["baseline"] = pair.baseline
+    options |= {"cutoffs": pair.cutoff, "sample": 2 * human.documents, "seed": human.seed}
+    asked = page.request.human
+    if asked is not None and isinstance(asked.source, str | os.PathLike):
+        options["human"] = str(asked.source)
+    text = "Have more documents graded, among them those that are graded already: {}"
+    return sentence("have_more_graded", text, night_command(page, "judge-next", options))
 
 
 # Before the night means anything.
@@ -457,6 +491,8 @@ def _runs_of_gate(page: NightPage) -> set[str]:
 
 #: In the order in which they are shown.
 RULES: Sequence[Rule] = (
+    do_not_trust_judge,
+    have_more_graded,
     send_to_authors,
     wait_for_missing,
     find_out_why_silent,

@@ -12,6 +12,7 @@ from ndcg_spark.gate.acknowledged import acknowledged_in_words
 from ndcg_spark.gate.links import changes_in_words
 from ndcg_spark.gate.past_changes import SIDES_DISAGREE
 from ndcg_spark.report.comparisons import CONCLUSIONS, conclusion_in_words
+from ndcg_spark.report.human_words import is_judge_doubted, judged_by_people
 from ndcg_spark.report.night import NightPage
 from ndcg_spark.report.outline import NIGHTS, deciding_result
 from ndcg_spark.report.sentences import Rule, Sentence, said, sentence, together
@@ -87,13 +88,21 @@ def answer(page: NightPage) -> Answer:
         sentences = [] if is_of_run else [headline]
         text = capital(message(verdict["sentence"]).rstrip("."))
         headline = sentence("verdict", "{}.", text)
-    return Answer(word.upper(), tone, headline, [*sentences, *said([others], page)])
+    return Answer(word.upper(), tone, headline, [*sentences, *said([others, human_grades], page)])
 
 
 def _tone(page: NightPage) -> str:
     if page.row is None or not page.baseline.nights:
         return "mid"
+    if _is_doubted_by_people(page):
+        return "mid"
     return TONES.get(str(page.row["conclusion"]), "mid")
+
+
+def _is_doubted_by_people(page: NightPage) -> bool:
+    """Whether people who have graded a sample do not agree with the judge about the run."""
+    human = page.human
+    return human is not None and human.pair.run == page.run and is_judge_doubted(human)
 
 
 def _is_about_something_else(page: NightPage) -> bool:
@@ -175,7 +184,8 @@ def _conclusion_said(page: NightPage, row: Row) -> tuple[str, Markup]:
     if conclusion in TONES:
         side = "worse" if row["difference"] < 0 else "better"
         than = marked(" than {}", label) if baseline.run else ""
-        return conclusion, marked("{} is {}{}", run, side, than)
+        by_whom = "By the judge, " if _is_doubted_by_people(page) else ""
+        return conclusion, marked("{}{} is {}{}", by_whom, run, side, than)
     differs = marked("differs from {}", label) if baseline.run else "changed"
     return "cannot_tell", marked("We cannot tell whether {} {}", run, differs)
 
@@ -402,6 +412,13 @@ def change_of_judgments(page: NightPage) -> Sentence | None:
 def _ends(page: NightPage) -> str:
     sides = page.row["sides"] if page.row else ()
     return " and ".join(f"{difference(one['difference'])} {SIDES[one['side']]}" for one in sides)
+
+
+def human_grades(page: NightPage) -> Sentence | None:
+    """What grades of people say about the change, beside the judge that is a machine."""
+    if page.human is None:
+        return None
+    return judged_by_people(page.human)
 
 
 EVIDENCE: Sequence[Rule] = (

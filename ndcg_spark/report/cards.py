@@ -6,10 +6,12 @@ from typing import Any, NamedTuple
 
 from markupsafe import Markup
 
+from ndcg_spark.comparison.human_grades import HumanEstimate
 from ndcg_spark.convention.measures import measure_at
-from ndcg_spark.report import advice, charts, words
+from ndcg_spark.report import advice, charts, human_words, words
 from ndcg_spark.report.answer import Answer, notes
 from ndcg_spark.report.details import PagePart, details
+from ndcg_spark.report.human_chart import both_intervals
 from ndcg_spark.report.night import NightPage, QueryScore
 from ndcg_spark.report.sentences import Sentence, said, together
 from ndcg_spark.report.words import TONES
@@ -159,10 +161,23 @@ def _about_night(page: NightPage) -> Markup:
 
 
 def _cards(page: NightPage, answer: Answer) -> list[Card]:
-    cards = [_runs(page), _trend(page, answer.tone), _queries_card(page), _why(page, answer)]
+    cards = []
+    if page.human is not None:
+        cards.append(_people(page.human))
+    cards += [_runs(page), _trend(page, answer.tone), _queries_card(page), _why(page, answer)]
     steps = Block("steps", advice.next_steps(page))
     cards.append(Card(Markup("What to do"), [steps], "card wide12"))
     return cards
+
+
+def _people(human: HumanEstimate) -> Card:
+    """The intervals of the judge and of people in one picture."""
+    blocks = [Block("forest", both_intervals(human))]
+    sentences = [human_words.on_all_queries(human), *human_words.doubts(human)]
+    blocks += [Block("paragraph", one.text) for one in sentences]
+    blocks.append(Block("note", human_words.WHAT_IT_IS))
+    title = marked("The judge and people on {}", name(human.pair.run))
+    return Card(title, blocks, "card wide12")
 
 
 def _runs(page: NightPage) -> Card:

@@ -12,6 +12,7 @@ from ndcg_spark.comparison.over_datasets import COLUMNS as OVER
 from ndcg_spark.comparison.over_datasets import fewest_datasets
 from ndcg_spark.convention.measures import measure_at
 from ndcg_spark.report.console import print_view
+from ndcg_spark.report.human_words import human_table
 from ndcg_spark.schemas import AGREEMENTS, COMPARISONS, NEW, OLD
 from ndcg_spark.tables import format as numbers
 from ndcg_spark.tables.table import Table, answered_in_words, make_table
@@ -81,7 +82,7 @@ _QUERIES = ("run", "cutoff", "query_id", "entered", "left", "rbo", "moved_discou
 def print_compared(compared: "Comparison", style: str | None) -> None:
     tables, value = comparison_tables(compared), comparison_value(compared)
     value["means_of_sides"] = means_of_sides(compared.rows)
-    print_view(View(tables, value, COMPARISONS.names, flat(compared.rows)), style)
+    print_view(View(tables, value, COMPARISONS.names, flat(compared.all_rows)), style)
 
 
 def print_over_datasets(compared: "Comparison", style: str | None) -> None:
@@ -122,7 +123,10 @@ def comparison_value(compared: "Comparison") -> dict[str, Any]:
     warnings = [notice.worded(OPTIONS) for notice in compared.warnings]
     warnings += compared.over_datasets.sentences
     value = {"comparisons": compared.rows, "queries": compared.queries, "warnings": warnings}
-    return {**value, "over_datasets": compared.over_datasets.rows}
+    value["over_datasets"] = compared.over_datasets.rows
+    if compared.human is not None:
+        value["human"] = compared.human.value()
+    return value
 
 
 def means_of_sides(rows: Rows) -> list[dict[str, Any]]:
@@ -196,6 +200,8 @@ def comparison_tables(compared: "Comparison") -> list[Table]:
     notes = comparison_notes(rows, compared.correction, compared.alpha)
     compared_table = make_table(lines, names, notes, ["mean", "baseline", "difference"], **more)
     tables = [compared_table]
+    if compared.human is not None:
+        tables.append(human_table(compared.human))
     if compared.over_datasets.rows or compared.over_datasets.sentences:
         tables.append(over_datasets_table(compared))
     if compared.queries:

@@ -15,7 +15,7 @@ from ndcg_spark.errors import ConfigurationError, NdcgSparkError, StorageError, 
 from ndcg_spark.scratch import is_stream, new_part, write_whole
 from ndcg_spark.steps import LOGGER
 from ndcg_spark.tables.writers import View, as_json, latex, markdown, print_csv, text
-from ndcg_spark.text import message
+from ndcg_spark.text import message, printable
 from ndcg_spark.voices import OPTIONS, Give, Notice, Voice
 
 #: To the start of the line of a terminal, which is erased.
@@ -71,6 +71,13 @@ def print_view(view: View, style: str | None) -> None:
 def echo(lines: Iterable[str]) -> None:
     with printing():
         print("\n".join(map(message, lines)))
+
+
+def print_text(text: str) -> None:
+    """Print text that is a file, with every name as it is; only on a terminal made printable."""
+    with printing():
+        lines = text.splitlines(keepends=True) if sys.stdout.isatty() else []
+        sys.stdout.write("".join(printable(line) + "\n" for line in lines) or text)
 
 
 def is_merged(style: str | None) -> bool:

@@ -15,9 +15,11 @@ from numpy.typing import NDArray
 
 from ndcg_spark.comparison.baselines import Baseline
 from ndcg_spark.comparison.differences import explains_change
+from ndcg_spark.comparison.human_grades import HumanEstimate, estimate
 from ndcg_spark.comparison.matrix import ScoreMatrix
 from ndcg_spark.comparison.trend import History, TrendLine
 from ndcg_spark.convention.measures import COLUMNS, measure_at
+from ndcg_spark.errors import InputError
 from ndcg_spark.gate.checks import unknown_ids_of
 from ndcg_spark.nights.copies import keeps_whole_lists
 from ndcg_spark.nights.log import Night
@@ -102,6 +104,8 @@ class NightPage:
     gone: Sequence[str]
     #: Earlier dates whose log cannot be read.
     unread: Sequence[str]
+    #: What grades of people say about the night, if they are asked for.
+    human: HumanEstimate | None = None
 
     @property
     def night(self) -> Night:
@@ -268,7 +272,9 @@ def load_night(
     runs = [run for run in shown.runs if run not in silent] or list(shown.runs)
     compared = compare_shown(history, shown)
     before = _rows_before(history, shown)
-    run = request.run or _chosen_run(shown, runs, compared, scores, before)
+    human = _human_estimate(history, night, request)
+    named = request.run or (human.pair.run if human else None)
+    run = named or _chosen_run(shown, runs, compared, scores, before)
     queries = _query_scores(history, shown, compared, run)
     changed = queries if queries and queries[0].before is not None else []
     ends = [query.query_id for query in _both_ends(queries)]
@@ -299,7 +305,20 @@ def load_night(
         gone=_gone_runs(history, shown, runs, silent),
         # One of these nights might be the baseline, and the trend lacks them.
         unread=history.nights.damaged_between("", night.evaluated_on),
+        human=human,
     )
+
+
+def _human_estimate(history: History, night: Night, request: Request) -> HumanEstimate | None:
+    """What grades of people say about this night; None if they are of another dataset."""
+    if request.human is None:
+        return None
+    found = estimate(history.nights, request.human)
+    if found.pair.night.dataset != night.dataset:
+        return None
+    if found.pair.night != night:
+        raise InputError(f"human: it is a sample of {found.pair.night}; show that night")
+    return found
 
 
 def _has_not_arrived(result: Row) -> bool:

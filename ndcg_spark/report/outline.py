@@ -24,6 +24,7 @@ from ndcg_spark.comparison.differences import (
     comparison_rows,
     in_one_family,
 )
+from ndcg_spark.comparison.human_grades import HumanGrades
 from ndcg_spark.comparison.matrix import Metric
 from ndcg_spark.comparison.sources import published_rows, row_order
 from ndcg_spark.comparison.trend import History, Point, chained_stretch, metrics_of_lines
@@ -52,6 +53,8 @@ class Request:
     baseline_date: str | None = None
     attributes: pa.Table | None = None
     labels: Labels = dataclasses.field(default_factory=Labels)
+    #: A sample with grades by people, of this night.
+    human: HumanGrades | None = None
 
 
 @dataclasses.dataclass(frozen=True)

@@ -12,6 +12,7 @@ from markupsafe import Markup, escape
 
 from ndcg_spark.comparison.trend import History
 from ndcg_spark.contract.doubts import about_unmatched
+from ndcg_spark.errors import InputError
 from ndcg_spark.nights.log import Night, committed
 from ndcg_spark.nights.macro_rows import macro_of_nights
 from ndcg_spark.nights.reader import datasets_left_out, read_again, select_nights
@@ -78,7 +79,11 @@ def read_page(
     absent = datasets_left_out(known, nights[0].evaluated_on, asked.dataset)
     if absent:
         report_step("note", absent)
-    return make_page(History(known), nights, asked, place(output) if is_kept else None, note=absent)
+    page = make_page(History(known), nights, asked, place(output) if is_kept else None, note=absent)
+    if asked.human is not None and all(part.human is None for part in page.parts):
+        names = ", ".join(night.dataset for night in nights)
+        raise InputError(f"human: it is a sample of another dataset than {names}; show that one")
+    return page
 
 
 def place(output: str) -> str:

@@ -568,7 +568,7 @@ REFUSED = [
         InputError,
         "it has old; give the columns run, query_id and a measure",
     ),
-    ({"baseline": None}, InputError, "NoneType is not a table"),
+    ({"baseline": None}, ConfigurationError, "there is none"),
     ({"query_scores": {"run": ["old"], "query_id": [1.0], "ndcg": [1.0]}}, InputError, "is double"),
     (
         {"attributes": attributes({"q0": {"a": ["x", "x"]}})},

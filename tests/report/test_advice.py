@@ -6,6 +6,9 @@ import json
 import pytest
 from night_pages import FILE, against, changed, failed_page, judged, last_point
 
+from ndcg_spark.comparison.corrected import Corrected, Interval
+from ndcg_spark.comparison.human_grades import HumanEstimate
+from ndcg_spark.comparison.moved_in_nights import Pair
 from ndcg_spark.comparison.trend import Falling
 from ndcg_spark.report import advice
 from ndcg_spark.report.compared_page import NotCompared
@@ -128,7 +131,37 @@ def by(**changes):
 
 
 #: By rule: what a page is changed by that asks for it, and by what one that does not. A change may need the page.
+def people_say(low, high):
+    """People have graded a sample; the judge says +0.02."""
+
+    def build(page):
+        known = Interval(0.01, low, high, 0.5)
+        estimate = Corrected(
+            machine=0.02,
+            machine_interval=known,
+            difference=(low + high) / 2,
+            baseline_mean=0.5,
+            these_queries=known,
+            all_queries=known,
+            drawn=20,
+            graded=20,
+            errors=12,
+            moved=100,
+            queries=60,
+            without_ideal=0,
+            unpaired=0,
+            flags=[],
+            alpha=0.05,
+        )
+        pair = Pair(page.night, page.run, page.baseline.nights[-1], page.run, 10)
+        return {"human": HumanEstimate(pair, estimate, 20, 7)}
+
+    return build
+
+
 CASES = {
+    "do_not_trust_judge": (people_say(-0.03, -0.01), people_say(0.01, 0.03)),
+    "have_more_graded": (people_say(-0.01, 0.03), people_say(-0.03, -0.01)),
     "send_to_authors": (verdict_of("not_verified"), same),
     "wait_for_missing": (verdict_of("missing_dataset"), same),
     "find_out_why_silent": (by(unanswered=Unanswered(3, 0, 0.5)), same),

@@ -22,6 +22,7 @@ from page_nights import DEPTH, GRADES, dcg, lists_of, night, verdict
 from pages import Page
 from scipy import stats
 
+import ndcg_spark
 from ndcg_spark.comparison.trend import History
 from ndcg_spark.errors import ConfigurationError, StorageError
 from ndcg_spark.nights.commit import log_attempt
@@ -851,6 +852,24 @@ def page(output):
     return file
 
 
+@pytest.fixture(scope="module")
+def graded(tmp_path_factory):
+    """The file of a page on which people have graded a sample, in Python."""
+    folder = tmp_path_factory.mktemp("graded")
+    more = {
+        "options": {"gain": "linear"},
+        "configuration": {"documents": "all", "cutoffs": [DEPTH]},
+    }
+    for number in range(2):
+        night(folder / "out", number, lists_of({"one": 0.5 + 0.2 * number, "two": 0.6}, 40), **more)
+    asked = {"run": "one", "baseline_date": date(0)}
+    sample = ndcg_spark.judge_next(folder / "out", sample=50, **asked)
+    sample["grade"] = 1
+    file = folder / "graded.html"
+    ndcg_spark.report_night(folder / "out", file, human=sample)
+    return file
+
+
 def opened(browser, file, **emulated):
     browser.get("about:blank")
     for log in ("performance", "browser"):
@@ -860,7 +879,7 @@ def opened(browser, file, **emulated):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("which", ["page", "hostile"])
+@pytest.mark.parametrize("which", ["page", "hostile", "graded"])
 def test_a_page_opens_without_a_request_and_fits_every_width(request, browser, which):
     file = request.getfixturevalue(which)
     opened(browser, file)
@@ -974,7 +993,7 @@ def test_an_index_is_filtered_by_verdicts_and_nothing_in_it_scrolls(browser, ind
 
 @pytest.mark.slow
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("which", ["page", "index"])
+@pytest.mark.parametrize("which", ["page", "index", "graded"])
 def test_axe_finds_nothing(request, browser, which, scheme):
     axe = pytest.importorskip("axe_selenium_python", reason="needs axe, which check.sh installs")
     file = request.getfixturevalue(which)

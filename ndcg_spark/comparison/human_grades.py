@@ -1,0 +1,397 @@
+"""A sample drawn for two rankings, and the difference that its grades by people correct."""
+
+import dataclasses
+import datetime
+import math
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from ndcg_spark.comparison.corrected import (
+    MEASURE,
+    Corrected,
+    MovedDocuments,
+    corrected_difference,
+)
+from ndcg_spark.comparison.differences import ComparisonOptions
+from ndcg_spark.comparison.human_sample import (
+    drawn_documents,
+    errors_by_grade,
+    grade_name,
+    probabilities,
+)
+from ndcg_spark.comparison.moved_in_nights import (
+    Pair,
+    choose_pair,
+    graded_gain,
+    known_grades,
+    moved_documents_of,
+    pair_of,
+)
+from ndcg_spark.comparison.sample_file import (
+    ATTRIBUTE,
+    DIGITS,
+    GradedSample,
+    number,
+    read_sample,
+    refuse_documents,
+    sample_text,
+    written,
+)
+from ndcg_spark.comparison.sources import ScoreSource
+from ndcg_spark.comparison.statistics import Numbers
+from ndcg_spark.errors import ConfigurationError, InputError, about
+from ndcg_spark.nights.copies import night_convention
+from ndcg_spark.nights.log import Night, Nights, committed
+from ndcg_spark.nights.reader import read_again, select_nights
+from ndcg_spark.schemas import COMPARISONS
+from ndcg_spark.steps import report_step
+from ndcg_spark.voices import Give
+
+#: So many documents without a grade are listed.
+_LISTED = 20
+#: How far a probability in a file may be from what it should be, as a share of it.
+_NEAR = 10.0 ** (2 - DIGITS)
+
+Source = str | os.PathLike[str] | pd.DataFrame
+
+
+@dataclasses.dataclass(frozen=True)
+class HumanGrades:
+    """A sample with grades by people, and whether it may have blanks."""
+
+    source: Source
+    assume_missing_at_random: bool = False
+
+
+@dataclasses.dataclass(frozen=True)
+class Sample:
+    """The documents that were drawn for two rankings."""
+
+    pair: Pair
+    moved: MovedDocuments
+    #: By moved document: its probability, and whether it is drawn.
+    pi: Numbers
+    drawn: NDArray[np.bool_]
+    #: What the file records.
+    header: Mapping[str, Any]
+    #: The grades that people gave before, by query and document.
+    filled: Mapping[tuple[str, str], str] = dataclasses.field(default_factory=dict)
+
+    @property
+    def documents(self) -> list[tuple[str, str]]:
+        """The query and the document of every drawn row."""
+        found = []
+        for at in np.flatnonzero(self.drawn).tolist():
+            found.append((self.moved.queries[self.moved.query[at]], self.moved.doc_ids[at]))
+        return found
+
+    def frame(self, show_grades: bool = False) -> pd.DataFrame:
+        """The drawn rows, with a column for the grades, which is empty where there is none yet."""
+        rows = pd.DataFrame(self.documents, columns=["query_id", "doc_id"])
+        rows["pi"] = list(map(written, self.pi[self.drawn].tolist()))
+        if show_grades:
+            grades = self.moved.grade[self.drawn].tolist()
+            rows["machine_grade"] = list(map(grade_name, grades))
+        rows["grade"] = pd.Series(list(map(self.filled.get, self.documents)), dtype="object")
+        rows.attrs[ATTRIBUTE] = dict(self.header)
+        return rows
+
+    def text(self, show_grades: bool = False) -> str:
+        return sample_text(self.header, self.frame(show_grades))
+
+
+@dataclasses.dataclass(frozen=True)
+class HumanEstimate:
+    """What grades of people say about two rankings."""
+
+    pair: Pair
+    corrected: Corrected
+    #: How many documents were asked for, and the seed.
+    documents: int
+    seed: int
+
+    @property
+    def conclusion(self) -> str:
+        """Which ranking is better for these queries: better, worse or cannot_tell."""
+        return self._concluded(self.corrected.these_queries.low, self.corrected.these_queries.high)
+
+    @property
+    def conclusion_on_all(self) -> str:
+        """The same for all queries like these."""
+        return self._concluded(self.corrected.all_queries.low, self.corrected.all_queries.high)
+
+    def _concluded(self, low: float | None, high: float | None) -> str:
+        if low is None or high is None or low <= 0 <= high:
+            return "cannot_tell"
+        return "better" if low > 0 else "worse"
+
+    def row(self) -> dict[str, Any]:
+        """A row of COMPARISONS. Its interval and its p are a claim about all queries like these."""
+        own = self.corrected
+        row: dict[str, Any] = dict.fromkeys(COMPARISONS.names)
+        row |= self.key()
+        row |= {"measure": MEASURE, "reading": 1, "flags": list(own.flags)}
+        row |= {"queries": own.queries, "unpaired_queries": own.unpaired}
+        row |= {"baseline_mean": own.baseline_mean, "difference": own.difference}
+        row["relative_difference"] = own.relative(own.difference)
+        row |= {"interval_low": own.all_queries.low, "interval_high": own.all_queries.high}
+        p = own.all_queries.p_value
+        row |= {"p_value": p, "p_adjusted": p, "p_decides": p}
+        row["conclusion"] = self.conclusion_on_all
+        return row
+
+    def key(self) -> dict[str, Any]:
+        """What is compared, as COMPARISONS names it."""
+        pair = self.pair
+        key: dict[str, Any] = {"dataset": pair.night.dataset}
+        key |= {"run": pair.run, "baseline": pair.baseline}
+        key["evaluated_on"] = datetime.date.fromisoformat(pair.night.evaluated_on)
+        key |= {"evaluation_id": pair.night.evaluation_id, "cutoff": pair.cutoff}
+        if pair.other != pair.night:
+            night = datetime.date.fromisoformat(pair.other.evaluated_on)
+            key |= {"baseline_night": night, "baseline_nights": 1}
+        return key
+
+    def value(self) -> dict[str, Any]:
+        """All numbers, for JSON."""
+        own = self.corrected
+        value = {**self.key(), "measure": MEASURE, "alpha": own.alpha}
+        value["judge"] = {
+            "difference": own.machine,
+            "relative_difference": own.relative(own.machine),
+            "all_queries": own.machine_interval._asdict(),
+        }
+        value |= {"difference": own.difference, "baseline_mean": own.baseline_mean}
+        value["relative_difference"] = own.relative(own.difference)
+        value["these_queries"] = own.these_queries._asdict()
+        value["these_queries"]["conclusion"] = self.conclusion
+        value["all_queries"] = own.all_queries._asdict()
+        value["all_queries"]["conclusion"] = self.conclusion_on_all
+        for name in ("drawn", "graded", "errors", "moved", "queries", "without_ideal", "unpaired"):
+            value[name] = getattr(own, name)
+        return {**value, "flags": list(own.flags)}
+
+
+@read_again
+def sample_to_grade(
+    output: str,
+    documents: int,
+    seed: int,
+    *,
+    date: str | None = None,
+    dataset: str | None = None,
+    human: Sequence[Source] = (),
+    **chosen: Any,
+) -> Sample:
+    """The sample for a run of a night and what it is compared with, as `choose_pair` takes them.
+
+    `human` are earlier samples with grades, which are filled in. One with the same seed is
+    continued; by others, more documents are drawn where the machine errs more.
+    """
+    nights = committed(output)
+    own = select_nights(nights, output, date, dataset)
+    if len(own) > 1:
+        names = ", ".join(night.dataset for night in own)
+        sentence = f"sample: it is of one dataset, and there are {len(own):,}, {names}"
+        raise ConfigurationError(sentence, Give("dataset", words="choose one with"))
+    pair = choose_pair(nights, own[0], **chosen)
+    earlier = [read_sample(source) for source in human]
+    errors = _errors_for(nights, pair, seed, earlier)
+    sample = make_sample(pair, documents, seed, errors)
+    sample = dataclasses.replace(sample, filled=_earlier_grades(pair, earlier))
+    _refuse_empty(sample)
+    many = f"{len(sample.documents):,} of the {len(sample.moved):,} documents that moved"
+    about_size = f"about {documents:,} were asked for"
+    report_step("drew", f"{many}, in {len(sample.moved.queries):,} queries; {about_size}")
+    return sample
+
+
+def make_sample(
+    pair: Pair, documents: int, seed: int, errors: Mapping[str, float] | None = None
+) -> Sample:
+    """The sample of these rankings: always the same one."""
+    moved = moved_documents_of(pair)
+    pi = probabilities(moved, documents, errors)
+    header = {
+        "dataset": pair.night.dataset,
+        "run": pair.run,
+        "baseline": pair.baseline,
+        "date": pair.night.evaluated_on,
+        "baseline_date": pair.other.evaluated_on,
+        "evaluation": pair.night.evaluation_id,
+        "baseline_evaluation": pair.other.evaluation_id,
+        "measure": "ndcg",
+        "cutoff": pair.cutoff,
+        "convention": pair.night.record["convention"],
+        "documents": documents,
+        "seed": seed,
+        "errors": dict(errors or {}),
+    }
+    return Sample(pair, moved, pi, drawn_documents(moved, pi, pair.night.dataset, seed), header)
+
+
+def _refuse_empty(sample: Sample) -> None:
+    if not len(sample.moved):
+        raise ConfigurationError("sample: no document moved, so there is nothing to grade")
+    if not sample.documents:
+        sentence = "sample: chance has drawn no document; ask for more, or take another seed"
+        raise ConfigurationError(sentence)
+
+
+def _errors_for(
+    nights: Nights, pair: Pair, seed: int, samples: Sequence[GradedSample]
+) -> Mapping[str, float]:
+    """The sizes of errors by grade that a sample is drawn with; none if they are alike.
+
+    They must not depend on what the same random numbers have drawn before.
+    """
+    same = [graded for graded in samples if graded.header["seed"] == seed]
+    if not same:
+        return _earlier_errors(nights, samples)
+    for graded in same:
+        header = graded.header
+        if pair_of(nights, header) != pair or header["errors"] != same[0].header["errors"]:
+            sentence = f"another sample was drawn with the seed {seed}; take another seed"
+            raise ConfigurationError(f"human: {sentence}", option="seed")
+    errors: Mapping[str, float] = same[0].header["errors"]
+    return errors
+
+
+def _earlier_grades(pair: Pair, samples: Iterable[GradedSample]) -> dict[tuple[str, str], str]:
+    """The grades of earlier samples of the dataset, by query and document."""
+    found = {}
+    for graded in samples:
+        if graded.header["dataset"] == pair.night.dataset:
+            for document, text in zip(graded.documents, graded.grades, strict=True):
+                if text:
+                    found[document] = text
+    return found
+
+
+def _earlier_errors(nights: Nights, samples: Iterable[GradedSample]) -> dict[str, float]:
+    """By grade of the machine, the root of the mean square of its errors in earlier samples."""
+    squares: dict[str, float] = {}
+    counts: dict[str, int] = {}
+    for graded in samples:
+        with about("human"):
+            sample, human = _graded_sample(nights, graded, HumanGrades("", True))
+        for name, (square, many) in errors_by_grade(sample.moved, sample.pi, human).items():
+            squares[name] = squares.get(name, 0.0) + square * many
+            counts[name] = counts.get(name, 0) + many
+    found = {}
+    for name in sorted(squares):
+        # As the file has it, so that whoever reads that has the same probabilities.
+        found[name] = float(f"{math.sqrt(squares[name] / counts[name]):.{DIGITS}g}")
+    return found
+
+
+def _graded_sample(
+    nights: Nights, graded: GradedSample, human: HumanGrades
+) -> tuple[Sample, Numbers]:
+    """The sample that a file was drawn from, and by moved document the gain that people gave it."""
+    header = graded.header
+    pair = pair_of(nights, header)
+    sample = make_sample(pair, header["documents"], header["seed"], header["errors"])
+    if sample.header["convention"] != header["convention"] or header["measure"] != "ndcg":
+        raise InputError("its first lines were changed; draw another sample")
+    _refuse_other_rows(sample, graded)
+    return sample, _human_gains(sample, graded, human)
+
+
+def _refuse_other_rows(sample: Sample, graded: GradedSample) -> None:
+    """InputError if the rows are not those that were drawn, with their probabilities."""
+    drawn = sample.documents
+    expected = dict(zip(drawn, sample.pi[sample.drawn].tolist(), strict=True))
+    advice = "keep the rows that were drawn, or draw another sample"
+    added = [document for document in graded.documents if document not in expected]
+    if added:
+        refuse_documents("were not drawn", added, f"{advice}; a spreadsheet may change ids")
+    there = set(graded.documents)
+    lost = [document for document in drawn if document not in there]
+    if lost:
+        refuse_documents("of those that were drawn are missing", lost, advice)
+    changed = []
+    for document, text in zip(graded.documents, graded.pi, strict=True):
+        if not math.isclose(number(text), expected[document], rel_tol=_NEAR):
+            changed.append(document)
+    if changed:
+        refuse_documents("have another pi than they were drawn with", changed, advice)
+
+
+def _human_gains(sample: Sample, graded: GradedSample, human: HumanGrades) -> Numbers:
+    blank = [
+        document for document, text in zip(graded.documents, graded.grades, strict=True) if not text
+    ]
+    if len(blank) == len(graded.documents):
+        raise InputError("no row has a grade; fill the column grade")
+    if blank and not human.assume_missing_at_random:
+        _refuse_blank(blank, len(graded.documents))
+    convention = night_convention(sample.pair.night)
+    low, high = known_grades(sample.pair.night)
+    gains = {}
+    unknown = []
+    for document, text in zip(graded.documents, graded.grades, strict=True):
+        grade = number(text) if text else math.nan
+        is_known = bool(low <= grade <= high)
+        gain = graded_gain(grade, convention) if is_known else None
+        gains[document] = math.nan if gain is None else gain
+        if text and gain is None:
+            unknown.append(document)
+    if unknown:
+        known = f"the judgments have grades from {low:g} to {high:g}"
+        refuse_documents("have a grade that is not known", unknown, known)
+    human_gains = np.full(len(sample.moved), np.nan)
+    human_gains[sample.drawn] = [gains[document] for document in sample.documents]
+    return human_gains
+
+
+def _refuse_blank(blank: Sequence[tuple[str, str]], drawn: int) -> None:
+    listed = ", ".join(f"{document} of query {query}" for query, document in blank[:_LISTED])
+    more = f" and {len(blank) - _LISTED:,} more" if len(blank) > _LISTED else ""
+    sentence = f"{len(blank):,} of {drawn:,} rows have no grade: {listed}{more}"
+    instead = "grade them, for those that are hard to grade may differ from the rest; or give"
+    raise InputError(sentence, Give("assume_missing_at_random", words=instead))
+
+
+def estimate(nights: Nights, human: HumanGrades, alpha: float = 0.05) -> HumanEstimate:
+    """The difference that a sample with grades corrects. InputError for a file that is refused."""
+    graded = read_sample(human.source)
+    origin = "" if isinstance(human.source, pd.DataFrame) else str(human.source)
+    with about("human", origin):
+        sample, gains = _graded_sample(nights, graded, human)
+    corrected = corrected_difference(sample.moved, sample.pi, gains, sample.drawn, alpha)
+    header = sample.header
+    return HumanEstimate(sample.pair, corrected, header["documents"], header["seed"])
+
+
+def refuse_other_pair(
+    pair: Pair,
+    nights: Sequence[Night],
+    others: Mapping[str, ScoreSource] | None,
+    options: ComparisonOptions,
+) -> None:
+    """InputError if a sample is not of the nights and the runs that are compared.
+
+    `others` are the nights of the baseline, by dataset; None if the runs are of one night.
+    """
+    dataset = pair.night.dataset
+    own = {night.dataset: night.evaluation_id for night in nights}
+    theirs = own
+    if others is not None:
+        theirs = {name: str(source.evaluation_id) for name, source in others.items()}
+    compared = own.get(dataset), theirs.get(dataset)
+    if compared != (pair.night.evaluation_id, pair.other.evaluation_id):
+        two = f"{pair.night} and {pair.other}" if pair.night != pair.other else str(pair.night)
+        raise InputError(f"human: it is a sample of {two}; compare these")
+    is_run = not options.runs or pair.run in options.runs
+    is_baseline = pair.baseline in options.baselines
+    if not options.baselines:
+        is_baseline = pair.baseline == pair.run
+    if not is_run or not is_baseline:
+        sentence = f"it is a sample of {pair.run} against {pair.baseline}; compare these"
+        raise InputError(f"human: {sentence}")

@@ -1,0 +1,87 @@
+"""Which documents people are asked to grade: drawn by chance, with probabilities that are known.
+
+Every document that moved is drawn by itself (Poisson sampling). Whether it is, depends on its ids
+and the seed alone: the same call draws the same documents, and more documents with the same seed
+contain those that were drawn before.
+"""
+
+import hashlib
+import json
+from collections.abc import Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ndcg_spark.comparison.corrected import MovedDocuments, squared_errors
+from ndcg_spark.comparison.statistics import Numbers
+
+#: What stands for the grade of a document that the machine has not graded.
+UNJUDGED = "unjudged"
+
+
+def probabilities(
+    moved: MovedDocuments, documents: int, errors: Mapping[str, float] | None = None
+) -> Numbers:
+    """By document, the probability to be drawn; they add up to `documents`, if there are as many.
+
+    They are proportional to how far the document can change the difference: what its discount
+    changed by, over the ideal DCG of its query, times the size of the machine's errors at its
+    grade, by `errors`. None is above 1.
+    """
+    sizes = np.abs(moved.weight) * _error_sizes(moved, errors or {})
+    result = np.ones(len(sizes))
+    if documents >= len(sizes):
+        return result
+    # The largest are drawn for certain, and the others share what is left.
+    order = np.argsort(-sizes, kind="stable")
+    left = np.cumsum(sizes[order][::-1])[::-1]
+    for certain, at in enumerate(order):
+        if (documents - certain) * sizes[at] < left[certain]:
+            result[order[certain:]] = (documents - certain) * sizes[order[certain:]] / left[certain]
+            break
+    return result
+
+
+def _error_sizes(moved: MovedDocuments, errors: Mapping[str, float]) -> Numbers:
+    if not errors:
+        return np.ones(len(moved))
+    # A grade that nobody has graded yet may be as wrong as the worst.
+    unknown = max(errors.values())
+    names = list(map(grade_name, moved.grade.tolist()))
+    return np.array([errors.get(name, unknown) for name in names])
+
+
+def grade_name(grade: float) -> str:
+    return UNJUDGED if np.isnan(grade) else f"{grade:g}"
+
+
+def errors_by_grade(
+    moved: MovedDocuments, pi: Numbers, human: Numbers
+) -> dict[str, tuple[float, int]]:
+    """By grade of the machine, the mean square of its errors, and of how many grades that is."""
+    graded = ~np.isnan(human)
+    errors = np.where(graded, human - moved.gain, 0.0)
+    squares = squared_errors(moved, errors, graded, pi)
+    found: dict[str, tuple[float, int]] = {}
+    for at in np.flatnonzero(graded):
+        name = grade_name(float(moved.grade[at]))
+        many = found.get(name, (0.0, 0))[1]
+        found[name] = (float(squares[at]), many + 1)
+    return found
+
+
+def drawn_documents(
+    moved: MovedDocuments, pi: Numbers, dataset: str, seed: int
+) -> NDArray[np.bool_]:
+    """By document, whether it is drawn."""
+    numbers = np.empty(len(moved))
+    for at, (query, document) in enumerate(zip(moved.query.tolist(), moved.doc_ids, strict=True)):
+        numbers[at] = _uniform([seed, dataset, moved.queries[query], document])
+    return np.asarray(numbers < pi)
+
+
+def _uniform(key: list[int | str]) -> float:
+    """A number from 0 up to 1 that follows from a key, and seems random."""
+    digest = hashlib.sha256(json.dumps(key).encode()).digest()
+    # A double holds 53 bits.
+    return (int.from_bytes(digest[:8]) >> 11) / 2.0**53

@@ -1,0 +1,180 @@
+"""The file of a sample, which people fill with grades: CSV, with what it was drawn for above it.
+
+A spreadsheet may write it with semicolons or tabs, with decimal commas, and with columns of its
+own.
+"""
+
+import csv
+import dataclasses
+import io
+import json
+import math
+import os
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from ndcg_spark.errors import InputError, about, first_line
+
+#: The first cell of the file; then what is recorded, one a line: its name, and its value.
+TITLE = "# sample of ndcg-spark"
+#: What is recorded, in its order.
+HEADER = (
+    *("dataset", "run", "baseline", "date", "baseline_date", "evaluation", "baseline_evaluation"),
+    *("measure", "cutoff", "convention", "documents", "seed", "errors"),
+)
+_NUMBERS = ("cutoff", "documents", "seed")
+#: What every row has; `machine_grade` may be beside it.
+COLUMNS = ("query_id", "doc_id", "pi", "grade")
+#: Under this name a DataFrame of pandas keeps what is recorded, in its `attrs`.
+ATTRIBUTE = "ndcg_spark_sample"
+_SEPARATOR = re.compile(r'\b(?:query_id|doc_id)"?([,;\t])')
+_NOT_A_SAMPLE = "it is no sample; give the file that judge-next has drawn, with its first lines"
+#: Probabilities are written with so many digits.
+DIGITS = 6
+
+Document = tuple[str, str]
+
+
+@dataclasses.dataclass(frozen=True)
+class GradedSample:
+    """A sample as it came back."""
+
+    header: Mapping[str, Any]
+    #: The documents in the order of the rows, and of each its probability and grade as text.
+    documents: Sequence[Document]
+    pi: Sequence[str]
+    grades: Sequence[str]
+
+
+def sample_text(header: Mapping[str, Any], rows: pd.DataFrame) -> str:
+    """The file of a sample: a row for each drawn document."""
+    content = io.StringIO()
+    writer = csv.writer(content, lineterminator="\n")
+    writer.writerow([TITLE, "fill the column grade, and leave the rest as it is"])
+    for name in HEADER:
+        value = header[name]
+        text = json.dumps(value) if isinstance(value, Mapping) else str(value)
+        writer.writerow([f"# {name}", text])
+    writer.writerow(rows.columns)
+    for row in rows.itertuples(index=False):
+        writer.writerow(["" if value is None else value for value in row])
+    return content.getvalue()
+
+
+def read_sample(source: str | os.PathLike[str] | pd.DataFrame) -> GradedSample:
+    """A sample with grades, from its file or from the DataFrame of `judge_next`. InputError."""
+    if isinstance(source, pd.DataFrame):
+        with about("human"):
+            return _of_frame(source)
+    path = Path(source).expanduser()
+    with about("human", str(source)):
+        try:
+            text = path.read_text(encoding="utf-8-sig")
+        except (OSError, UnicodeError) as error:
+            why = first_line(error)
+            raise InputError(f"it cannot be read, {why}; save it as CSV in UTF-8") from error
+        return _of_text(text)
+
+
+def _of_frame(frame: pd.DataFrame) -> GradedSample:
+    header = frame.attrs.get(ATTRIBUTE)
+    if header is None:
+        raise InputError(
+            "this DataFrame is not what judge_next has drawn, or a step has dropped its attrs; "
+            "fill its column grade, or give the file"
+        )
+    _refuse_lost_columns(list(frame.columns))
+    columns = {}
+    for name in COLUMNS:
+        values = frame[name].tolist()
+        columns[name] = ["" if pd.isna(value) else str(value) for value in values]
+    return _sample(header, columns)
+
+
+def _of_text(text: str) -> GradedSample:
+    separator = _SEPARATOR.search(text)
+    if separator is None:
+        raise InputError(_NOT_A_SAMPLE)
+    lines = csv.reader(io.StringIO(text, newline=""), delimiter=separator[1])
+    recorded: dict[str, str] = {}
+    names: list[str] = []
+    for cells in lines:
+        written_cells = list(filter(None, cells))
+        if not written_cells:
+            continue
+        if not written_cells[0].startswith("#"):
+            names = [cell.strip() for cell in cells]
+            break
+        name, *values = written_cells
+        recorded[name.removeprefix("#").strip()] = values[0] if values else ""
+    _refuse_lost_columns(names)
+    columns: dict[str, list[str]] = {name: [] for name in COLUMNS}
+    for cells in lines:
+        if not any(cells):
+            continue
+        row = dict(zip(names, cells, strict=False))
+        for name, values in columns.items():
+            values.append(row.get(name, ""))
+    return _sample(_read_header(recorded), columns)
+
+
+def _sample(header: Mapping[str, Any], columns: Mapping[str, Sequence[str]]) -> GradedSample:
+    documents = list(zip(columns["query_id"], columns["doc_id"], strict=True))
+    _refuse_twice(documents)
+    # An id may begin with a blank.
+    pi, grades = (list(map(str.strip, columns[name])) for name in ("pi", "grade"))
+    return GradedSample(header, documents, pi, grades)
+
+
+def _refuse_lost_columns(names: Iterable[str]) -> None:
+    lost = [name for name in COLUMNS if name not in names]
+    if lost:
+        raise InputError(f"it lacks the column {lost[0]}; keep all columns that were drawn")
+
+
+def _refuse_twice(documents: Iterable[Document]) -> None:
+    seen: set[Document] = set()
+    twice = []
+    for document in documents:
+        if document in seen:
+            twice.append(document)
+        seen.add(document)
+    if twice:
+        refuse_documents("occur twice", twice, "keep one row of each")
+
+
+def refuse_documents(what: str, documents: Sequence[Document], advice: str) -> None:
+    """InputError about some rows, with an example."""
+    query, document = documents[0]
+    example = f"e.g. {document} of query {query}"
+    raise InputError(f"{len(documents):,} row(s) {what}, {example}; {advice}")
+
+
+def _read_header(recorded: Mapping[str, str]) -> dict[str, Any]:
+    if any(name not in recorded for name in HEADER):
+        raise InputError(_NOT_A_SAMPLE)
+    header: dict[str, Any] = dict(recorded)
+    try:
+        for name in _NUMBERS:
+            header[name] = int(recorded[name])
+        header["errors"] = json.loads(recorded["errors"])
+    except ValueError as error:
+        raise InputError(_NOT_A_SAMPLE) from error
+    return header
+
+
+def number(text: str) -> float:
+    """A number as a spreadsheet may write it; NaN if it is none."""
+    try:
+        value = float(text.replace(",", "."))
+    except ValueError:
+        return math.nan
+    return value if math.isfinite(value) else math.nan
+
+
+def written(probability: float) -> str:
+    return f"{probability:.{DIGITS}g}"

@@ -1,0 +1,160 @@
+"""What a few grades of people say beside those of a machine: sentences, and a table."""
+
+from typing import Any
+
+from markupsafe import Markup
+
+from ndcg_spark.comparison.corrected import FLAGS, MEASURE_IN_WORDS, Interval
+from ndcg_spark.comparison.human_grades import HumanEstimate
+from ndcg_spark.convention.measures import format_cutoff
+from ndcg_spark.report.sentences import Sentence, sentence
+from ndcg_spark.tables.format import count, difference, level, p_value, score, share
+from ndcg_spark.tables.html import marked, name
+from ndcg_spark.tables.table import Table, make_table
+from ndcg_spark.text import day
+
+#: What people say of the judge, by the kind of the sentence.
+_SAID = {
+    "confirmed": "{} confirm the judge: {} is {} {}, {}; the judge says {}.",
+    "overstated": "{} say that the judge overstates: {} is {} {}, {}; the judge says {}.",
+    "understated": "{} say that the judge understates: {} is {} {}, {}; the judge says {}.",
+    "contradicted": "{} contradict the judge: {} is {} {}, {}; the judge says {}.",
+}
+_UNDECIDED = "{} do not settle whether {} is better or worse{}: {}, {}; the judge says {}."
+_DOUBTED = "{} do not settle whether {} is better or worse{}: {}, {}, and not {} as the judge says."
+CONCLUDED = {"better": "better", "worse": "worse", "cannot_tell": "cannot tell"}
+#: What the numbers are, which are no NDCG.
+WHAT_IT_IS = (
+    "Both are differences at the judge's ideal: DCG by the grades over the ideal DCG of the "
+    "judge's grades. That is no NDCG by people, and no limit of the gate applies to it."
+)
+
+
+def judged_by_people(estimate: HumanEstimate) -> Sentence:
+    """The sentence of a page: whether people agree with the judge, and by which numbers."""
+    own = estimate.corrected
+    kind = kind_of(estimate)
+    grades = grades_by_people(estimate)
+    run, than, says = name(estimate.pair.run), _than(estimate), difference(own.machine)
+    sure = _interval_said(estimate)
+    if kind in _SAID:
+        way = "lower" if own.difference < 0 else "higher"
+        values = (score(abs(own.difference)), marked("{}{}", way, than))
+        return sentence(kind, _SAID[kind], grades, run, *values, sure, says)
+    text = _DOUBTED if kind == "doubted" else _UNDECIDED
+    return sentence(kind, text, grades, run, than, difference(own.difference), sure, says)
+
+
+def kind_of(estimate: HumanEstimate) -> str:
+    """Whether people confirm the judge, contradict it, or leave it open."""
+    own = estimate.corrected
+    low, high = own.these_queries.low, own.these_queries.high
+    is_within = low is None or high is None or low <= own.machine <= high
+    if estimate.conclusion == "cannot_tell":
+        return "undecided" if is_within else "doubted"
+    if own.machine * own.difference <= 0:
+        return "contradicted"
+    if is_within:
+        return "confirmed"
+    return "overstated" if abs(own.machine) > abs(own.difference) else "understated"
+
+
+def is_judge_doubted(estimate: HumanEstimate) -> bool:
+    """Whether people say that the judge's difference is not to be believed."""
+    return kind_of(estimate) in ("contradicted", "doubted")
+
+
+def _than(estimate: HumanEstimate) -> Markup:
+    pair = estimate.pair
+    than = Markup("")
+    if pair.run != pair.baseline:
+        than = marked(" than {}", name(pair.baseline))
+    if pair.other != pair.night:
+        on = day(pair.other.evaluated_on)
+        than = marked("{} on {}", than or Markup(" than"), on)
+    return than
+
+
+def _interval_said(estimate: HumanEstimate) -> str:
+    own = estimate.corrected
+    if "all_graded" in own.flags:
+        return "and every document that moved is graded"
+    interval = own.these_queries
+    return f"{level(own.alpha)} interval {ends(interval)}"
+
+
+def on_all_queries(estimate: HumanEstimate) -> Sentence:
+    """What follows for other queries than those that were evaluated."""
+    own = estimate.corrected
+    if own.all_queries.low is None:
+        return sentence("all_queries", "For other queries nothing follows.")
+    said = {
+        "better": "it is better for these, too",
+        "worse": "it is worse for these, too",
+        "cannot_tell": "it may be better or worse",
+    }[estimate.conclusion_on_all]
+    text = "For all queries like these {:,}: {}, {} interval {}."
+    values = (own.queries, said, level(own.alpha), ends(own.all_queries))
+    return sentence("all_queries", text, *values)
+
+
+def doubts(estimate: HumanEstimate) -> list[Sentence]:
+    """What to know of the numbers."""
+    own = estimate.corrected
+    found = []
+    if "few_errors" in own.flags:
+        text = "People changed {} of {:,} grades; with fewer than 10, the interval is rough."
+        found.append(sentence("few_errors", text, f"{own.errors:,}", own.graded))
+    if "missing_grades" in own.flags:
+        text = "{:,} of {:,} documents have no grade, and are taken to be missing at random."
+        found.append(sentence("missing_grades", text, own.drawn - own.graded, own.drawn))
+    if own.without_ideal:
+        text = "{:,} queries are left out, as the judge finds nothing relevant for them."
+        found.append(sentence("without_ideal", text, own.without_ideal))
+    return found
+
+
+def grades_by_people(estimate: HumanEstimate) -> str:
+    return f"People's grades of {count(estimate.corrected.graded, 'document')}"
+
+
+def ends(interval: Interval) -> str:
+    return f"{difference(interval.low)} to {difference(interval.high)}"
+
+
+def human_table(estimate: HumanEstimate) -> Table:
+    own = estimate.corrected
+    cutoff = format_cutoff(estimate.pair.cutoff)
+    line: dict[str, Any] = {"run": estimate.pair.run, "against": _against(estimate)}
+    line |= {"judge": difference(own.machine), "people": difference(own.difference)}
+    line["relative"] = share(own.relative(own.difference))
+    line |= {"interval": _cell(own.these_queries), "p": own.these_queries.p_value}
+    line |= {"all queries": _cell(own.all_queries), "p (all)": _p(own.all_queries)}
+    line["conclusion"] = CONCLUDED[estimate.conclusion]
+    said = [judged_by_people(estimate), on_all_queries(estimate), *doubts(estimate)]
+    sentences = [one.text.striptags() for one in said]
+    notes = [
+        f"{MEASURE_IN_WORDS}: DCG by the grades over the judge's ideal DCG; it is no NDCG",
+        "interval, p: a claim about these queries; all queries, p (all): about all like these",
+        *(FLAGS[flag] for flag in own.flags),
+    ]
+    title = f"Grades by people: {MEASURE_IN_WORDS}, cutoff {cutoff}"
+    return make_table([line], (), notes, title=title, sentences=sentences)
+
+
+def _against(estimate: HumanEstimate) -> str:
+    pair = estimate.pair
+    if pair.other == pair.night:
+        return pair.baseline
+    night = pair.other.evaluated_on
+    return night if pair.run == pair.baseline else f"{pair.baseline} of {night}"
+
+
+def _cell(interval: Interval) -> str | None:
+    if interval.low is None:
+        return None
+    return f"{difference(interval.low)}, {difference(interval.high)}"
+
+
+def _p(interval: Interval) -> str | None:
+    return None if interval.p_value is None else p_value(interval.p_value)
