@@ -22,6 +22,7 @@ from ndcg_spark.engine.sessions import keep_rows
 from ndcg_spark.errors import BUG, ConfigurationError, EngineError, about
 from ndcg_spark.gate.verdict import Verdict, worst_exit_code
 from ndcg_spark.inputs.dataframes import read_arrow
+from ndcg_spark.job.catalog_of_runs import measured_runs
 from ndcg_spark.job.inputs import (
     Context,
     Means,
@@ -293,7 +294,8 @@ def _scored_far(context: Context, attributes: pa.Table | None) -> Scored:
     with context.clock.step("evaluate", "evaluating the results"):
         scores, runs = scores_by_batch(context)[0]
         scores = keep_rows(scores, context.engine.scratch)
-        table = dataset_scores(scores, runs, evaluation, context.slices)
+        of_runs = measured_runs(context.checked, evaluation)
+        table = dataset_scores(scores, runs, evaluation, context.slices, of_runs)
         rows = [row.asDict() for row in table.collect()]
     means = accepted_means(context, rows)
     number = context.checked.counts(len(evaluation.cutoffs))["query_scores"]

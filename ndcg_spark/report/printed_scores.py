@@ -87,7 +87,7 @@ def print_outcome(outcome: "EvaluationOutcome", style: str | None) -> None:
     there are any.
     """
     compared, measures = outcome.comparison, outcome.measures
-    columns: Sequence[str] = measure_first(DATASET_SCORES, measures.columns)
+    columns: Sequence[str] = measure_first(DATASET_SCORES, measures.columns_of_means)
     runs = sorted_runs(outcome.dataset_scores, measures)
     rows: list[Row] = []
     for run in runs:
@@ -140,7 +140,7 @@ def print_sliced(
     tables = [score_table(whole, [*notes, *macro.notes], measures, macro.rows)]
     if sliced:
         tables.append(score_table(sliced, (), measures))
-    columns: Sequence[str] = measure_first(DATASET_SCORES, measures.columns)
+    columns: Sequence[str] = measure_first(DATASET_SCORES, measures.columns_of_means)
     rows: list[Row] = []
     for run in sorted_runs(whole, measures):
         rows += run
@@ -291,7 +291,7 @@ def print_presets(
             lines.append({"preset": entry.preset, **_scores(run, all_rows, asked)})
         notes = refusals if key == keys[-1] else ()
         tables.append(make_table(lines, (), notes, kept, title=" / ".join(key)))
-    columns = ["preset", *measure_first(DATASET_SCORES, asked.columns), "refused"]
+    columns = ["preset", *measure_first(DATASET_SCORES, asked.columns_of_means), "refused"]
     print_view(View(tables, entries, columns, rows), style)
 
 

@@ -7,7 +7,7 @@ attribute is in its slice `(none)`.
 """
 
 import dataclasses
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -99,8 +99,8 @@ def _ndcg_and_status(convention: Convention, key: Sequence[str]) -> tuple[Column
 def _with_measures(
     table: DataFrame, key: Sequence[str], convention: Convention, measures: MeasureSet
 ) -> DataFrame:
-    """The table with every measure at every cutoff; all measures of a query are left out, as null,
-    together.
+    """The table with every measure at every cutoff; all measures of a query that need judgments are
+    left out, as null, together.
     """
     # `returned` is null for a missing query, and fails for a list with a document twice.
     missing, without, zero = (
@@ -109,9 +109,15 @@ def _with_measures(
         F.lit(0.0),
     )
     columns = {}
-    for name, value, is_ratio in beside_ndcg.measure_values(convention, measures):
+    for name, value, measure in beside_ndcg.measure_values(convention, measures):
+        if measure.of == "list":
+            # It is null without a list, whatever the convention says of judgments.
+            columns[name] = value
+            continue
         computed = F.coalesce(value, zero)
-        nothing = F.lit(_WITHOUT_GAIN.get(convention.no_relevant)) if is_ratio else computed
+        nothing = computed
+        if measure.is_ratio:
+            nothing = F.lit(_WITHOUT_GAIN.get(convention.no_relevant))
         score = _by_policy(computed, without, nothing, missing, convention, key)
         unanswered = missing & ~without & F.lit(convention.missing_query == "zero")
         columns[name] = F.when(unanswered, zero).otherwise(score)
@@ -275,21 +281,30 @@ def _means_of_measures(measures: MeasureSet) -> list[Column]:
         null = F.lit(None)
         return [
             null.cast("bigint").alias("relevant_queries"),
+            null.cast("bigint").alias("listed_queries"),
             *(null.cast("double").alias(name) for name in COLUMNS),
         ]
-    # All computed measures leave out the same queries, so they have one count, the largest.
-    counts = [F.count(measure.column) for measure in measures.beside_ndcg.values()]
-    largest = F.greatest(*counts) if len(counts) > 1 else counts[0]
-    is_computed = _is_computed(measures, F.coalesce("cutoff", F.lit(0)))
+    of_catalog = [name for name in measures.beside_ndcg if name not in measures.of_judgments]
     return [
-        F.when(is_computed, largest).alias("relevant_queries"),
+        _largest_count(measures, list(measures.of_judgments)).alias("relevant_queries"),
+        _largest_count(measures, of_catalog).alias("listed_queries"),
         *(F.avg(name).alias(name) for name in COLUMNS),
     ]
 
 
-def _is_computed(measures: MeasureSet, at: Column) -> Column:
-    """Whether a measure besides NDCG is computed at a cutoff, which is 0 for the whole ranking."""
-    return at.isin(*(cutoff or 0 for cutoff in measures.cutoffs_for(*measures.beside_ndcg)))
+def _largest_count(measures: MeasureSet, names: list[str]) -> Column:
+    """How many queries have one of these measures, which leave out the same ones; else null."""
+    counts = [F.count(measures.beside_ndcg[name].column) for name in names]
+    if not counts:
+        return F.lit(None).cast("bigint")
+    largest = F.greatest(*counts) if len(counts) > 1 else counts[0]
+    is_computed = _is_computed(measures, names, F.coalesce("cutoff", F.lit(0)))
+    return F.when(is_computed, largest)
+
+
+def _is_computed(measures: MeasureSet, names: Iterable[str], at: Column) -> Column:
+    """Whether one of these measures is computed at a cutoff, which is 0 for the whole ranking."""
+    return at.isin(*(cutoff or 0 for cutoff in measures.cutoffs_for(*names)))
 
 
 def with_every_run(
@@ -309,10 +324,9 @@ def with_every_run(
         name: F.coalesce(name, none)
         for name in ("queries", "missing_queries", "no_relevant_queries")
     }
-    if measures.beside_ndcg:
-        counts["relevant_queries"] = F.when(
-            _is_computed(measures, F.col("at")), F.coalesce("relevant_queries", none)
-        )
+    if measures.of_judgments:
+        is_computed = _is_computed(measures, measures.of_judgments, F.col("at"))
+        counts["relevant_queries"] = F.when(is_computed, F.coalesce("relevant_queries", none))
     counts["unjudged_queries"] = F.when(F.col("attribute").isNull(), F.col("unjudged_queries"))
     return joined.withColumns({"cutoff": F.nullif("at", F.lit(0)), **counts})
 

@@ -20,8 +20,9 @@ from ndcg_spark.schemas import (
     TO_JUDGE,
     query_key,
 )
-from ndcg_spark.scoring import counted_queries, ideal, lists
+from ndcg_spark.scoring import catalog, counted_queries, ideal, lists
 from ndcg_spark.scoring import measure_columns as beside_ndcg
+from ndcg_spark.scoring.catalog import EngineItems
 from ndcg_spark.scoring.counted_queries import Slices
 from ndcg_spark.scoring.ranking import Ranker, by_window
 
@@ -38,8 +39,11 @@ class Evaluation:
     #: The fastest way to rank lists on the engine. All ways give the same ranks.
     rank: Ranker = by_window
     measures: MeasureSet = NDCG_ONLY
+    #: What measures of the catalog look up, if they do.
+    items: EngineItems | None = None
 
     def __post_init__(self) -> None:
+        catalog.refuse_dependent(self.convention, self.measures)
         beside_ndcg.refuse_averaged(self.convention, self.measures)
 
     @property
@@ -60,6 +64,7 @@ def query_scores(
     judged = ideal.judged_documents(judgments, key, convention)
     graded = beside_ndcg.with_highest_of_query(judged, judgments, key, convention, measures)
     listed = lists.listed_gains(results, graded, key, convention, depth, evaluation.rank, measures)
+    listed = catalog.with_items(listed, evaluation.items, measures)
     scores = lists.run_scores(listed, key, convention, cutoffs, depth, measures)
     counts = beside_ndcg.query_aggregates(convention, measures)
     queries = ideal.judged_queries(judged, key, None if None in cutoffs else depth, counts)
@@ -87,16 +92,34 @@ def to_judge(judgments: DataFrame, results: DataFrame, evaluation: Evaluation) -
 
 
 def dataset_scores(
-    per_query: DataFrame, runs: DataFrame, evaluation: Evaluation, slices: Slices | None = None
+    per_query: DataFrame,
+    runs: DataFrame,
+    evaluation: Evaluation,
+    slices: Slices | None = None,
+    of_runs: DataFrame | None = None,
 ) -> DataFrame:
+    """The table DATASET_SCORES, in no order; `of_runs` has the measures of `run_measures`."""
     aggregated = counted_queries.means(per_query, evaluation.measures, slices)
     named = _with_evaluation(runs, runs.columns, evaluation)
     rows = counted_queries.with_every_run(
         aggregated, named, list(evaluation.cutoffs), evaluation.measures
     )
+    rows = catalog.with_run_measures(rows, of_runs)
     convention = evaluation.convention
     described = {"convention": F.lit(convention.label), "formula": F.lit(convention.formula)}
     return rows.withColumns(described).select(*DATASET_SCORES.names)
+
+
+def run_measures(
+    results: DataFrame, key: Sequence[str], evaluation: Evaluation
+) -> DataFrame | None:
+    """The measures of all lists in the results, by run and cutoff; None if none was asked for."""
+    measures = evaluation.measures
+    if not measures.of_catalog:
+        return None
+    return catalog.run_measures(
+        results, key, evaluation.convention, measures, evaluation.items, evaluation.rank
+    )
 
 
 def ranked_documents(

@@ -8,7 +8,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from ndcg_spark.convention.convention import Convention
-from ndcg_spark.convention.measures import Cutoff, MeasureSet, Names, column_at
+from ndcg_spark.convention.measures import Cutoff, Measure, MeasureSet, Names, column_at
 from ndcg_spark.errors import ConventionError
 from ndcg_spark.scoring import ranking
 from ndcg_spark.scoring.ideal import counted_grade
@@ -115,13 +115,13 @@ def list_aggregates(convention: Convention, measures: MeasureSet) -> dict[str, C
 
 def measure_values(
     convention: Convention, measures: MeasureSet
-) -> Iterator[tuple[str, Column, bool]]:
+) -> Iterator[tuple[str, Column, Measure]]:
     for name, measure in measures.beside_ndcg.items():
         for column, formula in measure.values.items():
             for k in measures.cutoffs_for(name):
                 sums = {total: column_at(total, k) for total in measure.sums}
                 at = _names(convention, k, sums)
-                yield column_at(column, k), F.expr(formula(at)), measure.is_ratio
+                yield column_at(column, k), F.expr(formula(at)), measure
 
 
 def _names(

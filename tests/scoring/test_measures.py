@@ -15,7 +15,7 @@ from ndcg_spark.errors import ConventionError
 
 CUTOFFS = [1, 4, 30, None]
 DOCUMENTS = ["q", *"abcdefghij", "é", "z", "ü0", "10", "9", "007"]
-ALL = list(MEASURES)
+ALL = [name for name, measure in MEASURES.items() if measure.of == "judgments"]
 RATIOS = ("recall", "recall_cap", "ap", "bpref", "rprec")
 
 
