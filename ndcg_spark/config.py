@@ -562,8 +562,9 @@ def _about_items(config: EvaluationConfig) -> Iterator[Notice]:
     needing = config.measure_set.of_items
     if needing and config.items is None and config.results is not None:
         yield missing_items(needing)
-    if config.items is not None and not needing and not isinstance(config, NightConfig):
-        what = "items: no measure looks anything up in them"
+    is_unused = config.items is not None and not config.measure_set.of_catalog
+    if is_unused and not isinstance(config, NightConfig):
+        what = "items: no measure of the catalog is asked for"
         yield Notice(what, Give("measures", "coverage", words="leave them out, or give"))
 
 

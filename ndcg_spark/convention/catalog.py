@@ -109,7 +109,7 @@ CATALOG_PRESETS: Mapping[str, CatalogPreset] = {
         {
             "items": "rectools.metrics.CatalogCoverage(k)",
             "coverage": "rectools.metrics.CatalogCoverage(k, normalize=True)",
-            "novelty": "rectools.metrics.MIUF(k)",
+            "novelty": "rectools.metrics.MeanInvUserFreq(k)",
             "popularity": (
                 "rectools.metrics.AvgRecPopularity(k); with scale=share its normalize=True"
             ),

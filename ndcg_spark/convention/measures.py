@@ -511,6 +511,16 @@ class MeasureSet:
 NDCG_ONLY = MeasureSet()
 
 
+def catalog_definitions(measure_set: MeasureSet) -> list[str]:
+    """What each measure of the catalog is, with its options, in words."""
+    sentences = []
+    for name, measure in measure_set.of_catalog.items():
+        words = [measure.words, *catalog.described(name, measure_set.options)]
+        lists = "all lists of the run" if measure.of == "run" else "queries with a list"
+        sentences.append(f"{name}: {'; '.join(words)}; of {lists}")
+    return sentences
+
+
 def arguments(measure: str, options: Mapping[str, str]) -> str:
     """The arguments of a measure that set these options, in parentheses: `(rel=2)`; empty if there
     are none.

@@ -56,7 +56,7 @@ def about_unknown_items(rows: Iterable[Mapping[str, Any]], measures: MeasureSet)
     deepest = measures.cutoffs_for(*measures.of_catalog)[-1]
     for row in rows:
         if row["cutoff"] == deepest and row["unknown_items"]:
-            what = f"{row['unknown_items']:,} items that {row['run']} shows are not in the table"
+            what = f"{row['unknown_items']:,} item(s) that {row['run']} shows are not in the table"
             yield f"items: {what}; check that both write ids alike"
 
 

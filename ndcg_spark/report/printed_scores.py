@@ -17,6 +17,7 @@ from ndcg_spark.convention.measures import (
     NDCG_ONLY,
     MeasureSet,
     by_depth,
+    catalog_definitions,
     published,
     written,
 )
@@ -97,7 +98,8 @@ def print_outcome(outcome: "EvaluationOutcome", style: str | None) -> None:
         rows += macro.rows
         columns = [*columns, DATASETS]
     rows += outcome.slice_scores
-    notes = [definition(outcome.convention, outcome.formula, measures), *macro.notes]
+    notes = [definition(outcome.convention, outcome.formula, measures)]
+    notes += [*catalog_definitions(measures), *macro.notes]
     if style == "latex":
         notes += notes_on_tests(compared.rows, compared.correction) if compared else []
         notes += notes_on_answers(compared.rows) if compared else []
@@ -137,7 +139,8 @@ def print_sliced(
     macro = macro_means(whole, absent)
     conventions = {row["convention"]: row["formula"] for row in whole}
     notes = [definition(name, formula, measures) for name, formula in conventions.items()]
-    tables = [score_table(whole, [*notes, *macro.notes], measures, macro.rows)]
+    notes += [*catalog_definitions(measures), *macro.notes]
+    tables = [score_table(whole, notes, measures, macro.rows)]
     if sliced:
         tables.append(score_table(sliced, (), measures))
     columns: Sequence[str] = measure_first(DATASET_SCORES, measures.columns_of_means)
@@ -249,19 +252,28 @@ def _scores(
         if with_error and (name, cutoff) == headline == ("ndcg", cutoff):
             scores["std error"] = at.get(cutoff, {}).get("ndcg_stderr")
     # The means of NDCG and of other measures can be over different queries.
-    has_others = any(not MEASURES[name].column.startswith("ndcg") for name, _ in measure_set.pairs)
-    relevant = (
-        max((row.get("relevant_queries") or 0 for row in run), default=None) if has_others else None
-    )
+    relevant = _largest(run, "relevant_queries") if measure_set.of_judgments else None
+    listed = _largest(run, "listed_queries") if _has_lists(measure_set) else None
     counts = {heading: deepest.get(column) for heading, column in _COUNTS.items()}
     rate = deepest.get("judged_rate")
     return {
         **scores,
         "queries": deepest.get("queries"),
         "relevant queries": relevant,
+        "listed queries": listed,
+        "lists": _largest(run, "lists") if measure_set.of_runs else None,
         **counts,
         "judged rate": rate,
     }
+
+
+def _has_lists(measure_set: MeasureSet) -> bool:
+    """Whether a measure of the catalog is of queries."""
+    return len(measure_set.of_catalog) > len(measure_set.of_runs)
+
+
+def _largest(rows: Iterable[Row], count: str) -> int | None:
+    return max((row.get(count) or 0 for row in rows), default=None)
 
 
 def print_presets(
