@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Self
 
-from ndcg_spark.convention.measures import COLUMNS, MEASURES, MeasureSet
+from ndcg_spark.convention.measures import CATALOG_COLUMNS, COLUMNS, MEASURES, MeasureSet
 from ndcg_spark.convention.options import (
     DISCOUNTS,
     GAINS,
@@ -199,6 +199,8 @@ def definition(label: str, formula: str, measures: MeasureSet) -> str:
 
 def why_no_value(column: str, convention: Convention) -> str:
     """Why the mean of a score is null although it was evaluated: it is a mean over no query."""
+    if column in CATALOG_COLUMNS:
+        return "no list has an item that counts"
     grade = relevant_grade(convention)
     if column not in COLUMNS or grade is None:
         return "no query that counts has a document with a gain"

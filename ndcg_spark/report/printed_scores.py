@@ -13,6 +13,7 @@ import pyarrow as pa
 from ndcg_spark.contract.doubtful_scores import about_attributes
 from ndcg_spark.convention.convention import definition
 from ndcg_spark.convention.measures import (
+    CATALOG_COLUMNS,
     MEASURES,
     NDCG_ONLY,
     MeasureSet,
@@ -215,8 +216,10 @@ def paper_table(
             if value is not None and marks:
                 line[heading].stars = marks.get((line["dataset"], line["run"], column, cutoff), "")
         lines.append(line)
-    for *_, heading in pairs:
-        _mark_best(lines, heading)
+    for column, _, heading in pairs:
+        # More of these is neither better nor worse.
+        if column not in CATALOG_COLUMNS:
+            _mark_best(lines, heading)
     return make_table(lines, (), notes, kept=[heading for *_, heading in pairs])
 
 
@@ -366,6 +369,29 @@ def print_documents(rows: Sequence[Mapping[str, Any]], style: str | None, most: 
     notes = [Notice(f"the first {most:,}", more).worded(OPTIONS)] if len(rows) == most else []
     table = make_table(rows, TO_JUDGE.names, [*notes, _WEIGHT if rows else _ALL_JUDGED])
     print_view(View([table], rows, TO_JUDGE.names, rows), style)
+
+
+def print_described(
+    rows: Sequence[Row], columns: Sequence[str], measures: MeasureSet, style: str | None
+) -> None:
+    """Print what results show of the catalog: a line per run, with a column per measure."""
+    of_runs: dict[tuple[str, str], list[Row]] = {}
+    for row in rows:
+        of_runs.setdefault((row["dataset"], row["run"]), []).append(row)
+    lines = []
+    for (dataset, run), own in of_runs.items():
+        line: dict[str, Any] = {"dataset": dataset, "run": run}
+        at = {row["cutoff"]: row for row in own}
+        for name, cutoff in measures.pairs:
+            line[written(name, cutoff)] = at[cutoff][name]
+        for count in columns:
+            if count in ("listed_queries", "lists", "unknown_items"):
+                line[count.replace("_", " ")] = own[-1][count]
+        lines.append(line)
+    kept = [written(name, cutoff) for name, cutoff in measures.pairs]
+    table = make_table(lines, (), catalog_definitions(measures), kept=kept)
+    shown = [{name: row[name] for name in columns} for row in rows]
+    print_view(View([table], shown, columns, shown), style)
 
 
 def explanation_view(explained: Explained) -> View:

@@ -5,7 +5,7 @@ documents. Those of a run take one more aggregation of the ranked lists, by run 
 """
 
 import dataclasses
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame, Window
@@ -13,11 +13,11 @@ from pyspark.sql import functions as F
 
 from ndcg_spark.convention.catalog import catalog_option, persistence
 from ndcg_spark.convention.convention import Convention
-from ndcg_spark.convention.measures import RUN_COLUMNS, Cutoff, MeasureSet, column_at
+from ndcg_spark.convention.measures import RUN_COLUMNS, Cutoff, MeasureSet, Names, column_at
 from ndcg_spark.errors import ConventionError
 from ndcg_spark.item_table import IN_CATALOG, ItemTable
 from ndcg_spark.scoring import lists
-from ndcg_spark.scoring.ranking import LISTED, RANK, Ranker, removes_documents
+from ndcg_spark.scoring.ranking import LISTED, RANK, Ranker, removes_documents, sums_at
 from ndcg_spark.voices import SetOption
 
 #: More items than this are not broadcast.
@@ -132,6 +132,62 @@ def run_measures(
         long = long.withColumn("unknown_items", F.lit(None).cast("bigint"))
     values = {name: F.expr(f"nullif({name}, {_NOTHING})") for name in RUN_COLUMNS}
     return long.withColumns(values)
+
+
+def list_means(
+    results: DataFrame,
+    key: Sequence[str],
+    convention: Convention,
+    measures: MeasureSet,
+    items: EngineItems | None,
+    rank: Ranker,
+) -> DataFrame:
+    """One row per run, of all lists in the results, whoever judged them: the key of the run, and
+    the mean of each measure of lists at each cutoff, as novelty_10, with listed_queries_10.
+    """
+    names = list(measures.beside_ndcg)
+    cutoffs = measures.cutoffs_for(*names)
+    ranked = ranked_lists(results, key, convention, cutoffs[-1], rank)
+    documents = with_items(ranked, items, measures)
+    of_lists = documents.groupBy("run", *key).agg(*_by_list(measures))
+    columns: dict[str, Column] = {}
+    for name in names:
+        measure = measures.beside_ndcg[name]
+        for k in measures.cutoffs_for(name):
+            sums = {total: column_at(total, k) for total in measure.sums}
+            value = measure.values[name](_names(k, sums))
+            columns[column_at(name, k)] = F.expr(value)
+    valued = of_lists.withColumns(columns)
+    means = [F.avg(column).alias(column) for column in columns]
+    for k in cutoffs:
+        counts = [F.count(column_at(n, k)) for n in names if k in measures.cutoffs_for(n)]
+        largest = F.greatest(*counts) if len(counts) > 1 else counts[0]
+        means.append(largest.alias(column_at("listed_queries", k)))
+    return valued.groupBy("run", *key[:-1]).agg(*means)
+
+
+def _by_list(measures: MeasureSet) -> list[Column]:
+    """What the measures of lists need of a list."""
+    columns = [F.count(F.lit(1)).alias("returned")]
+    for name, measure in measures.beside_ndcg.items():
+        for total in measure.sums:
+            sums = sums_at(measures.cutoffs_for(name), total, F.col(total))
+            columns += [column.alias(at) for at, column in sums.items()]
+        for total, formula in measure.lists.items():
+            columns.append(F.expr(formula(_names(None, {}))).alias(total))
+    return columns
+
+
+def _names(cutoff: Cutoff, sums: Mapping[str, str]) -> Names:
+    return Names(
+        rank=RANK,
+        listed="true",
+        k=cutoff or 2**31 - 1,
+        ranks="returned" if cutoff is None else str(cutoff),
+        is_whole=cutoff is None,
+        persistence=1.0,
+        sums=sums,
+    )
 
 
 def ranked_lists(
