@@ -103,8 +103,8 @@ QUERY_SCORES = _table(
 #: sum of DCG over their sum of ideal DCG. The measures besides NDCG are means over
 #: `relevant_queries`, those of the catalog means over `listed_queries`, the judged queries with a
 #: list. `judged_rate`: judged over returned within the cutoff. `unjudged_queries` are in no slice,
-#: so that it is null there. The last columns are of all `lists` of the run, judged or not, and null in
-#: slices; the catalog does not know `unknown_items` of the items that they show.
+#: so that it is null there. The last columns are of all `lists` of the run, judged or not, and null
+#: in slices; the catalog does not know `unknown_items` of the items that they show.
 DATASET_SCORES = _table(
     "dataset string, evaluated_on date, run string, cutoff int, attribute value string, "
     "queries missing_queries no_relevant_queries unjudged_queries relevant_queries bigint, "

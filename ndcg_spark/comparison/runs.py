@@ -21,9 +21,18 @@ from ndcg_spark.comparison.matrix import (
 from ndcg_spark.comparison.over_datasets import NOTHING, OverDatasets, compare_over_datasets
 from ndcg_spark.comparison.sources import BOTH, NoCopyError, ScoreSource, night_sources, read_sides
 from ndcg_spark.contract.doubts import about_unmatched
-from ndcg_spark.convention.measures import MEASURES, SCORES, Cutoff, by_depth, measure_at
+from ndcg_spark.convention.measures import (
+    CATALOG_COLUMNS,
+    MEASURES,
+    SCORES,
+    Cutoff,
+    by_depth,
+    measure_at,
+    refuse_of_runs,
+)
 from ndcg_spark.convention.parsing import ALL_CUTOFFS, parse_columns, parse_cutoffs
 from ndcg_spark.errors import ConfigurationError
+from ndcg_spark.nights.catalog_kinds import why_other_items
 from ndcg_spark.nights.log import Night, committed
 from ndcg_spark.nights.reader import datasets_left_out, read_again, refuse_unverified, select_nights
 from ndcg_spark.schemas import COMPARISONS, NEW, OLD
@@ -110,6 +119,9 @@ class _Compared:
 
 
 def _add(comparison: Comparison, compared: _Compared, options: ComparisonOptions) -> None:
+    if not compared.sides:
+        comparison.warnings.append(Notice(compared.reason))
+        return
     rows = rows_of_sides(compared.sides, options)
     for row in rows:
         comparison.rows.append({name: row[name] for name in COMPARISONS.names})
@@ -193,6 +205,8 @@ def _compared(
             pairs = _pairs_within(source, options)
             own = functools.partial(source.read, queries, metric)
             yield _Compared([read_sides(own, None, metric, source.key(), pairs)])
+        elif why := _other_catalog(source, other, metric):
+            yield _Compared([], reason=why)
         else:
             pairs = _pairs_between(source, other, options)
             yield _between(source, other, queries, metric, pairs)
@@ -207,7 +221,7 @@ def _between(
 ) -> _Compared:
     """Two nights on both sides if their judgments differ and copies are kept; else on one."""
     reason = ""
-    if _has_other_judgments(source, other):
+    if _has_other_judgments(source, other) and metric[0] not in CATALOG_COLUMNS:
         try:
             both = [_side(source, other, queries, metric, pairs, side) for side in BOTH]
             return _Compared([sides.without_rejudged() for sides in both])
@@ -218,6 +232,14 @@ def _between(
     key = source.key(other.evaluated_on, 1)
     sides = read_sides(own, theirs, metric, key, pairs)
     return _Compared([sides.without_rejudged()], sides.rejudged, reason)
+
+
+def _other_catalog(source: ScoreSource, other: ScoreSource, metric: Metric) -> str | None:
+    """Why two nights do not mean the same by a measure of the catalog; else None."""
+    if not isinstance(source.rows, Night) or not isinstance(other.rows, Night):
+        return None
+    why = why_other_items(source.rows, other.rows, metric[0])
+    return why and f"{source.dataset}: {why}; {metric[0]} was not compared"
 
 
 def _has_other_judgments(source: ScoreSource, other: ScoreSource) -> bool:
@@ -336,7 +358,9 @@ def parse_metrics(
     Such a text is ``ndcg@10,dcg,P@5 AP``.
     """
     cutoffs: dict[str, list[str]] = {}
-    for column, cutoff in parse_columns(text, SCORES, options):
+    columns = parse_columns(text, SCORES, options)
+    refuse_of_runs(column for column, _ in columns)
+    for column, cutoff in columns:
         cutoffs.setdefault(column, []).append(cutoff)
     asked: dict[str, list[Cutoff] | None] = {}
     for name, texts in cutoffs.items():

@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Self
 
+from ndcg_spark.convention.catalog import CATALOG_OPTIONS, CATALOG_PRESETS
 from ndcg_spark.convention.measures import CATALOG_COLUMNS, COLUMNS, MEASURES, MeasureSet
 from ndcg_spark.convention.options import (
     DISCOUNTS,
@@ -291,6 +292,12 @@ def list_presets_and_options() -> list[str]:
     change = SetOption("option", "value", words="change one with")
     lines += ["", Notice("Options and their values, the default first", change).worded(COMMANDS)]
     lines += [f"  {option:<26}{choices(option)}" for option in OPTIONS]
+    lines += ["", "Options of measures of the catalog, the default first, and their presets"]
+    for name, entry in CATALOG_OPTIONS.items():
+        measure, _, argument = name.partition("_")
+        lines.append(f"  {f'{measure}({argument}=...)':<26}{entry.choices}")
+    for name, tool in CATALOG_PRESETS.items():
+        lines.append(f"  {f'preset={name}':<26}{tool.verified}: {', '.join(tool.calls)}")
     lines += [
         "",
         (
@@ -299,7 +306,8 @@ def list_presets_and_options() -> list[str]:
         ),
     ]
     for name, measure in MEASURES.items():
-        arguments = ", ".join(f"{short}=..." for short in measure.arguments)
+        takes = measure.arguments if measure.of == "judgments" else ()
+        arguments = ", ".join(f"{short}=..." for short in takes)
         written = (
             f"{measure.written[0]}{arguments and f'({arguments})'}{'' if measure.whole else '@10'}"
         )

@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Literal
 
 from ndcg_spark.convention import catalog
+from ndcg_spark.errors import ConfigurationError
 
 Cutoff = int | None
 
@@ -408,7 +409,8 @@ SCORES = ("ndcg", "dcg", "ideal_dcg", "cg", *COLUMNS)
 @dataclasses.dataclass(frozen=True)
 class MeasureSet:
     pairs: tuple[tuple[str, Cutoff], ...] = ()
-    #: The first measure in the list; without a cutoff of its own, at the deepest finite one.
+    #: The first measure in the list of which more is better; without a cutoff of its own, at the
+    #: deepest finite one.
     first: tuple[str, Cutoff] | None = None
     #: The options that arguments of the measures set: of the convention, and of the catalog.
     options: Mapping[str, str] = dataclasses.field(default_factory=dict)
@@ -519,6 +521,14 @@ def catalog_definitions(measure_set: MeasureSet) -> list[str]:
         lists = "all lists of the run" if measure.of == "run" else "queries with a list"
         sentences.append(f"{name}: {'; '.join(words)}; of {lists}")
     return sentences
+
+
+def refuse_of_runs(measures: Iterable[str]) -> None:
+    """ConfigurationError for a measure that only runs have, where queries are compared."""
+    of_runs = [name for name in measures if name in RUN_COLUMNS]
+    if of_runs:
+        what = f"{', '.join(of_runs)} is of all lists of a run together, and queries are compared"
+        raise ConfigurationError(f"{what}; see how it moves with trend", option="measures")
 
 
 def arguments(measure: str, options: Mapping[str, str]) -> str:

@@ -85,9 +85,19 @@ def parse_measures(
     pairs = dict.fromkeys(
         (word.name, k) for word, depths in zip(words, own, strict=True) for k in depths
     )
-    headline = words[0].name, deepest_finite(own[0])
+    headline = _headline(words, own)
     needed = parse_cutoffs([*configured, *(cutoff for _, cutoff in pairs)])
     return ParsedMeasures(MeasureSet(tuple(pairs), headline, _options(words, preset)), needed)
+
+
+def _headline(
+    words: Sequence[_Word], cutoffs: Sequence[Sequence[Cutoff]]
+) -> tuple[str, Cutoff] | None:
+    """The first measure of which more is better, with its deepest cutoff."""
+    for word, own in zip(words, cutoffs, strict=True):
+        if MEASURES[word.name].of == "judgments":
+            return word.name, deepest_finite(own)
+    return None
 
 
 def parse_measure_set(texts: Iterable[str], headline: str | None = None) -> MeasureSet:

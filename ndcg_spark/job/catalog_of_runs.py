@@ -14,6 +14,7 @@ from ndcg_spark.engine import Engine
 from ndcg_spark.errors import ConfigurationError, about
 from ndcg_spark.inputs.dataframes import read_arrow
 from ndcg_spark.inputs.items import read_items
+from ndcg_spark.item_table import ItemTable
 from ndcg_spark.schemas import query_key
 from ndcg_spark.scoring.catalog import EngineItems
 from ndcg_spark.scoring.evaluation import Evaluation, run_measures
@@ -33,6 +34,17 @@ def open_items(engine: Engine, config: EvaluationConfig) -> EngineItems | None:
     report_step("read", f"{items.catalog_size:,} items{users}")
     frame = about("items")(functools.partial(read_arrow, engine))
     return EngineItems.of(items, measures, frame)
+
+
+def items_for_log(config: EvaluationConfig, items: ItemTable) -> dict[str, Any]:
+    """What the log keeps of the items: where they were, and their fingerprint."""
+    paths = []
+    if config.items is not None:
+        own = config.items.on(config.date)
+        paths = [*own.path, *(own.interactions.path if own.interactions else [])]
+    files = [{"path": path} for path in paths]
+    known = {"rows": len(items.rows), "users": items.users, "fingerprint": items.fingerprint}
+    return {"files": files, **known}
 
 
 def measured_runs(checked: CheckedTables, evaluation: Evaluation) -> DataFrame | None:

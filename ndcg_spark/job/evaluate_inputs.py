@@ -16,7 +16,7 @@ from pyspark.sql.types import DoubleType
 from ndcg_spark.config import EvaluationConfig
 from ndcg_spark.contract.changes import refuse_changed
 from ndcg_spark.contract.doubtful_scores import about_attributes
-from ndcg_spark.convention.measures import MEASURES, NDCG_ONLY, Cutoff, MeasureSet
+from ndcg_spark.convention.measures import MEASURES, NDCG_ONLY, RUN_COLUMNS, Cutoff, MeasureSet
 from ndcg_spark.engine import Engine, kept_open
 from ndcg_spark.engine.sessions import keep_rows
 from ndcg_spark.errors import BUG, ConfigurationError, EngineError, about
@@ -337,7 +337,7 @@ def _compared(
     from ndcg_spark.comparison.score_tables import sources
 
     # The columns that are compared, each at the cutoffs that were requested for it.
-    names = dict.fromkeys(name for name, _ in measure_set.pairs)
+    names = dict.fromkeys(name for name, _ in measure_set.pairs if name not in RUN_COLUMNS)
     measures: dict[str, list[Cutoff] | None] = {
         MEASURES[name].column: measure_set.cutoffs_for(name) for name in names
     } or {"ndcg": None}

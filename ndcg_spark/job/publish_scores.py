@@ -22,7 +22,7 @@ from ndcg_spark.gate.settings import GateConfig
 from ndcg_spark.gate.verdict import Verdict, unverified_verdict
 from ndcg_spark.inputs.source_tables import Source
 from ndcg_spark.job.acceptance import warn_if_ended
-from ndcg_spark.job.catalog_of_runs import measured_runs
+from ndcg_spark.job.catalog_of_runs import items_for_log, measured_runs
 from ndcg_spark.job.inputs import (
     Context,
     Means,
@@ -415,6 +415,8 @@ def night_record(context: Context) -> dict[str, Any]:
             "fingerprints": fingerprints,
         }
         inputs[source.name] |= known
+    if context.evaluation.items is not None:
+        inputs["items"] = items_for_log(config, context.evaluation.items.items)
     configuration = {**config.for_log({"convention"}), **config.source}
     if context.evaluation.measures.needs_highest_grade:
         # The options have the highest grade itself.
