@@ -217,27 +217,39 @@ def measure_first(schema: pa.Schema, measures: Collection[str] = ()) -> tuple[st
     """The columns of a table of scores in the order of display: the key, ndcg, these measures, then
     the others.
     """
-    known = (*COLUMNS, *RUN_COLUMNS)
+    known = COLUMNS + RUN_COLUMNS
     shown = [name for name in known if name in measures]
-    hidden = {"ndcg", *known, *_counts_not_needed(shown)}
-    others = [name for name in schema.names if name not in hidden]
-    after = others.index("value" if "value" in others else "cutoff") + 1
-    shown = [name for name in shown if name in schema.names]
-    return (*others[:after], "ndcg", *shown, *others[after:])
+    hidden = {"ndcg"}
+    hidden.update(known)
+    hidden.update(_other_counts(shown))
+    key = []
+    others = []
+    is_key = True
+    last = "value" if "value" in schema.names else "cutoff"
+    for name in schema.names:
+        if name in hidden:
+            continue
+        if is_key:
+            key.append(name)
+        else:
+            others.append(name)
+        if name == last:
+            is_key = False
+    return (*key, "ndcg", *shown, *others)
 
 
-def _counts_not_needed(measures: Iterable[str]) -> set[str]:
+def _other_counts(measures: Iterable[str]) -> set[str]:
     """The counts that say nothing about these measures."""
     counts = {"relevant_queries", "listed_queries", "lists", "unknown_items"}
     for name in measures:
-        if name in CATALOG_COLUMNS:
-            counts.discard("unknown_items")
+        if name not in CATALOG_COLUMNS:
+            counts.discard("relevant_queries")
+            continue
+        counts.discard("unknown_items")
         if name in RUN_COLUMNS:
             counts.discard("lists")
-        elif name in CATALOG_COLUMNS:
-            counts.discard("listed_queries")
         else:
-            counts.discard("relevant_queries")
+            counts.discard("listed_queries")
     return counts
 
 

@@ -22,7 +22,7 @@ from ndcg_spark.inputs.memory import RUN, is_spark, to_arrow
 from ndcg_spark.inputs.one_table import is_one_table
 from ndcg_spark.inputs.query_tables import attribute_rows
 from ndcg_spark.schemas import EXCLUDE, ITEMS, JUDGMENTS, RESULTS, query_key
-from ndcg_spark.scoring.catalog import EngineItems
+from ndcg_spark.scoring.catalog_columns import EngineItems
 from ndcg_spark.scoring.counted_queries import Slices, make_slices
 from ndcg_spark.scoring.evaluation import dataset_scores, query_scores, run_measures
 from ndcg_spark.scoring.prepare import Tables, prepare

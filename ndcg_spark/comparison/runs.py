@@ -205,8 +205,6 @@ def _compared(
             pairs = _pairs_within(source, options)
             own = functools.partial(source.read, queries, metric)
             yield _Compared([read_sides(own, None, metric, source.key(), pairs)])
-        elif why := _other_catalog(source, other, metric):
-            yield _Compared([], reason=why)
         else:
             pairs = _pairs_between(source, other, options)
             yield _between(source, other, queries, metric, pairs)
@@ -221,6 +219,9 @@ def _between(
 ) -> _Compared:
     """Two nights on both sides if their judgments differ and copies are kept; else on one."""
     reason = ""
+    other_catalog = _other_catalog(source, other, metric)
+    if other_catalog is not None:
+        return _Compared([], reason=other_catalog)
     if _has_other_judgments(source, other) and metric[0] not in CATALOG_COLUMNS:
         try:
             both = [_side(source, other, queries, metric, pairs, side) for side in BOTH]
@@ -239,7 +240,9 @@ def _other_catalog(source: ScoreSource, other: ScoreSource, metric: Metric) -> s
     if not isinstance(source.rows, Night) or not isinstance(other.rows, Night):
         return None
     why = why_other_items(source.rows, other.rows, metric[0])
-    return why and f"{source.dataset}: {why}; {metric[0]} was not compared"
+    if why is None:
+        return None
+    return f"{source.dataset}: {why}; {metric[0]} was not compared"
 
 
 def _has_other_judgments(source: ScoreSource, other: ScoreSource) -> bool:
@@ -358,9 +361,8 @@ def parse_metrics(
     Such a text is ``ndcg@10,dcg,P@5 AP``.
     """
     cutoffs: dict[str, list[str]] = {}
-    columns = parse_columns(text, SCORES, options)
-    refuse_of_runs(column for column, _ in columns)
-    for column, cutoff in columns:
+    for column, cutoff in parse_columns(text, SCORES, options):
+        refuse_of_runs(column)
         cutoffs.setdefault(column, []).append(cutoff)
     asked: dict[str, list[Cutoff] | None] = {}
     for name, texts in cutoffs.items():

@@ -222,8 +222,13 @@ def _floor(values: Iterable[float | None], *, is_of_catalog: bool) -> float:
     """The smallest distance that is flagged: FLOOR, or this share of what is of any size."""
     if not is_of_catalog:
         return FLOOR
-    known = [abs(value) for value in values if value is not None]
-    return FLOOR * statistics.median(known) if known else FLOOR
+    known = []
+    for value in values:
+        if value is not None:
+            known.append(abs(value))
+    if not known:
+        return FLOOR
+    return FLOOR * statistics.median(known)
 
 
 class _Place(NamedTuple):
@@ -489,16 +494,20 @@ def lines(
     return trends, notes
 
 
+def _counted(measure: str) -> str:
+    """The count of the queries that a mean is over."""
+    if measure in CATALOG_COLUMNS:
+        return "listed_queries"
+    return "relevant_queries" if measure in COLUMNS else "queries"
+
+
 def _no_values(history: History, trends: Iterable[TrendLine]) -> list[str]:
     """Sentences about nights in which a measure was evaluated and is a mean over no query."""
     empty: dict[tuple[str, str, Cutoff], list[Mapping[str, Any]]] = {}
     for line in trends:
         if line.measure not in ("ndcg", *COLUMNS):
             continue
-        counted = "queries"
-        if line.measure in COLUMNS:
-            is_of_catalog = line.measure in CATALOG_COLUMNS
-            counted = "listed_queries" if is_of_catalog else "relevant_queries"
+        counted = _counted(line.measure)
         for night, row, _ in history.series(line.dataset).get((line.run, line.cutoff), ()):
             is_shown = night.evaluated_on >= line.points[0].date
             if (

@@ -138,12 +138,10 @@ CATALOG_PRESETS: Mapping[str, CatalogPreset] = {
             "popularity_unseen": "drop",
         },
         {
-            "coverage": "PopularityBiasMetric(k).current_coverage",
-            "gini": "PopularityBiasMetric(k).current_gini",
+            "coverage": "PopularityBias(k).current_coverage",
+            "gini": "PopularityBias(k).current_gini",
             "novelty": "NoveltyMetric(k).current_value",
-            "popularity": (
-                "PopularityBiasMetric(k).current_apr; with scale=max its normalize_arp=True"
-            ),
+            "popularity": ("PopularityBias(k).current_apr; with scale=max its normalize_arp=True"),
             "personalization": "PersonalizationMetric(k).current_value",
         },
         "Evidently 0.7.23 (evidently.legacy.metrics)",

@@ -294,8 +294,8 @@ def list_presets_and_options() -> list[str]:
     lines += [f"  {option:<26}{choices(option)}" for option in OPTIONS]
     lines += ["", "Options of measures of the catalog, the default first, and their presets"]
     for name, entry in CATALOG_OPTIONS.items():
-        measure, _, argument = name.partition("_")
-        lines.append(f"  {f'{measure}({argument}=...)':<26}{entry.choices}")
+        owner, _, argument = name.partition("_")
+        lines.append(f"  {f'{owner}({argument}=...)':<26}{entry.choices}")
     for name, tool in CATALOG_PRESETS.items():
         lines.append(f"  {f'preset={name}':<26}{tool.verified}: {', '.join(tool.calls)}")
     lines += [
@@ -311,7 +311,7 @@ def list_presets_and_options() -> list[str]:
         written = (
             f"{measure.written[0]}{arguments and f'({arguments})'}{'' if measure.whole else '@10'}"
         )
-        lines.append(f"  {name:<11}{written:<21}{measure.words}")
+        lines.append(f"  {name:<16}{written:<21}{measure.words}")
     return lines
 
 

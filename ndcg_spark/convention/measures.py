@@ -118,7 +118,7 @@ def _catalog_measure(name: str, words: str, **more: Any) -> Measure:
 
 
 def _of_run(_: Names) -> str:
-    """`scoring.catalog` computes it."""
+    """`scoring.catalog_columns` computes it."""
     return ""
 
 
@@ -523,11 +523,10 @@ def catalog_definitions(measure_set: MeasureSet) -> list[str]:
     return sentences
 
 
-def refuse_of_runs(measures: Iterable[str]) -> None:
+def refuse_of_runs(measure: str) -> None:
     """ConfigurationError for a measure that only runs have, where queries are compared."""
-    of_runs = [name for name in measures if name in RUN_COLUMNS]
-    if of_runs:
-        what = f"{', '.join(of_runs)} is of all lists of a run together, and queries are compared"
+    if measure in RUN_COLUMNS:
+        what = f"{measure} is of all lists of a run together, and queries are compared"
         raise ConfigurationError(f"{what}; see how it moves with trend", option="measures")
 
 

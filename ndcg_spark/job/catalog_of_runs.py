@@ -16,7 +16,7 @@ from ndcg_spark.inputs.dataframes import read_arrow
 from ndcg_spark.inputs.items import read_items
 from ndcg_spark.item_table import ItemTable
 from ndcg_spark.schemas import query_key
-from ndcg_spark.scoring.catalog import EngineItems
+from ndcg_spark.scoring.catalog_columns import EngineItems
 from ndcg_spark.scoring.evaluation import Evaluation, run_measures
 from ndcg_spark.steps import report_step
 

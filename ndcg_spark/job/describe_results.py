@@ -17,7 +17,12 @@ from ndcg_spark.inputs.source_tables import Source
 from ndcg_spark.job.catalog_of_runs import open_items, report_unknown_items
 from ndcg_spark.job.inputs import report_notes, report_read, results_source, translated_failures
 from ndcg_spark.schemas import query_key
-from ndcg_spark.scoring.catalog import EngineItems, list_means, refuse_dependent, run_measures
+from ndcg_spark.scoring.catalog_columns import (
+    EngineItems,
+    list_means,
+    refuse_dependent,
+    run_measures,
+)
 from ndcg_spark.scoring.prepare import prepare_lists
 from ndcg_spark.scoring.ranking import by_window, list_by_list
 from ndcg_spark.steps import report_step

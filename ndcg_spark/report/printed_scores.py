@@ -390,7 +390,9 @@ def print_described(
         lines.append(line)
     kept = [written(name, cutoff) for name, cutoff in measures.pairs]
     table = make_table(lines, (), catalog_definitions(measures), kept=kept)
-    shown = [{name: row[name] for name in columns} for row in rows]
+    shown = []
+    for row in rows:
+        shown.append({name: row[name] for name in columns})
     print_view(View([table], shown, columns, shown), style)
 
 

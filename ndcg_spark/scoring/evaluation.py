@@ -20,9 +20,9 @@ from ndcg_spark.schemas import (
     TO_JUDGE,
     query_key,
 )
-from ndcg_spark.scoring import catalog, counted_queries, ideal, lists
+from ndcg_spark.scoring import catalog_columns, counted_queries, ideal, lists
 from ndcg_spark.scoring import measure_columns as beside_ndcg
-from ndcg_spark.scoring.catalog import EngineItems
+from ndcg_spark.scoring.catalog_columns import EngineItems
 from ndcg_spark.scoring.counted_queries import Slices
 from ndcg_spark.scoring.ranking import Ranker, by_window
 
@@ -43,7 +43,7 @@ class Evaluation:
     items: EngineItems | None = None
 
     def __post_init__(self) -> None:
-        catalog.refuse_dependent(self.convention, self.measures)
+        catalog_columns.refuse_dependent(self.convention, self.measures)
         beside_ndcg.refuse_averaged(self.convention, self.measures)
 
     @property
@@ -64,7 +64,7 @@ def query_scores(
     judged = ideal.judged_documents(judgments, key, convention)
     graded = beside_ndcg.with_highest_of_query(judged, judgments, key, convention, measures)
     listed = lists.listed_gains(results, graded, key, convention, depth, evaluation.rank, measures)
-    listed = catalog.with_items(listed, evaluation.items, measures)
+    listed = catalog_columns.with_items(listed, evaluation.items, measures)
     scores = lists.run_scores(listed, key, convention, cutoffs, depth, measures)
     counts = beside_ndcg.query_aggregates(convention, measures)
     queries = ideal.judged_queries(judged, key, None if None in cutoffs else depth, counts)
@@ -104,7 +104,7 @@ def dataset_scores(
     rows = counted_queries.with_every_run(
         aggregated, named, list(evaluation.cutoffs), evaluation.measures
     )
-    rows = catalog.with_run_measures(rows, of_runs)
+    rows = catalog_columns.with_run_measures(rows, of_runs)
     convention = evaluation.convention
     described = {"convention": F.lit(convention.label), "formula": F.lit(convention.formula)}
     return rows.withColumns(described).select(*DATASET_SCORES.names)
@@ -117,7 +117,7 @@ def run_measures(
     measures = evaluation.measures
     if not measures.of_catalog:
         return None
-    return catalog.run_measures(
+    return catalog_columns.run_measures(
         results, key, evaluation.convention, measures, evaluation.items, evaluation.rank
     )
 
