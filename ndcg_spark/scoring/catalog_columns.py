@@ -17,7 +17,7 @@ from ndcg_spark.convention.measures import RUN_COLUMNS, Cutoff, MeasureSet, Name
 from ndcg_spark.errors import ConventionError
 from ndcg_spark.item_table import IN_CATALOG, ItemTable
 from ndcg_spark.scoring import lists
-from ndcg_spark.scoring.ranking import LISTED, RANK, Ranker, removes_documents, sums_at
+from ndcg_spark.scoring.ranking import LISTED, RANK, Ranker, removes_documents
 from ndcg_spark.voices import SetOption
 
 #: More items than this are not broadcast.
@@ -171,8 +171,10 @@ def _by_list(measures: MeasureSet) -> list[Column]:
     columns = [F.count(F.lit(1)).alias("returned")]
     for name, measure in measures.beside_ndcg.items():
         for total in measure.sums:
-            sums = sums_at(measures.cutoffs_for(name), total, F.col(total))
-            columns += [column.alias(at) for at, column in sums.items()]
+            for k in measures.cutoffs_for(name):
+                is_within = F.lit(True) if k is None else F.col(RANK) <= k
+                own = F.sum(F.when(is_within, F.col(total)))
+                columns.append(own.alias(column_at(total, k)))
         for total, formula in measure.lists.items():
             columns.append(F.expr(formula(_names(None, {}))).alias(total))
     return columns
