@@ -44,6 +44,7 @@ app = click.Group(
         evaluation_commands.conventions,
         night_commands.compare,
         evaluation_commands.compare_lists,
+        evaluation_commands.describe,
         night_commands.gate,
         night_commands.rescore,
         evaluation_commands.explain,

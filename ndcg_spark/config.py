@@ -29,7 +29,7 @@ from ndcg_spark.convention.parsing import listed, parse_cutoffs, parse_measures
 from ndcg_spark.errors import ConfigurationError, first_line
 from ndcg_spark.gate.settings import CheckConfig, GateConfig, Strict, contradictions
 from ndcg_spark.text import did_you_mean, expanded, label_text, masked_within, program_of
-from ndcg_spark.voices import Give, GiveTable, Notice, SetOption, absolute_path
+from ndcg_spark.voices import Either, Give, GiveTable, Notice, SetOption, absolute_path
 
 #: Options whose keys have other names.
 _OF_OPTIONS = {"slices": "query_attributes", "weights": "query_weights", "qrels": "judgments"}
@@ -225,6 +225,41 @@ class WeightsConfig(TableConfig):
     names = ("dataset", "query_id", "weight")
 
 
+class InteractionsConfig(TableConfig):
+    """Who used which item, in the time before the evaluation: a row per interaction."""
+
+    names = ("query_id", "doc_id")
+
+
+class ItemsConfig(TableConfig):
+    """The items of the catalog: a table, interactions that are counted, or both."""
+
+    path: Annotated[list[_Path], BeforeValidator(listed)] = Field(default_factory=list)
+    #: How many users there were.
+    users: Annotated[int, Field(gt=0)] | None = None
+    interactions: InteractionsConfig | None = None
+    names = ("doc_id", "popularity", "interactions", "category")
+
+    @field_validator("interactions", mode="before")
+    @classmethod
+    def _paths_alone(cls, given: object) -> object:
+        return {"path": given} if isinstance(given, list | tuple) else given
+
+    def on(self, date: datetime.date) -> Self:
+        dated_items = super().on(date)
+        if self.interactions is None:
+            return dated_items
+        return dated_items.model_copy(update={"interactions": self.interactions.on(date)})
+
+    @model_validator(mode="after")
+    def _has_items(self) -> Self:
+        if not self.path and self.interactions is None:
+            raise ValueError("it has neither a path nor interactions; give one of both")
+        if self.users is not None and self.interactions is not None:
+            raise ValueError("interactions give the number of users, too; leave users out")
+        return self
+
+
 class OldScoresConfig(TableConfig):
     """The scores of an earlier job, whose convention is looked for."""
 
@@ -251,6 +286,8 @@ class EvaluationConfig(Strict):
     exclude: ExcludeConfig | None = None
     query_attributes: AttributesConfig | None = None
     query_weights: WeightsConfig | None = None
+    #: What the measures of the catalog look up.
+    items: ItemsConfig | None = None
     output: Annotated[_Text, AfterValidator(_output)] | None = None
     dataset: _Text = "default"
     date: datetime.date = Field(default_factory=lambda: datetime.datetime.now(datetime.UTC).date())
@@ -428,10 +465,11 @@ def _with_measures(config: _Config) -> _Config:
     if not config.measures:
         return config
     cutoffs = config.cutoffs if "cutoffs" in config.model_fields_set else None
-    measures, needed = parse_measures(config.measures, cutoffs, DEFAULT_CUTOFFS)
     convention = config.convention
-    if measures.options:
-        convention = convention.replace(**measures.options)
+    preset = convention.based_on
+    measures, needed = parse_measures(config.measures, cutoffs, DEFAULT_CUTOFFS, preset)
+    if measures.convention_options:
+        convention = convention.replace(**measures.convention_options)
     complete = {"measures": measures.texts, "cutoffs": needed, "convention": convention}
     copy = config.model_copy(update=complete)
     copy._measure_set = measures
@@ -519,9 +557,28 @@ def _about_order(config: EvaluationConfig) -> Iterator[Notice]:
             yield Notice(what, SetOption("order", name, words="remove it, or write"))
 
 
+def _about_items(config: EvaluationConfig) -> Iterator[Notice]:
+    """Why measures of the catalog have no items, or items no measure."""
+    needing = config.measure_set.of_items
+    if needing and config.items is None and config.results is not None:
+        yield missing_items(needing)
+    is_unused = config.items is not None and not config.measure_set.of_catalog
+    if is_unused and not isinstance(config, NightConfig):
+        what = "items: no measure of the catalog is asked for"
+        yield Notice(what, Give("measures", "coverage", words="leave them out, or give"))
+
+
+def missing_items(measures: Sequence[str]) -> Notice:
+    """That measures need a table of items, and none is given."""
+    sentence = f"measures: {', '.join(measures)} needs the items of the catalog"
+    ways = (Give("items", "FILE", words="give"), Give("interactions", "FILE"))
+    return Notice(sentence, Either(ways))
+
+
 def _contradictions(config: EvaluationConfig, chosen: Mapping[str, Any]) -> Iterator[Notice]:
     yield from _about_order(config)
-    for option, value in config.measure_set.options.items():
+    yield from _about_items(config)
+    for option, value in config.measure_set.convention_options.items():
         if option in chosen and accepted(option, chosen[option]) != accepted(option, value):
             other = (
                 f"measures: {option}={value} in a measure, "

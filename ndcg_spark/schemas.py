@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable
 
 import pyarrow as pa
 
-from ndcg_spark.convention.measures import COLUMNS
+from ndcg_spark.convention.measures import CATALOG_COLUMNS, COLUMNS, RUN_COLUMNS
 
 _KINDS = {
     "string": pa.string(),
@@ -40,6 +40,10 @@ EXCLUDE = _table("dataset query_id doc_id string")
 #: One row per query, attribute and value, for slices; key all columns, as a query may have several
 #: values.
 QUERY_ATTRIBUTES = _table("dataset query_id attribute value string")
+
+#: One row per item of the catalog; key doc_id. `popularity` is how many users used it,
+#: `interactions` how often it was used.
+ITEMS = _table("doc_id string, popularity interactions double, category string")
 
 #: The value of a query that has none of an attribute.
 NO_VALUE = "(none)"
@@ -97,13 +101,16 @@ QUERY_SCORES = _table(
 #: One row per run, cutoff and slice; key (dataset, evaluated_on, run, cutoff, attribute, value),
 #: the last two null for all queries. `ndcg` is the mean over `queries` queries, `ndcg_pooled` their
 #: sum of DCG over their sum of ideal DCG. The measures besides NDCG are means over
-#: `relevant_queries`. `judged_rate`: judged over returned within the cutoff. `unjudged_queries` are
-#: in no slice, so that it is null there.
+#: `relevant_queries`, those of the catalog means over `listed_queries`, the judged queries with a
+#: list. `judged_rate`: judged over returned within the cutoff. `unjudged_queries` are in no slice,
+#: so that it is null there. The last columns are of all `lists` of the run, judged or not, and null
+#: in slices; the catalog does not know `unknown_items` of the items that they show.
 DATASET_SCORES = _table(
     "dataset string, evaluated_on date, run string, cutoff int, attribute value string, "
     "queries missing_queries no_relevant_queries unjudged_queries relevant_queries bigint, "
     "convention formula evaluation_id string, "
-    f"ndcg ndcg_pooled ndcg_stddev ndcg_stderr dcg judged_rate double, {_MEASURES}"
+    f"ndcg ndcg_pooled ndcg_stddev ndcg_stderr dcg judged_rate double, {_MEASURES}, "
+    f"listed_queries lists unknown_items bigint, {' '.join(RUN_COLUMNS)} double"
 )
 
 #: One row per query and unjudged document that a run returned; key (dataset, query_id, doc_id).
@@ -210,11 +217,40 @@ def measure_first(schema: pa.Schema, measures: Collection[str] = ()) -> tuple[st
     """The columns of a table of scores in the order of display: the key, ndcg, these measures, then
     the others.
     """
-    shown = [name for name in COLUMNS if name in measures]
-    hidden = {"ndcg", *COLUMNS, *([] if shown else ["relevant_queries"])}
-    others = [name for name in schema.names if name not in hidden]
-    after = others.index("value" if "value" in others else "cutoff") + 1
-    return (*others[:after], "ndcg", *shown, *others[after:])
+    known = COLUMNS + RUN_COLUMNS
+    shown = [name for name in known if name in measures]
+    hidden = {"ndcg"}
+    hidden.update(known)
+    hidden.update(_other_counts(shown))
+    key = []
+    others = []
+    is_key = True
+    last = "value" if "value" in schema.names else "cutoff"
+    for name in schema.names:
+        if name in hidden:
+            continue
+        if is_key:
+            key.append(name)
+        else:
+            others.append(name)
+        if name == last:
+            is_key = False
+    return (*key, "ndcg", *shown, *others)
+
+
+def _other_counts(measures: Iterable[str]) -> set[str]:
+    """The counts that say nothing about these measures."""
+    counts = {"relevant_queries", "listed_queries", "lists", "unknown_items"}
+    for name in measures:
+        if name not in CATALOG_COLUMNS:
+            counts.discard("relevant_queries")
+            continue
+        counts.discard("unknown_items")
+        if name in RUN_COLUMNS:
+            counts.discard("lists")
+        else:
+            counts.discard("listed_queries")
+    return counts
 
 
 def query_key(columns: Iterable[str]) -> list[str]:

@@ -18,7 +18,7 @@ _TOP_KEYS = ("documents", "engine", "max_rejected_fraction", "output")
 
 
 #: The tables whose columns can be mapped.
-MAPPED = ("judgments", "results", "exclude")
+MAPPED = ("judgments", "results", "exclude", "items")
 #: The arguments of keys that have other names.
 _OF_KEYS = {
     "judgments.relevance": "relevance",

@@ -4,10 +4,11 @@ import math
 import re
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 from scored import scored
 
-from ndcg_spark.convention.measures import MEASURES
+from ndcg_spark.convention.measures import CATALOG_COLUMNS, MEASURES
 from ndcg_spark.convention.parsing import parse_measures
 
 pytestmark = pytest.mark.embedded
@@ -15,7 +16,9 @@ pytestmark = pytest.mark.embedded
 PAGE = (Path(__file__).parents[1] / "ndcg_spark/guides/MEASURES.md").read_text(encoding="utf-8")
 #: The name, how it is written, the arithmetic and the value of each example.
 EXAMPLES = re.findall(
-    r"^\| `(\w+)` \| `([^`]+)` \|.*\| `([^`]+)` \| (\d\.\d{4}) \|$", PAGE, re.MULTILINE
+    r"^\| `(\w+)` \| `([^`]+)` \|.*\| `([^`]+)` \| (\d\.\d{4}) \|$",
+    PAGE.partition("## The catalog")[0],
+    re.MULTILINE,
 )
 
 
@@ -38,7 +41,8 @@ def example_scores(session):
 
 
 def test_there_is_an_example_of_every_measure():
-    assert {name for name, *_ in EXAMPLES} == set(MEASURES)
+    judged = {name for name, measure in MEASURES.items() if measure.of == "judgments"}
+    assert {name for name, *_ in EXAMPLES} == judged
 
 
 @pytest.mark.parametrize(
@@ -75,3 +79,30 @@ def test_the_scores_are_those_of_the_grades_that_the_unjudged_document_could_hav
     assert shown == [
         (grade, f"{graded.of('q', 5)['ndcg']:.4f}") for grade, graded in by_grade.items()
     ]
+
+
+CATALOG = {"doc_id": list("abcd"), "popularity": [4, 2, 1, 0], "category": ["f", "f", "b", "b"]}
+OF_CATALOG = re.findall(
+    r"^\| `(\w+)` \| `([A-Z]\w+(?:\([^)]*\))?@3)` \|.*\| `([^`]+)` \| (\d\.\d{4}) \|$",
+    PAGE.partition("## The catalog")[2],
+    re.MULTILINE,
+)
+
+
+def test_there_is_an_example_of_every_measure_of_the_catalog():
+    assert {name for name, *_ in OF_CATALOG} == set(CATALOG_COLUMNS)
+
+
+@pytest.mark.parametrize(
+    ("name", "written", "arithmetic", "value"), OF_CATALOG, ids=[one[1] for one in OF_CATALOG]
+)
+def test_an_example_of_the_catalog_is_what_the_program_says(
+    session, name, written, arithmetic, value
+):
+    expected = eval(arithmetic)  # noqa: S307  # the page's own arithmetic
+    assert f"{expected:.4f}" == value
+    judged = {"u1": {"a": 1.0}, "u2": {"a": 1.0}}
+    returned = {"u1": {"a": 3.0, "b": 2.0, "x": 1.0}, "u2": {"a": 2.0, "c": 1.0}}
+    items = pa.table(CATALOG)
+    scores = scored(session, judged, returned, measures=written, items=items, items_users=8)
+    assert scores.mean(3)[name] == pytest.approx(expected, abs=1e-12)

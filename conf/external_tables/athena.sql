@@ -16,7 +16,8 @@ CREATE EXTERNAL TABLE IF NOT EXISTS ndcg.query_scores_files (
     judged bigint, judged_discount_share double, judgments_hash bigint, ndcg double, dcg double,
     ideal_dcg double, cg double, `precision` double, recall double, ap double, rr double,
     success double, rbp double, rbp_residual double, err double, bpref double, judged_share double,
-    recall_cap double, rprec double
+    recall_cap double, rprec double,
+    novelty double, popularity double, categories double
 )
 PARTITIONED BY (evaluated_on date, evaluation_id string)
 STORED AS PARQUET
@@ -30,7 +31,10 @@ CREATE EXTERNAL TABLE IF NOT EXISTS ndcg.dataset_scores_files (
     ndcg_stddev double, ndcg_stderr double, dcg double, judged_rate double, `precision` double,
     recall double, ap double, rr double, success double, rbp double, rbp_residual double,
     err double, bpref double, judged_share double,
-    recall_cap double, rprec double
+    recall_cap double, rprec double,
+    novelty double, popularity double, categories double,
+    listed_queries bigint, lists bigint, unknown_items bigint,
+    items double, coverage double, gini double, personalization double
 )
 PARTITIONED BY (evaluated_on date, evaluation_id string)
 STORED AS PARQUET

@@ -15,7 +15,8 @@ CREATE EXTERNAL TABLE IF NOT EXISTS ndcg.query_scores_files (
     judged INT64, judged_discount_share FLOAT64, judgments_hash INT64, ndcg FLOAT64, dcg FLOAT64,
     ideal_dcg FLOAT64, cg FLOAT64, precision FLOAT64, recall FLOAT64, ap FLOAT64, rr FLOAT64,
     success FLOAT64, rbp FLOAT64, rbp_residual FLOAT64, err FLOAT64, bpref FLOAT64,
-    judged_share FLOAT64, recall_cap FLOAT64, rprec FLOAT64
+    judged_share FLOAT64, recall_cap FLOAT64, rprec FLOAT64,
+    novelty FLOAT64, popularity FLOAT64, categories FLOAT64
 )
 WITH PARTITION COLUMNS (evaluated_on DATE, evaluation_id STRING)
 OPTIONS (
@@ -32,7 +33,10 @@ CREATE EXTERNAL TABLE IF NOT EXISTS ndcg.dataset_scores_files (
     ndcg_stddev FLOAT64, ndcg_stderr FLOAT64, dcg FLOAT64, judged_rate FLOAT64, precision FLOAT64,
     recall FLOAT64, ap FLOAT64, rr FLOAT64, success FLOAT64, rbp FLOAT64, rbp_residual FLOAT64,
     err FLOAT64, bpref FLOAT64, judged_share FLOAT64,
-    recall_cap FLOAT64, rprec FLOAT64
+    recall_cap FLOAT64, rprec FLOAT64,
+    novelty FLOAT64, popularity FLOAT64, categories FLOAT64,
+    listed_queries INT64, lists INT64, unknown_items INT64,
+    items FLOAT64, coverage FLOAT64, gini FLOAT64, personalization FLOAT64
 )
 WITH PARTITION COLUMNS (evaluated_on DATE, evaluation_id STRING)
 OPTIONS (

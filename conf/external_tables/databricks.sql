@@ -17,6 +17,7 @@ CREATE TABLE IF NOT EXISTS ndcg.query_scores_files (
     ideal_dcg DOUBLE, cg DOUBLE, precision DOUBLE, recall DOUBLE, ap DOUBLE, rr DOUBLE,
     success DOUBLE, rbp DOUBLE, rbp_residual DOUBLE, err DOUBLE, bpref DOUBLE, judged_share DOUBLE,
     recall_cap DOUBLE, rprec DOUBLE,
+    novelty DOUBLE, popularity DOUBLE, categories DOUBLE,
     evaluated_on DATE, evaluation_id STRING
 )
 USING PARQUET
@@ -31,7 +32,10 @@ CREATE TABLE IF NOT EXISTS ndcg.dataset_scores_files (
     ndcg_stddev DOUBLE, ndcg_stderr DOUBLE, dcg DOUBLE, judged_rate DOUBLE, precision DOUBLE,
     recall DOUBLE, ap DOUBLE, rr DOUBLE, success DOUBLE, rbp DOUBLE, rbp_residual DOUBLE,
     err DOUBLE, bpref DOUBLE, judged_share DOUBLE,
-    recall_cap DOUBLE, rprec DOUBLE, evaluated_on DATE, evaluation_id STRING
+    recall_cap DOUBLE, rprec DOUBLE,
+    novelty DOUBLE, popularity DOUBLE, categories DOUBLE,
+    listed_queries BIGINT, lists BIGINT, unknown_items BIGINT,
+    items DOUBLE, coverage DOUBLE, gini DOUBLE, personalization DOUBLE, evaluated_on DATE, evaluation_id STRING
 )
 USING PARQUET
 PARTITIONED BY (evaluated_on, evaluation_id)

@@ -41,6 +41,9 @@ CREATE EXTERNAL TABLE IF NOT EXISTS ndcg.query_scores_files (
     judged_share DOUBLE AS (VALUE:judged_share::DOUBLE),
     recall_cap DOUBLE AS (VALUE:recall_cap::DOUBLE),
     rprec DOUBLE AS (VALUE:rprec::DOUBLE),
+    novelty DOUBLE AS (VALUE:novelty::DOUBLE),
+    popularity DOUBLE AS (VALUE:popularity::DOUBLE),
+    categories DOUBLE AS (VALUE:categories::DOUBLE),
     evaluated_on DATE AS (
         SPLIT_PART(SPLIT_PART(METADATA$FILENAME, 'evaluated_on=', 2), '/', 1)::DATE
     ),
@@ -87,6 +90,16 @@ CREATE EXTERNAL TABLE IF NOT EXISTS ndcg.dataset_scores_files (
     judged_share DOUBLE AS (VALUE:judged_share::DOUBLE),
     recall_cap DOUBLE AS (VALUE:recall_cap::DOUBLE),
     rprec DOUBLE AS (VALUE:rprec::DOUBLE),
+    novelty DOUBLE AS (VALUE:novelty::DOUBLE),
+    popularity DOUBLE AS (VALUE:popularity::DOUBLE),
+    categories DOUBLE AS (VALUE:categories::DOUBLE),
+    listed_queries BIGINT AS (VALUE:listed_queries::BIGINT),
+    lists BIGINT AS (VALUE:lists::BIGINT),
+    unknown_items BIGINT AS (VALUE:unknown_items::BIGINT),
+    items DOUBLE AS (VALUE:items::DOUBLE),
+    coverage DOUBLE AS (VALUE:coverage::DOUBLE),
+    gini DOUBLE AS (VALUE:gini::DOUBLE),
+    personalization DOUBLE AS (VALUE:personalization::DOUBLE),
     evaluated_on DATE AS (
         SPLIT_PART(SPLIT_PART(METADATA$FILENAME, 'evaluated_on=', 2), '/', 1)::DATE
     ),

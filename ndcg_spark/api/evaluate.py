@@ -22,7 +22,7 @@ from ndcg_spark.inputs.memory import RUN, is_spark, to_arrow
 from ndcg_spark.inputs.one_table import is_one_table, refuse_one_column
 from ndcg_spark.inputs.row_documents import COLUMNS as ROW_COLUMNS
 from ndcg_spark.parquet_files import write_table
-from ndcg_spark.schemas import EXCLUDE, JUDGMENTS, RESULTS
+from ndcg_spark.schemas import EXCLUDE, ITEMS, JUDGMENTS, RESULTS
 from ndcg_spark.scratch import PREFIX, Scratch
 from ndcg_spark.tables.writers import to_pandas
 from ndcg_spark.text import did_you_mean
@@ -34,7 +34,13 @@ if TYPE_CHECKING:
     from ndcg_spark.engine import Engine
 
 #: The columns that are looked for; attributes have names of their own.
-_COLUMNS = {"judgments": JUDGMENTS.names, "results": RESULTS.names, "exclude": EXCLUDE.names}
+_COLUMNS = {
+    "judgments": JUDGMENTS.names,
+    "results": RESULTS.names,
+    "exclude": EXCLUDE.names,
+    "items": ITEMS.names,
+    "interactions": ["query_id", "doc_id"],
+}
 Cutoffs = int | str | Iterable[int | None] | None
 
 
@@ -51,6 +57,9 @@ def evaluate(
     exclude: Any = None,
     run: str | None = None,
     split_ids: Mapping[str, str] | None = None,
+    items: Any = None,
+    items_users: int | None = None,
+    interactions: Any = None,
     dataset: str = "default",
     evaluated_on: datetime.date | None = None,
     session: "SparkSession | None" = None,
@@ -114,6 +123,13 @@ def evaluate(
     split_ids : dict, optional
         Where a cell has several ids, best first, what is between them, by table: ``{"results":
         "blank"}``, or comma, semicolon or pipe.
+    items : table, optional
+        For measures of the catalog, a row per item: doc_id and, as the measures need it, popularity
+        (how many used it), interactions (how often) and category.
+    items_users : int, optional
+        Of how many users `popularity` is counted.
+    interactions : table, optional
+        From which items are counted instead: a user and an item in every row.
     evaluated_on : date, optional
         The date of the scores; by default today in UTC.
     session : SparkSession, optional
@@ -136,15 +152,19 @@ def evaluate(
     settings |= {"convention": _changed(convention, options), "dataset": dataset}
     tables, scratch = {"judgments": judgments, "results": results, "exclude": exclude}, Scratch()
     tables["query_attributes"] = attributes
+    of_catalog = {"items": items, "interactions": interactions}
     if session is not None and not is_spark(session):
         what = f"session: give a SparkSession, not a {type(session).__name__}"
         raise ConfigurationError(f"{what}; open_session() opens one")
     if session is not None or any(map(is_spark, tables.values())):
-        from ndcg_spark.api.lazy_evaluation import evaluate_lazily
+        from ndcg_spark.api.lazy_evaluation import LazyCatalog, evaluate_lazily
 
         given = {**_as_chosen(settings), "relevance": relevance, "grades": grades, "run": run}
         given["split_ids"] = dict(split_ids or {})
-        return evaluate_lazily(tables, validate(given, "arguments", TablesConfig), session)
+        lazy_config = validate(given, "arguments", TablesConfig)
+        catalog = LazyCatalog(items, interactions, items_users)
+        return evaluate_lazily(tables, lazy_config, session, catalog)
+    settings |= _items_given(of_catalog, items_users, scratch)
     config = make_config(tables, settings, scratch, relevance, run, split_ids, grades)
     problems = list(about_future(config.date))
     if problems:
@@ -269,6 +289,20 @@ def make_config(
     given.get("judgments", {}).update({} if grades is None else {"grades": grades})
     given.get("results", {}).update({} if run is None else {"run": run})
     return validate({**chosen, **given}, "arguments", NightConfig)
+
+
+def _items_given(
+    tables: Mapping[str, Any], users: int | None, scratch: Scratch
+) -> dict[str, dict[str, Any]]:
+    """The items of the catalog as a configuration has them; empty if none are given."""
+    given: dict[str, Any] = {}
+    if tables["items"] is not None:
+        given |= _input(tables["items"], "items", (), scratch)
+    if tables["interactions"] is not None:
+        given["interactions"] = _input(tables["interactions"], "interactions", (), scratch)
+    if users is not None:
+        given["users"] = users
+    return {"items": given} if given else {}
 
 
 def _order(convention: Any) -> str:

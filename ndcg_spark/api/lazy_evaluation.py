@@ -1,5 +1,6 @@
 """`evaluate` for Spark DataFrames: scores that nothing computes before they are used."""
 
+import dataclasses
 import functools
 from collections.abc import Mapping
 from typing import Any, NamedTuple
@@ -10,17 +11,20 @@ from pyspark.sql import functions as F
 
 from ndcg_spark import rules
 from ndcg_spark.api.scores import SparkScores
-from ndcg_spark.config import TablesConfig
+from ndcg_spark.config import TablesConfig, missing_items
+from ndcg_spark.convention.measures import MeasureSet
 from ndcg_spark.engine import open_session, require_read_values, sail_version
-from ndcg_spark.errors import InputError, about
+from ndcg_spark.errors import ConfigurationError, InputError, about
 from ndcg_spark.inputs.dataframes import dataframes_in, frame, merge_local_partitions, with_grades
 from ndcg_spark.inputs.grade_labels import Labels
+from ndcg_spark.inputs.items import make_items
 from ndcg_spark.inputs.memory import RUN, is_spark, to_arrow
 from ndcg_spark.inputs.one_table import is_one_table
 from ndcg_spark.inputs.query_tables import attribute_rows
-from ndcg_spark.schemas import EXCLUDE, JUDGMENTS, RESULTS
+from ndcg_spark.schemas import EXCLUDE, ITEMS, JUDGMENTS, RESULTS, query_key
+from ndcg_spark.scoring.catalog_columns import EngineItems
 from ndcg_spark.scoring.counted_queries import Slices, make_slices
-from ndcg_spark.scoring.evaluation import dataset_scores, query_scores
+from ndcg_spark.scoring.evaluation import dataset_scores, query_scores, run_measures
 from ndcg_spark.scoring.prepare import Tables, prepare
 from ndcg_spark.scoring.raising import raise_in_plan
 from ndcg_spark.spot_check.lazy import LazyCheck
@@ -34,25 +38,38 @@ class LazyTable(NamedTuple):
     origin: str = "the table"
 
 
+class LazyCatalog(NamedTuple):
+    """The items of the catalog, as they were given; tables of Spark are fetched."""
+
+    items: Any = None
+    interactions: Any = None
+    users: int | None = None
+
+
 def evaluate_lazily(
     tables: Mapping[str, Any],
     config: TablesConfig,
     session: SparkSession | None,
+    catalog: LazyCatalog,
 ) -> SparkScores:
     """The scores of tables in memory or of Spark, as `api.evaluate` returns them for a session.
 
-    Attributes are fetched into this process and validated; nothing else is computed.
+    Attributes and items are fetched into this process and validated; nothing else is computed.
     """
     session = session or _session_of(tables) or open_session()
     require_read_values(session)
+    items = _items(catalog, config.measure_set, session)
     given = _frames(tables, config, session)
     guard = functools.partial(raise_in_plan, given)
     prepared = prepare(given, config.options, guard, is_sail=sail_version(session) is not None)
-    evaluation = prepared.evaluation
+    evaluation = dataclasses.replace(prepared.evaluation, items=items)
     ((results, runs),) = prepared.lists
     per_query = query_scores(prepared.judgments, results, runs, evaluation)
     attributes, slices = _attributes(tables["query_attributes"], session)
-    scores = dataset_scores(per_query, runs, evaluation, slices)
+    of_runs = run_measures(
+        prepared.guarded.results, query_key(prepared.judgments.columns), evaluation
+    )
+    scores = dataset_scores(per_query, runs, evaluation, slices, of_runs)
     check = LazyCheck(given, prepared.judgments, evaluation, attributes)
     named = tables["results"]
     # A run of a dictionary of DataFrames may turn out to have no row.
@@ -65,6 +82,28 @@ def evaluate_lazily(
         list(named) if is_by_run else [],
         check.query_scores,
     )
+
+
+def _items(catalog: LazyCatalog, measures: MeasureSet, session: SparkSession) -> EngineItems | None:
+    """The items of the catalog on the engine, if a measure needs them."""
+    if not measures.of_items:
+        return None
+    if catalog.items is None and catalog.interactions is None:
+        notice = missing_items(measures.of_items)
+        raise ConfigurationError(notice.sentence, notice.advice)
+    rows = used = None
+    if catalog.items is not None:
+        with about("items"):
+            rows = to_arrow(catalog.items, ITEMS.names)
+    if catalog.interactions is not None:
+        with about("interactions"):
+            used = to_arrow(catalog.interactions, ["query_id", "doc_id"])
+    items = make_items(rows, used, catalog.users, measures)
+
+    def as_dataframe(table: pa.Table) -> DataFrame:
+        return merge_local_partitions(session.createDataFrame(table))
+
+    return EngineItems.of(items, measures, as_dataframe)
 
 
 def _session_of(tables: Mapping[str, Any]) -> SparkSession | None:

@@ -70,7 +70,7 @@ class Scores:
         attributes: pa.Table | None = None,
         datasets_without_results: Sequence[str] = (),
     ) -> None:
-        shown = list(measure_first(DATASET_SCORES, measures.columns))
+        shown = list(measure_first(DATASET_SCORES, measures.columns_of_means))
         self.dataset_scores = to_pandas(dataset_scores.select(shown))
         whole = dataset_scores.filter(pc.field("attribute").is_null())
         #: The rows of macro_means, and why some runs have none.

@@ -548,6 +548,36 @@ def compare_lists(
 
 
 @command(
+    argument(
+        "results", "Results: files, folders, globs.", metavar="RESULTS...", nargs=-1, required=True
+    ),
+    shared_options.evaluation(
+        without="paths judgments results output documents relevance grades config "
+        "max_missing_fraction max_unjudged_fraction min_judged_rate"
+    ),
+    output_format(*FORMATS),
+)
+def describe(results: tuple[str, ...], style: str | None, **arguments: Any) -> None:
+    """Show what results show of the catalog, without judgments. All lists count.
+
+    Measures are novelty, popularity, categories, items, coverage, gini and personalization; without
+    --measures those that need no more than the ids of items.
+    """
+    from ndcg_spark.job.describe_results import WITH_ITEMS, WITHOUT_ITEMS, shown_columns
+    from ndcg_spark.job.describe_results import describe as job
+    from ndcg_spark.job.inputs import engine_for
+    from ndcg_spark.report.printed_scores import print_described
+
+    if arguments["measures"] is None:
+        has_items = arguments["items"] or arguments["interactions"]
+        arguments["measures"] = ",".join(WITH_ITEMS if has_items else WITHOUT_ITEMS)
+    config = load_arguments({**arguments, "results": results}, needs_inputs=False)
+    with engine_for(config) as engine:
+        rows = job(engine, config)
+    print_described(rows, shown_columns(config.measure_set), config.measure_set, style)
+
+
+@command(
     shared_options.evaluation(without="output documents cutoffs measures dataset run date"),
     _DATE,
     option("--query", "ID", "Query to explain.", required=True),

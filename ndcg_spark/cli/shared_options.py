@@ -222,8 +222,21 @@ _EVALUATION = [
         "--measures",
         "MEASURE[,...]",
         "Measures to show: ndcg, precision, recall, recall_cap, ap, rr, success, rbp, err or "
-        "judged, at every cutoff, or bpref or rprec; "
+        "judged, at every cutoff, or bpref or rprec; of the catalog novelty, popularity, "
+        "categories, items, coverage, gini or personalization; "
         "or as papers write, each at its own cutoff: nDCG@10 P@5 AP RBP(p=0.5). [default: ndcg]",
+    ),
+    many(
+        "--items",
+        "FILE",
+        "Items of the catalog: doc_id and, as measures need it, popularity (users), interactions, "
+        "category.",
+    ),
+    option("--items-users", "N", "How many users popularity is counted of."),
+    many(
+        "--interactions",
+        "FILE",
+        "Who used which item before: a user and an item a row, from which items are counted.",
     ),
     option(
         "--convention", "PRESET", "Which NDCG; 'conventions' lists the presets. [default: standard]"
@@ -292,12 +305,19 @@ _EVALUATION = [
 ]
 
 
+#: The options of tables that only measures look up.
+_OF_MEASURES = ("items", "items_users", "interactions")
+
+
 def evaluation(without: str = "", only: str = "") -> list[click.Parameter]:
     """All options of a configuration, except these, or only these; `load_arguments` takes their
     values.
     """
+    left_out = without.split()
+    if "measures" in left_out:
+        left_out += _OF_MEASURES
     names = only.split() or [
-        str(parameter.name) for parameter in _EVALUATION if parameter.name not in without.split()
+        str(parameter.name) for parameter in _EVALUATION if parameter.name not in left_out
     ]
     shown = [parameter for parameter in _EVALUATION if parameter.name in names]
     return [*shown, *messages]
@@ -359,6 +379,11 @@ def _take_tables(given: dict[str, Any]) -> dict[str, dict[str, Any]]:
         "exclude": {"path": take("exclude")},
         "query_attributes": {"path": take("slices")},
         "query_weights": {"path": take("weights")},
+        "items": {
+            "path": take("items"),
+            "users": take("items_users"),
+            "interactions": take("interactions"),
+        },
         "convention": {"preset": take("convention"), **dict(options)},
     }
 
@@ -380,12 +405,13 @@ def _grades(texts: Sequence[str]) -> dict[str, str] | None:
 
 def _column_names() -> dict[str, tuple[str, ...]]:
     """The columns of each table of the inputs."""
-    from ndcg_spark.config import ExcludeConfig, JudgmentsConfig, ResultsConfig
+    from ndcg_spark.config import ExcludeConfig, ItemsConfig, JudgmentsConfig, ResultsConfig
 
     return {
         "judgments": JudgmentsConfig.names,
         "results": ResultsConfig.names,
         "exclude": ExcludeConfig.names,
+        "items": ItemsConfig.names,
     }
 
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from ndcg_spark.comparison import statistics
 from ndcg_spark.comparison.matrix import Metric, ScoreMatrix, Slice, masks, weight_vector
 from ndcg_spark.comparison.statistics import Numbers
-from ndcg_spark.convention.measures import Cutoff
+from ndcg_spark.convention.measures import CATALOG_COLUMNS, Cutoff
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.schemas import COMPARISONS
 from ndcg_spark.tolerance import DECIMALS, EQUAL
@@ -252,7 +252,8 @@ def _needs_signs(row: Mapping[str, Any], options: ComparisonOptions) -> bool:
         return False
     if not options.only_losses:
         return True
-    return bool(row["difference"] < 0 and row["p_value"] < options.alpha)
+    is_loss = row["difference"] < 0 or row["measure"] in CATALOG_COLUMNS
+    return bool(is_loss and row["p_value"] < options.alpha)
 
 
 def _is_near_alpha(row: Mapping[str, Any], alpha: float) -> bool:
@@ -378,6 +379,9 @@ def _sample(
     is_missing = bool(flags)
     paired = np.flatnonzero(both & (not is_missing))
     unpaired = (pair.has | pair.has_theirs) if is_missing else (pair.has != pair.has_theirs)
+    if pair.sides.metric[0] in CATALOG_COLUMNS and not is_missing:
+        # A query without a list shows nothing that could be compared, and lacks no value.
+        unpaired = np.zeros_like(unpaired)
     counts = _answered_counts(pair.answered, pair.theirs_answered, counted & pair.judged)
     if not is_missing and _answered_few(counts):
         flags.append("few_answered")
@@ -536,10 +540,15 @@ def _conclusion(row: Mapping[str, Any], options: ComparisonOptions) -> str | Non
         return None
     # Where queries have other judgments, a difference says nothing about the run.
     is_doubted = {"other_judgments", "doubt"} & {*row["flags"]}
-    if not is_doubted and row["largest"] is not None and row["largest"] < options.margin:
+    is_of_catalog = row["measure"] in CATALOG_COLUMNS
+    is_near = row["largest"] is not None and row["largest"] < options.margin
+    # A margin is made for values from 0 to 1.
+    if is_near and not is_doubted and not is_of_catalog:
         return "same"
     if is_doubted or row["p_decides"] >= options.alpha:
         return "cannot_tell"
+    if is_of_catalog:
+        return "higher" if row["difference"] > 0 else "lower"
     return "better" if row["difference"] > 0 else "worse"
 
 

@@ -27,9 +27,18 @@ from ndcg_spark.comparison.matrix import (
 from ndcg_spark.comparison.over_datasets import NOTHING, OverDatasets, compare_over_datasets
 from ndcg_spark.comparison.sources import BOTH, NoCopyError, ScoreSource, night_sources, read_sides
 from ndcg_spark.contract.doubts import about_unmatched
-from ndcg_spark.convention.measures import MEASURES, SCORES, Cutoff, by_depth, measure_at
+from ndcg_spark.convention.measures import (
+    CATALOG_COLUMNS,
+    MEASURES,
+    SCORES,
+    Cutoff,
+    by_depth,
+    measure_at,
+    refuse_of_runs,
+)
 from ndcg_spark.convention.parsing import ALL_CUTOFFS, parse_columns, parse_cutoffs
 from ndcg_spark.errors import ConfigurationError
+from ndcg_spark.nights.catalog_kinds import why_other_items
 from ndcg_spark.nights.log import Night, committed
 from ndcg_spark.nights.reader import datasets_left_out, read_again, refuse_unverified, select_nights
 from ndcg_spark.schemas import COMPARISONS, NEW, OLD
@@ -126,6 +135,9 @@ class _Compared:
 
 
 def _add(comparison: Comparison, compared: _Compared, options: ComparisonOptions) -> None:
+    if not compared.sides:
+        comparison.warnings.append(Notice(compared.reason))
+        return
     rows = rows_of_sides(compared.sides, options)
     for row in rows:
         comparison.rows.append({name: row[name] for name in COMPARISONS.names})
@@ -223,7 +235,10 @@ def _between(
 ) -> _Compared:
     """Two nights on both sides if their judgments differ and copies are kept; else on one."""
     reason = ""
-    if _has_other_judgments(source, other):
+    other_catalog = _other_catalog(source, other, metric)
+    if other_catalog is not None:
+        return _Compared([], reason=other_catalog)
+    if _has_other_judgments(source, other) and metric[0] not in CATALOG_COLUMNS:
         try:
             both = [_side(source, other, queries, metric, pairs, side) for side in BOTH]
             return _Compared([sides.without_rejudged() for sides in both])
@@ -234,6 +249,16 @@ def _between(
     key = source.key(other.evaluated_on, 1)
     sides = read_sides(own, theirs, metric, key, pairs)
     return _Compared([sides.without_rejudged()], sides.rejudged, reason)
+
+
+def _other_catalog(source: ScoreSource, other: ScoreSource, metric: Metric) -> str | None:
+    """Why two nights do not mean the same by a measure of the catalog; else None."""
+    if not isinstance(source.rows, Night) or not isinstance(other.rows, Night):
+        return None
+    why = why_other_items(source.rows, other.rows, metric[0])
+    if why is None:
+        return None
+    return f"{source.dataset}: {why}; {metric[0]} was not compared"
 
 
 def _has_other_judgments(source: ScoreSource, other: ScoreSource) -> bool:
@@ -353,6 +378,7 @@ def parse_metrics(
     """
     cutoffs: dict[str, list[str]] = {}
     for column, cutoff in parse_columns(text, SCORES, options):
+        refuse_of_runs(column)
         cutoffs.setdefault(column, []).append(cutoff)
     asked: dict[str, list[Cutoff] | None] = {}
     for name, texts in cutoffs.items():

@@ -3,7 +3,7 @@
 import dataclasses
 import datetime
 import functools
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -19,8 +19,9 @@ from ndcg_spark.comparison.readings import (
     judged_rates,
     second_reading,
 )
-from ndcg_spark.convention.measures import JUDGED_RATE, Cutoff
+from ndcg_spark.convention.measures import CATALOG_COLUMNS, JUDGED_RATE, Cutoff
 from ndcg_spark.errors import StorageError, about
+from ndcg_spark.nights.catalog_kinds import why_other_items
 from ndcg_spark.nights.copies import night_convention, read_copy, why_not_rescored
 from ndcg_spark.nights.log import Night
 from ndcg_spark.nights.reader import (
@@ -111,9 +112,12 @@ class ScoreSource:
             needed = ("judged",)
         columns = list(dict.fromkeys([*columns, *needed]))
         if not isinstance(self.rows, Night):
-            return list(self.rows.select(columns).to_batches())
+            rows = list(self.rows.select(columns).to_batches())
+            return _judged_alike(rows) if metric[0] in CATALOG_COLUMNS else rows
         where: Where = {"cutoff": [metric[1]], "run": runs}
         batches = read_night_batches([self.rows], "query_scores", columns, where)
+        if metric[0] in CATALOG_COLUMNS:
+            return _judged_alike(batches)
         return _read_again(self.rows, batches, metric) if reading == SECOND else batches
 
     def key(
@@ -131,6 +135,15 @@ class ScoreSource:
             "side": None,
             "reading": FIRST,
         }
+
+
+def _judged_alike(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """The same rows, whose queries are judged alike: what is shown does not depend on that."""
+    for batch in batches:
+        at = batch.schema.get_field_index("judgments_hash")
+        hashes = batch.column(at)
+        alike = pc.if_else(pc.is_valid(hashes), pa.scalar(1, hashes.type), hashes)
+        yield batch.set_column(at, "judgments_hash", alike)
 
 
 def _read_again(
@@ -300,7 +313,7 @@ def both_sides(
     """
     source = scores.source(tonight)
     judgments = None
-    if side is not None:
+    if side is not None and metric[0] not in CATALOG_COLUMNS:
         night = baseline.nights[-1] if side == OLD else tonight
         judgments = night.row["judgments_fingerprint"]
     key = source.key()
@@ -308,7 +321,7 @@ def both_sides(
     if baseline.nights:
         newest = scores.source(baseline.nights[-1]).evaluated_on
         key = source.key(newest, len(baseline.nights))
-        theirs = _runs_of_baseline(baseline, metric, scores)
+        theirs = _runs_of_baseline(baseline, tonight, metric, scores)
     key["side"] = side
     may_be_itself = bool(baseline.nights) or baseline.kind is Kind.ITSELF
     pairs = []
@@ -324,32 +337,41 @@ def both_sides(
         return own
 
     def baseline_scores(_runs: Collection[str]) -> ScoreMatrix:
-        return _baseline_scores(baseline, own, metric, scores, judgments)
+        nights = measured_nights(baseline, tonight, metric, scores)
+        return _baseline_scores(nights, own, metric, scores, judgments)
 
     return read_sides(own_scores, baseline_scores if baseline.nights else None, metric, key, pairs)
 
 
-def _measured_nights(baseline: Baseline, metric: Metric, scores: ScoreCache) -> list[Night]:
-    nights = [night for night in baseline.nights if metric in scores.source(night).metrics]
+def measured_nights(
+    baseline: Baseline, tonight: Night, metric: Metric, scores: ScoreCache
+) -> list[Night]:
+    """The nights of a baseline whose values of a measure can be compared with tonight's."""
+    nights = []
+    for night in baseline.nights:
+        is_there = metric in scores.source(night).metrics
+        if is_there and why_other_items(tonight, night, metric[0]) is None:
+            nights.append(night)
     # Without any value they are read all the same: what has no score is not compared with itself.
     return nights or list(baseline.nights)
 
 
-def _runs_of_baseline(baseline: Baseline, metric: Metric, scores: ScoreCache) -> set[str]:
+def _runs_of_baseline(
+    baseline: Baseline, tonight: Night, metric: Metric, scores: ScoreCache
+) -> set[str]:
     runs: set[str] = set()
-    for night in _measured_nights(baseline, metric, scores):
+    for night in measured_nights(baseline, tonight, metric, scores):
         runs.update(scores.source(night).runs)
     return runs
 
 
 def _baseline_scores(
-    baseline: Baseline,
+    nights: Sequence[Night],
     own: ScoreMatrix,
     metric: Metric,
     scores: ScoreCache,
     judgments: str | None,
 ) -> ScoreMatrix:
-    """The mean scores of its nights, under these judgments if they are given."""
-    nights = _measured_nights(baseline, metric, scores)
+    """The mean scores of nights, under these judgments if they are given."""
     matrices = (scores.matrix(night, metric, judgments=judgments) for night in nights)
     return next(matrices) if len(nights) == 1 else mean_matrix(matrices, own)

@@ -20,9 +20,18 @@ from ndcg_spark.comparison.baselines import is_accepted_for
 from ndcg_spark.comparison.falls import LEVEL, LOWER, MOST, fall_of
 from ndcg_spark.comparison.judgment_changes import Change, Metric, changes_of_run
 from ndcg_spark.convention.convention import Convention, why_no_value
-from ndcg_spark.convention.measures import COLUMNS, Cutoff, by_depth, measure_at, written
+from ndcg_spark.convention.measures import (
+    CATALOG_COLUMNS,
+    COLUMNS,
+    RUN_COLUMNS,
+    Cutoff,
+    by_depth,
+    measure_at,
+    written,
+)
 from ndcg_spark.convention.parsing import ALL_CUTOFFS, parse_columns, parse_cutoff
 from ndcg_spark.errors import ConfigurationError
+from ndcg_spark.nights.catalog_kinds import catalog_kind
 from ndcg_spark.nights.log import Night, Nights, committed
 from ndcg_spark.nights.reader import (
     nights_of_dataset,
@@ -46,7 +55,7 @@ _Scored = Sequence[tuple[Night, Mapping[str, Any], str]]
 #: What every night has.
 _ALWAYS = ("ndcg", "ndcg_pooled", "ndcg_stddev", "ndcg_stderr", "dcg", "judged_rate")
 #: What can be followed from night to night.
-MEASURES = (*_ALWAYS, *COLUMNS)
+MEASURES = (*_ALWAYS, *COLUMNS, *RUN_COLUMNS)
 #: A night is compared with the median of at most WINDOW comparable nights before it, if there are
 #: at least MIN_NIGHTS.
 WINDOW, MIN_NIGHTS = 28, 7
@@ -69,7 +78,8 @@ REFERENCE, SLACK, LIMIT = 28, 0.5, 8.0
 class Point:
     date: str
     value: float | None
-    #: Which of `convention` and `judgments` changed since the night before.
+    #: Which of `convention` and `judgments` changed since the night before; of a measure of the
+    #: catalog, which of `convention` and `items`.
     breaks: tuple[str, ...] = ()
     #: The band of comparable nights before it; none if there are too few.
     median: float | None = None
@@ -183,24 +193,42 @@ def falls_of_night(
 def trend_points(
     nights: Sequence[tuple[str, float | None, str, str]],
     changes: Mapping[str, Change] | None = None,
+    *,
+    is_of_catalog: bool = False,
 ) -> list[Point]:
     """The nights with their breaks, the band that each is compared with, and its flags.
 
     They come by date, each with its date, score, convention and judgments. Those with the same
     convention and judgments are comparable, even if others lie between them. `changes` are those of
-    the judgments over which the line goes on, by the date of the night after each.
+    the judgments over which the line goes on, by the date of the night after each. What is of the
+    catalog has items in place of judgments, and values of any size.
     """
+    named = ("convention", "items" if is_of_catalog else "judgments")
+    floor = _floor([value for _, value, *_ in nights], is_of_catalog=is_of_catalog)
     points: list[Point] = []
     comparable: dict[tuple[str, ...], list[Point]] = {}
     for at, (date, value, *kind) in enumerate(nights):
-        pairs = zip(("convention", "judgments"), kind, nights[max(at - 1, 0)][2:], strict=True)
+        pairs = zip(named, kind, nights[max(at - 1, 0)][2:], strict=True)
         points.append(Point(date, value, tuple(name for name, one, other in pairs if one != other)))
         if value is not None:
             comparable.setdefault(tuple(kind), []).append(points[-1])
     for own in comparable.values():
-        _add_bands(own, [point.value or 0.0 for point in own])
-    _add_lines(points, [tuple(kind) for _, _, *kind in nights], changes or {})
+        _add_bands(own, [point.value or 0.0 for point in own], floor)
+    _add_lines(points, [tuple(kind) for _, _, *kind in nights], changes or {}, floor)
     return points
+
+
+def _floor(values: Iterable[float | None], *, is_of_catalog: bool) -> float:
+    """The smallest distance that is flagged: FLOOR, or this share of what is of any size."""
+    if not is_of_catalog:
+        return FLOOR
+    known = []
+    for value in values:
+        if value is not None:
+            known.append(abs(value))
+    if not known:
+        return FLOOR
+    return FLOOR * statistics.median(known)
 
 
 class _Place(NamedTuple):
@@ -217,6 +245,7 @@ def _add_lines(
     points: Sequence[Point],
     kinds: Sequence[_Kind],
     changes: Mapping[str, Change],
+    floor: float,
 ) -> None:
     """Add the line that each night is on, over new judgments, and the changes of its level."""
     places = _places(points, kinds, changes)
@@ -236,7 +265,7 @@ def _add_lines(
             place = places[kind]
             point.chained = point.value - place.offset + newest[place.line]
     for own in levels.values():
-        _add_levels([point for point, _ in own], [offset for _, offset in own])
+        _add_levels([point for point, _ in own], [offset for _, offset in own], floor)
 
 
 def _places(
@@ -265,12 +294,12 @@ def _places(
     return places
 
 
-def _add_bands(points: Sequence[Point], values: Sequence[float]) -> None:
+def _add_bands(points: Sequence[Point], values: Sequence[float], floor: float) -> None:
     for at in range(MIN_NIGHTS, len(points)):
         before, point = values[max(0, at - WINDOW) : at], points[at]
         median = statistics.median(before)
         mad = statistics.median(abs(value - median) for value in before)
-        width = max(_DEVIATIONS * _OF_MAD * mad, FLOOR)
+        width = max(_DEVIATIONS * _OF_MAD * mad, floor)
         point.median, point.low, point.high = median, median - width, median + width
         # As people see them: a value that is shown as an end of the range is in it.
         low, value, high = (round(number, 4) for number in (point.low, values[at], point.high))
@@ -281,11 +310,11 @@ def _add_bands(points: Sequence[Point], values: Sequence[float]) -> None:
             point.flags = ((code, f"{score(value)} is {side} {usual}"),)
 
 
-def _add_levels(points: Sequence[Point], offsets: Sequence[float]) -> None:
+def _add_levels(points: Sequence[Point], offsets: Sequence[float], floor: float) -> None:
     """Flag changes of the level, which is told in the judgments of the night that shows it."""
     values = [(point.value or 0.0) - offset for point, offset in zip(points, offsets, strict=True)]
     start = 0
-    while change := _level_change(values, start):
+    while change := _level_change(values, start, floor):
         at, since, before = change
         moved = statistics.fmean(values[since : at + 1]) - before
         level = f"{score(before + offsets[at])} in the {REFERENCE} nights from {points[start].date}"
@@ -294,7 +323,9 @@ def _add_levels(points: Sequence[Point], offsets: Sequence[float]) -> None:
         start = at + 1
 
 
-def _level_change(values: Sequence[float], start: int) -> tuple[int, int, float] | None:
+def _level_change(
+    values: Sequence[float], start: int, floor: float
+) -> tuple[int, int, float] | None:
     """The night that shows another level than those from `start` have, the first night of it, and
     the level before.
     """
@@ -303,7 +334,7 @@ def _level_change(values: Sequence[float], start: int) -> tuple[int, int, float]
         return None
     center, deviation = (
         statistics.fmean(reference),
-        max(statistics.stdev(reference), FLOOR / _DEVIATIONS),
+        max(statistics.stdev(reference), floor / _DEVIATIONS),
     )
     # By the sign of the deviation: the sum, and the first night since it was 0.
     sums = dict.fromkeys((-1, 1), (0.0, start + REFERENCE))
@@ -372,11 +403,13 @@ class History:
             for (night, *_), value in zip(series, values, strict=True):
                 if value is not None:
                     measured.append(night)
-            changes, others = changes_of_run(
-                run, (measure, cutoff), measured, self._facts_of_copies
-            )
-            self.not_crossed[key] = others
-            self._points[key] = _points(series, values, changes)
+            changes: dict[str, Change] = {}
+            if measure not in CATALOG_COLUMNS:
+                changes, others = changes_of_run(
+                    run, (measure, cutoff), measured, self._facts_of_copies
+                )
+                self.not_crossed[key] = others
+            self._points[key] = _points(series, values, changes, measure)
         return self._points[key]
 
     def _facts_of_copies(
@@ -461,13 +494,20 @@ def lines(
     return trends, notes
 
 
+def _counted(measure: str) -> str:
+    """The count of the queries that a mean is over."""
+    if measure in CATALOG_COLUMNS:
+        return "listed_queries"
+    return "relevant_queries" if measure in COLUMNS else "queries"
+
+
 def _no_values(history: History, trends: Iterable[TrendLine]) -> list[str]:
     """Sentences about nights in which a measure was evaluated and is a mean over no query."""
     empty: dict[tuple[str, str, Cutoff], list[Mapping[str, Any]]] = {}
     for line in trends:
         if line.measure not in ("ndcg", *COLUMNS):
             continue
-        counted = "relevant_queries" if line.measure in COLUMNS else "queries"
+        counted = _counted(line.measure)
         for night, row, _ in history.series(line.dataset).get((line.run, line.cutoff), ()):
             is_shown = night.evaluated_on >= line.points[0].date
             if (
@@ -553,11 +593,17 @@ def _points(
     series: _Scored,
     values: Sequence[float | None],
     changes: Mapping[str, Change],
+    measure: str,
 ) -> list[Point]:
     nights = []
+    is_of_catalog = measure in CATALOG_COLUMNS
     for (night, _, convention), value in zip(series, values, strict=True):
-        nights.append((night.evaluated_on, value, convention, night.row["judgments_fingerprint"]))
-    points = trend_points(nights, changes)
+        # What is shown does not depend on judgments.
+        kind = night.row["judgments_fingerprint"]
+        if is_of_catalog:
+            kind = catalog_kind(night, measure)
+        nights.append((night.evaluated_on, value, convention, kind))
+    points = trend_points(nights, changes, is_of_catalog=is_of_catalog)
     for point, (night, row, _) in zip(points, series, strict=True):
         if returned_nothing(row):
             point.flags += ((NOTHING, "it returned nothing for any judged query"),)

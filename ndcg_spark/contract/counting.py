@@ -78,6 +78,14 @@ class CheckedTables:
         return self.results if self.cut is None else self.cut(self.results)
 
     @property
+    def shown_results(self) -> DataFrame:
+        """The results of all queries, judged or not, without what is proved to be too deep."""
+        # By ranks, it is proved for judged queries alone.
+        if self.unjudged_rows and "rank" in self.results.columns:
+            return self.results
+        return self.needed_results
+
+    @property
     def highest_grade(self) -> float:
         """The highest grade of all judgments, 0 where there is none."""
         return self.judgment_counts.best_grade or 0.0

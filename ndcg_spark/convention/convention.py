@@ -8,7 +8,8 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Self
 
-from ndcg_spark.convention.measures import COLUMNS, MEASURES, MeasureSet
+from ndcg_spark.convention.catalog import CATALOG_OPTIONS, CATALOG_PRESETS
+from ndcg_spark.convention.measures import CATALOG_COLUMNS, COLUMNS, MEASURES, MeasureSet
 from ndcg_spark.convention.options import (
     DISCOUNTS,
     GAINS,
@@ -198,6 +199,8 @@ def definition(label: str, formula: str, measures: MeasureSet) -> str:
 
 def why_no_value(column: str, convention: Convention) -> str:
     """Why the mean of a score is null although it was evaluated: it is a mean over no query."""
+    if column in CATALOG_COLUMNS:
+        return "no list has an item that counts"
     grade = relevant_grade(convention)
     if column not in COLUMNS or grade is None:
         return "no query that counts has a document with a gain"
@@ -288,6 +291,12 @@ def list_presets_and_options() -> list[str]:
     change = SetOption("option", "value", words="change one with")
     lines += ["", Notice("Options and their values, the default first", change).worded(COMMANDS)]
     lines += [f"  {option:<26}{choices(option)}" for option in OPTIONS]
+    lines += ["", "Options of measures of the catalog, the default first, and their presets"]
+    for name, entry in CATALOG_OPTIONS.items():
+        owner, _, argument = name.partition("_")
+        lines.append(f"  {f'{owner}({argument}=...)':<26}{entry.choices}")
+    for name, tool in CATALOG_PRESETS.items():
+        lines.append(f"  {f'preset={name}':<26}{tool.verified}: {', '.join(tool.calls)}")
     lines += [
         "",
         (
@@ -296,11 +305,12 @@ def list_presets_and_options() -> list[str]:
         ),
     ]
     for name, measure in MEASURES.items():
-        arguments = ", ".join(f"{short}=..." for short in measure.arguments)
+        takes = measure.arguments if measure.of == "judgments" else ()
+        arguments = ", ".join(f"{short}=..." for short in takes)
         written = (
             f"{measure.written[0]}{arguments and f'({arguments})'}{'' if measure.whole else '@10'}"
         )
-        lines.append(f"  {name:<11}{written:<21}{measure.words}")
+        lines.append(f"  {name:<16}{written:<21}{measure.words}")
     return lines
 
 

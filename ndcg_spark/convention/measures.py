@@ -15,7 +15,10 @@ functions return. The SQL uses
 import dataclasses
 import functools
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from typing import Any, Literal
+
+from ndcg_spark.convention import catalog
+from ndcg_spark.errors import ConfigurationError
 
 Cutoff = int | None
 
@@ -92,6 +95,8 @@ class Measure:
     #: Whether it divides by the number of relevant documents, so that it is undefined without any.
     is_ratio: bool = False
     whole: bool = False
+    #: What it measures: a list by its judgments, by the catalog, or all lists of a run together.
+    of: Literal["judgments", "list", "run"] = "judgments"
 
     @property
     def column(self) -> str:
@@ -102,6 +107,38 @@ _relevance_measure = functools.partial(
     Measure, documents=("relevant",), arguments={"rel": "relevant_from"}
 )
 _RELEVANT: Mapping[str, Formula | None] = {"relevant": None}
+
+
+def _catalog_measure(name: str, words: str, **more: Any) -> Measure:
+    """A measure of the catalog: of a list if SQL computes it down the list, else of a run."""
+    values = more.pop("values", {name: _of_run})
+    of: Literal["run", "list"] = "run" if values[name] is _of_run else "list"
+    arguments = catalog.arguments_of(name)
+    return Measure(words, (name.capitalize(),), values, of=of, arguments=arguments, **more)
+
+
+def _of_run(_: Names) -> str:
+    """`scoring.catalog_columns` computes it."""
+    return ""
+
+
+def _novelty(at: Names) -> str:
+    # No document is counted where the mean is over k.
+    return f"{at.sums['novelty_value']} / coalesce({at.sums['novelty_counted']}, {at.ranks})"
+
+
+def _popularity(at: Names) -> str:
+    return f"{at.sums['popularity_value']} / {at.sums['popularity_counted']}"
+
+
+def _categories(at: Names) -> str:
+    within = f"filter(ranked_categories, document -> document.rank <= {at.k})"
+    names = f"array_distinct(transform({within}, document -> document.category))"
+    return f"if(returned > 0, cast(size({names}) as double) / {at.ranks}, null)"
+
+
+def _rank_and_category(at: Names) -> str:
+    return f"named_struct('rank', {at.rank}, 'category', item_category)"
 
 
 def _ndcg(_: Names) -> str:
@@ -314,12 +351,55 @@ MEASURES: dict[str, Measure] = {
         is_ratio=True,
         whole=True,
     ),
+    "novelty": _catalog_measure(
+        "novelty",
+        "mean self-information of the items within k: how few users each has",
+        values={"novelty": _novelty},
+        documents=("novelty_value", "novelty_counted"),
+        sums={"novelty_value": None, "novelty_counted": None},
+    ),
+    "popularity": _catalog_measure(
+        "popularity",
+        "mean popularity of the items within k",
+        values={"popularity": _popularity},
+        documents=("popularity_value", "popularity_counted"),
+        sums={"popularity_value": None, "popularity_counted": None},
+    ),
+    "categories": _catalog_measure(
+        "categories",
+        "different categories of the items within k, over k",
+        values={"categories": _categories},
+        documents=("item_category",),
+        lists={
+            "ranked_categories": _collected("item_category is not null", _rank_and_category),
+        },
+    ),
+    "items": _catalog_measure("items", "different items within k of all lists of a run"),
+    "coverage": _catalog_measure(
+        "coverage", "share of the items of the catalog that are within k of a list of the run"
+    ),
+    "gini": _catalog_measure(
+        "gini", "Gini coefficient of how many lists of the run hold each item: 0 if all equally"
+    ),
+    "personalization": _catalog_measure(
+        "personalization",
+        "mean share of the items within k that two lists of the run do not share",
+    ),
 }
 
-#: The columns of the measures besides NDCG, in the order of the tables.
+#: The columns of the measures besides NDCG that queries have, in the order of the tables.
 COLUMNS = tuple(
-    column for name, measure in MEASURES.items() if name != "ndcg" for column in measure.values
+    column
+    for name, measure in MEASURES.items()
+    if name != "ndcg" and measure.of != "run"
+    for column in measure.values
 )
+#: Those that only runs have.
+RUN_COLUMNS = tuple(name for name, measure in MEASURES.items() if measure.of == "run")
+#: The columns of the measures of the catalog, of which more is neither better nor worse.
+CATALOG_COLUMNS = tuple(name for name, measure in MEASURES.items() if measure.of != "judgments")
+#: The measures that need no table of items, unless an option says so.
+_WITHOUT_ITEMS = ("items", "personalization")
 #: The share of the returned documents that are judged, which a check can hold to limits as a score.
 JUDGED_RATE = "judged_rate"
 #: The columns of QUERY_SCORES that can be compared.
@@ -329,9 +409,10 @@ SCORES = ("ndcg", "dcg", "ideal_dcg", "cg", *COLUMNS)
 @dataclasses.dataclass(frozen=True)
 class MeasureSet:
     pairs: tuple[tuple[str, Cutoff], ...] = ()
-    #: The first measure in the list; without a cutoff of its own, at the deepest finite one.
+    #: The first measure in the list of which more is better; without a cutoff of its own, at the
+    #: deepest finite one.
     first: tuple[str, Cutoff] | None = None
-    #: The options of the convention that arguments of the measures set.
+    #: The options that arguments of the measures set: of the convention, and of the catalog.
     options: Mapping[str, str] = dataclasses.field(default_factory=dict)
 
     def headline(self, cutoffs: Iterable[Cutoff]) -> tuple[str, Cutoff]:
@@ -358,11 +439,42 @@ class MeasureSet:
 
     @property
     def beside_ndcg(self) -> dict[str, Measure]:
+        """The measures of queries besides NDCG."""
         return {
             name: measure
             for name, measure in MEASURES.items()
-            if name != "ndcg" and name in dict(self.pairs)
+            if name != "ndcg" and measure.of != "run" and name in dict(self.pairs)
         }
+
+    @property
+    def of_judgments(self) -> dict[str, Measure]:
+        """Those of them that need judgments, which leave out the same queries."""
+        beside = self.beside_ndcg
+        return {name: measure for name, measure in beside.items() if measure.of == "judgments"}
+
+    @property
+    def of_catalog(self) -> dict[str, Measure]:
+        """The measures of the catalog: those of lists, and those of runs."""
+        asked = dict(self.pairs)
+        return {name: MEASURES[name] for name in CATALOG_COLUMNS if name in asked}
+
+    @property
+    def of_runs(self) -> list[str]:
+        return [name for name in RUN_COLUMNS if name in dict(self.pairs)]
+
+    @property
+    def of_items(self) -> list[str]:
+        """The measures that need a table of items."""
+        needing = [name for name in self.of_catalog if name not in _WITHOUT_ITEMS]
+        if catalog.catalog_option(self.options, "gini_of") == "shown":
+            needing = [name for name in needing if name != "gini"]
+        return needing
+
+    @property
+    def convention_options(self) -> dict[str, str]:
+        """The options of the convention that arguments set."""
+        options = self.options.items()
+        return {name: value for name, value in options if not catalog.is_catalog_option(name)}
 
     @property
     def needs_highest_grade(self) -> bool:
@@ -389,10 +501,33 @@ class MeasureSet:
 
     @property
     def columns(self) -> list[str]:
+        """The columns of QUERY_SCORES, and so of DATASET_SCORES, that the measures have."""
         return [column for measure in self.beside_ndcg.values() for column in measure.values]
+
+    @property
+    def columns_of_means(self) -> list[str]:
+        """The columns of DATASET_SCORES that the measures have."""
+        return [*self.columns, *self.of_runs]
 
 
 NDCG_ONLY = MeasureSet()
+
+
+def catalog_definitions(measure_set: MeasureSet) -> list[str]:
+    """What each measure of the catalog is, with its options, in words."""
+    sentences = []
+    for name, measure in measure_set.of_catalog.items():
+        words = [measure.words, *catalog.described(name, measure_set.options)]
+        lists = "all lists of the run" if measure.of == "run" else "queries with a list"
+        sentences.append(f"{name}: {'; '.join(words)}; of {lists}")
+    return sentences
+
+
+def refuse_of_runs(measure: str) -> None:
+    """ConfigurationError for a measure that only runs have, where queries are compared."""
+    if measure in RUN_COLUMNS:
+        what = f"{measure} is of all lists of a run together, and queries are compared"
+        raise ConfigurationError(f"{what}; see how it moves with trend", option="measures")
 
 
 def arguments(measure: str, options: Mapping[str, str]) -> str:

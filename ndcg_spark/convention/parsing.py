@@ -4,6 +4,7 @@ import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from ndcg_spark.convention.catalog import default_options, is_catalog_option, resolved_options
 from ndcg_spark.convention.measures import MEASURES, Cutoff, MeasureSet, by_depth, deepest_finite
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.text import did_you_mean
@@ -61,7 +62,10 @@ class ParsedMeasures(NamedTuple):
 
 
 def parse_measures(
-    measures: Iterable[object] | str, cutoffs: Sequence[Cutoff] | None, default: Sequence[Cutoff]
+    measures: Iterable[object] | str,
+    cutoffs: Sequence[Cutoff] | None,
+    default: Sequence[Cutoff],
+    preset: str = "standard",
 ) -> ParsedMeasures:
     """The measures of a text such as `ndcg precision P@5 AP RBP(p=0.5)@10`, or of a list.
 
@@ -69,7 +73,7 @@ def parse_measures(
     none; a name with a cutoff (`precision@5`, `P@5`) for that cutoff, and a name from papers
     without a cutoff (`AP`) for the whole ranking. `measures` is a text of measures separated by
     blanks or commas, or any collection whose items, as text, are measures, such as those of
-    ir_measures.
+    ir_measures. Measures of the catalog are by default as the tool of this `preset` has them.
     """
     words = _words(" ".join(map(str, listed(measures))))
     configured = list(
@@ -81,9 +85,19 @@ def parse_measures(
     pairs = dict.fromkeys(
         (word.name, k) for word, depths in zip(words, own, strict=True) for k in depths
     )
-    headline = words[0].name, deepest_finite(own[0])
+    headline = _headline(words, own)
     needed = parse_cutoffs([*configured, *(cutoff for _, cutoff in pairs)])
-    return ParsedMeasures(MeasureSet(tuple(pairs), headline, _options(words)), needed)
+    return ParsedMeasures(MeasureSet(tuple(pairs), headline, _options(words, preset)), needed)
+
+
+def _headline(
+    words: Sequence[_Word], cutoffs: Sequence[Sequence[Cutoff]]
+) -> tuple[str, Cutoff] | None:
+    """The first measure of which more is better, with its deepest cutoff."""
+    for word, own in zip(words, cutoffs, strict=True):
+        if MEASURES[word.name].of == "judgments":
+            return word.name, deepest_finite(own)
+    return None
 
 
 def parse_measure_set(texts: Iterable[str], headline: str | None = None) -> MeasureSet:
@@ -198,7 +212,7 @@ def _unknown_argument(
     return _refused(f"{has}, but it takes no arguments", instead)
 
 
-def _options(words: Iterable[_Word]) -> dict[str, str]:
+def _options(words: Sequence[_Word], preset: str) -> dict[str, str]:
     """The options that the measures set; those that share an option must set the same value."""
     options: dict[str, tuple[str, str]] = {}
     for word in words:
@@ -209,4 +223,8 @@ def _options(words: Iterable[_Word]) -> dict[str, str]:
                 what = f"{first} and {word.text} set different values of {option}"
                 to_do = f"write {short}=... in both, or evaluate twice"
                 raise _refused(f"{what}, but an evaluation has one; {to_do}")
-    return {option: value for option, (_, value) in options.items() if value}
+    given = {option: value for option, (_, value) in options.items() if value}
+    of_convention = {name: given[name] for name in given if not is_catalog_option(name)}
+    of_catalog = {name: given[name] for name in given if is_catalog_option(name)}
+    defaults = default_options(preset, [word.name for word in words])
+    return of_convention | resolved_options(of_catalog, defaults)

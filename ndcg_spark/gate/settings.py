@@ -14,11 +14,19 @@ from pydantic import (
     model_validator,
 )
 
-from ndcg_spark.convention.measures import JUDGED_RATE, SCORES, Cutoff, format_cutoff, measure_at
+from ndcg_spark.convention.measures import (
+    CATALOG_COLUMNS,
+    JUDGED_RATE,
+    SCORES,
+    Cutoff,
+    format_cutoff,
+    measure_at,
+)
 from ndcg_spark.convention.parsing import listed, parse_cutoff
 from ndcg_spark.text import ACCEPTED, GOOD, RUN
 
-MEASURES_OF_CHECKS = (*SCORES, JUDGED_RATE)
+#: The measures of the catalog have values of any size, of which more is neither better nor worse.
+MEASURES_OF_CHECKS = tuple(name for name in (*SCORES, JUDGED_RATE) if name not in CATALOG_COLUMNS)
 
 _Names = Annotated[list[Annotated[str, Field(min_length=1)]], Field(min_length=1)]
 _Limit = Annotated[float, Field(ge=0, allow_inf_nan=False)]
@@ -166,7 +174,10 @@ def contradictions(
             known = ", ".join(map(format_cutoff, cutoffs))
             cutoff = format_cutoff(check.cutoff)
             yield f"{name}.cutoff: {cutoff} is not evaluated; cutoffs has {known}"
-        if check.measure not in MEASURES_OF_CHECKS:
+        if check.measure in CATALOG_COLUMNS:
+            what = f"{check.measure} is of the catalog, of which more is neither better nor worse"
+            yield f"{name}.measure: {what}, and no check holds it; see how it moves with trend"
+        elif check.measure not in MEASURES_OF_CHECKS:
             known = ", ".join(MEASURES_OF_CHECKS)
             yield f"{name}.measure: unknown measure {check.measure!r}; choose {known}"
         if check.slice is not None and not has_attributes:

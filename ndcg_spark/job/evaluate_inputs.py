@@ -16,12 +16,13 @@ from pyspark.sql.types import DoubleType
 from ndcg_spark.config import EvaluationConfig
 from ndcg_spark.contract.changes import refuse_changed
 from ndcg_spark.contract.doubtful_scores import about_attributes
-from ndcg_spark.convention.measures import MEASURES, NDCG_ONLY, Cutoff, MeasureSet
+from ndcg_spark.convention.measures import MEASURES, NDCG_ONLY, RUN_COLUMNS, Cutoff, MeasureSet
 from ndcg_spark.engine import Engine, kept_open
 from ndcg_spark.engine.sessions import keep_rows
 from ndcg_spark.errors import BUG, ConfigurationError, EngineError, about
 from ndcg_spark.gate.verdict import Verdict, worst_exit_code
 from ndcg_spark.inputs.dataframes import read_arrow
+from ndcg_spark.job.catalog_of_runs import measured_runs
 from ndcg_spark.job.inputs import (
     Context,
     Means,
@@ -293,7 +294,8 @@ def _scored_far(context: Context, attributes: pa.Table | None) -> Scored:
     with context.clock.step("evaluate", "evaluating the results"):
         scores, runs = scores_by_batch(context)[0]
         scores = keep_rows(scores, context.engine.scratch)
-        table = dataset_scores(scores, runs, evaluation, context.slices)
+        of_runs = measured_runs(context.checked, evaluation)
+        table = dataset_scores(scores, runs, evaluation, context.slices, of_runs)
         rows = [row.asDict() for row in table.collect()]
     means = accepted_means(context, rows)
     number = context.checked.counts(len(evaluation.cutoffs))["query_scores"]
@@ -335,7 +337,7 @@ def _compared(
     from ndcg_spark.comparison.score_tables import sources
 
     # The columns that are compared, each at the cutoffs that were requested for it.
-    names = dict.fromkeys(name for name, _ in measure_set.pairs)
+    names = dict.fromkeys(name for name, _ in measure_set.pairs if name not in RUN_COLUMNS)
     measures: dict[str, list[Cutoff] | None] = {
         MEASURES[name].column: measure_set.cutoffs_for(name) for name in names
     } or {"ndcg": None}

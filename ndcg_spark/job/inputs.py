@@ -32,6 +32,7 @@ from ndcg_spark.inputs.source_tables import (
     read_results,
     refuse_changed_files,
 )
+from ndcg_spark.job.catalog_of_runs import open_items, report_unknown_items
 from ndcg_spark.reference import unjudged_gain
 from ndcg_spark.schemas import DATASET_SCORES, measure_first
 from ndcg_spark.scoring import refusals
@@ -108,6 +109,7 @@ def read_inputs(engine: Engine, config: EvaluationConfig, clock: Clock | None = 
             config.results.on(config.date) if config.is_one_table else None,
         )
         results = results_source(engine, config)
+        items = open_items(engine, config)
     report_notes(judgments, results)
     sources = judgments, results
     with clock.step("check", "reading judgments and results"), translated_failures(sources):
@@ -117,7 +119,8 @@ def read_inputs(engine: Engine, config: EvaluationConfig, clock: Clock | None = 
             functools.partial(check_tables, judgments, results, config),
             is_sail=engine.kind == "embedded",
         )
-    checked, evaluation = prepared.guarded, prepared.evaluation
+    checked = prepared.guarded
+    evaluation = dataclasses.replace(prepared.evaluation, items=items)
     report_read(judgments, checked.judgment_counts)
     report_read(results, checked.result_counts)
     _warn(sources, checked, evaluation, config)
@@ -270,12 +273,14 @@ def accepted_means(context: Context, rows: Iterable[Row | Mapping[str, Any]]) ->
     """Rows of dataset scores with the requested measures, sorted. InputError if too few documents
     are judged.
     """
-    columns = measure_first(DATASET_SCORES, context.evaluation.measures.columns)
+    measures = context.evaluation.measures
+    columns = measure_first(DATASET_SCORES, measures.columns_of_means)
     means = without_slices({name: row[name] for name in columns} for row in rows)
     refuse_changed_files(context.sources)
     limits.refuse_lost(context.checked.judgment_counts, context.checked.result_counts, means[0])
     refuse_low_judged_rates(context.config, context.checked, means[0])
-    for sentence in about_no_values(means[0], context.evaluation.measures):
+    report_unknown_items(means[0], measures)
+    for sentence in about_no_values(means[0], measures):
         report_step("warning", sentence)
     return means
 

@@ -22,6 +22,7 @@ from ndcg_spark.gate.settings import GateConfig
 from ndcg_spark.gate.verdict import Verdict, unverified_verdict
 from ndcg_spark.inputs.source_tables import Source
 from ndcg_spark.job.acceptance import warn_if_ended
+from ndcg_spark.job.catalog_of_runs import items_for_log, measured_runs
 from ndcg_spark.job.inputs import (
     Context,
     Means,
@@ -195,9 +196,13 @@ def write_scores(context: Context, publication: Publication) -> list[dict[str, A
         # storage is not at fault.
         refuse_changed(checked.seen)
         publication.verify("query_scores", counts["query_scores"])
+    of_runs = None
+    if evaluation.measures.of_catalog:
+        with clock.step("catalog", "measuring what the runs show of the catalog"):
+            of_runs = measured_runs(checked, evaluation)
     with clock.step("aggregate", "averaging the query scores"):
         written = publication.read("query_scores", context.engine.session)
-        table = dataset_scores(written, checked.runs(), evaluation, context.slices)
+        table = dataset_scores(written, checked.runs(), evaluation, context.slices, of_runs)
         rows = [row.asDict() for row in table.collect()]
         # Every list of nights reads this small table. An engine may write several files, and this
         # is one.
@@ -410,6 +415,8 @@ def night_record(context: Context) -> dict[str, Any]:
             "fingerprints": fingerprints,
         }
         inputs[source.name] |= known
+    if context.evaluation.items is not None:
+        inputs["items"] = items_for_log(config, context.evaluation.items.items)
     configuration = {**config.for_log({"convention"}), **config.source}
     if context.evaluation.measures.needs_highest_grade:
         # The options have the highest grade itself.

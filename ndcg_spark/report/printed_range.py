@@ -47,7 +47,9 @@ def print_range(evaluated: Sequence["Evaluated"], style: str | None) -> None:
         if one.stopped:
             notes.append(f"stopped after {one.date}, whose acceptance has ended")
     outcomes = [one.outcome for one in evaluated if one.outcome is not None]
-    columns = measure_first(DATASET_SCORES, outcomes[0].measures.columns if outcomes else ())
+    columns = measure_first(
+        DATASET_SCORES, outcomes[0].measures.columns_of_means if outcomes else ()
+    )
     if macro:
         rows += macro
         columns = (*columns, DATASETS)

@@ -13,10 +13,12 @@ import pyarrow as pa
 from ndcg_spark.contract.doubtful_scores import about_attributes
 from ndcg_spark.convention.convention import definition
 from ndcg_spark.convention.measures import (
+    CATALOG_COLUMNS,
     MEASURES,
     NDCG_ONLY,
     MeasureSet,
     by_depth,
+    catalog_definitions,
     published,
     written,
 )
@@ -87,7 +89,7 @@ def print_outcome(outcome: "EvaluationOutcome", style: str | None) -> None:
     there are any.
     """
     compared, measures = outcome.comparison, outcome.measures
-    columns: Sequence[str] = measure_first(DATASET_SCORES, measures.columns)
+    columns: Sequence[str] = measure_first(DATASET_SCORES, measures.columns_of_means)
     runs = sorted_runs(outcome.dataset_scores, measures)
     rows: list[Row] = []
     for run in runs:
@@ -97,7 +99,8 @@ def print_outcome(outcome: "EvaluationOutcome", style: str | None) -> None:
         rows += macro.rows
         columns = [*columns, DATASETS]
     rows += outcome.slice_scores
-    notes = [definition(outcome.convention, outcome.formula, measures), *macro.notes]
+    notes = [definition(outcome.convention, outcome.formula, measures)]
+    notes += [*catalog_definitions(measures), *macro.notes]
     if style == "latex":
         notes += notes_on_tests(compared.rows, compared.correction) if compared else []
         notes += notes_on_answers(compared.rows) if compared else []
@@ -137,10 +140,11 @@ def print_sliced(
     macro = macro_means(whole, absent)
     conventions = {row["convention"]: row["formula"] for row in whole}
     notes = [definition(name, formula, measures) for name, formula in conventions.items()]
-    tables = [score_table(whole, [*notes, *macro.notes], measures, macro.rows)]
+    notes += [*catalog_definitions(measures), *macro.notes]
+    tables = [score_table(whole, notes, measures, macro.rows)]
     if sliced:
         tables.append(score_table(sliced, (), measures))
-    columns: Sequence[str] = measure_first(DATASET_SCORES, measures.columns)
+    columns: Sequence[str] = measure_first(DATASET_SCORES, measures.columns_of_means)
     rows: list[Row] = []
     for run in sorted_runs(whole, measures):
         rows += run
@@ -212,8 +216,10 @@ def paper_table(
             if value is not None and marks:
                 line[heading].stars = marks.get((line["dataset"], line["run"], column, cutoff), "")
         lines.append(line)
-    for *_, heading in pairs:
-        _mark_best(lines, heading)
+    for column, _, heading in pairs:
+        # More of these is neither better nor worse.
+        if column not in CATALOG_COLUMNS:
+            _mark_best(lines, heading)
     return make_table(lines, (), notes, kept=[heading for *_, heading in pairs])
 
 
@@ -249,19 +255,28 @@ def _scores(
         if with_error and (name, cutoff) == headline == ("ndcg", cutoff):
             scores["std error"] = at.get(cutoff, {}).get("ndcg_stderr")
     # The means of NDCG and of other measures can be over different queries.
-    has_others = any(not MEASURES[name].column.startswith("ndcg") for name, _ in measure_set.pairs)
-    relevant = (
-        max((row.get("relevant_queries") or 0 for row in run), default=None) if has_others else None
-    )
+    relevant = _largest(run, "relevant_queries") if measure_set.of_judgments else None
+    listed = _largest(run, "listed_queries") if _has_lists(measure_set) else None
     counts = {heading: deepest.get(column) for heading, column in _COUNTS.items()}
     rate = deepest.get("judged_rate")
     return {
         **scores,
         "queries": deepest.get("queries"),
         "relevant queries": relevant,
+        "listed queries": listed,
+        "lists": _largest(run, "lists") if measure_set.of_runs else None,
         **counts,
         "judged rate": rate,
     }
+
+
+def _has_lists(measure_set: MeasureSet) -> bool:
+    """Whether a measure of the catalog is of queries."""
+    return len(measure_set.of_catalog) > len(measure_set.of_runs)
+
+
+def _largest(rows: Iterable[Row], count: str) -> int | None:
+    return max((row.get(count) or 0 for row in rows), default=None)
 
 
 def print_presets(
@@ -291,7 +306,7 @@ def print_presets(
             lines.append({"preset": entry.preset, **_scores(run, all_rows, asked)})
         notes = refusals if key == keys[-1] else ()
         tables.append(make_table(lines, (), notes, kept, title=" / ".join(key)))
-    columns = ["preset", *measure_first(DATASET_SCORES, asked.columns), "refused"]
+    columns = ["preset", *measure_first(DATASET_SCORES, asked.columns_of_means), "refused"]
     print_view(View(tables, entries, columns, rows), style)
 
 
@@ -354,6 +369,31 @@ def print_documents(rows: Sequence[Mapping[str, Any]], style: str | None, most: 
     notes = [Notice(f"the first {most:,}", more).worded(OPTIONS)] if len(rows) == most else []
     table = make_table(rows, TO_JUDGE.names, [*notes, _WEIGHT if rows else _ALL_JUDGED])
     print_view(View([table], rows, TO_JUDGE.names, rows), style)
+
+
+def print_described(
+    rows: Sequence[Row], columns: Sequence[str], measures: MeasureSet, style: str | None
+) -> None:
+    """Print what results show of the catalog: a line per run, with a column per measure."""
+    of_runs: dict[tuple[str, str], list[Row]] = {}
+    for row in rows:
+        of_runs.setdefault((row["dataset"], row["run"]), []).append(row)
+    lines = []
+    for (dataset, run), own in of_runs.items():
+        line: dict[str, Any] = {"dataset": dataset, "run": run}
+        at = {row["cutoff"]: row for row in own}
+        for name, cutoff in measures.pairs:
+            line[written(name, cutoff)] = at[cutoff][name]
+        for count in columns:
+            if count in ("listed_queries", "lists", "unknown_items"):
+                line[count.replace("_", " ")] = own[-1][count]
+        lines.append(line)
+    kept = [written(name, cutoff) for name, cutoff in measures.pairs]
+    table = make_table(lines, (), catalog_definitions(measures), kept=kept)
+    shown = []
+    for row in rows:
+        shown.append({name: row[name] for name in columns})
+    print_view(View([table], shown, columns, shown), style)
 
 
 def explanation_view(explained: Explained) -> View:

@@ -7,7 +7,7 @@ attribute is in its slice `(none)`.
 """
 
 import dataclasses
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -121,15 +121,19 @@ def _status(convention: Convention) -> str:
 def _with_measures(
     table: DataFrame, key: Sequence[str], convention: Convention, measures: MeasureSet
 ) -> DataFrame:
-    """The table with every measure at every cutoff; all measures of a query are left out, as null,
-    together.
+    """The table with every measure at every cutoff; all measures of a query that need judgments are
+    left out, as null, together.
     """
     # `returned` is null for a missing query, and fails for a list with a document twice.
     missing, without = "returned is null", f"{beside_ndcg.RELEVANT} = 0"
     columns = {}
-    for name, value, is_ratio in beside_ndcg.measure_values(convention, measures):
+    for name, value, measure in beside_ndcg.measure_values(convention, measures):
+        if measure.of == "list":
+            # It is null without a list, whatever the convention says of judgments.
+            columns[name] = value
+            continue
         computed = f"coalesce({value}, 0D)"
-        nothing = _without_gain(convention) if is_ratio else computed
+        nothing = _without_gain(convention) if measure.is_ratio else computed
         score = _by_policy(computed, without, nothing, missing, convention, key)
         if convention.missing_query == "zero":
             score = f"case when {missing} and not {without} then 0D else {score} end"
@@ -304,19 +308,27 @@ def _means_of_ndcg() -> dict[str, str]:
 def _means_of_measures(measures: MeasureSet) -> dict[str, str]:
     if not measures.beside_ndcg:
         return {}
-    # All computed measures leave out the same queries, so they have one count, the largest.
-    counts = [f"count({measure.column})" for measure in measures.beside_ndcg.values()]
-    largest = f"array_max(array({', '.join(counts)}))"
-    is_computed = _is_computed(measures)
-    means = {"relevant_queries": f"case when {is_computed} then {largest} end"}
+    means = {}
+    if measures.of_judgments:
+        means["relevant_queries"] = _largest_count(measures, measures.of_judgments)
+    of_lists = [name for name in measures.beside_ndcg if name not in measures.of_judgments]
+    if of_lists:
+        means["listed_queries"] = _largest_count(measures, of_lists)
     for name in measures.columns:
         means[name] = f"avg({name})"
     return means
 
 
-def _is_computed(measures: MeasureSet) -> str:
-    """Whether a measure besides NDCG is computed at a cutoff."""
-    cutoffs = [str(cutoff or 0) for cutoff in measures.cutoffs_for(*measures.beside_ndcg)]
+def _largest_count(measures: MeasureSet, names: Iterable[str]) -> str:
+    """How many queries have one of these measures, which leave out the same ones."""
+    counts = [f"count({measures.beside_ndcg[name].column})" for name in names]
+    largest = f"array_max(array({', '.join(counts)}))"
+    return f"case when {_is_computed(measures, names)} then {largest} end"
+
+
+def _is_computed(measures: MeasureSet, names: Iterable[str]) -> str:
+    """Whether one of these measures is computed at a cutoff."""
+    cutoffs = [str(cutoff or 0) for cutoff in measures.cutoffs_for(*names)]
     return f"at in ({', '.join(cutoffs)})"
 
 
@@ -336,8 +348,8 @@ def with_every_run(
     }
     for name in ("queries", "missing_queries", "no_relevant_queries"):
         columns[name] = f"coalesce({name}, 0L)"
-    if measures.beside_ndcg:
-        is_computed = _is_computed(measures)
+    if measures.of_judgments:
+        is_computed = _is_computed(measures, measures.of_judgments)
         columns["relevant_queries"] = (
             f"case when {is_computed} then coalesce(relevant_queries, 0L) end"
         )

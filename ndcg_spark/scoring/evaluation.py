@@ -22,8 +22,9 @@ from ndcg_spark.schemas import (
     TO_JUDGE,
     query_key,
 )
-from ndcg_spark.scoring import counted_queries, ideal, lists
+from ndcg_spark.scoring import catalog_columns, counted_queries, ideal, lists
 from ndcg_spark.scoring import measure_columns as beside_ndcg
+from ndcg_spark.scoring.catalog_columns import EngineItems
 from ndcg_spark.scoring.counted_queries import Slices
 from ndcg_spark.scoring.ranking import Ranker, by_window
 
@@ -40,8 +41,11 @@ class Evaluation:
     #: The fastest way to rank lists on the engine. All ways give the same ranks.
     rank: Ranker = by_window
     measures: MeasureSet = NDCG_ONLY
+    #: What measures of the catalog look up, if they do.
+    items: EngineItems | None = None
 
     def __post_init__(self) -> None:
+        catalog_columns.refuse_dependent(self.convention, self.measures)
         beside_ndcg.refuse_averaged(self.convention, self.measures)
 
     @property
@@ -62,6 +66,7 @@ def query_scores(
     judged = ideal.judged_documents(judgments, key, convention)
     graded = beside_ndcg.with_highest_of_query(judged, judgments, key, convention, measures)
     listed = lists.listed_gains(results, graded, key, convention, depth, evaluation.rank, measures)
+    listed = catalog_columns.with_items(listed, evaluation.items, measures)
     scores = lists.run_scores(listed, key, convention, cutoffs, depth, measures)
     counts = beside_ndcg.query_aggregates(convention, measures)
     queries = ideal.judged_queries(judged, key, None if None in cutoffs else depth, counts)
@@ -90,16 +95,38 @@ def to_judge(judgments: DataFrame, results: DataFrame, evaluation: Evaluation) -
 
 
 def dataset_scores(
-    per_query: DataFrame, runs: DataFrame, evaluation: Evaluation, slices: Slices | None = None
+    per_query: DataFrame,
+    runs: DataFrame,
+    evaluation: Evaluation,
+    slices: Slices | None = None,
+    of_runs: DataFrame | None = None,
 ) -> DataFrame:
+    """The table DATASET_SCORES, in no order; `of_runs` has the measures of `run_measures`."""
     aggregated = counted_queries.means(per_query, evaluation.measures, slices)
     named = _with_evaluation(runs, runs.columns, evaluation)
     rows = counted_queries.with_every_run(
         aggregated, named, list(evaluation.cutoffs), evaluation.measures
     )
+    absent = _not_computed(evaluation.measures)
+    if of_runs is None:
+        absent |= catalog_columns.NO_RUN_MEASURES
+    else:
+        rows = catalog_columns.with_run_measures(rows, of_runs)
     convention = evaluation.convention
     described = {"convention": sql.text(convention.label), "formula": sql.text(convention.formula)}
-    return _complete(rows, DATASET_SCORES, described | _not_computed(evaluation.measures))
+    return _complete(rows, DATASET_SCORES, described | absent)
+
+
+def run_measures(
+    results: DataFrame, key: Sequence[str], evaluation: Evaluation
+) -> DataFrame | None:
+    """The measures of all lists in the results, by run and cutoff; None if none was asked for."""
+    measures = evaluation.measures
+    if not measures.of_catalog:
+        return None
+    return catalog_columns.run_measures(
+        results, key, evaluation.convention, measures, evaluation.items, evaluation.rank
+    )
 
 
 def ranked_documents(
@@ -181,8 +208,10 @@ def _constants(columns: Collection[str], evaluation: Evaluation) -> dict[str, st
 def _not_computed(measures: MeasureSet) -> dict[str, str]:
     """The SQL of the columns of measures besides NDCG that are not computed."""
     absent = {name: sql.null("double") for name in COLUMNS if name not in measures.columns}
-    if not measures.beside_ndcg:
+    if not measures.of_judgments:
         absent["relevant_queries"] = sql.null("bigint")
+    if measures.of_judgments == measures.beside_ndcg:
+        absent["listed_queries"] = sql.null("bigint")
     return absent
 
 

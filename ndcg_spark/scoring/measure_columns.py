@@ -9,7 +9,7 @@ from pyspark.sql import functions as F
 
 from ndcg_spark import sql
 from ndcg_spark.convention.convention import Convention
-from ndcg_spark.convention.measures import Cutoff, MeasureSet, Names, column_at
+from ndcg_spark.convention.measures import Cutoff, Measure, MeasureSet, Names, column_at
 from ndcg_spark.errors import ConventionError
 from ndcg_spark.scoring import ranking
 from ndcg_spark.scoring.ideal import counted_grade
@@ -118,14 +118,16 @@ def list_aggregates(convention: Convention, measures: MeasureSet) -> dict[str, s
     return aggregates
 
 
-def measure_values(convention: Convention, measures: MeasureSet) -> Iterator[tuple[str, str, bool]]:
-    """The name of each measure at each cutoff, its SQL, and whether it is a ratio."""
+def measure_values(
+    convention: Convention, measures: MeasureSet
+) -> Iterator[tuple[str, str, Measure]]:
+    """The name of each measure at each cutoff, its SQL, and the measure."""
     for name, measure in measures.beside_ndcg.items():
         for column, formula in measure.values.items():
             for k in measures.cutoffs_for(name):
                 sums = {total: column_at(total, k) for total in measure.sums}
                 at = _names(convention, k, sums)
-                yield column_at(column, k), formula(at), measure.is_ratio
+                yield column_at(column, k), formula(at), measure
 
 
 def _names(

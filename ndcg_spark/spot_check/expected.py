@@ -1,15 +1,19 @@
 """What QUERY_SCORES must say about a list, and how far an engine's number may be from it."""
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from ndcg_spark import reference
+from ndcg_spark import catalog_reference, reference
+from ndcg_spark.catalog_reference import Item
 from ndcg_spark.convention.convention import Convention, counted_grade
 from ndcg_spark.convention.measures import COLUMNS, Cutoff, MeasureSet
+from ndcg_spark.item_table import ItemTable
 from ndcg_spark.reference import Ranking
 from ndcg_spark.spot_check.judgments_hash import judgments_hash
 from ndcg_spark.tolerance import EQUAL, ROUNDING
+
+_NO_ITEMS: Mapping[str, Item] = {}
 
 
 class Expected(NamedTuple):
@@ -25,6 +29,8 @@ class Definition(NamedTuple):
     convention: Convention
     cutoffs: Sequence[Cutoff]
     measures: MeasureSet
+    #: What measures of the catalog look up, if they do.
+    items: ItemTable | None = None
 
 
 def expected_row(
@@ -33,10 +39,12 @@ def expected_row(
     cutoff: Cutoff,
     weights: Sequence[float],
     highest: float,
+    items: Mapping[str, Item] = _NO_ITEMS,
 ) -> dict[str, Expected]:
     """The columns of the row of QUERY_SCORES at a cutoff; without those that cannot be compared.
 
-    `weights` are the discounts, `highest` is the highest grade that RBP and ERR use.
+    `weights` are the discounts, `highest` is the highest grade that RBP and ERR use, and
+    `items` has what is known of the returned items.
     """
     convention = definition.convention
     score = reference.score_at(ranking, convention, cutoff, weights=weights)
@@ -55,7 +63,7 @@ def expected_row(
         "ideal_dcg": Expected(score.ideal_dcg, allowed_error(ideal_size)),
         "cg": Expected(math.fsum(gains), allowed_error(math.fsum(sizes))),
         "ndcg": Expected(score.ndcg, allowed_error(_ratio(dcg_size, score.ideal_dcg))),
-        **_measures(ranking, definition, cutoff, highest),
+        **_measures(ranking, definition, cutoff, highest, items),
     }
     if ideal_size > 0 and abs(score.ideal_dcg) < ROUNDING * ideal_size:
         # Whether such a sum is 0 depends on the order of its terms.
@@ -76,13 +84,34 @@ def is_same(expected: Expected, actual: Any) -> bool:
     return bool(value == actual or abs(value - actual) <= allowed)
 
 
+def _catalog_measures(
+    ranking: Ranking, definition: Definition, cutoff: Cutoff, items: Mapping[str, Item]
+) -> dict[str, Expected]:
+    """The measures of the catalog that were asked for; null without a list."""
+    wanted, table = definition.measures, definition.items
+    names = [name for name in wanted.beside_ndcg if name not in wanted.of_judgments]
+    asked = [name for name in names if cutoff in wanted.cutoffs_for(name)]
+    if table is None:
+        return {}
+    shown = [document.doc_id for document in ranking.documents]
+    values = catalog_reference.list_measures(
+        shown, items, table.usage, wanted.options, cutoff, asked
+    )
+    return {name: Expected(value, allowed_error(value or 0.0)) for name, value in values.items()}
+
+
 def _measures(
-    ranking: Ranking, definition: Definition, cutoff: Cutoff, highest: float
+    ranking: Ranking,
+    definition: Definition,
+    cutoff: Cutoff,
+    highest: float,
+    items: Mapping[str, Item],
 ) -> dict[str, Expected]:
     """Every column of a measure beside NDCG; null where it was not asked for."""
     convention, wanted = definition.convention, definition.measures
     row = dict.fromkeys(COLUMNS, Expected(None))
-    asked = [name for name in wanted.beside_ndcg if cutoff in wanted.cutoffs_for(name)]
+    row |= _catalog_measures(ranking, definition, cutoff, items)
+    asked = [name for name in wanted.of_judgments if cutoff in wanted.cutoffs_for(name)]
     if not asked:
         return row
     values = reference.measures(ranking, convention, cutoff, highest)

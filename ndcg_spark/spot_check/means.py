@@ -104,19 +104,21 @@ class Means:
                 "ndcg_stderr": error,
                 "dcg": total.mean("dcg"),
                 "judged_rate": total.ratio("judged", "returned"),
-                "relevant_queries": self._relevant_queries(key, total),
+                "relevant_queries": self._count(key, total, of_judgments=True),
+                "listed_queries": self._count(key, total, of_judgments=False),
                 **{name: total.mean(name) for name in self._measures.columns},
             }
             yield key, {name: value for name, value in row.items() if value is not None}
 
-    def _relevant_queries(self, key: Key, total: Total) -> Expected:
-        """How many queries the means of the measures beside NDCG are over; null where none was
-        asked for.
+    def _count(self, key: Key, total: Total, *, of_judgments: bool) -> Expected:
+        """How many queries the means of the measures beside NDCG are over, of those that need
+        judgments or of the others; null where none was asked for.
         """
-        beside = self._measures.beside_ndcg
-        if key.cutoff not in self._measures.cutoffs_for(*beside):
+        beside, judged = self._measures.beside_ndcg, self._measures.of_judgments
+        names = [name for name in beside if (name in judged) == of_judgments]
+        if key.cutoff not in self._measures.cutoffs_for(*names):
             return Expected(None)
-        return Expected(max(total.count.get(measure.column, 0) for measure in beside.values()))
+        return Expected(max(total.count.get(beside[name].column, 0) for name in names))
 
     def _add(
         self,

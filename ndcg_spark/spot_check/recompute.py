@@ -15,6 +15,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from ndcg_spark import reference
+from ndcg_spark.catalog_reference import Item
 from ndcg_spark.convention.measures import Cutoff
 from ndcg_spark.errors import InputError
 from ndcg_spark.inputs.stored_rows import StoredRow, StoredRows, Stretch
@@ -375,7 +376,9 @@ def _differing_lists(
 ) -> Iterator[Difference]:
     definition, hashed = subject.definition, 0
     rankings = {pair: _ranking(pair, inputs, definition) for pair in lists}
-    weights = _weights([ranking for ranking in rankings.values() if ranking], definition)
+    known = [ranking for ranking in rankings.values() if ranking]
+    weights = _weights(known, definition)
+    items = _items(known, definition)
     for pair, ranking in rankings.items():
         dataset = pair.dataset or subject.dataset
         if ranking is None:
@@ -390,7 +393,8 @@ def _differing_lists(
         for cutoff in definition.cutoffs:
             row = actual.get((pair, cutoff))
             try:
-                expected = {**expected_row(ranking, definition, cutoff, weights, highest), **fixed}
+                row_of_list = expected_row(ranking, definition, cutoff, weights, highest, items)
+                expected = {**row_of_list, **fixed}
             except InputError:
                 yield Difference(
                     dataset, pair.run, pair.query_id, cutoff, "the query", "scored", "refused"
@@ -413,6 +417,16 @@ def _ranking(pair: Pair, inputs: Inputs, definition: Definition) -> Ranking | No
         )
     except InputError:
         return None
+
+
+def _items(rankings: Iterable[Ranking], definition: Definition) -> dict[str, Item]:
+    """What is known of the items of these lists."""
+    if definition.items is None:
+        return {}
+    shown: set[str] = set()
+    for ranking in rankings:
+        shown.update(document.doc_id for document in ranking.documents)
+    return definition.items.items(shown)
 
 
 def _weights(rankings: Iterable[Ranking], definition: Definition) -> list[float]:

@@ -46,7 +46,12 @@ def make_subject(
         read(judgments),
         read(results),
         None if exclude is None else read(exclude),
-        Definition(evaluation.convention, evaluation.cutoffs, evaluation.measures),
+        Definition(
+            evaluation.convention,
+            evaluation.cutoffs,
+            evaluation.measures,
+            None if evaluation.items is None else evaluation.items.items,
+        ),
         runs,
         evaluation.dataset,
         seed,

@@ -194,7 +194,8 @@ def _measures(
 ) -> tuple[Measures, Convention]:
     if chance.random() < 0.4:
         return {}, convention
-    known = [name for name, of in MEASURES.items() if of.averages or convention.ties != "average"]
+    judged = {name: of for name, of in MEASURES.items() if of.of == "judgments"}
+    known = [name for name, of in judged.items() if of.averages or convention.ties != "average"]
     names = chance.sample(known, chance.randint(1, min(6, len(known))))
     arguments, convention = _arguments(chance, convention, options, names)
     words: Measures = {}

@@ -89,6 +89,8 @@ def scored(
     exclude: Any = None,
     relevance: float | None = None,
     dataset: str = "default",
+    items: pa.Table | None = None,
+    items_users: int | None = None,
     is_dealt: bool = False,
 ) -> Scored:
     """The scores of tables as `evaluate` takes them, or of rows of the builders of `tables`.
@@ -104,6 +106,7 @@ def scored(
             judged, returned = judged.repartition(2), returned.repartition(3)
         given = judged, returned, cutoffs, convention
         options = {"exclude": exclude, "relevance": relevance, "dataset": dataset}
+        options |= {"items": items, "items_users": items_users}
         return Scored(evaluate(*given, measures=measures, session=session, **options))
     rows = {
         "judgments": _arrow(judged, tables.JUDGMENTS, JUDGMENTS, "judgments"),
@@ -118,8 +121,10 @@ def scored(
         settings["measures"] = measures
     if dataset != "default":
         settings["dataset"] = dataset
+    if items is not None:
+        rows["items"] = items
     files = {"judgments": 2, "results": 3} if is_dealt else {}
-    return _published(rows, files, road, settings, relevance)
+    return _published(rows, files, road, settings, relevance, items_users)
 
 
 def _published(
@@ -128,6 +133,7 @@ def _published(
     kind: str,
     settings: Mapping[str, Any],
     relevance: float | None,
+    items_users: int | None,
 ) -> Published:
     """The scores of a job that reads the tables from so many files of a kind, by default one."""
     with tempfile.TemporaryDirectory() as name:
@@ -138,6 +144,8 @@ def _published(
         if "run" not in rows["results"].column_names:
             paths["results"]["run"] = RUN
         paths["judgments"]["relevance"] = relevance
+        if items_users is not None:
+            paths["items"]["users"] = items_users
         given = {**settings, **paths, "date": "2026-11-20", "output": str(folder / "out")}
         job.evaluate(config.validate(given, "test"), engine=sessions.engine())
         return Published(folder / "out")

@@ -1,0 +1,269 @@
+"""Which coverage, novelty, popularity and concentration: the options of the measures of the
+catalog, and the tools whose numbers have a name here.
+
+An option is written as an argument of its measure, `Novelty(unseen=drop)@10`, and concerns this
+measure alone; it is no option of the convention. `preset=TOOL` stands for those of a tool.
+"""
+
+from collections.abc import Collection, Mapping
+from typing import NamedTuple
+
+from ndcg_spark.errors import ConfigurationError
+from ndcg_spark.text import did_you_mean
+
+#: What follows the name of a measure in the name of the option that chooses a tool.
+_PRESET = "_preset"
+
+
+class CatalogOption(NamedTuple):
+    #: Each value with its meaning; the default first.
+    words: Mapping[str, str]
+    #: Whether it takes a number between 0 and 1 as well, and what that means.
+    number: str = ""
+
+    @property
+    def default(self) -> str:
+        return next(iter(self.words))
+
+    @property
+    def choices(self) -> str:
+        numbers = ["a number between 0 and 1"] if self.number else []
+        return ", ".join([*self.words, *numbers])
+
+
+#: By name, which begins with that of the measure.
+CATALOG_OPTIONS: Mapping[str, CatalogOption] = {
+    "coverage_unknown": CatalogOption(
+        {
+            "drop": "shown items that the table does not know are left out",
+            "count": "shown items that the table does not know count, so that it may exceed 1",
+        }
+    ),
+    "gini_of": CatalogOption(
+        {
+            "catalog": "over all items of the table, of which those that are not shown have 0",
+            "shown": "over the items that are shown",
+        }
+    ),
+    "gini_divisor": CatalogOption(
+        {"n": "divided by n times the sum", "n-1": "divided by (n - 1) times the sum"}
+    ),
+    "gini_p": CatalogOption(
+        {"none": "each list that holds an item counts 1"},
+        "a list that holds an item at rank r counts {}^(r - 1)",
+    ),
+    "novelty_unseen": CatalogOption(
+        {
+            "one": "an item that nobody used counts as used by one",
+            "drop": "items that nobody used are left out",
+            "zero": "items that nobody used count 0",
+        }
+    ),
+    "novelty_of": CatalogOption(
+        {
+            "users": "the share of the users who used the item",
+            "interactions": "the share of the interactions that are with the item",
+        }
+    ),
+    "novelty_over": CatalogOption(
+        {"list": "over the items that count", "k": "over k, also where the list is shorter"}
+    ),
+    "novelty_scale": CatalogOption(
+        {"bits": "in bits", "share": "as a share of the bits of an item that one used"}
+    ),
+    "popularity_unseen": CatalogOption(
+        {
+            "zero": "items that nobody used count 0",
+            "drop": "items that nobody used are left out",
+        }
+    ),
+    "popularity_of": CatalogOption(
+        {
+            "users": "how many users used the item",
+            "interactions": "how many interactions are with the item",
+        }
+    ),
+    "popularity_scale": CatalogOption(
+        {
+            "count": "as they are",
+            "share": "as a share of all users or interactions",
+            "max": "as a share of those of the most popular item",
+        }
+    ),
+}
+
+
+class CatalogPreset(NamedTuple):
+    """The options that give the numbers of a tool, where they differ from the defaults."""
+
+    options: Mapping[str, str]
+    #: The calls that give the same numbers, by measure, and the version they were verified with.
+    calls: Mapping[str, str]
+    verified: str
+    not_reproduced: tuple[str, ...] = ()
+
+
+CATALOG_PRESETS: Mapping[str, CatalogPreset] = {
+    "rectools": CatalogPreset(
+        {"coverage_unknown": "count", "popularity_of": "interactions"},
+        {
+            "items": "rectools.metrics.CatalogCoverage(k)",
+            "coverage": "rectools.metrics.CatalogCoverage(k, normalize=True)",
+            "novelty": "rectools.metrics.MeanInvUserFreq(k)",
+            "popularity": (
+                "rectools.metrics.AvgRecPopularity(k); with scale=share its normalize=True"
+            ),
+        },
+        "RecTools 0.19.0",
+        ("Serendipity and IntraListDiversity, which need more than counts of items",),
+    ),
+    "replay": CatalogPreset(
+        {"novelty_over": "k", "novelty_scale": "share"},
+        {
+            "coverage": "replay.metrics.Coverage(k)",
+            "novelty": "replay.metrics.Surprisal(k)",
+            "categories": "replay.metrics.CategoricalDiversity(k)",
+        },
+        "replay-rec 0.22.0",
+        (
+            "a missing category counts as one of its own",
+            "Unexpectedness and Novelty, which need the history of each user",
+        ),
+    ),
+    "evidently": CatalogPreset(
+        {
+            "gini_of": "shown",
+            "gini_divisor": "n-1",
+            "novelty_unseen": "drop",
+            "popularity_unseen": "drop",
+        },
+        {
+            "coverage": "PopularityBias(k).current_coverage",
+            "gini": "PopularityBias(k).current_gini",
+            "novelty": "NoveltyMetric(k).current_value",
+            "popularity": ("PopularityBias(k).current_apr; with scale=max its normalize_arp=True"),
+            "personalization": "PersonalizationMetric(k).current_value",
+        },
+        "Evidently 0.7.23 (evidently.legacy.metrics)",
+        (
+            "Personalization of lists that are shorter than k, of which it divides by k",
+            "scores that tie, whose ranks it averages",
+        ),
+    ),
+    "lenskit": CatalogPreset(
+        {},
+        {
+            "gini": (
+                "lenskit.metrics.ListGini(k, items=...); with p=0.85 ExposureGini(k, items=...), "
+                "which adds up in float32"
+            ),
+        },
+        "LensKit 2025.8.1",
+        ("MeanPopRank, the mean quantile of the popularity",),
+    ),
+}
+#: The presets of conventions that are of the same tools.
+_OF_CONVENTIONS = {"rectools": "rectools", "rectools_achievable": "rectools", "replay": "replay"}
+
+
+def option_of(measure: str, argument: str) -> str:
+    """The option that an argument of a measure sets: gini_of."""
+    return f"{measure}_{argument}"
+
+
+def arguments_of(measure: str) -> dict[str, str]:
+    """The arguments that a measure takes, each with its option."""
+    arguments = {}
+    for name in CATALOG_OPTIONS:
+        owner, _, argument = name.partition("_")
+        if owner == measure:
+            arguments[argument] = name
+    return {**arguments, "preset": measure + _PRESET}
+
+
+def is_catalog_option(name: str) -> bool:
+    return name in CATALOG_OPTIONS or name.endswith(_PRESET)
+
+
+def default_options(convention: str, measures: Collection[str]) -> dict[str, str]:
+    """What measures are by default under a preset of the convention: as its own tool has them."""
+    tool = _OF_CONVENTIONS.get(convention)
+    return {} if tool is None else _options_of(tool, measures)
+
+
+def resolved_options(
+    given: Mapping[str, str], defaults: Mapping[str, str] | None = None
+) -> dict[str, str]:
+    """The options that differ from their own defaults: those given, those of the presets given,
+    and `defaults` for what neither says. ConfigurationError for an unknown value.
+    """
+    chosen = dict(defaults or {})
+    for name, value in given.items():
+        if name.endswith(_PRESET):
+            measure = name.removesuffix(_PRESET)
+            chosen = {one: said for one, said in chosen.items() if not _is_of(one, measure)}
+            chosen |= _options_of(_known_preset(value, measure), [measure])
+    for name, value in given.items():
+        if not name.endswith(_PRESET):
+            chosen[name] = _accepted(name, value)
+    return {
+        name: chosen[name]
+        for name, option in CATALOG_OPTIONS.items()
+        if chosen.get(name, option.default) != option.default
+    }
+
+
+def catalog_option(options: Mapping[str, str], name: str) -> str:
+    """The value of an option, by default its own."""
+    return options.get(name, CATALOG_OPTIONS[name].default)
+
+
+def persistence(options: Mapping[str, str]) -> float:
+    """By which a rank counts less than the one above it in Gini; 1 if all count the same."""
+    value = catalog_option(options, "gini_p")
+    return 1.0 if value == "none" else float(value)
+
+
+def described(measure: str, options: Mapping[str, str]) -> list[str]:
+    """What the options of a measure mean, in words."""
+    words = []
+    for name, option in CATALOG_OPTIONS.items():
+        if _is_of(name, measure):
+            value = catalog_option(options, name)
+            words.append(option.words.get(value) or option.number.format(value))
+    return words
+
+
+def _is_of(option: str, measure: str) -> bool:
+    return option.partition("_")[0] == measure
+
+
+def _options_of(tool: str, measures: Collection[str]) -> dict[str, str]:
+    options = CATALOG_PRESETS[tool].options
+    return {name: options[name] for name in options if name.partition("_")[0] in measures}
+
+
+def _known_preset(name: str, measure: str) -> str:
+    tools = [tool for tool, preset in CATALOG_PRESETS.items() if measure in preset.calls]
+    if name not in tools:
+        known = f"choose {', '.join(tools)}" if tools else "no tool has one; leave it out"
+        what = f"{measure}(preset={name}): no such preset{did_you_mean(name, tools)}"
+        raise ConfigurationError(f"{what}; {known}", option="measures")
+    return name
+
+
+def _accepted(name: str, value: str) -> str:
+    option = CATALOG_OPTIONS[name]
+    if value in option.words:
+        return value
+    if option.number:
+        try:
+            number = float(value)
+        except ValueError:
+            number = 0.0
+        if 0 < number < 1:
+            return f"{number:g}"
+    measure, _, argument = name.partition("_")
+    near = did_you_mean(value, option.words)
+    what = f"{measure}({argument}={value}): unknown value{near}"
+    raise ConfigurationError(f"{what}; {argument} takes {option.choices}", option="measures")

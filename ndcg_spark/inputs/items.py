@@ -1,0 +1,179 @@
+"""The table of items: files that this process reads and validates, or counts of interactions."""
+
+from collections.abc import Collection
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ndcg_spark.config import ItemsConfig
+from ndcg_spark.convention.catalog import catalog_option
+from ndcg_spark.convention.measures import MeasureSet
+from ndcg_spark.errors import InputError, about
+from ndcg_spark.inputs.query_tables import column, read_query_table
+from ndcg_spark.item_table import IN_CATALOG, ItemTable
+from ndcg_spark.schemas import ITEMS
+from ndcg_spark.text import rename_advice
+from ndcg_spark.voices import Give
+
+_COUNTS = ("popularity", "interactions")
+
+
+def read_items(config: ItemsConfig, measures: MeasureSet) -> ItemTable:
+    """The items that a configuration names, with all that the measures need.
+
+    InputError if a table breaks its contract, or a measure needs what is not there.
+    """
+    rows = used = None
+    if config.path:
+        rows = read_query_table(config, "items")
+    if config.interactions is not None:
+        used = read_query_table(config.interactions, "interactions")
+    return make_items(rows, used, config.users, measures)
+
+
+def make_items(
+    rows: pa.Table | None, used: pa.Table | None, users: int | None, measures: MeasureSet
+) -> ItemTable:
+    """The items of a table, of interactions, or of both, of which at least one is there."""
+    items = None if rows is None else item_rows(rows)
+    if used is not None:
+        table = _with_interactions(items, interaction_rows(used))
+    else:
+        table = ItemTable.of(items, users)
+    refuse_lacking(table, measures)
+    return table
+
+
+def item_rows(table: pa.Table) -> pa.Table:
+    """The columns of ITEMS that a table has, in their types; InputError for a bad row."""
+    with about("items"):
+        has = table.column_names
+        if "doc_id" not in has:
+            advice = rename_advice(["doc_id"], has)
+            raise InputError(f"columns {', '.join(has)}; give doc_id; {advice}")
+        names = [field for field in ITEMS if field.name in has]
+        rows = pa.table({field.name: column(table, field.name, field.type) for field in names})
+        _refuse_bad_ids(rows, ["doc_id"])
+        repeated = len(rows) - len(pc.unique(rows["doc_id"]))
+        if repeated:
+            counts = rows.group_by("doc_id").aggregate([([], "count_all")])
+            first = counts.sort_by([("count_all", "descending")])["doc_id"][0]
+            what = f"{repeated:,} row(s) repeat the item of another, e.g. doc_id={first}"
+            raise InputError(f"{what}; give each item one row")
+        for name in _COUNTS:
+            if name in rows.column_names:
+                _refuse_bad_counts(rows, name)
+        return rows
+
+
+def interaction_rows(table: pa.Table) -> pa.Table:
+    """The users and the items of interactions, as text; InputError for a bad row."""
+    with about("interactions"):
+        has = table.column_names
+        lost = [name for name in ("query_id", "doc_id") if name not in has]
+        if lost:
+            advice = rename_advice(lost, has)
+            raise InputError(f"columns {', '.join(has)}; give a user and an item; {advice}")
+        rows = pa.table({name: column(table, name, pa.string()) for name in ("query_id", "doc_id")})
+        _refuse_bad_ids(rows, rows.column_names)
+        if not len(rows):
+            raise InputError("it has no row; give the interactions of the training")
+        return rows
+
+
+def counted_interactions(rows: pa.Table) -> ItemTable:
+    """The items of interactions, with how many users used each, and how often."""
+    pairs = rows.group_by(["query_id", "doc_id"]).aggregate([([], "count_all")])
+    counted = pairs.group_by("doc_id").aggregate([([], "count_all"), ("count_all", "sum")])
+    columns = {
+        "doc_id": counted["doc_id"],
+        "popularity": counted["count_all"].cast(pa.float64()),
+        "interactions": counted["count_all_sum"].cast(pa.float64()),
+    }
+    users = len(pc.unique(rows["query_id"]))
+    return ItemTable.of(pa.table(columns), users)
+
+
+def _with_interactions(rows: pa.Table | None, used: pa.Table) -> ItemTable:
+    """The items of a table, and those that were used, with the counts of interactions.
+
+    Without a table, the catalog is what was used.
+    """
+    counted = counted_interactions(used)
+    if rows is None:
+        return counted
+    given = [name for name in _COUNTS if name in rows.column_names]
+    if given:
+        with about("items"):
+            what = f"{' and '.join(given)} are in the table, and interactions give them too"
+            raise InputError(f"{what}; leave one of both out")
+    counts = counted.rows.select(["doc_id", *_COUNTS])
+    listed = rows.append_column(IN_CATALOG, pa.repeat(True, len(rows)))
+    joined = listed.join(counts, keys="doc_id", join_type="full outer")
+    known = pc.fill_null(joined[IN_CATALOG], False)
+    at = joined.column_names.index(IN_CATALOG)
+    return ItemTable.of(joined.set_column(at, IN_CATALOG, known), counted.users)
+
+
+def _refuse_bad_ids(rows: pa.Table, names: Collection[str]) -> None:
+    for name in names:
+        empty = pc.sum(pc.fill_null(pc.equal(rows[name], ""), True)).as_py()
+        if empty:
+            raise InputError(f"{empty:,} row(s) with an empty {name}; remove them")
+
+
+def _refuse_bad_counts(rows: pa.Table, name: str) -> None:
+    """InputError for a count that is below 0 or no number; null is unknown."""
+    counts = rows[name]
+    good = pc.and_(pc.is_finite(counts), pc.greater_equal(counts, 0))
+    bad = rows.filter(pc.invert(pc.fill_null(good, True)))
+    if len(bad):
+        example = f"doc_id={bad['doc_id'][0]} has {bad[name][0]}"
+        what = f"{len(bad):,} row(s) whose {name} is no count, e.g. {example}"
+        raise InputError(f"{what}; give numbers from 0")
+
+
+def refuse_lacking(table: ItemTable, measures: MeasureSet) -> None:
+    """InputError if a measure needs a column or a number that the table lacks."""
+    with about("items"):
+        if measures.of_items and not len(table.rows):
+            raise InputError("it has no row; give the items of the catalog")
+        for name in measures.of_items:
+            needed = _column_of(name, measures)
+            if needed is not None and table.rows[needed].null_count == len(table.rows):
+                advice = "give the column, or the interactions that it is counted from"
+                raise InputError(f"{name} needs the column {needed}; {advice}")
+            if table.users is None and _needs_users(name, measures):
+                raise InputError(
+                    f"{name} needs the number of users of the training",
+                    Give("items_users", "N", words="give"),
+                )
+        _refuse_more_than_users(table)
+
+
+def _column_of(measure: str, measures: MeasureSet) -> str | None:
+    """The column that a measure needs beside doc_id."""
+    if measure == "categories":
+        return "category"
+    if measure not in ("novelty", "popularity"):
+        return None
+    of = catalog_option(measures.options, f"{measure}_of")
+    return "popularity" if of == "users" else "interactions"
+
+
+def _needs_users(measure: str, measures: MeasureSet) -> bool:
+    options = measures.options
+    if measure == "novelty":
+        return catalog_option(options, "novelty_of") == "users"
+    is_share = catalog_option(options, "popularity_scale") == "share"
+    is_of_users = catalog_option(options, "popularity_of") == "users"
+    return measure == "popularity" and is_share and is_of_users
+
+
+def _refuse_more_than_users(table: ItemTable) -> None:
+    if table.users is None:
+        return
+    most = pc.max(table.rows["popularity"]).as_py() or 0.0
+    if most > table.users:
+        what = f"an item has a popularity of {most:g}, more than the {table.users:,} users"
+        raise InputError(f"{what}; popularity counts users, interactions counts uses")

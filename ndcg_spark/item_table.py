@@ -1,0 +1,115 @@
+"""The items of the catalog, in memory: what a measure looks up of them, and their fingerprint."""
+
+import dataclasses
+import functools
+import hashlib
+import io
+from collections.abc import Collection, Iterable, Mapping
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyarrow import csv
+
+from ndcg_spark.catalog_reference import (
+    Item,
+    Usage,
+    popularity_unit,
+    self_information,
+)
+from ndcg_spark.convention.catalog import catalog_option
+from ndcg_spark.schemas import ITEMS
+
+#: Whether an item is of the catalog: it may have interactions and be in it no more.
+IN_CATALOG = "in_catalog"
+
+
+@dataclasses.dataclass(frozen=True)
+class ItemTable:
+    """The items of the catalog."""
+
+    #: The columns of ITEMS and IN_CATALOG, sorted by doc_id; a column that was not given is null.
+    rows: pa.Table
+    #: How many users there are; None where nobody has said it.
+    users: int | None = None
+
+    @classmethod
+    def of(cls, rows: pa.Table, users: int | None = None) -> "ItemTable":
+        """The items of a table with some of these columns, one row per item."""
+        columns = {}
+        for field in ITEMS:
+            absent = pa.nulls(len(rows), field.type)
+            has = field.name in rows.column_names
+            columns[field.name] = rows[field.name].cast(field.type) if has else absent
+        if IN_CATALOG in rows.column_names:
+            columns[IN_CATALOG] = rows[IN_CATALOG]
+        else:
+            columns[IN_CATALOG] = pa.repeat(True, len(rows))
+        return cls(pa.table(columns).sort_by("doc_id").combine_chunks(), users)
+
+    @functools.cached_property
+    def fingerprint(self) -> str:
+        """Equal for tables that say the same, in any order and format."""
+        text = io.BytesIO()
+        csv.write_csv(self.rows, text)
+        text.write(f"{self.users}".encode())
+        return hashlib.sha256(text.getvalue()).hexdigest()[:32]
+
+    @functools.cached_property
+    def usage(self) -> Usage:
+        """How much was used in all."""
+        most = []
+        for name in ("popularity", "interactions"):
+            most.append(pc.max(self.rows[name]).as_py() or 0.0)
+        interactions = pc.sum(self.rows["interactions"]).as_py() or 0.0
+        users = None if self.users is None else float(self.users)
+        return Usage(users, interactions, most[0], most[1])
+
+    @functools.cached_property
+    def catalog_size(self) -> int:
+        return int(pc.sum(self.rows[IN_CATALOG]).as_py() or 0)
+
+    def items(self, ids: Iterable[str]) -> dict[str, Item]:
+        """What is known of these items; one that is not in the table is not there."""
+        wanted = pa.array(sorted(set(ids)), pa.string())
+        own = self.rows.filter(pc.is_in(self.rows["doc_id"], value_set=wanted))
+        found = {}
+        for row in own.to_pylist():
+            found[row["doc_id"]] = Item(row["popularity"], row["interactions"], row["category"])
+        return found
+
+    def values(self, measures: Collection[str], options: Mapping[str, str]) -> pa.Table:
+        """A row per item: doc_id, IN_CATALOG, and a column for each of these measures of lists.
+
+        `novelty_value` and `popularity_value` are what an item adds, null if it does not count.
+        """
+        columns = {"doc_id": self.rows["doc_id"], IN_CATALOG: self.rows[IN_CATALOG]}
+        if "novelty" in measures:
+            columns["novelty_value"] = self._by_count("novelty", options)
+        if "popularity" in measures:
+            columns["popularity_value"] = self._by_count("popularity", options)
+        if "categories" in measures:
+            columns["item_category"] = self.rows["category"]
+        return pa.table(columns)
+
+    def value_of_unknown(self, measure: str, options: Mapping[str, str]) -> float | None:
+        """What an item adds that the table does not know; None if it does not count."""
+        return self._value(measure, 0.0, options)
+
+    def _by_count(self, measure: str, options: Mapping[str, str]) -> pa.Array:
+        """By item, what it adds; computed once for each count, of which there are few."""
+        of = catalog_option(options, f"{measure}_of")
+        column = "popularity" if of == "users" else "interactions"
+        counts = pc.fill_null(self.rows[column], 0.0).combine_chunks().dictionary_encode()
+        counts = counts.combine_chunks() if isinstance(counts, pa.ChunkedArray) else counts
+        values = [self._value(measure, one, options) for one in counts.dictionary.to_pylist()]
+        return pa.array(values, pa.float64()).take(counts.indices)
+
+    def _value(self, measure: str, count: float, options: Mapping[str, str]) -> float | None:
+        if measure == "novelty":
+            is_of_users = catalog_option(options, "novelty_of") == "users"
+            total = self.usage.users if is_of_users else self.usage.interactions
+            return self_information(count, total or 0.0, options)
+        if count == 0 and catalog_option(options, "popularity_unseen") == "drop":
+            return None
+        unit = popularity_unit(self.usage, options)
+        return count / unit if unit else 0.0

@@ -1,0 +1,77 @@
+"""The items of the catalog for an evaluation, and the measures of all lists of its runs."""
+
+import functools
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+
+from ndcg_spark.config import EvaluationConfig, missing_items
+from ndcg_spark.contract.counting import CheckedTables
+from ndcg_spark.convention.measures import MeasureSet
+from ndcg_spark.engine import Engine
+from ndcg_spark.errors import ConfigurationError, about
+from ndcg_spark.inputs.dataframes import read_arrow
+from ndcg_spark.inputs.items import read_items
+from ndcg_spark.item_table import ItemTable
+from ndcg_spark.schemas import query_key
+from ndcg_spark.scoring.catalog_columns import EngineItems
+from ndcg_spark.scoring.evaluation import Evaluation, run_measures
+from ndcg_spark.steps import report_step
+
+
+def open_items(engine: Engine, config: EvaluationConfig) -> EngineItems | None:
+    """The items that the measures of a configuration need; None if they need none."""
+    measures = config.measure_set
+    if not measures.of_items:
+        return None
+    if config.items is None:
+        notice = missing_items(measures.of_items)
+        raise ConfigurationError(notice.sentence, notice.advice)
+    items = read_items(config.items.on(config.date), measures)
+    users = "" if items.users is None else f" of {items.users:,} users"
+    report_step("read", f"{items.catalog_size:,} items{users}")
+    frame = about("items")(functools.partial(read_arrow, engine))
+    return EngineItems.of(items, measures, frame)
+
+
+def items_for_log(config: EvaluationConfig, items: ItemTable) -> dict[str, Any]:
+    """What the log keeps of the items: where they were, and their fingerprint."""
+    paths = []
+    if config.items is not None:
+        own = config.items.on(config.date)
+        paths = [*own.path, *(own.interactions.path if own.interactions else [])]
+    files = [{"path": path} for path in paths]
+    known = {"rows": len(items.rows), "users": items.users, "fingerprint": items.fingerprint}
+    return {"files": files, **known}
+
+
+def measured_runs(checked: CheckedTables, evaluation: Evaluation) -> DataFrame | None:
+    """The measures of all lists of each run, computed; None if none was asked for."""
+    if not evaluation.measures.of_catalog:
+        return None
+    key = query_key(checked.judgments.columns)
+    parts = []
+    for batch in checked.by_batch:
+        table = run_measures(batch.shown_results, key, evaluation)
+        if table is not None:
+            parts.append(table.toArrow())
+    rows = pa.concat_tables(parts)
+    return checked.judgments.sparkSession.createDataFrame(rows)
+
+
+def about_unknown_items(rows: Iterable[Mapping[str, Any]], measures: MeasureSet) -> Iterator[str]:
+    """How many of the items that a run shows the catalog does not know; `rows` are its means."""
+    if not measures.of_items:
+        return
+    deepest = measures.cutoffs_for(*measures.of_catalog)[-1]
+    for row in rows:
+        if row["cutoff"] == deepest and row["unknown_items"]:
+            what = f"{row['unknown_items']:,} item(s) that {row['run']} shows are not in the table"
+            yield f"items: {what}; check that both write ids alike"
+
+
+def report_unknown_items(rows: Iterable[Mapping[str, Any]], measures: MeasureSet) -> None:
+    for sentence in about_unknown_items(rows, measures):
+        report_step("warning", sentence)

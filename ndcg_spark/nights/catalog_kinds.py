@@ -1,0 +1,44 @@
+"""Whether two nights mean the same by a measure of the catalog: its options, and the items."""
+
+import json
+
+from ndcg_spark.convention.catalog import CATALOG_OPTIONS, catalog_option
+from ndcg_spark.convention.measures import CATALOG_COLUMNS
+from ndcg_spark.nights.log import Night
+
+
+def catalog_kind(night: Night, measure: str) -> str:
+    """Equal for nights whose values of a measure of the catalog can be compared."""
+    return json.dumps([_options(night, measure), _fingerprint(night, measure)])
+
+
+def why_other_items(night: Night, other: Night, measure: str) -> str | None:
+    """Why a measure of the catalog is not comparable with that of another night; else None."""
+    if measure not in CATALOG_COLUMNS:
+        return None
+    ours, theirs = _options(night, measure), _options(other, measure)
+    if ours != theirs:
+        options = []
+        for name in ours:
+            if ours[name] != theirs[name]:
+                argument = name.partition("_")[2]
+                options.append(f"{argument}={theirs[name]} there and {ours[name]} here")
+        return f"{other.evaluated_on} has another {measure}, {', '.join(options)}"
+    if _fingerprint(night, measure) != _fingerprint(other, measure):
+        return f"{other.evaluated_on} has other items, which {measure} looks up"
+    return None
+
+
+def _options(night: Night, measure: str) -> dict[str, str]:
+    given = night.measure_set.options
+    names = [name for name in CATALOG_OPTIONS if name.partition("_")[0] == measure]
+    return {name: catalog_option(given, name) for name in names}
+
+
+def _fingerprint(night: Night, measure: str) -> str | None:
+    """That of the items, if the measure looks anything up in them."""
+    if measure not in night.measure_set.of_items:
+        return None
+    items = night.record["inputs"].get("items", {})
+    fingerprint: str | None = items.get("fingerprint")
+    return fingerprint

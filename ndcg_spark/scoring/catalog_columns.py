@@ -1,0 +1,294 @@
+"""The measures of the catalog on an engine: what items add to a list, and all lists of a run.
+
+The measures of a list are computed in the pass of all others; the items are joined with the ranked
+documents. Those of a run take one more aggregation of the ranked lists, by run and item.
+"""
+
+import dataclasses
+from collections.abc import Callable, Mapping, Sequence
+
+import pyarrow as pa
+from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import functions as F
+
+from ndcg_spark import sql
+from ndcg_spark.convention.catalog import catalog_option, persistence
+from ndcg_spark.convention.convention import Convention
+from ndcg_spark.convention.measures import RUN_COLUMNS, Cutoff, MeasureSet, Names, column_at
+from ndcg_spark.errors import ConventionError
+from ndcg_spark.item_table import IN_CATALOG, ItemTable
+from ndcg_spark.scoring import lists
+from ndcg_spark.scoring.ranking import LISTED, RANK, Ranker, removes_documents, sums_at
+from ndcg_spark.voices import SetOption
+
+#: More items than this are not broadcast.
+_MOST_BROADCAST = 500_000
+#: Stands for null in the structs of `_at_cutoff`, as in `counted_queries`.
+_NOTHING = "-1e9D"
+#: What DATASET_SCORES has of the lists of a run, in SQL, where no measure asks for it.
+NO_RUN_MEASURES = {
+    "lists": sql.null("bigint"),
+    "unknown_items": sql.null("bigint"),
+    **dict.fromkeys(RUN_COLUMNS, sql.null("double")),
+}
+
+
+@dataclasses.dataclass(frozen=True)
+class EngineItems:
+    """The items of the catalog, in memory and on an engine."""
+
+    items: ItemTable
+    #: The rows of `ItemTable.values`.
+    table: DataFrame
+
+    @classmethod
+    def of(
+        cls, items: ItemTable, measures: MeasureSet, frame: Callable[[pa.Table], DataFrame]
+    ) -> "EngineItems":
+        values = items.values(measures.of_items, measures.options)
+        return cls(items, frame(values))
+
+
+def refuse_dependent(convention: Convention, measures: MeasureSet) -> None:
+    """ConventionError if the order of a list, or what is on it, depends on judgments."""
+    if not measures.of_catalog:
+        return
+    names = ", ".join(measures.of_catalog)
+    if convention.ties in ("average", "worst", "best"):
+        raise ConventionError(
+            f"measures: {names} needs an order that judgments do not decide, "
+            f"and ties={convention.ties} is none",
+            SetOption("ties", "doc_id_desc", words="set for example"),
+        )
+    for option, usual in (("unjudged", "zero"), ("negative", "as_unjudged")):
+        if getattr(convention, option) == "drop":
+            raise ConventionError(
+                f"measures: {names} is of what is shown, and {option}=drop takes documents away",
+                SetOption(option, usual, words="set for example"),
+            )
+
+
+def with_items(documents: DataFrame, items: EngineItems | None, measures: MeasureSet) -> DataFrame:
+    """Ranked documents with what they add to the measures of a list; null where they do not."""
+    names = [name for name in measures.beside_ndcg if name in measures.of_items]
+    if items is None or not names:
+        return documents
+    columns = [column for column in items.table.columns if column not in ("doc_id", IN_CATALOG)]
+    joined = _joined(items, documents, columns)
+    added: dict[str, Column] = {}
+    for name in names:
+        if name != "categories":
+            added |= _added(name, items.items, measures)
+    return joined.withColumns(added) if added else joined
+
+
+def _added(name: str, items: ItemTable, measures: MeasureSet) -> dict[str, Column]:
+    """What a document adds to a mean, and whether it counts, as 1 or null."""
+    value = F.col(f"{name}_value")
+    unknown = items.value_of_unknown(name, measures.options)
+    if unknown is not None:
+        value = F.coalesce(value, F.lit(unknown))
+    counted = F.when(value.isNotNull(), 1.0)
+    if name == "novelty" and catalog_option(measures.options, "novelty_over") == "k":
+        counted = F.lit(None).cast("double")
+    return {f"{name}_value": value, f"{name}_counted": counted}
+
+
+def _joined(items: EngineItems, documents: DataFrame, columns: Sequence[str]) -> DataFrame:
+    """All documents, with these columns of the items."""
+    # The embedded engine takes a column that is constant before an outer join for constant after
+    # it too; see `lists._with_judgments`.
+    not_constant = {name: F.when(F.octet_length("doc_id") >= 0, F.col(name)) for name in columns}
+    table = items.table.select("doc_id", *columns).withColumns(not_constant)
+    if len(items.items.rows) <= _MOST_BROADCAST:
+        table = F.broadcast(table)
+    return table.join(documents, on=["doc_id"], how="right")
+
+
+def run_measures(
+    results: DataFrame,
+    key: Sequence[str],
+    convention: Convention,
+    measures: MeasureSet,
+    items: EngineItems | None,
+    rank: Ranker,
+) -> DataFrame:
+    """One row per run and cutoff, of all lists in the results: the key of the run, cutoff, lists,
+    unknown_items and RUN_COLUMNS.
+
+    The cutoff is 0 for the whole ranking. A measure is null where it was not asked for, or is
+    undefined; unknown_items is null without items.
+    """
+    cutoffs = measures.cutoffs_for(*measures.of_catalog)
+    ranked = ranked_lists(results, key, convention, cutoffs[-1], rank)
+    if "personalization" in measures.of_runs:
+        length = F.count(F.lit(1)).over(Window.partitionBy("run", *key))
+        ranked = ranked.withColumn("length", length)
+    run_key = ["run", *key[:-1]]
+    shown = ranked.groupBy(*run_key, "doc_id").agg(*_by_item(cutoffs, measures))
+    if items is None:
+        shown = shown.withColumn(IN_CATALOG, F.lit(None).cast("boolean"))
+    else:
+        shown = _joined(items, shown, [IN_CATALOG])
+    totals = shown.groupBy(*run_key).agg(*_by_run(cutoffs, measures))
+    size = 0 if items is None else items.items.catalog_size
+    structs = ", ".join(_at_cutoff(k, measures, size) for k in cutoffs)
+    exploded = totals.select(*run_key, "lists", F.expr(f"explode(array({structs})) as at"))
+    long = exploded.select(*run_key, "lists", "at.*")
+    if items is None:
+        long = long.withColumn("unknown_items", F.lit(None).cast("bigint"))
+    values = {name: F.expr(f"nullif({name}, {_NOTHING})") for name in RUN_COLUMNS}
+    return long.withColumns(values)
+
+
+def list_means(
+    results: DataFrame,
+    key: Sequence[str],
+    convention: Convention,
+    measures: MeasureSet,
+    items: EngineItems | None,
+    rank: Ranker,
+) -> DataFrame:
+    """One row per run, of all lists in the results, whoever judged them: the key of the run, and
+    the mean of each measure of lists at each cutoff, as novelty_10, with listed_queries_10.
+    """
+    names = list(measures.beside_ndcg)
+    cutoffs = measures.cutoffs_for(*names)
+    ranked = ranked_lists(results, key, convention, cutoffs[-1], rank)
+    documents = with_items(ranked, items, measures)
+    of_lists = documents.groupBy("run", *key).agg(*_by_list(measures))
+    columns: dict[str, Column] = {}
+    for name in names:
+        measure = measures.beside_ndcg[name]
+        for k in measures.cutoffs_for(name):
+            sums = {total: column_at(total, k) for total in measure.sums}
+            value = measure.values[name](_names(k, sums))
+            columns[column_at(name, k)] = F.expr(value)
+    valued = of_lists.withColumns(columns)
+    means = [F.avg(column).alias(column) for column in columns]
+    for k in cutoffs:
+        counts = [F.count(column_at(n, k)) for n in names if k in measures.cutoffs_for(n)]
+        largest = F.greatest(*counts) if len(counts) > 1 else counts[0]
+        means.append(largest.alias(column_at("listed_queries", k)))
+    return valued.groupBy("run", *key[:-1]).agg(*means)
+
+
+def _by_list(measures: MeasureSet) -> list[Column]:
+    """What the measures of lists need of a list."""
+    columns = [F.count(F.lit(1)).alias("returned")]
+    for name, measure in measures.beside_ndcg.items():
+        for total in measure.sums:
+            columns += sql.aggregates(sums_at(measures.cutoffs_for(name), total, total))
+        for total, formula in measure.lists.items():
+            columns.append(F.expr(formula(_names(None, {}))).alias(total))
+    return columns
+
+
+def _names(cutoff: Cutoff, sums: Mapping[str, str]) -> Names:
+    return Names(
+        rank=RANK,
+        listed="true",
+        k=cutoff or 2**31 - 1,
+        ranks="returned" if cutoff is None else str(cutoff),
+        is_whole=cutoff is None,
+        persistence=1.0,
+        sums=sums,
+    )
+
+
+def ranked_lists(
+    results: DataFrame, key: Sequence[str], convention: Convention, depth: Cutoff, rank: Ranker
+) -> DataFrame:
+    """The documents of all lists with their ranks, down to a depth, whoever judged them."""
+    run_key = ["run", *key]
+    listed = lists.with_listed(results, run_key, convention)
+    ranked = rank(listed, run_key, convention, depth)
+    return ranked.where(F.col(LISTED)) if removes_documents(convention) else ranked
+
+
+def _by_item(cutoffs: Sequence[Cutoff], measures: MeasureSet) -> list[Column]:
+    """Of an item and a run: how many lists hold it within each cutoff, and what these add."""
+    goes_on = persistence(measures.options)
+    columns = [F.count_if(F.col(RANK) == 1).cast("double").alias("firsts")]
+    for k in cutoffs:
+        is_within = F.lit(True) if k is None else F.col(RANK) <= k
+        columns.append(F.count_if(is_within).alias(column_at("lists", k)))
+        if goes_on < 1:
+            weight = F.pow(F.lit(goes_on), (F.col(RANK) - 1).cast("double"))
+            columns.append(F.sum(F.when(is_within, weight)).alias(column_at("exposure", k)))
+        if _asks("personalization", k, measures):
+            length = F.col("length") if k is None else F.least("length", F.lit(k))
+            share = F.lit(1.0) / F.sqrt(length.cast("double"))
+            columns.append(F.sum(F.when(is_within, share)).alias(column_at("share", k)))
+    return columns
+
+
+def _by_run(cutoffs: Sequence[Cutoff], measures: MeasureSet) -> list[Column]:
+    """Of a run: sums over the items that it shows, and the exposures of these, ascending."""
+    in_catalog = F.coalesce(IN_CATALOG, F.lit(False))
+    columns = [F.sum("firsts").cast("bigint").alias("lists")]
+    is_of_catalog = catalog_option(measures.options, "gini_of") == "catalog"
+    exposure = "exposure" if persistence(measures.options) < 1 else "lists"
+    for k in cutoffs:
+        shown = F.col(column_at("lists", k)) > 0
+        columns.append(F.count_if(shown).alias(column_at("items", k)))
+        columns.append(F.count_if(shown & in_catalog).alias(column_at("known", k)))
+        if _asks("gini", k, measures):
+            counts = shown & in_catalog if is_of_catalog else shown
+            own = F.col(column_at(exposure, k)).cast("double")
+            collected = F.sort_array(F.collect_list(F.when(counts, own)))
+            columns.append(collected.alias(column_at("exposures", k)))
+        if _asks("personalization", k, measures):
+            share = F.col(column_at("share", k))
+            columns.append(F.sum(share * share).alias(column_at("similar", k)))
+    return columns
+
+
+def _at_cutoff(cutoff: Cutoff, measures: MeasureSet, size: int) -> str:
+    """The measures of a run at one cutoff; `size` is that of the catalog."""
+    options = measures.options
+    covered = "items" if catalog_option(options, "coverage_unknown") == "count" else "known"
+    formulas = {
+        "items": f"cast({column_at('items', cutoff)} as double)",
+        "coverage": f"{column_at(covered, cutoff)} / nullif({size}D, 0D)",
+        "gini": _gini(column_at("exposures", cutoff), measures, size),
+        "personalization": (
+            f"1D - ({column_at('similar', cutoff)} - lists) / nullif(lists * (lists - 1D), 0D)"
+        ),
+    }
+    values = []
+    for name, formula in formulas.items():
+        value = f"coalesce({formula}, {_NOTHING})" if _asks(name, cutoff, measures) else _NOTHING
+        values.append(f"{value} as {name}")
+    unknown = f"{column_at('items', cutoff)} - {column_at('known', cutoff)} as unknown_items"
+    return f"struct({cutoff or 0} as cutoff, {unknown}, {', '.join(values)})"
+
+
+def _gini(exposures: str, measures: MeasureSet, size: int) -> str:
+    """The Gini coefficient of exposures in ascending order; items that are not shown come first."""
+    n = f"cast(size({exposures}) as double)"
+    before = "0D"
+    if catalog_option(measures.options, "gini_of") == "catalog":
+        before = f"({size}D - {n})"
+        n = f"{size}D"
+    is_less = catalog_option(measures.options, "gini_divisor") == "n-1"
+    divisor = f"({n} - 1D)" if is_less else n
+    terms = f"transform({exposures}, (x, i) -> (2D * ({before} + i + 1D) - {n} - 1D) * x)"
+    weighted = f"aggregate({terms}, 0D, (so_far, term) -> so_far + term)"
+    total = f"aggregate({exposures}, 0D, (so_far, x) -> so_far + x)"
+    return f"{weighted} / nullif({divisor} * {total}, 0D)"
+
+
+def _asks(name: str, cutoff: Cutoff, measures: MeasureSet) -> bool:
+    return cutoff in measures.cutoffs_for(name)
+
+
+def with_run_measures(rows: DataFrame, of_runs: DataFrame) -> DataFrame:
+    """Rows of DATASET_SCORES with lists and RUN_COLUMNS, which are null in slices."""
+    names = list(NO_RUN_MEASURES)
+    key = [name for name in ("dataset", "run") if name in of_runs.columns]
+    own = of_runs.select(*key, F.col("cutoff").alias("own_cutoff"), *names)
+    marked = rows.withColumn("own_cutoff", F.coalesce("cutoff", F.lit(0)))
+    joined = own.join(marked, on=[*key, "own_cutoff"], how="right")
+    columns = {name: f"case when attribute is null then {name} end" for name in names}
+    return joined.withColumns(sql.columns(columns))
