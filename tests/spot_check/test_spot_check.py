@@ -64,12 +64,12 @@ def run(settings, **arguments):
 
 
 def worst_first(monkeypatch):
-    monkeypatch.setattr(ranking, "at_precision", lambda score, convention: -score)
+    monkeypatch.setattr(ranking, "at_precision", lambda score, convention: f"(-{score})")
 
 
 def before_the_cutoff(monkeypatch):
     def within(rank, cutoff):
-        return F.lit(True) if cutoff is None else F.col(rank) < cutoff
+        return "true" if cutoff is None else f"{rank} < {cutoff}"
 
     monkeypatch.setattr(lists, "within", within)
 
