@@ -13,12 +13,11 @@ import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from ndcg_spark import ml_sql as sql
+from ndcg_spark import ml_sql, sql
 from ndcg_spark.convention import presets
 from ndcg_spark.convention.convention import Convention
 from ndcg_spark.reference import unjudged_gain
 from ndcg_spark.scoring.ideal import is_user_function
-from ndcg_spark.sql import number
 
 #: Larger cutoffs are no int in SQL, and no list is as long.
 _LONGEST = 10**9
@@ -76,11 +75,11 @@ class LongRows:
         # Rows are tested and get their gains before they are grouped, where Spark compiles it.
         ids = self._type_of_ids(convention)
         query, document = self._id("query_id", ids), self._id("doc_id", ids)
-        grade = sql.number(self.columns["relevance"], self.kinds["relevance"])
+        grade = ml_sql.as_double(self.columns["relevance"], self.kinds["relevance"])
         is_judged = self.columns["is_judged"]
         lists = {
             "documents": f"case when {self._counts()} then {document} end",
-            "judged": f"case when {is_judged} then {sql.gain_of(grade, convention)} end",
+            "judged": f"case when {is_judged} then {ml_sql.gain_of(grade, convention)} end",
             "listed": self._listed(document, query, grade, convention),
         }
         columns = [f"collect_list({values}) as {name}" for name, values in lists.items()]
@@ -104,12 +103,12 @@ class LongRows:
 
     def _type_of_ids(self, convention: Convention) -> str:
         kinds = {self.kinds["query_id"], self.kinds["doc_id"]}
-        is_text = sql.orders_by_id(convention) or not kinds <= {*_WHOLE}
+        is_text = ml_sql.orders_by_id(convention) or not kinds <= {*_WHOLE}
         return "string" if is_text else "bigint"
 
     def _id(self, name: str, ids: str) -> str:
         if ids == "string":
-            return sql.whole_text(self.columns[name], self.kinds[name])
+            return ml_sql.whole_text(self.columns[name], self.kinds[name])
         return f"cast({self.columns[name]} as bigint)"
 
     def _counts(self) -> str:
@@ -119,11 +118,11 @@ class LongRows:
     def _listed(self, document: str, query: str, grade: str, convention: Convention) -> str:
         """What a returned document is sorted by, and its gain; null for one that is not listed."""
         is_judged, is_returned = self.columns["is_judged"], self.columns["is_returned"]
-        score = sql.number(self.columns["score"], self.kinds["score"])
-        own_gain = f"case when {is_judged} then {sql.gain_of(grade, convention)} end"
+        score = ml_sql.as_double(self.columns["score"], self.kinds["score"])
+        own_gain = f"case when {is_judged} then {ml_sql.gain_of(grade, convention)} end"
         gain = f"coalesce({own_gain}, {_unjudged(convention)})"
-        keys = sql.order_keys(document, score, "", convention)
-        fields = {**keys, **sql.gain_key(gain, convention), "gain": gain}
+        keys = ml_sql.order_keys(document, score, "", convention)
+        fields = {**keys, **ml_sql.gain_key(gain, convention), "gain": gain}
         stays = [is_returned]
         if convention.exclude_query_as_document:
             stays.append(f"{document} != {query}")
@@ -132,12 +131,12 @@ class LongRows:
 
     def _odd(self, document: str, query: str, grade: str, ids: str, convention: Convention) -> str:
         """Whether a row is or may be refused. Never null."""
-        score = sql.number(self.columns["score"], self.kinds["score"])
+        score = ml_sql.as_double(self.columns["score"], self.kinds["score"])
         rules = [
-            sql.is_empty(query, ids),
-            sql.is_empty(document, ids),
-            f"{self.columns['is_judged']} and {sql.is_odd_grade(grade, convention)}",
-            f"{self.columns['is_returned']} and not {sql.is_finite(score)}",
+            ml_sql.is_empty(query, ids),
+            ml_sql.is_empty(document, ids),
+            f"{self.columns['is_judged']} and {ml_sql.is_odd_grade(grade, convention)}",
+            f"{self.columns['is_returned']} and not {ml_sql.is_finite(score)}",
         ]
         return f"{self._counts()} and ({' or '.join(rules)})"
 
@@ -201,11 +200,11 @@ class ListRows:
         if self.excluded is not None:
             fields.append(self.excluded)
         kinds = {field.kind for field in fields}
-        if sql.orders_by_id(convention):
+        if ml_sql.orders_by_id(convention):
             return "string"
         if kinds <= {*_WHOLE}:
             return "bigint"
-        return "double" if kinds <= {*_WHOLE, *sql.FRACTIONAL} else "string"
+        return "double" if kinds <= {*_WHOLE, *ml_sql.FRACTIONAL} else "string"
 
     def _lists(self, convention: Convention) -> dict[str, str]:
         """What is known of a query but its ranking."""
@@ -220,11 +219,11 @@ class ListRows:
         if self.relevance is None:
             columns["documents"] = "array_distinct(documents)"
             # Not of 1.0 itself: the embedded engine then finds too late that no element is null.
-            gain = f"case when one is not null then {sql.gain_of('1.0D', convention)} end"
+            gain = f"case when one is not null then {ml_sql.gain_of('1.0D', convention)} end"
             columns["judged"] = f"transform({columns['documents']}, one -> {gain})"
         else:
             columns["documents"] = "documents"
-            gain = sql.gain_of("grade", convention)
+            gain = ml_sql.gain_of("grade", convention)
             columns["judged"] = f"transform(grades, grade -> {gain})"
         if warns_of_grades(convention):
             grades = "grades" if self.relevance is not None else "array(1.0D)"
@@ -237,16 +236,16 @@ class ListRows:
         ids = self._type_of_ids(convention)
         odd = [_has_empty("documents", ids), _has_empty("returned", ids), _repeats("returned")]
         if self.relevance is not None:
-            odd_grade = sql.is_odd_grade("grade", convention)
+            odd_grade = ml_sql.is_odd_grade("grade", convention)
             odd += [_repeats("documents"), f"exists(grades, grade -> {odd_grade})"]
         else:
-            odd.append(sql.is_odd_grade("1.0D", convention))
+            odd.append(ml_sql.is_odd_grade("1.0D", convention))
         if self.excluded is not None:
             odd.append(_has_empty("excluded", ids))
         if convention.needs_score and self.score is not None:
-            odd.append(f"exists(scores, one -> not {sql.is_finite('one')})")
+            odd.append(f"exists(scores, one -> not {ml_sql.is_finite('one')})")
         if convention.needs_rank and self.rank is not None:
-            odd.append(f"exists(ranks, one -> not {sql.is_rank('one')})")
+            odd.append(f"exists(ranks, one -> not {ml_sql.is_rank('one')})")
             odd.append(_repeats("ranks"))
         return [f"coalesce({condition}, false)" for condition in odd]
 
@@ -257,7 +256,7 @@ class ListRows:
         # Adding 0 makes 0.0 of -0.0, which the embedded engine sorts below it.
         score = "(get(scores, at) + 0.0D)"
         rank = "cast(at + 1 as double)" if self.rank is None else "get(ranks, at)"
-        return sql.order_keys("one", score, rank, convention)
+        return ml_sql.order_keys("one", score, rank, convention)
 
     def _entries(self, convention: Convention) -> str:
         """The returned documents, each after what it is sorted by."""
@@ -277,20 +276,22 @@ class ListRows:
 
 def _ids(field: ListField, ids: str) -> str:
     """A list of ids in a type; null for one that is none, or no whole number."""
-    if not sql.is_fractional(field.kind):
+    if not ml_sql.is_fractional(field.kind):
         return f"cast({field.path} as array<{ids}>)"
-    value = sql.whole_text("one", field.kind)
+    value = ml_sql.whole_text("one", field.kind)
     if ids == "double":
-        value = f"case when {sql.is_whole('one', field.kind)} then cast(one as double) + 0.0D end"
+        value = (
+            f"case when {ml_sql.is_whole('one', field.kind)} then cast(one as double) + 0.0D end"
+        )
     return f"transform({field.path}, one -> {value})"
 
 
 def _doubles(field: ListField) -> str:
-    return f"transform({field.path}, one -> {sql.number('one', field.kind)})"
+    return f"transform({field.path}, one -> {ml_sql.as_double('one', field.kind)})"
 
 
 def _has_empty(documents: str, ids: str) -> str:
-    return f"exists({documents}, one -> {sql.is_empty('one', ids)})"
+    return f"exists({documents}, one -> {ml_sql.is_empty('one', ids)})"
 
 
 def _is_excluded(document: str) -> str:
@@ -312,7 +313,7 @@ def is_expressible(kinds: Mapping[str, str], convention: Convention) -> bool:
     if "void" in kinds.values():
         return False
     numbers = [kind for name, kind in kinds.items() if name in ("relevance", "score", "rank")]
-    return all(map(sql.is_numeric, numbers)) and kinds.get("rank", "int") in _WHOLE
+    return all(map(ml_sql.is_numeric, numbers)) and kinds.get("rank", "int") in _WHOLE
 
 
 def mean_of_queries(lists: QueryLists, convention: Convention, k: int) -> Mean | None:
@@ -322,7 +323,7 @@ def mean_of_queries(lists: QueryLists, convention: Convention, k: int) -> Mean |
     depth = min(k, _LONGEST)
     sums["dcg"] = _dcg(gain, convention, depth)
     sums["ideal_dcg"] = _ideal_dcg(gain, convention, depth)
-    columns = [f"{sql.checked_ndcg(convention)} as ndcg"]
+    columns = [f"{ml_sql.checked_ndcg(convention)} as ndcg"]
     for name in _of_grades(convention):
         columns.append(f"case when is_query then {name} end as {name}")
     # The mean is taken here: to shuffle the scores to one task is a second job, which costs classic
@@ -335,11 +336,11 @@ def mean_of_queries(lists: QueryLists, convention: Convention, k: int) -> Mean |
 
 
 def _select(table: DataFrame, columns: Mapping[str, str]) -> DataFrame:
-    return table.selectExpr(*(f"{value} as {name}" for name, value in columns.items()))
+    return table.selectExpr(*sql.named(columns))
 
 
 def _struct(fields: Mapping[str, str]) -> str:
-    return f"struct({', '.join(f'{value} as {name}' for name, value in fields.items())})"
+    return f"struct({', '.join(sql.named(fields))})"
 
 
 def _transform(array: str, fields: Mapping[str, str]) -> str:
@@ -348,12 +349,12 @@ def _transform(array: str, fields: Mapping[str, str]) -> str:
 
 def _sorted(entries: str, convention: Convention) -> str:
     """The entries in the order of the convention."""
-    is_ascending = str(not sql.is_descending(convention)).lower()
+    is_ascending = str(not ml_sql.is_descending(convention)).lower()
     return f"sort_array({entries}, {is_ascending})"
 
 
 def _unjudged(convention: Convention) -> str:
-    return number(unjudged_gain(convention))
+    return sql.number(unjudged_gain(convention))
 
 
 def needs_all_gains(convention: Convention) -> bool:
@@ -390,14 +391,14 @@ def _is_averaged(convention: Convention) -> bool:
 
 def _dcg(gain: str, convention: Convention, k: int) -> str:
     if _is_averaged(convention):
-        return sql.discounted_sum(sql.averaged("listed", k), "one", k, convention)
-    return sql.discounted_sum("listed", gain, k, convention)
+        return ml_sql.discounted_sum(ml_sql.averaged("listed", k), "one", k, convention)
+    return ml_sql.discounted_sum("listed", gain, k, convention)
 
 
 def _ideal_dcg(gain: str, convention: Convention, k: int) -> str:
     """The DCG of the ideal ranking."""
     if convention.ideal == "k_relevant":
-        best = sql.best_sum(k, convention)
+        best = ml_sql.best_sum(k, convention)
         return f"case when exists(judged, gain -> gain > 0) then {best} else 0D end"
     depth = str(k)
     candidates = "judged"
@@ -406,7 +407,7 @@ def _ideal_dcg(gain: str, convention: Convention, k: int) -> str:
     if convention.ideal == "retrieved":
         candidates = "listed.gain"
     if convention.ideal == "retrieved_at_k":
-        candidates = sql.first_of("listed.gain", k)
+        candidates = ml_sql.first_of("listed.gain", k)
         if _is_averaged(convention):
-            candidates = sql.averaged("listed", k)
-    return sql.discounted_sum(f"sort_array({candidates}, false)", "one", depth, convention)
+            candidates = ml_sql.averaged("listed", k)
+    return ml_sql.discounted_sum(f"sort_array({candidates}, false)", "one", depth, convention)

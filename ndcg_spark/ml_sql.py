@@ -17,8 +17,6 @@ from ndcg_spark.scoring.ideal import discount_sql, gain_sql
 FRACTIONAL = {"double": 2.0**53, "float": 2.0**24}
 _DECIMAL = re.compile(r"decimal\(\d+,[1-9]\d*\)")
 _NUMBERS = re.compile(r"tinyint|smallint|int|bigint|float|double|decimal\(.*\)")
-_LARGEST = "1.7976931348623157E308D"
-_NOTHING = "cast(null as double)"
 _NAN = "cast('NaN' as double)"
 
 
@@ -44,7 +42,7 @@ def is_numeric(kind: str) -> bool:
     return bool(_NUMBERS.fullmatch(kind))
 
 
-def number(name: str, kind: str) -> str:
+def as_double(name: str, kind: str) -> str:
     """A number as a double, 0.0 for -0.0."""
     if kind.startswith("decimal"):
         # The embedded engine casts a decimal to a wrong double, but its text to the right one.
@@ -54,7 +52,7 @@ def number(name: str, kind: str) -> str:
 
 def is_finite(name: str) -> str:
     """Never null."""
-    return f"coalesce(abs({name}) <= {_LARGEST}, false)"
+    return f"coalesce({sql.is_finite(name)}, false)"
 
 
 def is_rank(name: str) -> str:
@@ -166,10 +164,10 @@ def averaged(listed: str, k: int) -> str:
 
 def ndcg_of(convention: Convention) -> str:
     """The NDCG of a query, from its answered, dcg and ideal_dcg; null if it does not count."""
-    without_gain = {"zero": "0D", "one": "1D"}.get(convention.no_relevant, _NOTHING)
+    without_gain = {"zero": "0D", "one": "1D"}.get(convention.no_relevant, sql.null("double"))
     value = f"when ideal_dcg = 0 then {without_gain} else dcg / nullif(ideal_dcg, 0D)"
     if convention.missing_query != "zero":
-        value = f"when not answered then {_NOTHING} {value}"
+        value = f"when not answered then {sql.null('double')} {value}"
     return f"case {value} end"
 
 

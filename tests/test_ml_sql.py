@@ -44,8 +44,8 @@ def test_an_id_of_no_letters_is_empty(session, given, kind, is_empty):
 
 
 def test_a_number_has_no_negative_zero_and_is_finite_or_not(session):
-    assert math.copysign(1, value(session, ml_sql.number("-0.0D", "double"))) == 1
-    assert value(session, ml_sql.number("cast(0.1 as decimal(6,1))", "decimal(6,1)")) == 0.1
+    assert math.copysign(1, value(session, ml_sql.as_double("-0.0D", "double"))) == 1
+    assert value(session, ml_sql.as_double("cast(0.1 as decimal(6,1))", "decimal(6,1)")) == 0.1
     for text, is_finite in [("1D", True), ("cast('Infinity' as double)", False)]:
         assert value(session, ml_sql.is_finite(text)) is is_finite
     for text in ("cast('NaN' as double)", "cast(null as double)"):

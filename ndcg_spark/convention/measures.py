@@ -109,12 +109,18 @@ _relevance_measure = functools.partial(
 _RELEVANT: Mapping[str, Formula | None] = {"relevant": None}
 
 
-def _catalog_measure(name: str, words: str, **more: Any) -> Measure:
-    """A measure of the catalog: of a list if SQL computes it down the list, else of a run."""
-    values = more.pop("values", {name: _of_run})
-    of: Literal["run", "list"] = "run" if values[name] is _of_run else "list"
+def _list_measure(name: str, words: str, formula: Formula, **more: Any) -> Measure:
+    """A measure of what the catalog says of a list."""
     arguments = catalog.arguments_of(name)
-    return Measure(words, (name.capitalize(),), values, of=of, arguments=arguments, **more)
+    values = {name: formula}
+    return Measure(words, (name.capitalize(),), values, of="list", arguments=arguments, **more)
+
+
+def _run_measure(name: str, words: str) -> Measure:
+    """A measure of all lists of a run."""
+    arguments = catalog.arguments_of(name)
+    values = {name: _of_run}
+    return Measure(words, (name.capitalize(),), values, of="run", arguments=arguments)
 
 
 def _of_run(_: Names) -> str:
@@ -351,37 +357,37 @@ MEASURES: dict[str, Measure] = {
         is_ratio=True,
         whole=True,
     ),
-    "novelty": _catalog_measure(
+    "novelty": _list_measure(
         "novelty",
         "mean self-information of the items within k: how few users each has",
-        values={"novelty": _novelty},
+        _novelty,
         documents=("novelty_value", "novelty_counted"),
         sums={"novelty_value": None, "novelty_counted": None},
     ),
-    "popularity": _catalog_measure(
+    "popularity": _list_measure(
         "popularity",
         "mean popularity of the items within k",
-        values={"popularity": _popularity},
+        _popularity,
         documents=("popularity_value", "popularity_counted"),
         sums={"popularity_value": None, "popularity_counted": None},
     ),
-    "categories": _catalog_measure(
+    "categories": _list_measure(
         "categories",
         "different categories of the items within k, over k",
-        values={"categories": _categories},
+        _categories,
         documents=("item_category",),
         lists={
             "ranked_categories": _collected("item_category is not null", _rank_and_category),
         },
     ),
-    "items": _catalog_measure("items", "different items within k of all lists of a run"),
-    "coverage": _catalog_measure(
+    "items": _run_measure("items", "different items within k of all lists of a run"),
+    "coverage": _run_measure(
         "coverage", "share of the items of the catalog that are within k of a list of the run"
     ),
-    "gini": _catalog_measure(
+    "gini": _run_measure(
         "gini", "Gini coefficient of how many lists of the run hold each item: 0 if all equally"
     ),
-    "personalization": _catalog_measure(
+    "personalization": _run_measure(
         "personalization",
         "mean share of the items within k that two lists of the run do not share",
     ),

@@ -13,9 +13,9 @@ from pyspark.sql import DataFrame
 from ndcg_spark.comparison import agreement
 from ndcg_spark.comparison.list_changes import KEY, checked_cutoffs, compared_runs, list_changes
 from ndcg_spark.config import EvaluationConfig
-from ndcg_spark.contract.changes import Seen, refuse_changed, see
-from ndcg_spark.contract.counting import check_judgments, check_lists
-from ndcg_spark.contract.limits import about_merged, refuse_in_lists, summary
+from ndcg_spark.contract.changes import Seen, refuse_changed
+from ndcg_spark.contract.counting import check_judgments
+from ndcg_spark.contract.limits import refuse_in_lists, summary
 from ndcg_spark.contract.scan import Rejection
 from ndcg_spark.convention.convention import Convention
 from ndcg_spark.convention.measures import NDCG_ONLY
@@ -23,6 +23,7 @@ from ndcg_spark.convention.presets import PRESETS
 from ndcg_spark.engine import Engine
 from ndcg_spark.errors import ConventionError, InputError, MissingColumnError
 from ndcg_spark.inputs.source_tables import read_judgments
+from ndcg_spark.job.checked_lists import read_lists
 from ndcg_spark.job.evaluate_inputs import evaluate
 from ndcg_spark.job.inputs import (
     Context,
@@ -30,15 +31,13 @@ from ndcg_spark.job.inputs import (
     count_refusals,
     engine_for,
     read_inputs,
-    report_notes,
     report_read,
-    results_source,
     translated_failures,
 )
 from ndcg_spark.schemas import AGREEMENTS, query_key
 from ndcg_spark.scoring.evaluation import query_scores
 from ndcg_spark.scoring.lists import keep_judged_queries
-from ndcg_spark.scoring.prepare import prepare_judgments, prepare_lists
+from ndcg_spark.scoring.prepare import prepare_judgments
 from ndcg_spark.steps import hidden, report_step
 from ndcg_spark.tables.writers import to_pandas
 from ndcg_spark.voices import Notice
@@ -133,7 +132,7 @@ def compare_lists(
     ConfigurationError if the baseline or every run is unknown, or ties need judgments.
     """
     cutoffs = checked_cutoffs(old.convention, old.cutoffs, persistence)
-    checked = [_checked_lists(engine, config) for config in (new, old)]
+    checked = [read_lists(engine, config) for config in (new, old)]
     sides, lists, conventions, names = zip(*checked, strict=True)
     inputs = [*sides[0], *sides[1]]
     sources = [seen.source for seen in inputs]
@@ -165,24 +164,6 @@ def compare_lists(
     what = "1 run" if len(runs) == 1 else f"{len(runs):,} runs"
     report_step("compared", f"{what} with {baseline or 'the old results'}")
     return rows.sort_values([*KEY, "query_id"], ignore_index=True)
-
-
-def _checked_lists(
-    engine: Engine,
-    config: EvaluationConfig,
-) -> tuple[list[Seen], DataFrame, Convention, set[str]]:
-    """Results and what they exclude, good rows that are not too deep, convention, and runs."""
-    source = results_source(engine, config)
-    report_notes(source)
-    with translated_failures([source]):
-        checks = prepare_lists(source, source.without, config.options)
-        excluded = see(source.without) if source.without else []
-        needed, counts = check_lists(source, config, checks)
-    report_read(source, counts)
-    for sentence in about_merged(counts, config):
-        report_step("warning", sentence)
-    seen = [Seen(source, counts.fingerprints), *excluded]
-    return seen, needed, checks.convention, {run.run for run in counts.runs}
 
 
 @dataclasses.dataclass(frozen=True)

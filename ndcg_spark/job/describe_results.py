@@ -1,21 +1,17 @@
 """What results show of the catalog, without judgments: the measures of all of their lists."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
-
-from pyspark.sql import DataFrame
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 from ndcg_spark.config import EvaluationConfig
-from ndcg_spark.contract.changes import Seen, refuse_changed, see
-from ndcg_spark.contract.counting import check_lists
-from ndcg_spark.contract.limits import about_merged, refuse_in_lists
-from ndcg_spark.convention.convention import Convention
+from ndcg_spark.contract.changes import refuse_changed
+from ndcg_spark.contract.limits import refuse_in_lists
 from ndcg_spark.convention.measures import RUN_COLUMNS, MeasureSet, column_at
 from ndcg_spark.engine import Engine
 from ndcg_spark.errors import ConfigurationError
-from ndcg_spark.inputs.source_tables import Source
 from ndcg_spark.job.catalog_of_runs import open_items, report_unknown_items
-from ndcg_spark.job.inputs import report_notes, report_read, results_source, translated_failures
+from ndcg_spark.job.checked_lists import CheckedLists, read_lists
+from ndcg_spark.job.inputs import translated_failures
 from ndcg_spark.schemas import query_key
 from ndcg_spark.scoring.catalog_columns import (
     EngineItems,
@@ -23,22 +19,13 @@ from ndcg_spark.scoring.catalog_columns import (
     refuse_dependent,
     run_measures,
 )
-from ndcg_spark.scoring.prepare import prepare_lists
 from ndcg_spark.scoring.ranking import by_window, list_by_list
-from ndcg_spark.steps import report_step
 
 Row = dict[str, Any]
 #: What is described where nobody has asked for measures: without items, and with them.
 WITHOUT_ITEMS = ("items", "personalization")
 WITH_ITEMS = ("items", "coverage", "gini", "personalization")
 _COUNTS = ("listed_queries", "lists", "unknown_items")
-
-
-class _Lists(NamedTuple):
-    source: Source
-    seen: Sequence[Seen]
-    results: DataFrame
-    convention: Convention
 
 
 def describe(engine: Engine, config: EvaluationConfig) -> list[Row]:
@@ -50,7 +37,7 @@ def describe(engine: Engine, config: EvaluationConfig) -> list[Row]:
     _refuse_judged(measures)
     refuse_dependent(config.convention, measures)
     items = open_items(engine, config)
-    lists = _checked(engine, config)
+    lists = read_lists(engine, config)
     with translated_failures([lists.source]):
         # A document that is returned twice would be shown twice.
         refuse_in_lists(lists.source, [lists.results], lists.convention)
@@ -68,46 +55,38 @@ def _refuse_judged(measures: MeasureSet) -> None:
         raise ConfigurationError(f"{what}; describe has none", option="measures")
 
 
-def _checked(engine: Engine, config: EvaluationConfig) -> _Lists:
-    source = results_source(engine, config)
-    report_notes(source)
-    with translated_failures([source]):
-        checks = prepare_lists(source, source.without, config.options)
-        excluded = see(source.without) if source.without else []
-        results, counts = check_lists(source, config, checks)
-    report_read(source, counts)
-    for sentence in about_merged(counts, config):
-        report_step("warning", sentence)
-    seen = [Seen(source, counts.fingerprints), *excluded]
-    return _Lists(source, seen, results, checks.convention)
-
-
 def _rows(
     engine: Engine,
-    lists: _Lists,
+    lists: CheckedLists,
     measures: MeasureSet,
     items: EngineItems | None,
     dataset: str,
 ) -> Iterator[Row]:
-    key = query_key([*lists.results.columns])
+    key = query_key(lists.results.columns)
     rank = list_by_list if engine.kind == "embedded" else by_window
     given = (lists.results, key, lists.convention, measures, items, rank)
-    of_runs = run_measures(*given).collect()
     means: dict[tuple[str, str], Mapping[str, Any]] = {}
     if measures.beside_ndcg:
         for mean in list_means(*given).collect():
             values = mean.asDict()
-            means[values.get("dataset", dataset), values["run"]] = values
-    for run in of_runs:
+            means[values.get("dataset", dataset), mean["run"]] = values
+    for run in run_measures(*given).collect():
         own = run.asDict()
         name = own.get("dataset", dataset)
-        cutoff = own["cutoff"] or None
-        row = {"dataset": name, "run": own["run"], "cutoff": cutoff}
-        of_lists = means.get((name, own["run"]), {})
-        for measure in (*measures.beside_ndcg, "listed_queries"):
-            row[measure] = of_lists.get(column_at(measure, cutoff))
-        row |= {column: own[column] for column in (*RUN_COLUMNS, "lists", "unknown_items")}
-        yield row
+        yield _row(name, own, means.get((name, own["run"]), {}), measures)
+
+
+def _row(
+    dataset: str, of_run: Mapping[str, Any], of_lists: Mapping[str, Any], measures: MeasureSet
+) -> Row:
+    """The measures of a run at a cutoff, and the means of those of its lists."""
+    cutoff = of_run["cutoff"] or None
+    row = {"dataset": dataset, "run": of_run["run"], "cutoff": cutoff}
+    for measure in (*measures.beside_ndcg, "listed_queries"):
+        row[measure] = of_lists.get(column_at(measure, cutoff))
+    for column in (*RUN_COLUMNS, "lists", "unknown_items"):
+        row[column] = of_run[column]
+    return row
 
 
 def shown_columns(measures: MeasureSet) -> list[str]:

@@ -182,7 +182,7 @@ def report_read(source: Source, counts: JudgmentCounts | ResultCounts) -> None:
         else:
             advice = (
                 "that is right if the results leave them out already, "
-                "else check that both write ids alike"
+                "else check that both write ids in the same way"
             )
             report_step("warning", f"exclude: {source.without.origin} removes no result; {advice}")
     if counts.rejections:

@@ -139,7 +139,7 @@ def _of_judged(targets: Targets, known: Sequence[Query], context: Context) -> Ta
         return targets
     if not kept and not targets.means:
         what = f"scores: none of their queries is judged, e.g. {min(map(str, lost))}"
-        raise InputError(f"{what}; check that both write ids alike")
+        raise InputError(f"{what}; check that both write ids in the same way")
     unjudged = {}
     for place, value in targets.scores.items():
         if place not in kept and value is not None:

@@ -1,0 +1,44 @@
+"""The lists of results that no judgments are needed for: read, checked and reported."""
+
+from typing import NamedTuple
+
+from pyspark.sql import DataFrame
+
+from ndcg_spark.config import EvaluationConfig
+from ndcg_spark.contract.changes import Seen, see
+from ndcg_spark.contract.counting import check_lists
+from ndcg_spark.contract.limits import about_merged
+from ndcg_spark.convention.convention import Convention
+from ndcg_spark.engine import Engine
+from ndcg_spark.inputs.source_tables import Source
+from ndcg_spark.job.inputs import report_notes, report_read, results_source, translated_failures
+from ndcg_spark.scoring.prepare import prepare_lists
+from ndcg_spark.steps import report_step
+
+
+class CheckedLists(NamedTuple):
+    #: The results, and what they exclude.
+    seen: list[Seen]
+    #: The good rows that are not too deep.
+    results: DataFrame
+    convention: Convention
+    runs: set[str]
+
+    @property
+    def source(self) -> Source:
+        return self.seen[0].source
+
+
+def read_lists(engine: Engine, config: EvaluationConfig) -> CheckedLists:
+    """The results of a configuration. InputError if they break a rule."""
+    source = results_source(engine, config)
+    report_notes(source)
+    with translated_failures([source]):
+        checks = prepare_lists(source, source.without, config.options)
+        excluded = see(source.without) if source.without else []
+        results, counts = check_lists(source, config, checks)
+    report_read(source, counts)
+    for sentence in about_merged(counts, config):
+        report_step("warning", sentence)
+    seen = [Seen(source, counts.fingerprints), *excluded]
+    return CheckedLists(seen, results, checks.convention, {run.run for run in counts.runs})
