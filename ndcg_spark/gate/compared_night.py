@@ -20,7 +20,6 @@ from ndcg_spark.comparison.sources import BOTH, ONE, NoCopyError, ScoreCache, bo
 from ndcg_spark.convention.measures import measure_at
 from ndcg_spark.errors import InputError, StorageError
 from ndcg_spark.gate.settings import CheckConfig, GateConfig
-from ndcg_spark.nights.catalog_kinds import why_other_items
 from ndcg_spark.nights.log import Night, Nights
 from ndcg_spark.schemas import OLD
 from ndcg_spark.tolerance import DECIMALS
@@ -221,17 +220,9 @@ def _metric_is_absent(
         where = baseline.in_words
         about = (metric, baseline.name)
     else:
-        return _other_items(tonight, there, metric)
+        return None
     sentence = f"{measure_at(*metric)} was not evaluated in {where}"
     return NotComparable("other_cutoff", sentence, about)
-
-
-def _other_items(tonight: Night, there: Sequence[Night], metric: Metric) -> NotComparable | None:
-    """Why no night means the same by a measure of the catalog."""
-    reasons = [why_other_items(tonight, night, metric[0]) for night in there]
-    if not reasons or None in reasons:
-        return None
-    return NotComparable("other_items", str(reasons[-1]), (metric,))
 
 
 def _most_changed(sides: Sides, options: ComparisonOptions) -> list[tuple[str, str]]:
