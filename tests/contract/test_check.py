@@ -225,6 +225,17 @@ def test_fingerprints_are_of_the_rows(session, one, other, chance):
     assert is_text or (fingerprint(one) == fingerprint(other)) == (same[0] == same[1])
 
 
+def test_every_row_of_a_list_is_in_its_fingerprint(session):
+    """Changed, twice, or left out: whichever row it is."""
+    rows = [result(f"d{at}", float(at)) for at in range(4)]
+    made = [rows]
+    for at, row in enumerate(rows):
+        rest = rows[:at] + rows[at + 1 :]
+        made += [[*rest, result(f"d{at}", 9.0)], [*rows, row], rest]
+    counts = [tables_of(session, [judgment()], given).result_counts for given in made]
+    assert len({count.fingerprint for count in counts}) == len(made)
+
+
 RANKED = [result(rank=1), result("d2", rank=1)]
 
 
