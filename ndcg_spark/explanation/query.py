@@ -483,22 +483,23 @@ def changed_documents(run: Facts, baseline: Sequence[Facts]) -> list[Row]:
 
 def _change(before: Sequence[_Place], now: _Place) -> Row:
     """What changed of one document, the newest of `before` last."""
-    mean = statistics.fmean(place.contribution for place in before)
-    part = now.share - statistics.fmean(place.share for place in before)
+    contribution_before = statistics.fmean(place.contribution for place in before)
+    share_before = statistics.fmean(place.share for place in before)
+    part = now.share - share_before
     newest = before[-1].rank
     moved_up = None
     if newest is not None and now.rank is not None:
         moved_up = newest - now.rank
-    known = [place.relevance for place in (*before, now) if place.rank is not None]
+    on_list = [place for place in (*before, now) if place.rank is not None]
     return {
-        "relevance": known[-1] if known else None,
+        "relevance": on_list[-1].relevance if on_list else None,
         "rank": now.rank,
         "baseline_rank": newest,
         "moved_up": moved_up,
         "what": _what_changed(before, now, part),
         "contribution": now.contribution,
-        "baseline_contribution": mean,
-        "change": now.contribution - mean,
+        "baseline_contribution": contribution_before,
+        "change": now.contribution - contribution_before,
         "part": part,
     }
 
