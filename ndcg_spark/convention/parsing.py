@@ -79,11 +79,14 @@ def parse_measures(
     shared_cutoffs = list(cutoffs or ())
     if not shared_cutoffs and any(word.cutoff == ALL_CUTOFFS for word in words):
         shared_cutoffs = list(default)
-    cutoffs_of_words = [_cutoffs_of(word, shared_cutoffs) for word in words]
-    # A dictionary, because the order counts and a measure may be named twice.
+    cutoffs_of_words = []
+    # A dictionary, because the order matters and a measure may be named twice.
     pairs: dict[tuple[str, Cutoff], None] = {}
-    for word, own in zip(words, cutoffs_of_words, strict=True):
-        pairs.update(dict.fromkeys((word.name, cutoff) for cutoff in own))
+    for word in words:
+        own = _cutoffs_of(word, shared_cutoffs)
+        cutoffs_of_words.append(own)
+        for cutoff in own:
+            pairs[word.name, cutoff] = None
     headline = _headline(words, cutoffs_of_words)
     needed = parse_cutoffs([*shared_cutoffs, *(cutoff for _, cutoff in pairs)])
     return ParsedMeasures(MeasureSet(tuple(pairs), headline, _options(words, preset)), needed)

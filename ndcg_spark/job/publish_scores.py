@@ -391,8 +391,11 @@ def logged_means(
     measure, _ = config.measure_set.headline(config.cutoffs)
     column = MEASURES[measure].column
     names = ["run", "cutoff", "ndcg", column]
-    own = [row for row in means.all_queries if row["dataset"] == dataset]
-    return [{name: row[name] for name in names} for row in own]
+    kept = []
+    for row in means.all_queries:
+        if row["dataset"] == dataset:
+            kept.append({name: row[name] for name in names})
+    return kept
 
 
 def night_record(context: Context) -> dict[str, Any]:

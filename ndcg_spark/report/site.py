@@ -488,12 +488,22 @@ def _decided_by(
 ) -> Mapping[str, Any] | None:
     """The result of a run by which a night was decided, else the first that has a difference."""
     verdict = night.record["verdict"] or {}
-    found = []
-    for row in verdict.get("results", ()):
-        is_own = (row["run"], row["measure"]) == (run, metric[0])
-        is_whole = row["slice"] is None and not row["weighted"] and row["baseline"] is not None
-        is_same = row["cutoff"] == format_cutoff(metric[1])
-        if is_own and is_whole and is_same and row["difference"] is not None:
-            found.append(row)
+    results = verdict.get("results", ())
+    differences = [row for row in results if _is_difference_of(row, run, metric)]
+    # It may be about another run, another measure, or a slice.
     deciding = deciding_result(night)
-    return deciding if deciding in found else next(iter(found), None)
+    if deciding in differences:
+        return deciding
+    return differences[0] if differences else None
+
+
+def _is_difference_of(result: Mapping[str, Any], run: str, metric: Metric) -> bool:
+    """Whether a result compares the mean of a run over all queries with a baseline."""
+    measure, cutoff = metric
+    if (result["run"], result["measure"]) != (run, measure):
+        return False
+    if result["cutoff"] != format_cutoff(cutoff):
+        return False
+    if result["slice"] is not None or result["weighted"]:
+        return False
+    return result["baseline"] is not None and result["difference"] is not None
