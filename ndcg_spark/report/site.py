@@ -47,7 +47,7 @@ from ndcg_spark.report.page import make_page, place, render, warn_of_unmatched
 from ndcg_spark.report.usual_range import usual_range
 from ndcg_spark.steps import report_step
 from ndcg_spark.tables.format import difference, score
-from ndcg_spark.tables.html import Cell, joined, marked, name, plain_table
+from ndcg_spark.tables.html import NUMBER, Cell, joined, marked, name, plain_table
 from ndcg_spark.text import GOOD, day, unknown_name
 from ndcg_spark.voices import Notice
 
@@ -365,15 +365,15 @@ def _failed_cells(row: Mapping[str, Any]) -> list[Cell]:
 
 def _cells(shown: Any, dataset: str, label: tuple[str, str], said: _Said) -> list[Cell]:
     word, tone = label
-    plain, number = Markup(""), Markup(' class="n"')
+    plain = Markup("")
     verdict = marked('<b class="{}">{}</b>', tone, word)
     return [
         Cell(plain, shown),
         Cell(plain, name(dataset)),
         Cell(marked(' data-verdict="{}"', word), verdict),
         Cell(plain, name(said.run)),
-        Cell(number, said.score),
-        Cell(number, said.difference),
+        Cell(NUMBER, said.score),
+        Cell(NUMBER, said.difference),
         Cell(plain, said.text),
     ]
 

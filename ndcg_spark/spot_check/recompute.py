@@ -153,7 +153,9 @@ def recompute(
     rows = _read_rows(subject, drawn, bucket)
     inputs = _inputs(subject, rows)
     if subject.results.stored is None:
-        from_inputs += _new_lists(inputs, set(drawn))
+        # An engine has found more lists in the inputs, by their queries.
+        known = set(drawn)
+        from_inputs += [pair for pair in inputs.listed if pair not in known]
     from_inputs = [pair for pair in from_inputs if pair.query in inputs.judged]
     required = [pair for pair in subject.required if _has_scores(pair, subject, inputs)]
     lists = chosen_pairs(
@@ -171,16 +173,12 @@ def recompute(
 def _looked_at(subject: Subject, drawn: Sequence[Pair]) -> set[str]:
     """The runs whose lists are recomputed: those of most of the drawn lists, if not all."""
     counts = Counter(pair.run for pair in drawn)
+    most = None
     if subject.results.is_large:
-        return {run for run, _ in counts.most_common(_FEW_RUNS)}
-    if subject.results.stored is None:
-        return {run for run, _ in counts.most_common(_SOME_RUNS)}
-    return set(counts)
-
-
-def _new_lists(inputs: Inputs, drawn: Collection[Pair]) -> list[Pair]:
-    """The lists that an engine has found in the inputs by their queries."""
-    return [pair for pair in inputs.listed if pair not in drawn]
+        most = _FEW_RUNS
+    elif subject.results.stored is None:
+        most = _SOME_RUNS
+    return {run for run, _ in counts.most_common(most)}
 
 
 def _has_scores(pair: Pair, subject: Subject, inputs: Inputs) -> bool:
