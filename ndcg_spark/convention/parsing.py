@@ -128,11 +128,10 @@ def parse_columns(
 
 
 def listed(one_or_several: Any) -> Iterable[Any]:
-    """What a user gave alone or as several; a text is one."""
-    is_text = isinstance(one_or_several, str | bytes)
-    return (
-        one_or_several if isinstance(one_or_several, Iterable) and not is_text else [one_or_several]
-    )
+    """What a user gave alone or as several; a text is one, and so is a number of numpy."""
+    is_one = isinstance(one_or_several, str | bytes) or getattr(one_or_several, "shape", None) == ()
+    is_several = isinstance(one_or_several, Iterable) and not is_one
+    return one_or_several if is_several else [one_or_several]
 
 
 def _refused(sentence: str, advice: Advice | None = None) -> ConfigurationError:
