@@ -34,15 +34,16 @@ def common_type(name: str, kinds: Iterable[pa.DataType]) -> pa.DataType | None:
         return _common_id(known)
     if any(is_alias(ours, name) for ours in _NUMBERS):
         return _common_number(known)
-    # The date of scores is a time in pandas, and a date elsewhere.
-    if any(map(pa.types.is_date, known)) and all(map(_is_date_or_time, known)):
-        return pa.timestamp("us")
-    return None
+    return _common_date(known)
 
 
-def _is_date_or_time(kind: pa.DataType) -> bool:
-    is_plain_time = pa.types.is_timestamp(kind) and kind.tz is None
-    return bool(pa.types.is_date(kind) or is_plain_time)
+def _common_date(kinds: Collection[pa.DataType]) -> pa.DataType | None:
+    """The date of scores is a time in pandas, and a date elsewhere."""
+    for kind in kinds:
+        is_plain_time = pa.types.is_timestamp(kind) and kind.tz is None
+        if not is_plain_time and not pa.types.is_date(kind):
+            return None
+    return pa.timestamp("us")
 
 
 def _common_struct(kinds: Sequence[pa.DataType]) -> pa.DataType:
