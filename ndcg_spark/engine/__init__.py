@@ -59,7 +59,7 @@ _CONNECT_MODE = "SPARK_CONNECT_MODE_ENABLED"
 #: Fewer partitions than this were slower on Sail even on 2 cores (1.97 s against 2.42 s).
 MIN_PARTITIONS = 16
 #: The guard says that it has admitted a connection just after the server got it.
-_GUARD_SECONDS = 10
+_GUARD_SECONDS = 3
 #: The variable with which users set the number themselves.
 _PARTITIONS = "SAIL_EXECUTION__DEFAULT_PARALLELISM"
 
