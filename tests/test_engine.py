@@ -245,7 +245,9 @@ def test_only_the_packages_that_are_imported_must_fit(
             described.mkdir()
             (described / "METADATA").write_text(f"Name: {name}\nVersion: {version}\n", "utf-8")
     monkeypatch.setattr(sys, "path", [str(tmp_path / "first"), str(tmp_path / "second")])
-    refused = pytest.raises(EngineError, match="4.1.0") if is_refused else contextlib.nullcontext()
+    refused = (
+        pytest.raises(EngineError, match=r"4\.1\.0") if is_refused else contextlib.nullcontext()
+    )
     with refused:
         errors.refuse_mixed_sparks()
 

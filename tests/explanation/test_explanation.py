@@ -8,6 +8,7 @@ import pytest
 from explained_cases import CONVENTIONS, CUTOFFS, facts_of
 
 from ndcg_spark.convention.convention import Convention
+from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.explanation.query import (
     ExplainRequest,
     Facts,
@@ -17,7 +18,6 @@ from ndcg_spark.explanation.query import (
     explain,
     explain_runs,
 )
-from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.reference import Score
 
 QUICK = ("standard", "averaged", "unjudged 1")

@@ -192,7 +192,7 @@ def test_a_line_that_is_nearly_such_a_row_is_a_broken_line(engine, tmp_path, fau
         {"query_id": "q0", "hits": [{"docid": "001", "score": 1.0}]},
         {"query_id": "q0", "doc_id": "001", "score": 1.0},
     ],
-    ids=lambda row: " ".join(row),
+    ids=" ".join,
 )
 @pytest.mark.parametrize("value", [0, [1], "x"], ids=str)
 def test_a_key_without_a_name_is_one_that_is_not_ours(engine, tmp_path, name, row, value):
