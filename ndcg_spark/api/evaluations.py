@@ -39,8 +39,9 @@ def asked_measures(evaluations: Sequence[Evaluation]) -> MeasureSet:
     if not evaluations:
         return NDCG_ONLY
     first = evaluations[0].measures
-    asked = [set(one.measures.pairs) for one in evaluations]
-    common = [pair for pair in first.pairs if all(pair in pairs for pairs in asked)]
+    common = list(first.pairs)
+    for one in evaluations:
+        common = [pair for pair in common if pair in one.measures.pairs]
     return MeasureSet(tuple(common), options=first.options)
 
 
@@ -49,8 +50,9 @@ def shared_attributes(evaluations: Sequence[Evaluation]) -> pa.Table | None:
     known: dict[Any, pa.Table] = {}
     for one in evaluations:
         if one.attributes is not None:
-            rows = [tuple(row.items()) for row in one.attributes.to_pylist()]
-            known.setdefault(frozenset(rows), one.attributes)
+            # The order of the rows does not count.
+            rows = frozenset(map(str, one.attributes.to_pylist()))
+            known.setdefault(rows, one.attributes)
     if len(known) > 1:
         what = f"the evaluations have {len(known)} different tables of them"
         raise ConfigurationError(f"attributes: {what}; give one, attributes=")
@@ -81,7 +83,8 @@ def _conventions(evaluations: Sequence[Evaluation]) -> list[str]:
 def refuse_other_arguments(evaluations: Sequence[Evaluation], columns: Iterable[str]) -> None:
     """ConfigurationError if a measure of the catalog was computed with different arguments."""
     for column in columns:
-        known = list(dict.fromkeys(_with_arguments(column, one.measures) for one in evaluations))
+        found = [_with_arguments(column, one.measures) for one in evaluations]
+        known = list(dict.fromkeys(found))
         if len(known) > 1:
             what = f"the evaluations have {known[0]} and {known[1]}"
             raise ConfigurationError(f"measures: {what}; evaluate both with the same arguments")
@@ -91,5 +94,8 @@ def _with_arguments(column: str, measures: MeasureSet) -> str:
     """A column with the arguments of its measure that the convention does not have."""
     if column not in MEASURES:
         return column
-    options = measures.options
-    return column + arguments(column, {o: options[o] for o in options if is_catalog_option(o)})
+    own = {}
+    for option, value in measures.options.items():
+        if is_catalog_option(option):
+            own[option] = value
+    return column + arguments(column, own)

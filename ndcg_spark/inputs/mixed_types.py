@@ -40,8 +40,10 @@ def common_type(name: str, kinds: Iterable[pa.DataType]) -> pa.DataType | None:
 def _common_date(kinds: Collection[pa.DataType]) -> pa.DataType | None:
     """The date of scores is a time in pandas, and a date elsewhere."""
     for kind in kinds:
-        is_plain_time = pa.types.is_timestamp(kind) and kind.tz is None
-        if not is_plain_time and not pa.types.is_date(kind):
+        is_time = pa.types.is_timestamp(kind)
+        if is_time and kind.tz is not None:
+            return None
+        if not is_time and not pa.types.is_date(kind):
             return None
     return pa.timestamp("us")
 

@@ -131,9 +131,12 @@ def _with_datasets(
 ) -> Sequence[OldRow]:
     """The rows, which are of `dataset` where our tables name none and the scores name one."""
     runs = {run for _, run in named}
-    theirs = {row.dataset for row in rows if (only_run or row.run) in runs and row.dataset}
-    is_named = {own for own, _ in named} != {dataset} or dataset in theirs
-    if is_named or not theirs:
+    theirs = set()
+    for row in rows:
+        if row.dataset is not None and (only_run or row.run) in runs:
+            theirs.add(row.dataset)
+    ours = {own for own, _ in named}
+    if ours != {dataset} or dataset in theirs or not theirs:
         return rows
     if len(theirs) > 1:
         first, second = sorted(theirs)[:2]
@@ -146,10 +149,14 @@ def _names_of_runs(
     lost: set[tuple[str, str]], named: set[tuple[str, str]]
 ) -> tuple[list[str], list[str]]:
     """The names of their runs and of ours, each with its dataset if there are several."""
-    if len({own for own, _ in lost | named}) == 1:
-        return sorted(run for _, run in lost), sorted(run for _, run in named)
+    datasets = {own for own, _ in lost | named}
+    if len(datasets) == 1:
+        theirs = [run for _, run in lost]
+        ours = [run for _, run in named]
+        return sorted(theirs), sorted(ours)
     theirs = [f"{run} of {own}" for own, run in sorted(lost)]
-    return theirs, [f"{run} of {own}" for own, run in sorted(named)]
+    ours = [f"{run} of {own}" for own, run in sorted(named)]
+    return theirs, ours
 
 
 def _without_percent(rows: Sequence[OldRow]) -> tuple[Sequence[OldRow], list[str]]:
