@@ -141,7 +141,9 @@ def keys(names):
 
 
 @pytest.mark.parametrize(
-    "several", [list, tuple, set, iter, np.array, pd.Index, pd.Series, keys], ids=str
+    "several",
+    [list, tuple, set, iter, np.array, pd.Index, pd.Series, keys],
+    ids=lambda several: several.__name__,
 )
 def test_names_may_come_in_any_collection(several):
     scores = shifted({"old": 0.0, "low": -0.1, "high": 0.2})
