@@ -4,6 +4,7 @@ all problems.
 
 import datetime
 import re
+import shlex
 import tomllib
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -73,6 +74,17 @@ def _metrics_folder(path: str) -> str:
         )
         raise ValueError(f"{path} {what}")
     return path
+
+
+def _command(text: str) -> str:
+    # The command may have secrets, so messages do not show it.
+    try:
+        words = shlex.split(text)
+    except ValueError as error:
+        raise ValueError(f"it is no command, {error}; close each quote") from error
+    if not words or not words[0]:
+        raise ValueError("it names no program; write a command, or leave it out")
+    return text
 
 
 def _output(given: str) -> str:
@@ -315,7 +327,7 @@ class EvaluationConfig(Strict):
     #: What other programs get after an evaluation: a file for each dataset, in this folder, which
     #: the collector of Prometheus reads; and a command that reads on its stdin how it ended.
     metrics_file: Annotated[_Text, AfterValidator(_metrics_folder)] | None = None
-    on_end: _Text | None = None
+    on_end: Annotated[str, AfterValidator(_command)] | None = None
     #: Where the page of a night is, for what people are told: an address with {dataset} and {date}.
     report_url: Annotated[str, Field(pattern="^https?://")] | None = None
     #: How much a night may lose, and against which baseline; None for no comparison and no verdict.

@@ -8,6 +8,7 @@ Python, the command line as options.
 import contextlib
 import importlib.util
 import re
+import sys
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Self
@@ -320,17 +321,30 @@ def refuse_mixed_sparks(is_broken: bool = False) -> None:
     """InstallationError if packages that share the folder `pyspark` have different versions, or it
     is broken.
     """
-    # Imported here because help does not need it.
-    import importlib.metadata
-
-    versions = {
-        name: one.version for name in _SPARKS for one in importlib.metadata.distributions(name=name)
-    }
+    versions = _installed_sparks()
     if len(set(versions.values())) > 1 or (versions and is_broken):
         raise InstallationError(
             f"engine: the folder pyspark is not as {' and '.join(map(' '.join, versions.items()))} "
             f"installed it; pip uninstall -y {' '.join(versions)}, then {INSTALL_ADVICE}"
         )
+
+
+def _installed_sparks() -> dict[str, str]:
+    """By name, the versions of packages that share the folder `pyspark`, where it is found first.
+
+    Those of a later folder, as of the system behind a virtual environment, are not imported.
+    """
+    # Imported here because help does not need it.
+    import importlib.metadata
+
+    versions: dict[str, str] = {}
+    for folder in sys.path:
+        for name in _SPARKS:
+            for one in importlib.metadata.distributions(name=name, path=[folder]):
+                versions.setdefault(name, one.version)
+        if versions:
+            break
+    return versions
 
 
 def first_line(error: BaseException) -> str:

@@ -1,6 +1,5 @@
 """The modules of users: those that are loaded, changes of their files, and functions as bytes."""
 
-import copy
 import functools
 import importlib
 import importlib.metadata
@@ -55,11 +54,16 @@ def packed(function: Callable[..., Any]) -> bytes:
     # It has no types. Imported here because pyspark is slow to import.
     cloudpickle: Any = importlib.import_module("pyspark.cloudpickle")
 
+    # Within this function, so that it is sent whole: workers may not have this package.
+    def cached(wrapped: Callable[..., Any], maxsize: int | None, typed: bool) -> Any:
+        return functools.lru_cache(maxsize, typed)(wrapped)
+
     class Pickler(cloudpickle.CloudPickler):  # type: ignore[misc]  # the same
         def reducer_override(self, given: Any) -> Any:
-            # It would be sent as a name, too. A copy of a function is the function.
+            # It would be sent as a name, too.
             if isinstance(given, functools._lru_cache_wrapper):
-                return copy.copy, (given.__wrapped__,)
+                parameters = given.cache_parameters()
+                return cached, (given.__wrapped__, parameters["maxsize"], parameters["typed"])
             return super().reducer_override(given)
 
     known = cloudpickle.list_registry_pickle_by_value()

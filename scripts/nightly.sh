@@ -76,6 +76,10 @@ for argument; do
         exit 2
     fi
 done
+if [[ -n ${NDCG_SPARK_SUBMIT:-} && $given =~ \ --engine[\ =]embedded\  ]]; then
+    tell error "--engine embedded computes on this machine, and NDCG_SPARK_SUBMIT submits to another; leave one of them out"
+    exit 2
+fi
 if [ ! -r "$config" ]; then
     tell error "$config: cannot be read; give [YYYY-MM-DD] [CONFIG.toml]"
     exit 2

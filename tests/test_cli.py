@@ -423,3 +423,108 @@ def test_wrong_arguments_and_bugs_are_shown_without_their_secrets(folder, capsys
     _print_traceback(OSError, error, None)
     shown = capsys.readouterr().err
     assert ("OSError: https://hooks.slack.com/***" in shown, "HIDDEN" in shown) == (True, False)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ["--convention", "beir", "--set", "preset=trec_eval"],
+        ["--set", "preset=trec_eval"],
+        ["--set", "gain=exp2", "--set", "gain=linear"],
+        ["--column", "doc_id=3", "--column", "doc_id=1"],
+        ["--column", "results.doc_id=3", "--column", "results.doc_id=1"],
+        ["--as-of", "results=1", "--as-of", "results=2"],
+        ["--split-ids", "results=blank", "--split-ids", "results=comma"],
+        ["--grades", "a=1", "--grades", "a=2"],
+        ["--measures", "RBP(p=0.5)", "--set", "rbp_persistence=0.8"],
+    ],
+    ids=" ".join,
+)
+def test_what_is_set_twice_is_refused(folder, options):
+    done = evaluate(folder, *options)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert options[-1].partition("=")[2].rpartition("=")[0] in done.stderr
+
+
+def test_the_same_said_twice_is_said_once(folder):
+    options = ["--set", "gain=linear", "--measures", "nDCG@3 RBP(p=0.5)"]
+    same = ["--set", "gain=linear", "--set", "rbp_persistence=0.50"]
+    assert evaluate(folder, *options, *same).stdout == evaluate(folder, *options).stdout
+
+
+def test_a_column_of_one_table_counts_more_than_that_of_all(folder):
+    for texts in (["doc_id=docno", "results.doc_id=item"], ["results.doc_id=item", "doc_id=docno"]):
+        given = {"judgments": ("j.csv",), "results": ("r.csv",), "column": texts}
+        config = load_arguments(given)
+        assert config.judgments.columns == {"doc_id": "docno"}
+        assert config.results.columns == {"doc_id": "item"}
+
+
+FORMATS = ["table", "json", "csv", "markdown", "latex"]
+OF_FILES = "qrels.txt pair.txt"
+#: Commands that take a format, each with the formats that it prints.
+PRINTED = {
+    f"evaluate {OF_FILES}": FORMATS,
+    f"evaluate {OF_FILES} --per-query": FORMATS[:3],
+    f"evaluate {OF_FILES} --baseline dense": FORMATS,
+    "evaluate qrels.txt pair-{date}.txt --from 2026-11-19 --to 2026-11-20 --output range": FORMATS,
+    f"check {OF_FILES}": FORMATS[:2],
+    "conventions": FORMATS[:1],
+    "conventions beir": FORMATS[:1],
+    f"conventions --like scores.csv {OF_FILES}": FORMATS,
+    f"judge-next {OF_FILES}": FORMATS,
+    "judge-next nights": FORMATS,
+    "judgments qrels.txt qrels.txt": FORMATS,
+    "compare-lists pair.txt pair.txt --baseline dense": FORMATS,
+    "describe pair.txt": FORMATS,
+    f"explain {OF_FILES} --query q1": ["table", "json", "markdown"],
+    "explain nights --query q1": ["table", "json", "markdown"],
+    "compare nights --baseline dense": FORMATS,
+    "compare nights --baseline-date 2026-11-19": FORMATS,
+    "gate nights --config gate.toml": FORMATS,
+    "gate nights --config gate.toml --rehearse": FORMATS,
+    "nights nights": FORMATS,
+    "nights nights --all": FORMATS,
+    "nights nights --acknowledged": FORMATS,
+    "nights nights --slices slices.csv": FORMATS,
+    "trend nights": FORMATS,
+}
+
+
+@pytest.fixture(scope="module")
+def printed(tmp_path_factory):
+    """A folder with files of two runs, and their published nights."""
+    folder = tmp_path_factory.mktemp("printed")
+    dense = RUN.replace("bm25", "dense").replace("a 1 3.0", "x 1 3.0")
+    for name, text in {**FILES, "pair.txt": RUN + dense}.items():
+        (folder / name).write_text(text, encoding="utf-8")
+    (folder / "slices.csv").write_text("query_id,language\nq1,de\nq2,en\n", encoding="utf-8")
+    scores = "query_id,run,score\nq1,bm25,1.0\nq2,bm25,1.0\nq1,dense,0.0\nq2,dense,1.0\n"
+    (folder / "scores.csv").write_text(scores, encoding="utf-8")
+    for date in ("2026-11-19", "2026-11-20"):
+        (folder / f"pair-{date}.txt").write_text(RUN + dense, encoding="utf-8")
+        options = ["--output", "nights", "--documents", "all", "--date", date]
+        assert evaluate(folder, *options, results="pair.txt").returncode == 0
+    return folder
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("words", PRINTED)
+def test_a_format_that_is_accepted_is_printed(printed, words):
+    texts = {}
+    # What evaluates each time is asked for its first formats, as one function prints the others.
+    asked = FORMATS[:3] if OF_FILES in words else FORMATS
+    for name in [*asked, *FORMATS[len(PRINTED[words]) :]]:
+        done = ndcg_spark(*words.split(), "--format", name, cwd=printed)
+        if name not in PRINTED[words]:
+            assert done.returncode == 2, name
+            continue
+        assert done.returncode in (0, 5, 6), done.stderr
+        texts[name] = done.stdout
+    assert len(set(texts.values())) == len(texts) > 0
+    if "json" in texts:
+        lines = texts["json"].splitlines() if "--per-query" in words else [texts["json"]]
+        assert [json.loads(line) for line in lines]
+    if "csv" in texts:
+        rows = list(csv.reader(texts["csv"].splitlines()))
+        assert len({len(row) for row in rows}) == 1

@@ -222,6 +222,37 @@ def test_a_pyspark_without_its_files_is_told_from_one_that_is_not_installed(
 
 
 @pytest.mark.parametrize(
+    ("first", "second", "is_refused"),
+    [
+        # Those of a virtual environment hide those of the system.
+        (["pyspark-4.2.0"], ["pyspark-3.5.1"], False),
+        (["pyspark-4.2.0", "pyspark_client-4.2.0"], ["pyspark-3.5.1"], False),
+        (["pyspark-4.2.0"], ["pyspark_client-4.1.0"], False),
+        (["pyspark-4.2.0", "pyspark_client-4.1.0"], ["pyspark_client-4.2.0"], True),
+        ([], ["pyspark-4.2.0", "pyspark_client-4.1.0"], True),
+    ],
+)
+def test_only_the_packages_that_are_imported_must_fit(
+    first, second, is_refused, tmp_path, monkeypatch
+):
+    for folder, packages in (("first", first), ("second", second)):
+        if packages:
+            (tmp_path / folder / "pyspark").mkdir(parents=True)
+            (tmp_path / folder / "pyspark/__init__.py").touch()
+        for package in packages:
+            name, version = package.replace("_", "-").rsplit("-", 1)
+            described = tmp_path / folder / f"{package}.dist-info"
+            described.mkdir()
+            (described / "METADATA").write_text(f"Name: {name}\nVersion: {version}\n", "utf-8")
+    monkeypatch.setattr(sys, "path", [str(tmp_path / "first"), str(tmp_path / "second")])
+    refused = (
+        pytest.raises(EngineError, match=r"4\.1\.0") if is_refused else contextlib.nullcontext()
+    )
+    with refused:
+        errors.refuse_mixed_sparks()
+
+
+@pytest.mark.parametrize(
     ("pyarrow", "numpy", "fits"),
     [
         ("26.0.1", "1.26.4", False),
@@ -518,6 +549,26 @@ def started(monkeypatch, start):
         ({"cpu.max": "max 100000", "memory.max": "max"}, 8, None),
         ({"job/cpu.max": "300000 100000", "job/memory.max": str(2**30)}, 3, 1),
         ({"job/memory.max": str(2**30), "cpu.max": "99900000 100000"}, 8, 1),
+        # The first version of control groups, as in a container and on its machine.
+        (
+            {
+                "cpu/cpu.cfs_quota_us": "150000",
+                "cpu/cpu.cfs_period_us": "100000",
+                "memory/memory.limit_in_bytes": str(2**30),
+            },
+            2,
+            1,
+        ),
+        (
+            {
+                "cpu/job/cpu.cfs_quota_us": "-1",
+                "cpu/job/cpu.cfs_period_us": "100000",
+                "memory/memory.limit_in_bytes": str(2**63 - 4096),
+                "memory/job/memory.limit_in_bytes": str(2**30),
+            },
+            8,
+            1,
+        ),
     ],
 )
 def test_the_cores_and_the_memory_are_those_that_a_process_may_use(

@@ -350,6 +350,18 @@ def test_a_configuration_that_cannot_be_read_is_told_if_its_command_can(
         assert told["text"].startswith("evaluation of 2026-11-20: exit code 2. ")
 
 
+@pytest.mark.parametrize("command", ["", "   ", "''", "'HIDDEN", '"" x'])
+def test_a_command_without_a_program_is_refused_without_showing_it(tmp_path, command):
+    with pytest.raises(ConfigurationError, match="on_end") as refused:
+        configuration(tmp_path)(on_end=command)
+    assert "HIDDEN" not in str(refused.value)
+    words = ["qrels.txt", "run.txt", "--on-end", command]
+    done = command_line("evaluate", *words, cwd=tmp_path)
+    assert done.returncode == 2
+    # Nothing is run, and nothing is said of it but that it is refused.
+    assert len(done.stderr.splitlines()) == 1
+
+
 def test_the_text_is_written_for_nightly_sh(tmp_path, monkeypatch):
     file = tmp_path / "ended"
     monkeypatch.setenv("NDCG_SPARK_ENDED", str(file))

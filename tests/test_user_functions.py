@@ -177,6 +177,36 @@ def test_a_changed_module_counts_from_the_next_call_on(session, module, scored, 
         assert scored(session, module) == pytest.approx(ndcg(power))
 
 
+@pytest.mark.parametrize(
+    ("cache", "parameters"),
+    [
+        ("cache", (None, False)),
+        ("lru_cache", (128, False)),
+        ("lru_cache(maxsize=3, typed=True)", (3, True)),
+    ],
+)
+def test_a_cached_function_has_its_cache_in_workers(session, module, cache, parameters):
+    lines = [
+        "import functools",
+        f"@functools.{cache}",
+        # It calls itself, so that what is sent leads back to it.
+        "def factorial(n): return n * factorial(n - 1) if n else 1",
+        f"@functools.{cache}",
+        "def number():",
+        "    factorial(4)",
+        "    found = factorial.cache_info()",
+        "    named = factorial.cache_parameters()",
+        f"    assert (named['maxsize'], named['typed']) == {parameters}",
+        "    return found.misses * 10 + found.currsize",
+        "def gain(grades): return grades * 0 + number()",
+    ]
+    module.write(module.name, "\n".join(lines))
+    kept = min(parameters[0] or 5, 5)
+    gain = user_function(f"python:{module.name}.gain", F.col("grade"))
+    table = session.createDataFrame([(2.0,)], "grade double").select(gain.alias("gain"))
+    assert table.collect()[0]["gain"] == 5 * 10 + kept
+
+
 def test_a_function_that_cannot_be_sent_to_workers_is_refused(session, module):
     module.write(
         module.name, "import threading\nlock = threading.Lock()\ndef gain(grades): return lock"

@@ -5,9 +5,11 @@ that a retry can fix are retried. Wrong arguments and refused input fail until s
 comes to no verdict, the task fails at once: the night is published, and somebody has to look at it.
 """
 
+import contextlib
 import datetime
 import logging
 import os
+import signal
 import subprocess
 
 from airflow.timetables.interval import CronDataIntervalTimetable
@@ -24,8 +26,12 @@ except ImportError:  # Airflow 2 and 3.0
 #: Where this project is on the Airflow worker, and its configuration; set these variables there.
 PROJECT = os.environ.get("NDCG_SPARK_PROJECT", "/opt/ndcg_spark")
 CONFIG = os.environ.get("NDCG_SPARK_CONFIG", f"{PROJECT}/conf/nightly.toml")
-#: The Spark to use, such as yarn. Without it, the worker computes with the embedded engine, and needs no Java.
+#: The Spark to use, such as yarn, or the options of scripts/submit.sh. Without either, the worker computes with the
+#: embedded engine, and needs no Java.
 MASTER = os.environ.get("NDCG_SPARK_MASTER")
+SUBMIT = os.environ.get("NDCG_SPARK_SUBMIT")
+#: A job that is asked to end has so many seconds; Airflow waits a minute before it ends the task itself.
+SECONDS_TO_END = 30
 
 #: The exit codes that no retry can fix (REFERENCE.md). After 5 and 6 the night is published anyway.
 HOPELESS = {
@@ -40,23 +46,47 @@ HOPELESS = {
 def command(night: str) -> list[str]:
     """The command line that evaluates a date and copies it to the tables in NDCG_SPARK_EXPORT, if any."""
     line = [f"{PROJECT}/scripts/nightly.sh", night, CONFIG]
-    return (
-        ["env", f"NDCG_SPARK_SUBMIT=--master {MASTER}", *line]
-        if MASTER
-        else [*line, "--engine", "embedded"]
-    )
+    if MASTER:
+        return ["env", f"NDCG_SPARK_SUBMIT=--master {MASTER}", *line]
+    # The script submits by this variable, which it inherits.
+    return line if SUBMIT else [*line, "--engine", "embedded"]
+
+
+def show(text: str) -> None:
+    """Write what the job says into the task's log."""
+    for said in text.splitlines():
+        logging.getLogger("airflow.task").info("%s", said.rstrip())
+
+
+def end(process: subprocess.Popen[str]) -> None:
+    """End the job with all of its processes: ask them, so that the script says how it ended, then make them."""
+    for how, seconds in ((signal.SIGTERM, SECONDS_TO_END), (signal.SIGKILL, None)):
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, how)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            said, _ = process.communicate(timeout=seconds)
+            show(said)
+            return
 
 
 def run(line: list[str]) -> None:
     """Run the command and log its output; an exit code becomes a failure with or without retries."""
-    log = logging.getLogger("airflow.task")
-    # If Airflow ends a task, its job ends as well: the script gets SIGTERM as a part of the task's process group.
-    # Our own script.
+    # Our own script, in a process group of its own, so that all of its processes end with the task.
     with subprocess.Popen(  # noqa: S603
-        line, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+        line,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        errors="replace",
+        start_new_session=True,
     ) as process:
-        for said in process.stdout or ():
-            log.info("%s", said.rstrip())
+        try:
+            for said in process.stdout or ():
+                show(said)
+        except BaseException:
+            # The task took too long, or somebody has ended it.
+            end(process)
+            raise
     code = process.returncode
     if code in HOPELESS:
         raise AirflowFailException(
@@ -87,7 +117,10 @@ def ndcg_spark() -> None:
         execution_timeout=datetime.timedelta(hours=3),
     )
     def evaluate(ds: str | None = None) -> None:
-        """Evaluate the night {{ ds }}, the date at which the day's interval starts."""
+        """Evaluate the night {{ ds }}: the date at which the interval starts, or the date of a triggered run.
+
+        Airflow 2 triggers a run with today unless a date is given, and today is not over.
+        """
         if ds is None:
             raise AirflowFailException(
                 "this run has no logical date, so no night: trigger it with one"

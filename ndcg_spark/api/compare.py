@@ -9,7 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from ndcg_spark.api.scores import Scores, SparkScores
+from ndcg_spark.api.evaluations import (
+    Evaluation,
+    asked_measures,
+    evaluations_in,
+    refuse_other_arguments,
+    refuse_other_conventions,
+    shared_attributes,
+    without_evaluations,
+)
 from ndcg_spark.comparison.differences import ComparisonOptions
 from ndcg_spark.comparison.human_grades import HumanGrades
 from ndcg_spark.comparison.moved_in_nights import pair_of
@@ -25,11 +33,10 @@ from ndcg_spark.comparison.runs import (
 from ndcg_spark.comparison.sample_file import read_sample
 from ndcg_spark.comparison.score_tables import ANSWERS, KEY, number_columns, sources
 from ndcg_spark.comparison.sources import ScoreSource
-from ndcg_spark.convention.convention import Convention
-from ndcg_spark.convention.measures import NDCG_ONLY, SCORES
+from ndcg_spark.convention.measures import SCORES
 from ndcg_spark.convention.parsing import listed
 from ndcg_spark.errors import ConfigurationError, about
-from ndcg_spark.inputs.memory import to_arrow
+from ndcg_spark.inputs.memory import is_frame, run_name, to_arrow
 from ndcg_spark.inputs.query_tables import attribute_rows, weight_rows
 from ndcg_spark.nights.log import committed
 from ndcg_spark.schemas import COMPARISONS, QUERY_WEIGHTS
@@ -79,11 +86,11 @@ def compare(
     query_scores : table
         What `evaluate` returns, `query_scores` of `read_scores`, {run: table}, or any table with
         the columns run, query_id and the measure, of one night. A query occurs once per run and
-        cutoff. With `human`, the folder of published nights.
+        cutoff. Evaluations are of one convention. With `human`, the folder of published nights.
     baseline : str, several of them, or table
         The run, or each of the runs, that all others are compared with, and a list of all runs for
         all pairs; or such a table of another night, whose runs are paired by name. Left out with
-        `human`, which says what it was drawn for.
+        `human`: the sample names the nights and runs that it was drawn for.
     measures : str or several of them
         As on the command line, `ndcg@10,dcg` or `P@5 AP`; those of ir_measures; or a column of
         numbers. Without a cutoff, a measure is compared at all at which it has values. By default
@@ -149,7 +156,7 @@ def compare(
     if weights is not None:
         sizes = weight_rows(_table(weights, QUERY_WEIGHTS.names, "query_weights"))
     options = ComparisonOptions(
-        runs=list(listed(runs or ())),
+        runs=[] if runs is None else list(listed(runs)),
         alpha=alpha,
         correction=correction,
         margin=margin,
@@ -184,7 +191,7 @@ def _of_sample(
         what = "it is for published nights, which it names; give their folder, and no baseline"
         raise ConfigurationError(f"human: {what}")
     pair = pair_of(committed(str(output)), read_sample(human.source).header)
-    text = " ".join(map(str, listed(measures or ())))
+    text = "" if measures is None else " ".join(map(str, listed(measures)))
     options = dataclasses.replace(
         options,
         measures=parse_metrics(text) if text else {},
@@ -207,22 +214,23 @@ def compare_tables(
     The measures and baselines of the options do not count. Warnings name the line that called the
     caller.
     """
-    if isinstance(query_scores, Scores | SparkScores):
-        asked = query_scores.measures
-        if options.attributes is None:
-            options = dataclasses.replace(options, attributes=query_scores.attributes)
-    else:
-        asked = NDCG_ONLY
+    evaluations = evaluations_in(query_scores)
+    if options.attributes is None:
+        options = dataclasses.replace(options, attributes=shared_attributes(evaluations))
+    asked = asked_measures(evaluations)
     given = (asked.texts or "ndcg") if measures is None else measures
     text = " ".join(map(str, listed(given)))
     # All columns that may have scores, so that a message can name those that exist.
     wanted = list(dict.fromkeys([*KEY, *ANSWERS, text, *SCORES]))
-    scores = _table(_unwrapped(query_scores), wanted, "query_scores")
-    if measures is None and not isinstance(query_scores, Scores | SparkScores):
+    scores = _table(without_evaluations(query_scores), wanted, "query_scores")
+    if measures is None and not evaluations:
         text = _only_numbers(scores) or text
     metrics = {text: None} if text in scores.column_names else parse_metrics(text, asked.options)
     names = _names(baseline)
-    others = None if names else _other_scores(query_scores, baseline, wanted, list(metrics))
+    other_evaluations = [] if names else evaluations_in(baseline)
+    refuse_other_conventions(evaluations, other_evaluations)
+    refuse_other_arguments([*evaluations, *other_evaluations], metrics)
+    others = None if names else _other_scores(baseline, wanted, list(metrics))
     options = dataclasses.replace(options, measures=metrics, baselines=names)
     own = sources(scores, list(metrics), "query_scores")
     comparison = compare_sources(own, others, options)
@@ -259,31 +267,22 @@ def _only_numbers(scores: pa.Table) -> str | None:
 
 def _names(baseline: Any) -> list[str]:
     """The runs that are the baseline; none if it is a table."""
-    if isinstance(baseline, str):
-        return [baseline]
-    return list(baseline) if isinstance(baseline, list | tuple) else []
+    if isinstance(baseline, Mapping | Evaluation) or is_frame(baseline):
+        return []
+    names = list(listed(baseline))
+    if not names:
+        raise ConfigurationError("baseline: it is empty; name a run, or give a table")
+    # A named Series of pandas is a table, and so is a list of rows.
+    is_named = isinstance(baseline, list | tuple) or any(isinstance(name, str) for name in names)
+    return [run_name(name) for name in names] if is_named else []
 
 
 def _other_scores(
-    scores: Any,
-    baseline: Any,
-    wanted: Sequence[str],
-    measures: Sequence[str],
+    baseline: Any, wanted: Sequence[str], measures: Sequence[str]
 ) -> dict[str, ScoreSource]:
     """The scores of another night, by dataset."""
-    if isinstance(scores, Scores) and isinstance(baseline, Scores):
-        _refuse_other_convention(scores, baseline)
-    table = _table(_unwrapped(baseline), wanted, "baseline")
+    table = _table(without_evaluations(baseline), wanted, "baseline")
     return {source.dataset: source for source in sources(table, measures, "baseline")}
-
-
-def _refuse_other_convention(scores: Scores, baseline: Scores) -> None:
-    ours = str(scores.dataset_scores["convention"].iloc[0])
-    theirs = str(baseline.dataset_scores["convention"].iloc[0])
-    # Presets of two names may have the same options.
-    if Convention.parse(ours).options() != Convention.parse(theirs).options():
-        both = f"its convention is {theirs}, and that of the scores {ours}"
-        raise ConfigurationError(f"baseline: {both}; choose one")
 
 
 def _shown(table: "pd.DataFrame") -> "pd.DataFrame":
@@ -316,9 +315,3 @@ def _hidden_columns(table: "pd.DataFrame") -> set[str]:
 def _table(table: Any, wanted: Sequence[str] | None, name: str) -> pa.Table:
     with about(name):
         return to_arrow(table, wanted)
-
-
-def _unwrapped(table: Any) -> Any:
-    if isinstance(table, Mapping):
-        return {name: _unwrapped(one) for name, one in table.items()}
-    return table.query_scores if isinstance(table, Scores | SparkScores) else table

@@ -148,7 +148,9 @@ def evaluate(
     """
     settings: dict[str, Any] = {"date": evaluated_on} if evaluated_on else {}
     settings |= {} if cutoffs is DEFAULT_CUTOFFS else {"cutoffs": cutoffs}
-    settings |= {} if measures == () else {"measures": list(map(str, listed(measures)))}
+    # Of an array of numpy, `measures == ()` is no answer.
+    if not isinstance(measures, tuple) or measures:
+        settings["measures"] = list(map(str, listed(measures)))
     settings |= {"convention": _changed(convention, options), "dataset": dataset}
     tables, scratch = {"judgments": judgments, "results": results, "exclude": exclude}, Scratch()
     tables["query_attributes"] = attributes

@@ -77,6 +77,7 @@ def evaluate_lazily(
     return SparkScores(
         per_query,
         scores,
+        evaluation.convention.label,
         evaluation.measures,
         attributes,
         list(named) if is_by_run else [],

@@ -187,14 +187,19 @@ class Scores:
             columns[heading] = MEASURES[name].column, cutoff
         return columns
 
-    def _convention(self) -> str:
+    @property
+    def convention(self) -> str:
+        """The convention of the scores: its preset, and the options that differ from it."""
+        return str(self.dataset_scores["convention"].iloc[0])
+
+    def _definition(self) -> str:
         if self.dataset_scores.empty:
             return ""
         first = self.dataset_scores.iloc[0]
-        return definition(str(first["convention"]), str(first["formula"]), self.measures)
+        return definition(self.convention, str(first["formula"]), self.measures)
 
     def __repr__(self) -> str:
-        notes = "\n".join([self._convention(), *self.macro.notes])
+        notes = "\n".join([self._definition(), *self.macro.notes])
         return f"{self.table().to_string(**_STYLE)}\n\n{notes}"
 
     def _repr_html_(self) -> str:
@@ -203,7 +208,7 @@ class Scores:
         table = table.rename_axis([*table.index.names[:-1], "run"]).reset_index()
         shown = table[:_SHOWN].astype(object)
         rows: list[dict[Any, Any]] = shown.mask(shown.isna(), None).to_dict("records")
-        notes = [self._convention(), *self.macro.notes]
+        notes = [self._definition(), *self.macro.notes]
         if len(table) > len(rows):
             notes.insert(0, f"the first {len(rows)} of {len(table):,} rows")
         return notebook_html(Table(rows, [str(name) for name in table.columns], notes))
@@ -221,6 +226,8 @@ class SparkScores:
 
     query_scores: "DataFrame"
     dataset_scores: "DataFrame"
+    #: The convention of the scores: its preset, and the options that differ from it.
+    convention: str
     measures: MeasureSet = NDCG_ONLY
     attributes: pa.Table | None = None
     #: The names of the runs, if they are known before anything is computed.

@@ -22,7 +22,7 @@ from ndcg_spark.cli.shared_options import (
 )
 from ndcg_spark.convention.convention import describe_preset, list_presets_and_options
 from ndcg_spark.convention.measures import MEASURES, written
-from ndcg_spark.convention.options import parse_option
+from ndcg_spark.convention.options import parse_options
 from ndcg_spark.errors import ConfigurationError, engine_imports
 from ndcg_spark.report.console import (
     echo,
@@ -709,6 +709,8 @@ def conventions(
             named = given[0].replace("_", "-")
             both = "--compare JUDGMENTS RESULTS, and for --like"
             raise ConfigurationError(f"arguments: --{named} is for {both}")
+        is_text = style in (None, "table")
+        _refuse_if(not is_text, f"--format {style} is for --compare and --like; leave it out")
         echo(list_presets_and_options() if name is None else describe_preset(name))
         return
     if name is not None:
@@ -719,7 +721,7 @@ def conventions(
         several = "put several runs into one folder, or a pattern in quotes"
         what = f"{asked} takes {paths}, so {name} is one too many"
         raise ConfigurationError(f"arguments: {what}; {several}")
-    changed = dict(map(parse_option, arguments["set"]))
+    changed = parse_options(arguments["set"])
     if like:
         _refuse_if(
             arguments["measures"], "--like finds the convention of NDCG; leave --measures out"

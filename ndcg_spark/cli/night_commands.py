@@ -135,6 +135,10 @@ def compare(
     )
     from ndcg_spark.report.comparisons import print_compared, print_over_datasets
 
+    if over_datasets and arguments["queries"]:
+        raise ConfigurationError(
+            "arguments: --queries lists none with --over-datasets; leave it out"
+        )
     tables = {name: arguments.pop(name) for name in ("slices", "weights")}
     attributes, weights = read_query_tables(load_arguments(tables, needs_inputs=False))
     metrics = parse_metrics(measures) if measures else {}

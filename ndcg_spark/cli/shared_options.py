@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
-from ndcg_spark.convention.options import parse_option
+from ndcg_spark.convention.options import parse_options
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.text import did_you_mean, expanded, label_text
 from ndcg_spark.voices import KEYS, OPTIONS
@@ -339,8 +339,7 @@ def load_arguments(
         _ask_version(asked, text)
     for text in given.pop("split_ids", ()):
         _ask_separator(asked, text)
-    for text in given.pop("column", ()):
-        _ask_column(asked, text, tables)
+    _ask_columns(asked, given.pop("column", ()), tables)
     return load(file, {**given, **asked}, EvaluationConfig if needs_inputs else NightConfig)
 
 
@@ -362,7 +361,7 @@ def _take_tables(given: dict[str, Any]) -> dict[str, dict[str, Any]]:
         return given.pop(name, None)
 
     kind = take("input_format")
-    options = map(parse_option, take("set") or ())
+    options = parse_options(take("set") or ())
     return {
         "judgments": {
             "format": kind,
@@ -384,7 +383,7 @@ def _take_tables(given: dict[str, Any]) -> dict[str, dict[str, Any]]:
             "users": take("items_users"),
             "interactions": take("interactions"),
         },
-        "convention": {"preset": take("convention"), **dict(options)},
+        "convention": {"preset": take("convention"), **options},
     }
 
 
@@ -419,38 +418,53 @@ def _ask_version(asked: dict[str, dict[str, Any]], text: str) -> None:
     table, _, version = text.partition("=")
     if table not in _column_names() or not version:
         raise ConfigurationError(f"arguments: --as-of {text}: write it as in results=12")
-    asked[table]["as_of"] = version
+    _ask_once(asked[table], "as_of", version, f"--as-of {text}")
 
 
 def _ask_separator(asked: dict[str, dict[str, Any]], text: str) -> None:
     table, _, separator = text.partition("=")
     if table not in _column_names() or not separator:
         raise ConfigurationError(f"arguments: --split-ids {text}: write it as in results=blank")
-    asked[table]["split_ids"] = separator
+    _ask_once(asked[table], "split_ids", separator, f"--split-ids {text}")
 
 
-def _ask_column(asked: dict[str, dict[str, Any]], text: str, tables: Collection[str]) -> None:
-    """Map a column of the table that the text names, else of each of `tables` that has it."""
-    ours, _, yours = text.partition("=")
-    table, _, name = ours.rpartition(".")
+def _ask_once(table: dict[str, Any], key: str, value: str, given: str) -> None:
+    """Set a key of a table. ConfigurationError if another option has set it to another value."""
+    if table.setdefault(key, value) != value:
+        raise ConfigurationError(f"arguments: {given}: another is {table[key]}; give one")
+
+
+def _ask_columns(
+    asked: dict[str, dict[str, Any]], texts: Iterable[str], tables: Collection[str]
+) -> None:
+    """Map the columns of texts: of the table that a text names, else of each of `tables` that has
+    it and for which no text names a table.
+    """
     names = _column_names()
-    owners = []
-    if table in names:
-        owners = [table]
-    elif not table:
-        owners = [owner for owner in names if owner in tables and name in names[owner]]
-    if not owners or not yours:
-        near = did_you_mean(table, names)
-        raise ConfigurationError(
-            f"arguments: --column {text}{near}: write it as in results.doc_id=docno"
-        )
-    for owner in owners:
-        asked[owner].setdefault("columns", {})[name] = yours
+    for_all: dict[str, str] = {}
+    for text in texts:
+        ours, _, yours = text.partition("=")
+        table, _, name = ours.rpartition(".")
+        is_known = table in names
+        if not table:
+            is_known = any(name in names[owner] for owner in names if owner in tables)
+        if not is_known or not yours:
+            near = did_you_mean(table, names)
+            raise ConfigurationError(
+                f"arguments: --column {text}{near}: write it as in results.doc_id=docno"
+            )
+        columns = asked[table].setdefault("columns", {}) if table else for_all
+        _ask_once(columns, name, yours, f"--column {text}")
+    for name, yours in for_all.items():
+        for owner in names:
+            if owner in tables and name in names[owner]:
+                asked[owner].setdefault("columns", {}).setdefault(name, yours)
 
 
 def columns_of_scores(texts: Iterable[str]) -> tuple[dict[str, str], tuple[str, ...]]:
     """What the scores of an earlier job call our columns, and the texts about other tables."""
-    columns, others = {}, []
+    columns: dict[str, str] = {}
+    others: list[str] = []
     for text in texts:
         ours, _, yours = text.partition("=")
         table, _, name = ours.rpartition(".")
@@ -460,5 +474,5 @@ def columns_of_scores(texts: Iterable[str]) -> tuple[dict[str, str], tuple[str, 
         if not yours:
             what = f"--column {text}: write it as in scores.score=NAME"
             raise ConfigurationError(f"arguments: {what}")
-        columns[name] = yours
+        _ask_once(columns, name, yours, f"--column {text}")
     return columns, tuple(others)

@@ -255,9 +255,12 @@ def _errors_for(
         return _earlier_errors(nights, samples)
     for graded in same:
         header = graded.header
-        if pair_of(nights, header) != pair or header["errors"] != same[0].header["errors"]:
+        with about("human", graded.origin):
+            own = pair_of(nights, header)
+        if own != pair or header["errors"] != same[0].header["errors"]:
+            where = f"human ({graded.origin})" if graded.origin else "human"
             sentence = f"another sample was drawn with the seed {seed}; take another seed"
-            raise ConfigurationError(f"human: {sentence}", option="seed")
+            raise ConfigurationError(f"{where}: {sentence}", option="seed")
     errors: Mapping[str, float] = same[0].header["errors"]
     return errors
 
@@ -278,7 +281,7 @@ def _earlier_errors(nights: Nights, samples: Iterable[GradedSample]) -> dict[str
     sums: dict[str, float] = {}
     counts: dict[str, int] = {}
     for graded in samples:
-        with about("human"):
+        with about("human", graded.origin):
             sample, human = _graded_sample(nights, graded, HumanGrades("", True))
         errors = errors_by_grade(sample.moved, sample.pi, human)
         for grade, (mean_square, count) in errors.items():
@@ -363,8 +366,7 @@ def _refuse_blank(blank: Sequence[tuple[str, str]], drawn: int) -> None:
 def estimate(nights: Nights, human: HumanGrades, alpha: float = 0.05) -> HumanEstimate:
     """The difference that a sample with grades corrects. InputError for a file that is refused."""
     graded = read_sample(human.source)
-    origin = "" if isinstance(human.source, pd.DataFrame) else str(human.source)
-    with about("human", origin):
+    with about("human", graded.origin):
         sample, gains = _graded_sample(nights, graded, human)
     corrected = corrected_difference(sample.moved, sample.pi, gains, sample.drawn, alpha)
     header = sample.header

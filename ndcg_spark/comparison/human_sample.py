@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from ndcg_spark.comparison.corrected import MovedDocuments, squared_errors
 from ndcg_spark.comparison.statistics import Numbers
+from ndcg_spark.convention.options import show
 
 #: What stands for the grade of a document that the machine has not graded.
 UNJUDGED = "unjudged"
@@ -52,7 +53,7 @@ def _error_sizes(moved: MovedDocuments, errors: Mapping[str, float]) -> Numbers:
 
 
 def grade_name(grade: float) -> str:
-    return UNJUDGED if np.isnan(grade) else f"{grade:g}"
+    return UNJUDGED if np.isnan(grade) else show(float(grade))
 
 
 def errors_by_grade(

@@ -48,6 +48,8 @@ class GradedSample:
     documents: Sequence[Document]
     pi: Sequence[str]
     grades: Sequence[str]
+    #: Its file, for messages; empty if it is a DataFrame.
+    origin: str = ""
 
 
 def sample_text(header: Mapping[str, Any], rows: pd.DataFrame) -> str:
@@ -77,7 +79,7 @@ def read_sample(source: str | os.PathLike[str] | pd.DataFrame) -> GradedSample:
         except (OSError, UnicodeError) as error:
             why = first_line(error)
             raise InputError(f"it cannot be read, {why}; save it as CSV in UTF-8") from error
-        return _of_text(text)
+        return dataclasses.replace(_of_text(text), origin=str(source))
 
 
 def _of_frame(frame: pd.DataFrame) -> GradedSample:

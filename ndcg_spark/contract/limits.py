@@ -330,7 +330,7 @@ def refuse_in_judgments(judgments: Source, table: DataFrame, convention: Convent
         _refuse(judgments, [table], "doc_id", "document(s) judged twice for one query", advice)
 
 
-def refuse_in_lists(results: Source, tables: Iterable[DataFrame], convention: Convention) -> None:
+def refuse_in_lists(results: Source, tables: Sequence[DataFrame], convention: Convention) -> None:
     if convention.duplicates == "error":
         advice = SetOption("duplicates", "best", words="keep one row each, or")
         _refuse(results, tables, "doc_id", "document(s) returned twice for one query", advice)

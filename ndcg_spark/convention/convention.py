@@ -18,7 +18,7 @@ from ndcg_spark.convention.options import (
     accepted,
     choices,
     describe,
-    parse_option,
+    parse_options,
     show,
 )
 from ndcg_spark.convention.presets import PRESETS
@@ -44,7 +44,7 @@ def parse_label(label: str) -> dict[str, Any]:
     """The options that a label names, and its `preset`."""
     # The value of an option may contain blanks, as a table of gains does.
     preset, *options = re.split(r"\s+(?=\w+=)", label.strip())
-    return {"preset": preset, **dict(map(parse_option, options))}
+    return {"preset": preset, **parse_options(options)}
 
 
 @dataclasses.dataclass(frozen=True)

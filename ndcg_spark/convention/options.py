@@ -3,10 +3,11 @@
 import ast
 import math
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
 from ndcg_spark.errors import ConventionError
+from ndcg_spark.voices import Give
 
 
 class Formula(NamedTuple):
@@ -205,6 +206,20 @@ _NUMBERS: dict[str, Callable[[float], bool]] = {
 }
 
 _PYTHON = re.compile(r"python:[A-Za-z_]\w*(\.[A-Za-z_]\w*)+")
+
+
+def parse_options(texts: Iterable[str]) -> dict[str, Any]:
+    """The options of several texts. ConventionError for two values of one, or of the preset."""
+    options: dict[str, Any] = {}
+    for text in texts:
+        option, value = parse_option(text)
+        if option == "preset":
+            name = Give("convention", value, words="write")
+            raise ConventionError(f"{text!r} names no option, but a preset", name, "convention")
+        if options.setdefault(option, value) != value:
+            what = f"{option} has two values, {show(options[option])} and {show(value)}"
+            raise ConventionError(f"{what}; give it one", option="convention")
+    return options
 
 
 def parse_option(text: str) -> tuple[str, Any]:

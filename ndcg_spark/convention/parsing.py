@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 from ndcg_spark.convention.catalog import default_options, is_catalog_option, resolved_options
 from ndcg_spark.convention.measures import MEASURES, Cutoff, MeasureSet, by_depth, deepest_finite
+from ndcg_spark.convention.options import show
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.text import did_you_mean
 from ndcg_spark.voices import Advice, SetOption
@@ -20,6 +21,7 @@ _NAMES = {
 #: Blanks and commas within parentheses do not end a word.
 _WORDS = re.compile(r"(?:[^\s,(]|\([^)]*\)?)+")
 _MEASURE = re.compile(r"(?P<name>\w+)(?:\((?P<arguments>[^)]*)\))?(?:@(?P<cutoff>\w+))?")
+_NUMBER = re.compile(r"[0-9]+\.?[0-9]*|\.[0-9]+")
 #: What arguments of ir_measures are called here.
 _OPTIONS = {"judged_only": ("unjudged", "drop")}
 #: The cutoff of a measure that is written without one, in lower case.
@@ -137,11 +139,10 @@ def parse_columns(
 
 
 def listed(one_or_several: Any) -> Iterable[Any]:
-    """What a user gave alone or as several; a text is one."""
-    is_text = isinstance(one_or_several, str | bytes)
-    return (
-        one_or_several if isinstance(one_or_several, Iterable) and not is_text else [one_or_several]
-    )
+    """What a user gave alone or as several; a text is one, and so is a number of numpy."""
+    is_one = isinstance(one_or_several, str | bytes) or getattr(one_or_several, "shape", None) == ()
+    is_several = isinstance(one_or_several, Iterable) and not is_one
+    return one_or_several if is_several else [one_or_several]
 
 
 def _refused(sentence: str, advice: Advice | None = None) -> ConfigurationError:
@@ -171,17 +172,28 @@ def _example(word: str, names: Mapping[str, str]) -> str:
     """How to write what trec_eval calls P_5 or ndcg_cut_10, ranx rbp.80, or others ndcg10; else,
     any measure.
     """
-    if persistence := re.fullmatch(r"rbp(\.\d+)", word):
-        return f"RBP(p={float(persistence[1]):g})"
+    persistence = re.fullmatch(r"rbp(\.\d+)", word)
+    if persistence and float(persistence[1]) > 0:
+        return f"RBP(p={show(float(persistence[1]))})"
     tools = re.fullmatch(r"(\w+?)(?:_cut)?[_.]?(\d+)", word)
-    return f"{tools[1]}@{tools[2]}" if tools and tools[1] in names else "P@5"
+    if tools is None or tools[1] not in names:
+        return "P@5"
+    if _is_whole(names[tools[1]]):
+        return tools[1]
+    cutoff = tools[2] if _CUTOFF.fullmatch(tools[2]) else "10"
+    return f"{tools[1]}@{cutoff}"
+
+
+def _is_whole(name: str) -> bool:
+    """Whether a measure, or another column of scores, is of the whole ranking."""
+    return name in MEASURES and MEASURES[name].whole
 
 
 def _word(match: re.Match[str], names: Mapping[str, str]) -> _Word:
     word, written, cutoff = match[0], match["name"], match["cutoff"]
     name = names[written]
     measure = MEASURES.get(name)
-    is_whole = measure is not None and measure.whole
+    is_whole = _is_whole(name)
     if cutoff not in (None, "all"):
         if is_whole:
             to_do = f"{name} is computed on the whole ranking"
@@ -202,8 +214,13 @@ def _arguments(word: str, text: str, takes: Mapping[str, str]) -> dict[str, str]
         short = name.strip()
         if short not in takes or not value.strip():
             raise _unknown_argument(word, argument.strip(), short, takes)
-        options[takes[short]] = value.strip()
+        options[takes[short]] = _plain(value.strip())
     return options
+
+
+def _plain(value: str) -> str:
+    """The one text of a number, whatever its digits: 0.5 for .50; other values as they are."""
+    return show(float(value)) if _NUMBER.fullmatch(value) else value
 
 
 def _unknown_argument(

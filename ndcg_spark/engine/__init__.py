@@ -58,6 +58,8 @@ ENGINES = ("auto", "embedded", "spark")
 _CONNECT_MODE = "SPARK_CONNECT_MODE_ENABLED"
 #: Fewer partitions than this were slower on Sail even on 2 cores (1.97 s against 2.42 s).
 MIN_PARTITIONS = 16
+#: The guard says that it has admitted a connection just after the server got it.
+_GUARD_SECONDS = 3
 #: The variable with which users set the number themselves.
 _PARTITIONS = "SAIL_EXECUTION__DEFAULT_PARALLELISM"
 
@@ -220,7 +222,7 @@ def start_embedded(partitions: int | None = None) -> Engine:
                 "check the variables SAIL_*, the limits of memory, threads and open files "
                 "(ulimit -n), and that this pysail supports this pyspark"
             ) from error
-        if not admitted.is_set():
+        if not admitted.wait(_GUARD_SECONDS):
             what = "engine: the embedded engine accepts connections past its guard"
             raise EngineError(what, Give("engine", "spark", words="use"))
         name = f"embedded (pysail {importlib.metadata.version('pysail')})"

@@ -127,24 +127,39 @@ def _guard(notifications: int, admitted: threading.Event) -> None:
     with open(notifications, "rb", buffering=0) as file:
         poll = select.poll()
         poll.register(file, select.POLLIN)
-        while poll.poll()[0][1] & select.POLLIN:
-            notification = bytearray(_NOTIFICATION.size)
+        while _has_call(poll):
             # A call that a signal interrupts is cancelled, and is notified again.
             with contextlib.suppress(OSError):
-                fcntl.ioctl(file, _RECEIVE, notification)
-                number, _, _, _, _, _, *arguments = _NOTIFICATION.unpack(notification)
-                connection = _accept(*arguments[:4])
-                if connection >= 0:
+                if _answer(file.fileno()):
                     admitted.set()
-                try:
-                    fcntl.ioctl(
-                        file,
-                        _SEND,
-                        _RESPONSE.pack(number, max(connection, 0), min(connection, 0), 0),
-                    )
-                except OSError:
-                    if connection >= 0:
-                        os.close(connection)
+
+
+def _has_call(poll: select.poll) -> bool:
+    """Wait for a call of the filtered thread; False when that has ended."""
+    _, event = poll.poll()[0]
+    return bool(event & select.POLLIN)
+
+
+def _answer(notifications: int) -> bool:
+    """Accept for one call; whether the filtered thread has got a connection."""
+    notification = bytearray(_NOTIFICATION.size)
+    fcntl.ioctl(notifications, _RECEIVE, notification)
+    number, _, _, _, _, _, *arguments = _NOTIFICATION.unpack(notification)
+    connection = _accept(*arguments[:4])
+    if connection < 0:
+        _send(notifications, number, error=connection)
+        return False
+    try:
+        _send(notifications, number, value=connection)
+    except OSError:
+        os.close(connection)
+        raise
+    return True
+
+
+def _send(notifications: int, number: int, value: int = 0, error: int = 0) -> None:
+    """The answer to the call with this number: its value, or a negative error."""
+    fcntl.ioctl(notifications, _SEND, _RESPONSE.pack(number, value, error, 0))
 
 
 def _accept(listening: int, address: int, length: int, flags: int) -> int:

@@ -364,7 +364,12 @@ def machine_memory() -> int:
     groups if lower.
     """
     total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    return min([total, *(limit for (limit,) in _limits("memory.max"))])
+    limits = [total]
+    for group in _groups():
+        limits += _numbers(CONTROL_GROUPS / group / "memory.max")
+        # In the first version of control groups, each resource has a tree of its own.
+        limits += _numbers(CONTROL_GROUPS / "memory" / group / "memory.limit_in_bytes")
+    return min(limits)
 
 
 def usable_cores() -> int:
@@ -374,26 +379,36 @@ def usable_cores() -> int:
     cores = (
         len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     )
-    return min([cores, *(math.ceil(quota / period) for quota, period in _limits("cpu.max"))])
+    limits = [cores]
+    for group in _groups():
+        old = CONTROL_GROUPS / "cpu" / group
+        for quota in (
+            _numbers(CONTROL_GROUPS / group / "cpu.max"),
+            _numbers(old / "cpu.cfs_quota_us") + _numbers(old / "cpu.cfs_period_us"),
+        ):
+            # Without a limit, the first is the word max, or -1.
+            if len(quota) == 2 and min(quota) > 0:
+                limits.append(math.ceil(quota[0] / quota[1]))
+    return min(limits)
 
 
-def _limits(name: str) -> Iterator[list[int]]:
-    """The numbers in this file of every control group that limits this process; a container is its
+def _groups() -> set[PurePath]:
+    """Every control group that limits this process, below the folder of all; a container is its
     own root.
     """
-    groups = {PurePath("/")}
+    groups = {PurePath()}
     with contextlib.suppress(OSError):
         for line in OWN_GROUPS.read_text("utf-8").splitlines():
-            group = PurePath(line.split(":", 2)[2])
+            group = PurePath(line.split(":", 2)[2]).relative_to("/")
             groups |= {group, *group.parents}
-    for group in groups:
-        # Without a limit there is no file, or the word max.
-        with contextlib.suppress(OSError, ValueError):
-            yield [
-                *map(
-                    int, (CONTROL_GROUPS / group.relative_to("/") / name).read_text("ascii").split()
-                )
-            ]
+    return groups
+
+
+def _numbers(file: Path) -> list[int]:
+    """The numbers in a file of a control group; none if there is no file, or no limit."""
+    with contextlib.suppress(OSError, ValueError):
+        return [int(word) for word in file.read_text("ascii").split()]
+    return []
 
 
 def quietly(stop: Callable[[], object]) -> None:

@@ -180,6 +180,8 @@ class ExplainRequest:
 
     def runs(self, known: Sequence[str]) -> list[str]:
         """The runs to explain and last the baseline, if there is one."""
+        if not known:
+            raise ConfigurationError("run: there is none to explain; check the results")
         for option, name in (("run", self.run), ("baseline", self.baseline)):
             if name is not None and name not in known:
                 raise unknown_name(option, "run", name, known)
@@ -471,7 +473,8 @@ def changed_documents(run: Facts, baseline: Sequence[Facts]) -> list[Row]:
     of, the newest last. `change` sums to the DCG of the run less the mean DCG of the baseline, and
     `part` to the difference of their NDCG, if the ideal DCGs are above 0. `what` is `left` or
     `came_in`: within the cutoff in at least half of the baseline's lists and not tonight, or the
-    reverse; `same_rank`, with another gain; else `up` or `down`. Empty if a side does not know its
+    reverse; else `up`, `down` or `same_rank`, which are about its rank alone: against that in the
+    newest list or, where that is tonight's, the mean of all. Empty if a side does not know its
     ties.
     """
     sides = [*baseline, run]
@@ -506,7 +509,7 @@ def _change(before: Sequence[_Place], now: _Place) -> Row:
         "rank": now.rank,
         "baseline_rank": newest,
         "moved_up": moved_up,
-        "what": _what_changed(before, now, part),
+        "what": _what_changed(before, now),
         "contribution": now.contribution,
         "baseline_contribution": contribution_before,
         "change": now.contribution - contribution_before,
@@ -514,13 +517,18 @@ def _change(before: Sequence[_Place], now: _Place) -> Row:
     }
 
 
-def _what_changed(before: Sequence[_Place], now: _Place, part: float) -> str:
+def _what_changed(before: Sequence[_Place], now: _Place) -> str:
     was_in = 2 * sum(place.is_within for place in before) >= len(before)
     if was_in != now.is_within:
         return "left" if was_in else "came_in"
-    if all(place.rank == now.rank for place in before):
+    ranks = [place.rank for place in before if place.rank is not None]
+    if now.rank is None or not ranks:
+        return "up" if now.rank else "down"
+    newest = before[-1].rank
+    was = statistics.fmean(ranks) if newest in (None, now.rank) else newest
+    if was == now.rank:
         return "same_rank"
-    return "up" if part > 0 else "down"
+    return "up" if now.rank < was else "down"
 
 
 def _largest_change_first(change: Row) -> tuple[Any, ...]:

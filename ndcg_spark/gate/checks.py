@@ -14,6 +14,7 @@ from ndcg_spark.gate.against_reference import BesideReference, Question, Referen
 from ndcg_spark.gate.compared_night import ComparedNight, Comparisons, Row, RowKey
 from ndcg_spark.gate.settings import CheckConfig, GateConfig
 from ndcg_spark.nights.log import Night
+from ndcg_spark.tables.format import whole
 from ndcg_spark.text import did_you_mean
 
 
@@ -208,11 +209,18 @@ def _few_or_unpaired(check: CheckConfig, run: str, least: int, row: Row) -> NotC
     if row["unpaired_queries"]:
         unpaired = f"{row['unpaired_queries']:,} queries have a value on one side only"
         return NotComparable("not_measured", f"{subject}: {unpaired}")
-    effective = row["weight_effective_n"] if check.weighted else row["queries"]
-    if (effective or 0) < least:
-        few = f"there are only {effective or 0:,.4g} queries, and min_queries is {least:,}"
+    effective = _effective_queries(check, row)
+    if effective < least:
+        few = f"there are only {whole(effective)} queries, and min_queries is {least:,}"
         return NotComparable("few_queries", f"{subject}: {few}")
     return None
+
+
+def _effective_queries(check: CheckConfig, row: Row | None) -> float:
+    """How many queries of equal weight a row is of; 0 without a row, so that it decides nothing."""
+    if row is None:
+        return 0
+    return row["weight_effective_n" if check.weighted else "queries"] or 0
 
 
 def _key(check: CheckConfig, run: str, side: str | None = None) -> RowKey:
@@ -329,16 +337,13 @@ def _unweighted(evidence: _Evidence) -> NotComparable | None:
 
 
 def _few_queries(evidence: _Evidence) -> NotComparable | None:
-    check, row = evidence.check, evidence.row
-    effective, _ = _paired_queries(evidence)
-    kind = "queries"
-    if check.weighted:
-        kind = "queries of equal weight"
-        effective = row["weight_effective_n"] if row else effective
+    check = evidence.check
+    effective = _effective_queries(check, evidence.row)
     least = check.min_queries or evidence.gate.min_queries
     if effective >= least:
         return None
-    few = f"there are only {effective:,.4g} {kind}, and min_queries is {least:,}"
+    kind = "queries of equal weight" if check.weighted else "queries"
+    few = f"there are only {whole(effective)} {kind}, and min_queries is {least:,}"
     about = (evidence.mean, effective, least)
     return NotComparable("few_queries", f"{evidence.subject}: {few}", about)
 

@@ -61,6 +61,8 @@ _BLANKS = " \t\r\n\f"
 #: The bytes that a table may have as Arrow to be sent with a plan.
 _MAX_SENT = 64 << 20
 _IDS = ("dataset", "query_id", "doc_id")
+#: So many characters of a cell are shown.
+_SHOWN = 80
 
 
 def frame(
@@ -188,6 +190,7 @@ def document_rows(table: DataFrame, columns: Mapping[str, str], schema: pa.Schem
         table = _unpacked(table, objects)
         columns = {ours: theirs for ours, theirs in columns.items() if ours not in objects.paths}
     names = names_in(table.columns, columns, schema)
+    names |= {name: name for name in (FAULT, LINE) if name in table.columns}
     # Not as SQL, in which Spark replaces a name such as ${env:HOME}.
     renamed = table.select(*(F.col(quoted(theirs)).alias(ours) for ours, theirs in names.items()))
     return _exploded(renamed, "rank" in schema.names)
@@ -262,13 +265,24 @@ def plain_columns(table: DataFrame) -> list[str]:
 
 
 def split_ids(table: DataFrame, column: str, separator: str) -> DataFrame:
-    """The table with the ids of each cell of the column as an array; an empty cell has none."""
+    """The table with the ids of each cell of the column as an array; an empty cell has none.
+
+    A list as Python writes it is no ids between separators: its row has a FAULT, and no array.
+    """
     if column not in table.columns:
         return table
     text = F.btrim(F.coalesce(F.col(quoted(column)).cast("string"), F.lit("")), F.lit(_BLANKS))
     none = F.array().cast("array<string>")
     ids = F.when(text == "", none).otherwise(F.split(text, SEPARATORS[separator]))
-    return table.withColumn(column, ids)
+    is_list = text.rlike(r"(?s)^\[.*\]$")
+    line = F.concat(F.lit("a list in brackets, "), F.substring(text, 1, _SHOWN))
+    return table.withColumns(
+        {
+            column: F.when(~is_list, ids),
+            FAULT: F.when(is_list, F.lit(BROKEN_LINE)),
+            LINE: F.when(is_list, line),
+        }
+    )
 
 
 def _unpacked(table: DataFrame, objects: Objects) -> DataFrame:
@@ -304,7 +318,10 @@ def _exploded(table: DataFrame, ranked: bool) -> DataFrame:
             raise InputError(f"{what}; write both as arrays")
     sizes = _sizes(lists)
     flags = _length_flags(sizes)
-    others = [name for name in table.columns if name not in lists]
+    for name in flags.keys() & {*table.columns}:
+        # What `split_ids` has found.
+        flags[name] = F.coalesce(F.col(name), flags[name])
+    others = [name for name in table.columns if name not in lists and name not in flags]
     others.extend(flags)
     documents = _documents({name: kinds[name] for name in lists}, _is_unequal(sizes))
     exploded = table.withColumns(flags).select(

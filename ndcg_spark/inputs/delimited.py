@@ -295,7 +295,8 @@ def valid_lines(block: bytes) -> tuple[bytes, list[str]]:
         pairs = [(line, line.decode("utf-8", "replace")) for line in block.split(b"\n")]
         broken = [text for line, text in pairs if text.encode() != line]
         block = b"\n".join(line for line, text in pairs if text.encode() == line)
-    # A file that was put together of several may have marks within.
+    # A file that was put together of several may have marks within, also where a block begins.
+    block = block.removeprefix(_BYTE_ORDER_MARK)
     return block.replace(b"\n" + _BYTE_ORDER_MARK, b"\n"), broken
 
 

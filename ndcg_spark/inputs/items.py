@@ -175,5 +175,5 @@ def _refuse_more_than_users(table: ItemTable) -> None:
         return
     most = pc.max(table.rows["popularity"]).as_py() or 0.0
     if most > table.users:
-        what = f"an item has a popularity of {most:g}, more than the {table.users:,} users"
+        what = f"an item has a popularity of {most:,.12g}, more than the {table.users:,} users"
         raise InputError(f"{what}; popularity counts users, interactions counts uses")

@@ -156,7 +156,8 @@ class JsonLines:
         found: dict[str, Any] = dict.fromkeys(self.objects.documents)
         for ours, path in self.objects.row.items():
             found[ours] = _at_path(values, path)
-        documents = values.get(self.objects.column)
+        # Without a list of documents, its name is empty, as a key may be.
+        documents = values.get(self.objects.column) if self.objects.documents else None
         if documents is None:
             return found
         if not isinstance(documents, list):

@@ -111,9 +111,14 @@ def _is_table(value: Any) -> bool:
         return any(isinstance(entry, (Mapping, *_LISTS)) for entry in value.values())
     if isinstance(value, list | tuple):
         return bool(value) and isinstance(value[0], tuple)
+    return is_frame(value)
+
+
+def is_frame(value: Any) -> bool:
+    """Whether it is a table with columns of its own, not a collection of Python."""
     # This asks the class, because a lazy frame of Polars warns of the cost when asked for its
     # columns.
-    return any(hasattr(type(value), name) for name in ("columns", "column_names"))
+    return any(hasattr(type(value), name) for name in ("columns", "column_names", "schema"))
 
 
 def _run_tables(table: Mapping[Any, Any], wanted: Sequence[str]) -> pa.Table:

@@ -34,7 +34,18 @@ def common_type(name: str, kinds: Iterable[pa.DataType]) -> pa.DataType | None:
         return _common_id(known)
     if any(is_alias(ours, name) for ours in _NUMBERS):
         return _common_number(known)
-    return None
+    return _common_date(known)
+
+
+def _common_date(kinds: Collection[pa.DataType]) -> pa.DataType | None:
+    """The date of scores is a time in pandas, and a date elsewhere."""
+    for kind in kinds:
+        is_time = pa.types.is_timestamp(kind)
+        if is_time and kind.tz is not None:
+            return None
+        if not is_time and not pa.types.is_date(kind):
+            return None
+    return pa.timestamp("us")
 
 
 def _common_struct(kinds: Sequence[pa.DataType]) -> pa.DataType:

@@ -221,10 +221,10 @@ def _table_options(config: EvaluationConfig) -> dict[str, Any]:
         columns += [f"{name}.{ours}={theirs}" for ours, theirs in table.columns.items()]
     options["column"] = columns
     if config.judgments.relevance is not None:
-        options["relevance"] = f"{config.judgments.relevance:g}"
+        options["relevance"] = show(config.judgments.relevance)
     if config.judgments.grades is not None:
         pairs = config.judgments.grades.items()
-        options["grades"] = ",".join(f"{label}={grade:g}" for label, grade in pairs)
+        options["grades"] = ",".join(f"{label}={show(grade)}" for label, grade in pairs)
     if config.results.run_from is not None:
         options["run_from"] = config.results.run_from
     return options

@@ -121,9 +121,16 @@ def command_of_file(file: Path) -> str | None:
     for line in (above, *above.splitlines()):
         with contextlib.suppress(tomllib.TOMLDecodeError):
             command = tomllib.loads(line).get("on_end")
-            if isinstance(command, str) and command:
+            if isinstance(command, str):
                 return command
     return None
+
+
+def _is_command(text: str) -> bool:
+    """Whether it names a program; the configuration refuses one that does not."""
+    with contextlib.suppress(ValueError):
+        return any(shlex.split(text)[:1])
+    return False
 
 
 def _tell(command: str | None, content: Mapping[str, Any], is_silent: bool) -> None:
@@ -132,7 +139,7 @@ def _tell(command: str | None, content: Mapping[str, Any], is_silent: bool) -> N
     file = os.environ.get(_TEXT_FILE)
     if file:
         Path(file).write_text(shown["text"], encoding="utf-8")
-    if command:
+    if command is not None and _is_command(command):
         _run(command, json.dumps(shown, ensure_ascii=False, default=str).encode(), is_silent)
 
 

@@ -69,7 +69,7 @@ def query_scores(
     listed = catalog_columns.with_items(listed, evaluation.items, measures)
     scores = lists.run_scores(listed, key, convention, cutoffs, depth, measures)
     counts = beside_ndcg.query_aggregates(convention, measures)
-    queries = ideal.judged_queries(judged, key, None if None in cutoffs else depth, counts)
+    queries = ideal.judged_queries(judged, key, depth, counts)
     kept = [ideal.JUDGMENTS_HASH, *counts]
     if convention.ideal == "judged_capped":
         ranking = ideal.ideal_ranking(queries, key, convention)

@@ -15,7 +15,7 @@ from ndcg_spark.steps import report_step
 
 #: How many conventions are compared in full where none is exact, and how many lead further.
 _BEST, _BEAM = 20, 6
-#: How often these lead further, by one option each.
+#: How often these lead further, by one more option each time.
 _ROUNDS = 4
 _LEVELS = ("presets", "with one option changed", "with two options changed")
 
@@ -169,16 +169,18 @@ class Search:
     def nearest(self) -> Trial:
         """The convention that gives most scores, where none gives all.
 
-        From the nearest presets, it follows the nearest with one option changed, then with two.
+        It begins with the nearest presets. In each round it changes one more option of the nearest
+        of the round before.
         """
-        front = self._screened(self.space.presets())
+        seen: set[tuple[Any, ...]] = set()
+        front = self._screened(self.space.new(self.space.presets(), seen))
         best = list(front)
         for _ in range(_ROUNDS):
-            unseen: dict[tuple[Any, ...], Convention] = {}
+            changed: list[Convention] = []
             for _, trial in front:
-                for _, _, changed in self._neighbours(trial.convention):
-                    unseen.setdefault(self.space.key(changed), changed)
-            front = self._screened(unseen.values())
+                for _, _, neighbour in self._neighbours(trial.convention):
+                    changed.append(neighbour)
+            front = self._screened(self.space.new(changed, seen))
             best.extend(front)
         best.sort(key=_by_distance)
         compared: list[tuple[Distance, Trial]] = []

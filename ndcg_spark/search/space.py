@@ -150,7 +150,7 @@ class Space:
         """
         presets = list(self.presets())
         seen: set[tuple[Any, ...]] = set()
-        yield iter([self._new(presets, seen)])
+        yield iter([self.new(presets, seen)])
         for number in range(1, MOST_CHANGED + 1):
             yield self._groups(presets, number, seen)
 
@@ -167,7 +167,7 @@ class Space:
             changed: list[Convention] = []
             for base in bases.values():
                 changed.extend(self._changed(base, options))
-            yield self._new(changed, seen)
+            yield self.new(changed, seen)
 
     def presets(self) -> Iterator[Convention]:
         for name in PRESETS:
@@ -179,11 +179,12 @@ class Space:
             if self.is_usable(convention):
                 yield convention
 
-    def _new(
+    def new(
         self,
         conventions: Iterable[Convention],
         seen: set[tuple[Any, ...]],
     ) -> list[Convention]:
+        """Those that may give other scores than all that were `seen`, which then has them."""
         new = []
         for convention in conventions:
             key = self.key(convention)

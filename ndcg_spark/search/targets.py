@@ -94,25 +94,26 @@ def make_targets(
     if len(knows) > 1:
         raise InputError("scores: some have a cutoff and some have none; name each, or none")
     named = {(own or dataset, run) for own, run in runs}
+    only_run = _only_run(rows, named)
+    rows = _with_datasets(rows, named, only_run, dataset)
     scores: dict[ScoreKey, float | None] = {}
     means: dict[ScoreKey, float | None] = {}
-    lost: dict[str, None] = {}
-    renamed = _only_run(rows, named)
+    kept: list[OldRow] = []
+    lost: set[tuple[str, str]] = set()
     for row in rows:
-        place = _place(row, named, renamed, dataset)
+        place = _place(row, named, only_run, dataset)
         value = _value(row)
         if (place.dataset, place.run) not in named:
-            lost[place.run] = None
-        elif row.query_id is None:
-            _add(means, place, value)
-        else:
-            _add(scores, place, value)
-    if not scores and not means:
-        theirs = ", ".join(sorted(lost))
-        ours = ", ".join(sorted(run for _, run in named))
-        raise InputError(f"scores: no run of theirs, {theirs}, is one of the results, {ours}")
-    of_queries, of_means = _numbers(rows)
-    notes = [f"scores of {run}, which is no run of the results, are left aside" for run in lost]
+            lost.add((place.dataset, place.run))
+            continue
+        kept.append(row)
+        _add(means if row.query_id is None else scores, place, value)
+    theirs, ours = _names_of_runs(lost, named)
+    if not kept:
+        sentence = f"no run of theirs, {', '.join(theirs)}, is one of the results"
+        raise InputError(f"scores: {sentence}, {', '.join(ours)}")
+    of_queries, of_means = _numbers(kept)
+    notes = [f"scores of {run}, which is no run of the results, are ignored" for run in theirs]
     notes.extend(percent)
     notes.extend(_above_1(scores))
     return Targets(
@@ -123,6 +124,39 @@ def make_targets(
         knows == {True},
         notes,
     )
+
+
+def _with_datasets(
+    rows: Sequence[OldRow], named: set[tuple[str, str]], only_run: str | None, dataset: str
+) -> Sequence[OldRow]:
+    """The rows, which are of `dataset` where our tables name none and the scores name one."""
+    runs = {run for _, run in named}
+    theirs = set()
+    for row in rows:
+        if row.dataset is not None and (only_run or row.run) in runs:
+            theirs.add(row.dataset)
+    ours = {own for own, _ in named}
+    if ours != {dataset} or dataset in theirs or not theirs:
+        return rows
+    if len(theirs) > 1:
+        first, second = sorted(theirs)[:2]
+        what = f"{len(theirs)} datasets, e.g. {first} and {second}, and the results name none"
+        raise InputError(f"scores: they are of {what}; keep those of one")
+    return [row._replace(dataset=dataset) for row in rows]
+
+
+def _names_of_runs(
+    lost: set[tuple[str, str]], named: set[tuple[str, str]]
+) -> tuple[list[str], list[str]]:
+    """The names of their runs and of ours, each with its dataset if there are several."""
+    datasets = {own for own, _ in lost | named}
+    if len(datasets) == 1:
+        theirs = [run for _, run in lost]
+        ours = [run for _, run in named]
+        return sorted(theirs), sorted(ours)
+    theirs = [f"{run} of {own}" for own, run in sorted(lost)]
+    ours = [f"{run} of {own}" for own, run in sorted(named)]
+    return theirs, ours
 
 
 def _without_percent(rows: Sequence[OldRow]) -> tuple[Sequence[OldRow], list[str]]:
@@ -192,10 +226,10 @@ def _only_run(rows: Sequence[OldRow], named: set[tuple[str, str]]) -> str | None
 def _place(
     row: OldRow,
     named: set[tuple[str, str]],
-    renamed: str | None,
+    only_run: str | None,
     dataset: str,
 ) -> ScoreKey:
-    run = renamed or str(row.run)
+    run = only_run or str(row.run)
     datasets = {own for own, name in named if name == run}
     own = row.dataset
     if own is None:
@@ -203,9 +237,6 @@ def _place(
             what = f"scores: {run} has results in {len(datasets)} datasets"
             raise InputError(f"{what}; give a column dataset")
         own = min(datasets, default=dataset)
-    elif datasets == {dataset}:
-        # The tables name no dataset, or it is the only one.
-        own = dataset
     return ScoreKey(own, run, row.query_id, row.cutoff)
 
 

@@ -1,5 +1,7 @@
 """How numbers are written for people: on pages, in tables and in sentences."""
 
+import math
+
 from ndcg_spark.tolerance import DECIMALS
 
 #: Smaller p values are not told apart.
@@ -69,6 +71,15 @@ def count(number: int, one: str, many: str | None = None) -> str:
     if number == 1:
         return f"1 {one}"
     return f"{number:,} {many or one + 's'}"
+
+
+def whole(number: float) -> str:
+    """A count that may have a fraction, with all digits and never rounded up: `12,345`, `1,999.9`.
+
+    So what is below a limit does not look as if it had reached it.
+    """
+    tenths = math.floor(10 * round(number, DECIMALS))
+    return f"{tenths / 10:,.1f}" if tenths % 10 else f"{tenths // 10:,}"
 
 
 def level(alpha: float) -> str:

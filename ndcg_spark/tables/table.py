@@ -60,8 +60,15 @@ def cell(heading: str, value: Any) -> str:
         return "unjudged" if heading == "relevance" else "-"
     if isinstance(value, str):
         return printable(value)
+    if isinstance(value, bool):
+        return "yes" if value else "no"
     form = _FORMS.get(heading) or (numbers.score if isinstance(value, float) else "{:,}".format)
     return form(value)
+
+
+def _is_number(value: Any) -> bool:
+    # In Python, True is an int.
+    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 class Marked(float):
@@ -91,7 +98,7 @@ class Table:
         values = [row[heading] for row in self.rows]
         # A column without any value is a score that is null everywhere.
         is_null = bool(values) and all(value is None for value in values)
-        has_number = any(isinstance(value, int | float) for value in values)
+        has_number = any(map(_is_number, values))
         return heading in _ON_THE_RIGHT or is_null or has_number
 
     @property

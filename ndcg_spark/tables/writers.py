@@ -57,9 +57,8 @@ def aligned(
 
 def text(table: Table) -> list[str]:
     """The lines of a table for a terminal: its title, its sentences, its rows and its notes."""
-    lines = []
-    if table.title:
-        lines = [table.title, *table.sentences]
+    lines = [table.title] if table.title else []
+    lines += table.sentences
     if table.headings:
         lines += aligned(table.headings, table.cells, table.numbers)
     if table.notes and lines:
@@ -137,7 +136,8 @@ def notebook_html(table: Table) -> str:
     # Imported here, because commands that print text do not need it.
     from ndcg_spark.tables.html import notebook_table
 
-    return fill_template("tables/notebook.html.j2", content=notebook_table(table))
+    above = list(filter(None, [table.title, *table.sentences]))
+    return fill_template("tables/notebook.html.j2", above=above, content=notebook_table(table))
 
 
 @functools.cache

@@ -2,6 +2,7 @@
 
 import datetime
 
+import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
@@ -81,14 +82,82 @@ def test_the_scores_of_an_evaluation_are_compared_as_they_are(session):
     assert (str(row["evaluated_on"]), row["mean"], row["baseline_mean"]) == ("2026-11-20", 0.5, 0.5)
 
 
-def test_scores_of_two_conventions_are_not_compared():
-    judgments, results = {"q": {"a": 2.0, "b": 1.0}}, {"q": {"b": 2.0, "a": 1.0}}
-    scores, same, other = (
-        evaluate(judgments, results, 1, label) for label in ("standard", "ranx_burges", "trec_eval")
+JUDGED, LISTED = {"q": {"a": 2.0, "b": 1.0}}, {"q": {"b": 2.0, "a": 1.0}}
+
+
+def under(convention, session=None, **more):
+    return evaluate(JUDGED, LISTED, 1, convention, session=session, **more)
+
+
+@pytest.mark.parametrize("lazy", [(False, False), (False, True), (True, True)])
+@pytest.mark.parametrize("by_run", [False, True])
+def test_scores_of_two_conventions_are_not_compared(session, lazy, by_run):
+    first, second = (session if is_lazy else None for is_lazy in lazy)
+
+    def pair(one, other):
+        if by_run:
+            return {"new": under(one, first), "old": under(other, second)}, "old"
+        return under(one, first), under(other, second)
+
+    with pytest.raises(ConfigurationError, match="trec_eval"):
+        compare(*pair("standard", "trec_eval"))
+    # Two names of the same options.
+    assert len(compare(*pair("ranx", "trec_eval"))) == 1
+
+
+def test_a_baseline_by_run_is_of_the_convention_of_the_scores():
+    with pytest.raises(ConfigurationError, match="trec_eval"):
+        compare(under("standard"), {"run": under("trec_eval")})
+
+
+def test_a_measure_of_the_catalog_has_the_same_arguments_in_both_evaluations():
+    items = {"doc_id": ["a", "b"], "popularity": [3.0, 1.0]}
+    bits, share = (
+        under("standard", measures=f"ndcg {measure}@1", items=items, items_users=4)
+        for measure in ("Popularity", "Popularity(scale=share)")
     )
-    with pytest.raises(ConfigurationError, match="its convention is trec_eval"):
-        compare(scores, other)
-    assert len(compare(scores, evaluate(judgments, results, 1))) == len(compare(same, same)) == 1
+    with pytest.raises(ConfigurationError, match="scale=share"):
+        compare(bits, share)
+    assert len(compare(bits, share, measures="ndcg")) == 1
+
+
+def test_runs_that_were_evaluated_apart_are_compared_by_what_they_were_asked_for(session):
+    kinds = {"query_id": ["q"], "kind": ["x"]}
+    for at in (None, session):
+        evaluated = {
+            name: under("standard", at, measures=measures, attributes=kinds)
+            for name, measures in (("new", "P@1 AP"), ("old", "P@1 RR"))
+        }
+        rows = compare_rows(evaluated, "old")
+        expected = [("precision", None), ("precision", "x")]
+        assert [(row["measure"], row["value"]) for row in rows] == expected
+    evaluated["old"] = under("standard", attributes={"query_id": ["q"], "kind": ["y"]})
+    with pytest.raises(ConfigurationError, match="attributes"):
+        compare(evaluated, "old")
+
+
+def keys(names):
+    return dict.fromkeys(names).keys()
+
+
+@pytest.mark.parametrize(
+    "several",
+    [list, tuple, set, iter, np.array, pd.Index, pd.Series, keys],
+    ids=lambda several: several.__name__,
+)
+def test_names_may_come_in_any_collection(several):
+    scores = shifted({"old": 0.0, "low": -0.1, "high": 0.2})
+    assert set(compare(scores, several(["old"]))["run"]) == {"low", "high"}
+    assert set(compare(scores, "old", runs=several(["low"]))["run"]) == {"low"}
+    assert set(compare(scores, "old", measures=several(["ndcg"]))["measure"]) == {"ndcg"}
+    assert list(evaluate(JUDGED, LISTED, measures=several(["P@1"])).table()) == ["P@1"]
+    with pytest.raises(ConfigurationError, match="baseline"):
+        compare(scores, several([]))
+
+
+def test_a_cutoff_may_be_a_number_of_numpy():
+    for number in (np.array(1), np.int32(1)):
+        assert list(evaluate(JUDGED, LISTED, number).table()) == ["ndcg@1"]
 
 
 def test_excluded_documents_leave_both_sides():

@@ -15,7 +15,7 @@ from ndcg_spark.comparison.corrected import (
     corrected_difference,
     grade_steps,
 )
-from ndcg_spark.comparison.human_sample import errors_by_grade, probabilities
+from ndcg_spark.comparison.human_sample import errors_by_grade, grade_name, probabilities
 
 #: A case that can be enumerated: eight documents of three queries.
 QUERY = [0, 0, 0, 1, 1, 2, 2, 2]
@@ -242,3 +242,11 @@ def test_a_lenient_judge_makes_the_difference_smaller_and_keeps_its_sign():
         documents = moved([0, 0], [change / ideal, -change / ideal], grades)
         found = sampled(documents, np.ones(2), [True] * 2, human(people))
         assert found.difference == pytest.approx(change * (3 - 1) / ideal)
+
+
+def test_two_grades_have_two_names():
+    assert {grade_name(grade) for grade in (1_234_567.0, 1_234_568.0, 2.0)} == {
+        "1234567",
+        "1234568",
+        "2",
+    }

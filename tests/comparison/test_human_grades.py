@@ -394,6 +394,23 @@ def test_a_sample_is_continued_with_its_seed_and_with_another_drawn_by_its_error
         drawn(nights, 60, baseline="two", human=[file])
 
 
+def test_of_several_samples_the_one_that_is_refused_is_named(nights, tmp_path):
+    good, bad = tmp_path / "good.csv", tmp_path / "bad.csv"
+    few = drawn(nights)
+    good.write_text(filled(few), encoding="utf-8")
+    rows = filled(few).splitlines(keepends=True)
+    refused = {
+        "unknown grade": (filled(few, 99), 8),
+        "lost row": ("".join(rows[:-1]), 8),
+        "no header": ("query_id,doc_id,grade\n", 8),
+        "another sample": (filled(drawn(nights, baseline="two")), 7),
+    }
+    for text, seed in refused.values():
+        bad.write_text(text, encoding="utf-8")
+        with pytest.raises((ConfigurationError, InputError), match=r"human \(.*bad\.csv\)"):
+            drawn(nights, 60, seed=seed, human=[good, bad])
+
+
 # As commands and in Python.
 
 

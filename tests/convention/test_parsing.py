@@ -4,7 +4,7 @@ import pytest
 
 from ndcg_spark.convention.convention import Convention
 from ndcg_spark.convention.measures import MEASURES, NDCG_ONLY, written
-from ndcg_spark.convention.parsing import parse_measure_set, parse_measures
+from ndcg_spark.convention.parsing import parse_columns, parse_measure_set, parse_measures
 from ndcg_spark.errors import ConfigurationError
 
 DEFAULT = (1, 10)
@@ -50,7 +50,10 @@ def test_the_cutoffs_are_those_that_any_measure_needs(measures, cutoffs, needed)
             "P(rel=2)@5 R( rel = 2 )@10 nDCG@3 RBP(p=0.5)",
             {"relevant_from": "2", "rbp_persistence": "0.5"},
         ),
-        ("rbp(p=.5)@3,judged", {"rbp_persistence": ".5"}),
+        # Numbers are compared, not their digits.
+        ("P(rel=2)@5 R(rel=2.0)@5 AP(rel=02)", {"relevant_from": "2"}),
+        ("rbp(p=.5)@3,judged,RBP(p=0.50)", {"rbp_persistence": "0.5"}),
+        ("P(rel=judged)@5", {"relevant_from": "judged"}),
         ("P()@5", {}),
     ],
 )
@@ -97,6 +100,24 @@ def test_arguments_set_options_of_the_convention(measures, options):
 def test_what_is_no_measure_is_refused_with_the_reason(measures, reason):
     with pytest.raises(ConfigurationError, match=reason):
         parse_measures(measures, None, DEFAULT)
+
+
+@pytest.mark.parametrize("written", [*MEASURES, *NAMES, "rbp", "unknown"])
+@pytest.mark.parametrize("tail", ["_10", "_cut_10", "10", "_0", ".0", ".80", "_99999999999", "_"])
+def test_what_is_suggested_is_accepted(written, tail):
+    with pytest.raises(ConfigurationError) as refused:
+        parse_measures(f"{written}{tail}", None, DEFAULT)
+    suggested = str(refused.value).rpartition("or write ")[2]
+    assert len(pairs(suggested)) == 1
+
+
+def test_arguments_of_scores_that_are_computed_are_the_same_numbers():
+    measures = "P(rel=2)@5 RBP(p=0.5) Gini(p=0.5)"
+    computed = parse_measures(measures, None, DEFAULT).measure_set.options
+    same = parse_columns("P(rel=2.0)@5 RBP(p=.50) Gini(p=0.500)", (), computed)
+    assert [name for name, _ in same] == ["precision", "rbp", "gini"]
+    with pytest.raises(ConfigurationError, match="already computed"):
+        parse_columns("P(rel=3)@5", (), computed)
 
 
 def test_a_request_says_the_same_again_with_every_cutoff_and_argument():

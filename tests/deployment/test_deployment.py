@@ -3,16 +3,20 @@
 import datetime
 import fcntl
 import json
+import logging
 import os
 import re
 import runpy
+import signal
 import subprocess
 import sys
+import time
 import types
 from pathlib import Path
 
 import pytest
 from programs import forked
+from servers import wait_until
 
 from ndcg_spark.errors import InstallationError, refuse_old_spark
 
@@ -305,8 +309,10 @@ class NotRetried(Retried):
 def airflow_dag(monkeypatch, request):
     """The names of the DAG's module, on a stand-in for Airflow; its task is `evaluate`."""
     monkeypatch.setenv("NDCG_SPARK_PROJECT", str(ROOT))
-    if getattr(request, "param", None):
-        monkeypatch.setenv("NDCG_SPARK_MASTER", request.param)
+    for name in ("MASTER", "SUBMIT"):
+        monkeypatch.delenv(f"NDCG_SPARK_{name}", raising=False)
+    for name, value in getattr(request, "param", {}).items():
+        monkeypatch.setenv(f"NDCG_SPARK_{name}", value)
     given = {}
 
     def decorator(**options):
@@ -334,8 +340,10 @@ def airflow_dag(monkeypatch, request):
 @pytest.mark.parametrize(
     ("airflow_dag", "before", "after"),
     [
-        ("yarn", ["env", "NDCG_SPARK_SUBMIT=--master yarn"], []),
-        (None, [], ["--engine", "embedded"]),
+        ({"MASTER": "yarn"}, ["env", "NDCG_SPARK_SUBMIT=--master yarn"], []),
+        ({}, [], ["--engine", "embedded"]),
+        # The script submits by it, and would submit the embedded engine.
+        ({"SUBMIT": "--master yarn"}, [], []),
     ],
     indirect=["airflow_dag"],
 )
@@ -355,3 +363,49 @@ def test_the_dag_retries_what_a_retry_can_cure(airflow_dag, code, failure):
         airflow_dag["run"](["bash", "-c", f"echo said; exit {code}"])
     assert raised.type is failure
     airflow_dag["run"](["true"])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("asked", ["trap 'echo asked; exit 143' TERM", "trap '' TERM"])
+def test_a_job_ends_with_its_task_and_all_of_its_processes(airflow_dag, tmp_path, caplog, asked):
+    """Airflow raises a timeout in the task, as this alarm does."""
+
+    def too_long(*_):
+        raise TimeoutError
+
+    caplog.set_level(logging.INFO, "airflow.task")
+    file = tmp_path / "processes"
+    job = (
+        f"{asked}; echo $$ >{file}; sleep 60 & echo $! >>{file}; printf '\\xff\\n'; wait; sleep 60"
+    )
+    airflow_dag["run"].__globals__["SECONDS_TO_END"] = 1
+    before = signal.signal(signal.SIGALRM, too_long)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 1)
+        started = time.monotonic()
+        with pytest.raises(TimeoutError):
+            airflow_dag["run"](["bash", "-c", job])
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    assert time.monotonic() - started < 20
+    for process in file.read_text(encoding="ascii").split():
+        wait_until(lambda process=process: not is_running(process), process, file, 10)
+    said = [record.getMessage() for record in caplog.records]
+    assert said == ["\N{REPLACEMENT CHARACTER}", *(["asked"] if "asked" in asked else [])]
+
+
+def is_running(process):
+    """Whether a process runs; one that nobody has waited for has ended."""
+    try:
+        state = Path(f"/proc/{process}/stat").read_text(encoding="ascii")
+    except OSError:
+        return False
+    return state.rpartition(")")[2].split()[0] != "Z"
+
+
+def test_the_embedded_engine_is_not_submitted(night):
+    submitted = {"NDCG_SPARK_SUBMIT": "--master local[1]"}
+    for words in (["--engine", "embedded"], ["--engine=embedded"]):
+        done = script("nightly.sh", night / "night.toml", *words, **submitted)
+        assert (done.returncode, "leave one of them out" in done.stderr) == (2, True)

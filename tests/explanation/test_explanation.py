@@ -8,6 +8,7 @@ import pytest
 from explained_cases import CONVENTIONS, CUTOFFS, facts_of
 
 from ndcg_spark.convention.convention import Convention
+from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.explanation.query import (
     ExplainRequest,
     Facts,
@@ -86,6 +87,41 @@ def test_changes_against_a_mean_of_nights():
         "d": ("came_in", 3, 1),
     }
     assert {row["what"] for row in changed_documents(run, [run, run])} == {"same_rank"}
+
+
+def test_a_document_moves_by_its_rank_whatever_it_adds():
+    """One without a gain, one with a negative gain, and one whose gain has fallen."""
+    gains = {"zero": 0.0, "bad": -1.0, "good": 1.0, "fell": 3.0}
+    orders = ["good", "zero", "bad", "fell"], ["zero", "good", "fell", "bad"]
+    before, run = (
+        facts_of_one([returned(doc, rank, of[doc]) for rank, doc in enumerate(docs, 1)], of)
+        for docs, of in zip(orders, (gains, {**gains, "fell": 0.5}), strict=True)
+    )
+    changes = {row["doc_id"]: row for row in changed_documents(run, [before])}
+    moved = {"zero": 1, "bad": -1, "good": -1, "fell": 1}
+    assert {doc: row["moved_up"] for doc, row in changes.items()} == moved
+    for doc, places in moved.items():
+        assert changes[doc]["what"] == ("up" if places > 0 else "down")
+
+
+def test_a_document_at_the_newest_rank_moves_by_the_mean_of_its_ranks():
+    lists = ["xyab", "abxy", "axby", "abxy"]
+    *nights, run = (
+        facts_of_one(
+            [returned(doc, rank, 1.0) for rank, doc in enumerate(docs, 1)], dict.fromkeys(docs, 1.0)
+        )
+        for docs in lists
+    )
+    changes = {row["doc_id"]: row["what"] for row in changed_documents(run, [*nights, run])}
+    # The mean ranks were (3 + 1 + 1 + 1) / 4, (4 + 2 + 3 + 2) / 4, (1 + 3 + 2 + 3) / 4 and 3.5.
+    assert changes == {"a": "up", "b": "up", "x": "down", "y": "down"}
+
+
+def test_without_a_run_there_is_nothing_to_explain():
+    with pytest.raises(ConfigurationError, match=r"^run: "):
+        ExplainRequest("q").runs([])
+    with pytest.raises(ConfigurationError, match=r"^baseline: 'a' "):
+        ExplainRequest("q", baseline="a").runs(["a"])
 
 
 def test_runs_whose_scores_are_the_same_sums_in_another_order_are_explained_by_name():

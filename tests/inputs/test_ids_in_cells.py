@@ -9,6 +9,7 @@ from evaluations import evaluated
 from input_files import judged, written
 from listed import GRADES, LISTS, expected, ndcg_of, ndcg_of_file, to_spark
 from pyarrow import parquet
+from pyspark.errors import PySparkException
 from sessions import on_spark
 
 from ndcg_spark import config, evaluate
@@ -143,6 +144,37 @@ def test_what_is_no_cell_of_ids_is_refused(tmp_path, shape):
     with pytest.raises(InputError) as refused:
         ndcg_of_file(run, columns=COLUMNS, split_ids="blank")
     assert words in str(refused.value)
+
+
+BRACKETED = [{"query_id": q, "doc_id": str(docs)} for q, docs in LISTS.items()]
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet", "catalog"])
+def test_lists_of_python_in_files_and_tables_are_refused(session, tmp_path, kind):
+    if kind == "catalog":
+        to_spark(pa.Table.from_pylist(BRACKETED)).createOrReplaceTempView("bracketed")
+        path = "table:bracketed"
+        more = {"run": "mine"}
+    else:
+        cells = [{COLUMNS.get(name, name): row[name] for name in row} for row in BRACKETED]
+        path = write(tmp_path / f"run.{kind}", cells)
+        more = {"columns": COLUMNS}
+    given = listed.settings(listed.qrels(tmp_path), path, split_ids="comma", **more)
+    with pytest.raises(InputError, match="list in brackets"):
+        evaluated(config.validate(given, "test"))
+
+
+@pytest.mark.parametrize("kind", ["pandas", "pandas on the session", "Spark"])
+@pytest.mark.parametrize("name", ["results", "judgments", "exclude"])
+def test_lists_of_python_in_tables_are_refused(session, kind, name):
+    cells = BRACKETED
+    if name == "judgments":
+        cells = [{**row, "relevance": 1} for row in cells]
+    table = TABLES["Spark" if kind == "Spark" else "pandas"](cells)
+    tables = {"judgments": GRADES, "results": LISTS, name: table}
+    chosen = None if kind == "pandas" else session
+    with pytest.raises((InputError, PySparkException), match="list in brackets"):
+        evaluate(**tables, split_ids={name: "comma"}, session=chosen).to_pandas()
 
 
 @pytest.mark.parametrize("given", ["results", "results=dot", "runs=blank"])

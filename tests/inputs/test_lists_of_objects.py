@@ -184,6 +184,23 @@ def test_a_line_that_is_nearly_such_a_row_is_a_broken_line(engine, tmp_path, fau
     assert {row["doc_id"] for row in read} == {"001", "002", None}
 
 
+@pytest.mark.parametrize("name", ["run.jsonl", "run.json", "run.parquet"])
+@pytest.mark.parametrize(
+    "row",
+    [
+        {"query": {"id": "q0"}, "doc_id": "001", "score": 1.0},
+        {"query_id": "q0", "hits": [{"docid": "001", "score": 1.0}]},
+        {"query_id": "q0", "doc_id": "001", "score": 1.0},
+    ],
+    ids=" ".join,
+)
+@pytest.mark.parametrize("value", [0, [1], "x"], ids=str)
+def test_a_key_without_a_name_is_one_that_is_not_ours(engine, tmp_path, name, row, value):
+    run = write(tmp_path / name, [{"": value, **row}])
+    read = returned(engine, run).table.select("query_id", "doc_id").collect()
+    assert [tuple(one) for one in read] == [("q0", "001")]
+
+
 #: Rows that cannot be read, with what is said and what to do.
 REFUSED = {
     "two lists of documents": (

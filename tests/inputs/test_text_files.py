@@ -188,6 +188,15 @@ def test_blocks_are_whole_lines_and_the_whole_text_without_a_mark(tmp_path, size
     assert max(map(len, blocks)) < size + len(RUN[0]) + 1
 
 
+@pytest.mark.parametrize("size", [1, 17, 40, 1000])
+def test_marks_of_files_that_were_put_together_are_left_out_wherever_blocks_end(tmp_path, size):
+    mark = "\ufeff"
+    path = file(tmp_path / "a", mark.join(["", *(f"{line}\n" for line in RUN * 5)])).path
+    read = [delimited.valid_lines(block) for block in delimited.blocks(File(path, 1), size)]
+    assert b"".join(block for block, _ in read).decode() == "".join(f"{line}\n" for line in RUN * 5)
+    assert not any(broken for _, broken in read)
+
+
 # ---- JSON
 
 GOOD = '{"query_id": "q", "doc_id": "d", "relevance": 1}'

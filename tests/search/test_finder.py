@@ -245,3 +245,32 @@ def test_the_nearest_is_reached_over_several_options():
     assert search.exact() == []
     nearest = search.nearest()
     assert search.distance(nearest) <= search.distance(Trial(true, None))
+
+
+class Counted(Search):
+    """Keeps what is compared with every score."""
+
+    def distance(self, trial):
+        self.compared = [*getattr(self, "compared", []), trial]
+        return super().distance(trial)
+
+    def keys(self):
+        return [(self.space.key(trial.convention), trial.cutoff) for trial in self.compared]
+
+
+@pytest.mark.parametrize("of_means", [False, True])
+def test_the_nearest_is_looked_for_without_trying_a_convention_twice(of_means):
+    lists = lists_of(PLAIN)[:6]
+    true = Convention(gain="linear", no_relevant="zero")
+    rows = means_of(lists, true, [5]) if of_means else rows_of(lists, true, 5)
+    plain = search_of(lists, [row._replace(number=row.number[:4]) for row in rows])
+    search = Counted(plain.judge, plain.space, plain.deadline)
+    search.nearest()
+    keys = search.keys()
+    if of_means:
+        # Without a sample, all are compared with every score, and the best once more.
+        assert len(keys) == search.tried + 20
+        keys = keys[: search.tried]
+    else:
+        assert len(keys) == 20
+    assert len(keys) == len(set(keys))

@@ -43,6 +43,50 @@ def test_runs_that_the_results_lack_are_left_aside_and_named():
     assert len(targets.notes) == 1
 
 
+IN_SHOP, IN_BOOKS = row(dataset="shop"), row("0.3", dataset="books")
+
+
+@pytest.mark.parametrize(
+    ("rows", "runs", "kept"),
+    [
+        ([IN_SHOP], [(None, "a")], {"default": 0.5}),
+        ([IN_SHOP, IN_BOOKS], [("shop", "a"), ("books", "a")], {"shop": 0.5, "books": 0.3}),
+        ([IN_SHOP, IN_BOOKS], [("shop", "a")], {"shop": 0.5}),
+        ([IN_SHOP, row("0.3", run="c", dataset="books")], RUNS, {"default": 0.5}),
+        ([row()], [("shop", "a")], {"shop": 0.5}),
+    ],
+    ids=["unnamed", "both", "one of two", "that of a run of ours", "named by ours alone"],
+)
+def test_scores_are_of_the_dataset_of_their_run(rows, runs, kept):
+    targets = make_targets(rows, runs, "default")
+    assert {place.dataset: value for place, value in targets.scores.items()} == kept
+
+
+def test_scores_of_a_dataset_that_the_option_names_are_those_of_tables_that_name_none():
+    targets = make_targets([IN_SHOP, IN_BOOKS], [(None, "a")], "shop")
+    assert list(targets.scores.values()) == [0.5]
+    assert len(targets.notes) == 1
+
+
+@pytest.mark.parametrize(
+    ("rows", "runs", "names"),
+    [
+        ([row(dataset="shop-eu")], [("shop", "a")], "a of shop-eu.*a of shop$"),
+        ([IN_BOOKS], [("shop", "a"), ("books", "b")], "a of books.*b of books, a of shop$"),
+        ([IN_SHOP, IN_BOOKS._replace(query_id="q2")], [(None, "a")], "2 datasets.*books and shop"),
+    ],
+    ids=["another dataset", "a run of another", "two where ours name none"],
+)
+def test_datasets_that_differ_are_refused_as_datasets(rows, runs, names):
+    with pytest.raises(InputError, match=names):
+        make_targets(rows, runs, "default")
+
+
+def test_digits_of_runs_that_are_left_aside_do_not_count():
+    targets = make_targets([row("0.5"), row("0.54321", run="old")], RUNS, "default")
+    assert targets.tolerance == pytest.approx(0.05 + EQUAL, rel=1e-9)
+
+
 @pytest.mark.parametrize(
     "rows",
     [

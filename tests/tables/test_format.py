@@ -32,6 +32,12 @@ from ndcg_spark.tables import format as numbers
         (numbers.part, 1.2, "all"),
         (numbers.p_value, 0.00271, "0.0027"),
         (numbers.p_value, 0.00009, "<0.0001"),
+        (numbers.whole, 12_345, "12,345"),
+        (numbers.whole, 12_345.0, "12,345"),
+        # It is below 2,000, and does not look like it.
+        (numbers.whole, 1_999.96, "1,999.9"),
+        (numbers.whole, 2_000 - 1e-14, "2,000"),
+        (numbers.whole, 0.04, "0"),
         (numbers.level, 0.05, "95 %"),
         (numbers.level, 0.025, "97.5 %"),
     ],

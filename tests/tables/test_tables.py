@@ -26,6 +26,8 @@ def table(name, notes=(), score=0.5):
         ("p (adjusted)", 0.00001, "<0.0001"),
         ("gain", 3.0, "3"),
         ("run", "a\x1bb", "a\\x1bb"),
+        ("tied", True, "yes"),
+        ("tied", False, "no"),
     ],
 )
 def test_a_value_is_shown_by_its_column_and_type(heading, value, shown):
@@ -37,6 +39,20 @@ def test_columns_without_a_value_and_the_only_dataset_are_left_out():
     assert make_table(rows).headings == ["run name", "cutoff", "n"]
     both = make_table([*rows, {**rows[0], "dataset": "shop", "mean": 1.0}])
     assert (both.headings[0], both.cells[0][3], both.numbers) == ("dataset", "-", {2, 3, 4})
+
+
+def test_a_column_of_yes_and_no_is_aligned_as_text():
+    assert Table([{"tied": True, "n": 1}], ["tied", "n"]).numbers == {1}
+
+
+@pytest.mark.parametrize("title", ["", "Over the datasets"])
+def test_what_is_said_above_a_table_is_in_every_form(title):
+    said = make_table([{"run": "a"}], (), ["below"], title=title, sentences=["first", "second"])
+    page = View([said], None)._repr_html_()
+    for written in (*("\n".join(write(said)) for write in (text, markdown, latex)), page):
+        places = [written.find(word) for word in (title, "first", "second", "below")]
+        assert places == sorted(places)
+        assert min(places) >= 0
 
 
 def test_columns_are_aligned_and_no_line_is_cut():

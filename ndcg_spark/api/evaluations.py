@@ -1,0 +1,101 @@
+"""What the evaluations that a comparison is of were asked for, alone or as {run: evaluation}."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from ndcg_spark.api.scores import Scores, SparkScores
+from ndcg_spark.convention.catalog import is_catalog_option
+from ndcg_spark.convention.convention import Convention
+from ndcg_spark.convention.measures import MEASURES, NDCG_ONLY, MeasureSet, arguments
+from ndcg_spark.errors import ConfigurationError
+
+#: What `evaluate` returns.
+Evaluation = Scores | SparkScores
+
+
+def evaluations_in(table: Any) -> list[Evaluation]:
+    """The evaluations among what was given: one, those of a dictionary, or none."""
+    if isinstance(table, Evaluation):
+        return [table]
+    if not isinstance(table, Mapping):
+        return []
+    found = []
+    for one in table.values():
+        found.extend(evaluations_in(one))
+    return found
+
+
+def without_evaluations(table: Any) -> Any:
+    """What was given, with the query scores in place of each evaluation."""
+    if isinstance(table, Mapping):
+        return {name: without_evaluations(one) for name, one in table.items()}
+    return table.query_scores if isinstance(table, Evaluation) else table
+
+
+def asked_measures(evaluations: Sequence[Evaluation]) -> MeasureSet:
+    """The measures that all evaluations were asked for, in the order of the first; else NDCG."""
+    if not evaluations:
+        return NDCG_ONLY
+    first = evaluations[0].measures
+    common = list(first.pairs)
+    for one in evaluations:
+        common = [pair for pair in common if pair in one.measures.pairs]
+    return MeasureSet(tuple(common), options=first.options)
+
+
+def shared_attributes(evaluations: Sequence[Evaluation]) -> pa.Table | None:
+    """The attributes of the queries; ConfigurationError if evaluations have different ones."""
+    known: dict[Any, pa.Table] = {}
+    for one in evaluations:
+        if one.attributes is not None:
+            # The order of the rows does not count.
+            rows = frozenset(map(str, one.attributes.to_pylist()))
+            known.setdefault(rows, one.attributes)
+    if len(known) > 1:
+        what = f"the evaluations have {len(known)} different tables of them"
+        raise ConfigurationError(f"attributes: {what}; give one, attributes=")
+    return next(iter(known.values()), None)
+
+
+def refuse_other_conventions(ours: Sequence[Evaluation], theirs: Sequence[Evaluation]) -> None:
+    """ConfigurationError for evaluations of two conventions, whose scores are not comparable."""
+    own = _conventions(ours)
+    if len(own) > 1:
+        raise ConfigurationError(
+            f"query_scores: the conventions of the runs are {own[0]} and {own[1]}; choose one"
+        )
+    both = _conventions([*ours, *theirs])
+    if len(both) > 1:
+        what = f"its convention is {both[1]}, and that of the scores {both[0]}"
+        raise ConfigurationError(f"baseline: {what}; choose one")
+
+
+def _conventions(evaluations: Sequence[Evaluation]) -> list[str]:
+    """The labels of the conventions that differ in an option, as presets of two names may not."""
+    labels: dict[Convention, str] = {}
+    for one in evaluations:
+        labels.setdefault(Convention.parse(one.convention), one.convention)
+    return list(labels.values())
+
+
+def refuse_other_arguments(evaluations: Sequence[Evaluation], columns: Iterable[str]) -> None:
+    """ConfigurationError if a measure of the catalog was computed with different arguments."""
+    for column in columns:
+        found = [_with_arguments(column, one.measures) for one in evaluations]
+        known = list(dict.fromkeys(found))
+        if len(known) > 1:
+            what = f"the evaluations have {known[0]} and {known[1]}"
+            raise ConfigurationError(f"measures: {what}; evaluate both with the same arguments")
+
+
+def _with_arguments(column: str, measures: MeasureSet) -> str:
+    """A column with the arguments of its measure that the convention does not have."""
+    if column not in MEASURES:
+        return column
+    own = {}
+    for option, value in measures.options.items():
+        if is_catalog_option(option):
+            own[option] = value
+    return column + arguments(column, own)
