@@ -23,10 +23,17 @@ from ndcg_spark.comparison.runs import (
     refuse_no_comparison_over_datasets,
 )
 from ndcg_spark.comparison.sample_file import read_sample
-from ndcg_spark.comparison.score_tables import ANSWERS, KEY, number_columns, sources
+from ndcg_spark.comparison.score_tables import (
+    ANSWERS,
+    KEY,
+    number_columns,
+    sources,
+    with_means,
+)
 from ndcg_spark.comparison.sources import ScoreSource
+from ndcg_spark.convention.catalog import is_catalog_option
 from ndcg_spark.convention.convention import Convention
-from ndcg_spark.convention.measures import NDCG_ONLY, SCORES
+from ndcg_spark.convention.measures import NDCG_ONLY, RUN_COLUMNS, SCORES, MeasureSet
 from ndcg_spark.convention.parsing import listed
 from ndcg_spark.errors import ConfigurationError, about
 from ndcg_spark.inputs.memory import to_arrow
@@ -224,7 +231,7 @@ def compare_tables(
     names = _names(baseline)
     others = None if names else _other_scores(query_scores, baseline, wanted, list(metrics))
     options = dataclasses.replace(options, measures=metrics, baselines=names)
-    own = sources(scores, list(metrics), "query_scores")
+    own = _sources(query_scores, scores, list(metrics), "query_scores")
     comparison = compare_sources(own, others, options)
     for notice in comparison.warnings:
         warnings.warn(str(notice), stacklevel=3)
@@ -274,7 +281,28 @@ def _other_scores(
     if isinstance(scores, Scores) and isinstance(baseline, Scores):
         _refuse_other_convention(scores, baseline)
     table = _table(_unwrapped(baseline), wanted, "baseline")
-    return {source.dataset: source for source in sources(table, measures, "baseline")}
+    return {source.dataset: source for source in _sources(baseline, table, measures, "baseline")}
+
+
+def _sources(
+    given: Any, query_scores: pa.Table, measures: Sequence[str], name: str
+) -> list[ScoreSource]:
+    """The scores of what was given; measures of runs are in what `evaluate` returns alone."""
+    of_queries = [measure for measure in measures if measure not in RUN_COLUMNS]
+    of_runs = [measure for measure in measures if measure in RUN_COLUMNS]
+    found = sources(query_scores, of_queries, name)
+    if not of_runs:
+        return found
+    what = f"{of_runs[0]} is one number for all lists of a run"
+    if not isinstance(given, Scores | SparkScores):
+        raise ConfigurationError(f"{name}: {what}; give what evaluate returns")
+    columns = ["dataset", "run", "cutoff", "attribute", "lists", *of_runs]
+    table = _table(given.dataset_scores, columns, name)
+    absent = [measure for measure in of_runs if measure not in table.column_names]
+    if absent:
+        has = ", ".join(given.measures.texts)
+        raise ConfigurationError(f"measures: {absent[0]} was not evaluated; {name} has {has}")
+    return [with_means(source, table.to_pylist(), of_runs) for source in found]
 
 
 def _refuse_other_convention(scores: Scores, baseline: Scores) -> None:
@@ -284,6 +312,13 @@ def _refuse_other_convention(scores: Scores, baseline: Scores) -> None:
     if Convention.parse(ours).options() != Convention.parse(theirs).options():
         both = f"its convention is {theirs}, and that of the scores {ours}"
         raise ConfigurationError(f"baseline: {both}; choose one")
+    if _catalog_options(scores.measures) != _catalog_options(baseline.measures):
+        what = "its measures of the catalog have other options"
+        raise ConfigurationError(f"baseline: {what}; evaluate both with the same")
+
+
+def _catalog_options(measures: MeasureSet) -> dict[str, str]:
+    return {name: value for name, value in measures.options.items() if is_catalog_option(name)}
 
 
 def _shown(table: "pd.DataFrame") -> "pd.DataFrame":
