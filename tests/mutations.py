@@ -213,9 +213,37 @@ MUTATIONS = (
     Mutation(
         "a drop allowed in the wrong direction",
         "gate/results.py",
-        'is_beyond = numbers["difference"] < -numbers["allowed"] - ROUNDING',
-        'is_beyond = numbers["difference"] > numbers["allowed"] + ROUNDING',
+        'numbers["difference"] < -allowed - error',
+        'numbers["difference"] > allowed + error',
         ("gate",),
+    ),
+    Mutation(
+        "a rise of the catalog fails nothing",
+        "gate/results.py",
+        "        return ROSE\n",
+        "        return None\n",
+        ("gate/test_catalog_checks.py",),
+    ),
+    Mutation(
+        "other items are among the good nights",
+        "comparison/sources.py",
+        "        if other_catalog(tonight, night, metric[0]) is None:\n",
+        "        if night is not None:\n",
+        ("gate/test_catalog_checks.py",),
+    ),
+    Mutation(
+        "a number of a run needs a p value",
+        "gate/results.py",
+        "        return Outcome(FAIL, beyond, sentence)\n    return _rule",
+        "        return _rule_of_change(gate, None, beyond, sentence)\n    return _rule",
+        ("gate/test_catalog_checks.py",),
+    ),
+    Mutation(
+        "more of the catalog is better on a page",
+        "report/compared_page.py",
+        'way = "lower" if row["difference"] < 0 else "higher"',
+        'way = "worse" if row["difference"] < 0 else "better"',
+        ("report/test_catalog_page.py",),
     ),
 )
 

@@ -31,9 +31,15 @@ from ndcg_spark.comparison.runs import (
     refuse_no_comparison_over_datasets,
 )
 from ndcg_spark.comparison.sample_file import read_sample
-from ndcg_spark.comparison.score_tables import ANSWERS, KEY, number_columns, sources
+from ndcg_spark.comparison.score_tables import (
+    ANSWERS,
+    KEY,
+    number_columns,
+    sources,
+    with_means,
+)
 from ndcg_spark.comparison.sources import ScoreSource
-from ndcg_spark.convention.measures import SCORES
+from ndcg_spark.convention.measures import RUN_COLUMNS, SCORES
 from ndcg_spark.convention.parsing import listed
 from ndcg_spark.errors import ConfigurationError, about
 from ndcg_spark.inputs.memory import is_frame, run_name, to_arrow
@@ -232,7 +238,7 @@ def compare_tables(
     refuse_other_arguments([*evaluations, *other_evaluations], metrics)
     others = None if names else _other_scores(baseline, wanted, list(metrics))
     options = dataclasses.replace(options, measures=metrics, baselines=names)
-    own = sources(scores, list(metrics), "query_scores")
+    own = _sources(query_scores, scores, list(metrics), "query_scores")
     comparison = compare_sources(own, others, options)
     for notice in comparison.warnings:
         warnings.warn(str(notice), stacklevel=3)
@@ -282,7 +288,28 @@ def _other_scores(
 ) -> dict[str, ScoreSource]:
     """The scores of another night, by dataset."""
     table = _table(without_evaluations(baseline), wanted, "baseline")
-    return {source.dataset: source for source in sources(table, measures, "baseline")}
+    return {source.dataset: source for source in _sources(baseline, table, measures, "baseline")}
+
+
+def _sources(
+    given: Any, query_scores: pa.Table, measures: Sequence[str], name: str
+) -> list[ScoreSource]:
+    """The scores in what was given. Only what `evaluate` returns has measures of runs."""
+    of_queries = [measure for measure in measures if measure not in RUN_COLUMNS]
+    of_runs = [measure for measure in measures if measure in RUN_COLUMNS]
+    found = sources(query_scores, of_queries, name)
+    if not of_runs:
+        return found
+    what = f"{of_runs[0]} is one number for all lists of a run"
+    if not isinstance(given, Evaluation):
+        raise ConfigurationError(f"{name}: {what}; give what evaluate returns")
+    columns = ["dataset", "run", "cutoff", "attribute", "lists", *of_runs]
+    table = _table(given.dataset_scores, columns, name)
+    absent = [measure for measure in of_runs if measure not in table.column_names]
+    if absent:
+        has = ", ".join(given.measures.texts)
+        raise ConfigurationError(f"measures: {absent[0]} was not evaluated; {name} has {has}")
+    return [with_means(source, table.to_pylist(), of_runs) for source in found]
 
 
 def _shown(table: "pd.DataFrame") -> "pd.DataFrame":

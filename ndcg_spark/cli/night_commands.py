@@ -148,9 +148,10 @@ def compare(
         raise ConfigurationError("arguments: --human is of one dataset; leave out --over-datasets")
     compared = compare_nights(output, options, date, dataset, baseline_date, grades)
     if not compared.rows:
-        raise ConfigurationError(
-            "arguments: there is no run to compare with the baseline; give another"
-        )
+        sentence = "there is no run to compare with the baseline; give another"
+        if compared.warnings:
+            sentence = "nothing could be compared, as the notes say; give another baseline"
+        raise ConfigurationError(f"arguments: {sentence}")
     if over_datasets:
         refuse_no_comparison_over_datasets(compared)
         print_over_datasets(compared, style)

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ndcg_spark.comparison import statistics
-from ndcg_spark.convention.measures import Cutoff
+from ndcg_spark.convention.measures import CATALOG_COLUMNS, Cutoff
 from ndcg_spark.tolerance import DECIMALS, EQUAL
 
 Row = Mapping[str, Any]
@@ -145,10 +145,12 @@ def _larger_p(sides: Sequence[Row]) -> float:
 def _conclusion(sides: Sequence[Row]) -> str:
     """What all sides say."""
     differences = [row["difference"] for row in sides]
+    # More of the catalog is neither better nor worse.
+    is_of_catalog = sides[0]["measure"] in CATALOG_COLUMNS
     if min(differences) > 0:
-        return "better"
+        return "higher" if is_of_catalog else "better"
     if max(differences) < 0:
-        return "worse"
+        return "lower" if is_of_catalog else "worse"
     return "cannot_tell"
 
 

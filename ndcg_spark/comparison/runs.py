@@ -25,20 +25,21 @@ from ndcg_spark.comparison.matrix import (
     read_attributes,
 )
 from ndcg_spark.comparison.over_datasets import NOTHING, OverDatasets, compare_over_datasets
+from ndcg_spark.comparison.run_numbers import rows_of_runs, run_numbers
 from ndcg_spark.comparison.sources import BOTH, NoCopyError, ScoreSource, night_sources, read_sides
 from ndcg_spark.contract.doubts import about_unmatched
 from ndcg_spark.convention.measures import (
     CATALOG_COLUMNS,
     MEASURES,
+    RUN_COLUMNS,
     SCORES,
     Cutoff,
     by_depth,
     measure_at,
-    refuse_of_runs,
 )
 from ndcg_spark.convention.parsing import ALL_CUTOFFS, parse_columns, parse_cutoffs
 from ndcg_spark.errors import ConfigurationError
-from ndcg_spark.nights.catalog_kinds import why_other_items
+from ndcg_spark.nights.catalog_kinds import other_catalog
 from ndcg_spark.nights.log import Night, committed
 from ndcg_spark.nights.reader import datasets_left_out, read_again, refuse_unverified, select_nights
 from ndcg_spark.schemas import COMPARISONS, NEW, OLD
@@ -95,15 +96,18 @@ def compare_sources(
     comparison = Comparison([], [], [], correction=options.correction, alpha=options.alpha)
     tables = {"query_attributes": options.attributes, "query_weights": options.weights}
     strange = {name: table for name, table in tables.items() if table is not None}
+    compares_queries = False
     for source in sorted(own, key=lambda source: source.dataset):
         other = None if others is None else others[source.dataset]
         for compared in _compared(source, other, options):
             _add(comparison, compared, options)
-            for name in list(strange):
-                if matches(strange[name], source.dataset, compared.sides[0].own.queries):
-                    del strange[name]
+            for sides in compared.sides[:1]:
+                compares_queries = True
+                for name in list(strange):
+                    if matches(strange[name], source.dataset, sides.own.queries):
+                        del strange[name]
     comparison.warnings.extend(map(Notice, _absent_runs(own, options)))
-    if comparison.rows:
+    if compares_queries and comparison.rows:
         for name, table in strange.items():
             comparison.warnings.append(about_unmatched(name, table))
     datasets = sorted({source.dataset for source in own})
@@ -126,21 +130,26 @@ def refuse_no_comparison_over_datasets(comparison: Comparison) -> None:
 class _Compared:
     """The scores of one dataset and metric that are compared."""
 
-    #: One, or both sides of a change of judgments.
+    #: One, or both sides of a change of judgments; none of a measure of runs.
     sides: Sequence[Sides]
+    #: The rows of a measure of runs, which has no scores of queries.
+    numbers: Sequence[dict[str, Any]] = ()
     #: By query of a single side, whether both nights judge it, and not alike: it is left out.
     left_out: NDArray[np.bool_] | None = None
-    #: Why such queries have no two sides, in nights.
+    #: Why such queries have no two sides, in nights; or why nothing is compared.
     reason: str = ""
 
 
 def _add(comparison: Comparison, compared: _Compared, options: ComparisonOptions) -> None:
-    if not compared.sides:
-        comparison.warnings.append(Notice(compared.reason))
-        return
-    rows = rows_of_sides(compared.sides, options)
+    rows = list(compared.numbers)
+    if compared.sides:
+        rows = rows_of_sides(compared.sides, options)
     for row in rows:
         comparison.rows.append({name: row[name] for name in COMPARISONS.names})
+    if not compared.sides and compared.reason:
+        comparison.warnings.append(Notice(compared.reason))
+    if not compared.sides:
+        return
     left_out = list(_other_judgments(compared))
     comparison.left_out.extend(left_out)
     for sentence in [*left_out, *map(Notice, _without_weight(rows))]:
@@ -201,9 +210,13 @@ def _refuse_unknown_measures(
             raise _not_evaluated(measure, metrics)
 
 
+def _by_name(metric: Metric) -> tuple[Any, ...]:
+    return metric[0], by_depth(metric[1])
+
+
 def _not_evaluated(what: str, metrics: Iterable[Metric]) -> ConfigurationError:
-    known = [metric for metric in metrics if metric[0] in SCORES]
-    known.sort(key=lambda metric: (metric[0], *by_depth(metric[1])))
+    known = [metric for metric in metrics if metric[0] in (*SCORES, *RUN_COLUMNS)]
+    known.sort(key=_by_name)
     has = ", ".join(measure_at(*metric) for metric in known)
     return ConfigurationError(f"measures: {what} was not evaluated; available: {has}")
 
@@ -219,11 +232,32 @@ def _compared(
     for metric in _metrics(source, options):
         if other is None:
             pairs = _pairs_within(source, options)
-            own = functools.partial(source.read, queries, metric)
-            yield _Compared([read_sides(own, None, metric, source.key(), pairs)])
+            yield _within(source, queries, metric, pairs)
         else:
             pairs = _pairs_between(source, other, options)
             yield _between(source, other, queries, metric, pairs)
+
+
+def _within(
+    source: ScoreSource, queries: Queries, metric: Metric, pairs: Sequence[tuple[str, str]]
+) -> _Compared:
+    if metric[0] in RUN_COLUMNS:
+        return _Compared([], _numbers(source, source, metric, pairs, source.key()))
+    own = functools.partial(source.read, queries, metric)
+    return _Compared([read_sides(own, None, metric, source.key(), pairs)])
+
+
+def _numbers(
+    source: ScoreSource,
+    other: ScoreSource,
+    metric: Metric,
+    pairs: Sequence[tuple[str, str]],
+    key: Mapping[str, Any],
+) -> list[dict[str, Any]]:
+    """The rows of a measure of runs: each number beside that of the baseline."""
+    own = run_numbers(source.mean_rows, metric)
+    theirs = run_numbers(other.mean_rows, metric)
+    return rows_of_runs(own, theirs, metric, key, pairs)
 
 
 def _between(
@@ -234,10 +268,12 @@ def _between(
     pairs: Sequence[tuple[str, str]],
 ) -> _Compared:
     """Two nights on both sides if their judgments differ and copies are kept; else on one."""
-    reason = ""
-    other_catalog = _other_catalog(source, other, metric)
-    if other_catalog is not None:
-        return _Compared([], reason=other_catalog)
+    reason = _not_alike(source, other, metric)
+    if reason:
+        return _Compared([], reason=reason)
+    if metric[0] in RUN_COLUMNS:
+        key = source.key(other.evaluated_on, 1)
+        return _Compared([], _numbers(source, other, metric, pairs, key))
     if _has_other_judgments(source, other) and metric[0] not in CATALOG_COLUMNS:
         try:
             both = [_side(source, other, queries, metric, pairs, side) for side in BOTH]
@@ -248,17 +284,18 @@ def _between(
     theirs = functools.partial(other.read, queries, metric)
     key = source.key(other.evaluated_on, 1)
     sides = read_sides(own, theirs, metric, key, pairs)
-    return _Compared([sides.without_rejudged()], sides.rejudged, reason)
+    rejudged = sides.rejudged
+    return _Compared([sides.without_rejudged()], left_out=rejudged, reason=reason)
 
 
-def _other_catalog(source: ScoreSource, other: ScoreSource, metric: Metric) -> str | None:
-    """Why two nights do not mean the same by a measure of the catalog; else None."""
+def _not_alike(source: ScoreSource, other: ScoreSource, metric: Metric) -> str:
+    """Why two nights do not mean the same by a measure of the catalog; else empty."""
     if not isinstance(source.rows, Night) or not isinstance(other.rows, Night):
-        return None
-    why = why_other_items(source.rows, other.rows, metric[0])
+        return ""
+    why = other_catalog(source.rows, other.rows, metric[0])
     if why is None:
-        return None
-    return f"{source.dataset}: {why}; {metric[0]} was not compared"
+        return ""
+    return f"{source.dataset}: {why.sentence}; {metric[0]} was not compared"
 
 
 def _has_other_judgments(source: ScoreSource, other: ScoreSource) -> bool:
@@ -378,7 +415,6 @@ def parse_metrics(
     """
     cutoffs: dict[str, list[str]] = {}
     for column, cutoff in parse_columns(text, SCORES, options):
-        refuse_of_runs(column)
         cutoffs.setdefault(column, []).append(cutoff)
     asked: dict[str, list[Cutoff] | None] = {}
     for name, texts in cutoffs.items():

@@ -1,7 +1,9 @@
 """The scores of a table in memory as what a comparison reads: those of each dataset."""
 
+import dataclasses
 import datetime
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -45,6 +47,21 @@ def sources(table: pa.Table, measures: Sequence[str], name: str) -> list[ScoreSo
         own = rows.filter(pc.field("dataset") == dataset)
         found.append(_source(dataset, dates[0], own, measures, name))
     return found
+
+
+def with_means(
+    source: ScoreSource, rows: Sequence[Mapping[str, Any]], measures: Sequence[str]
+) -> ScoreSource:
+    """The scores with these measures of runs, which rows of DATASET_SCORES have."""
+    whole = [row for row in rows if row["attribute"] is None]
+    own = [row for row in whole if row["dataset"] == source.dataset]
+    metrics = dict.fromkeys(source.metrics)
+    for measure in measures:
+        valued = [row for row in own if row[measure] is not None]
+        # As of queries, a measure without any value is compared all the same, and says so.
+        for row in valued or own:
+            metrics[measure, row["cutoff"]] = None
+    return dataclasses.replace(source, mean_rows=own, metrics=list(metrics))
 
 
 def _refuse_absent_keys(table: pa.Table) -> None:

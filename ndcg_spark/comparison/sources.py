@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ndcg_spark.comparison.baselines import Baseline, Kind
+from ndcg_spark.comparison.baselines import Baseline, Kind, NotComparable
 from ndcg_spark.comparison.differences import Sides
 from ndcg_spark.comparison.matrix import Metric, Queries, ScoreMatrix, mean_matrix, read_matrix
 from ndcg_spark.comparison.readings import (
@@ -19,9 +19,10 @@ from ndcg_spark.comparison.readings import (
     judged_rates,
     second_reading,
 )
+from ndcg_spark.comparison.run_numbers import mean_numbers, rows_of_runs, run_numbers
 from ndcg_spark.convention.measures import CATALOG_COLUMNS, JUDGED_RATE, Cutoff
 from ndcg_spark.errors import StorageError, about
-from ndcg_spark.nights.catalog_kinds import why_other_items
+from ndcg_spark.nights.catalog_kinds import OTHER_ITEMS, other_catalog
 from ndcg_spark.nights.copies import night_convention, read_copy, why_not_rescored
 from ndcg_spark.nights.log import Night
 from ndcg_spark.nights.reader import (
@@ -72,6 +73,8 @@ class ScoreSource:
     silent: Sequence[str] = ()
     #: By run and cutoff, the share of its documents that are judged.
     judged_rates: Mapping[tuple[str, Cutoff], float] = dataclasses.field(default_factory=dict)
+    #: The rows of DATASET_SCORES without slices, where they are known.
+    mean_rows: MeanRows = ()
 
     def read(
         self,
@@ -177,6 +180,7 @@ def score_source(night: Night, rows: MeanRows) -> ScoreSource:
         name=str(night),
         silent=sorted({row["run"] for row in rows} - runs),
         judged_rates=rates,
+        mean_rows=rows,
     )
 
 
@@ -298,6 +302,15 @@ def read_sides(
     return Sides(matrix, other(baselines), metric, key, pairs)
 
 
+def side_names(baseline: Baseline, tonight: Night, metric: Metric) -> Sequence[str | None]:
+    """The sides of a comparison: two over a change of judgments, unless what is measured does not
+    depend on them.
+    """
+    if metric[0] in CATALOG_COLUMNS or not baseline.has_other_judgments(tonight):
+        return ONE
+    return BOTH
+
+
 def both_sides(
     baseline: Baseline,
     tonight: Night,
@@ -311,24 +324,12 @@ def both_sides(
     `side` of a change of judgments, both are scored under the judgments of that side. NoCopyError
     if a copy of these scores is not kept; InputError and StorageError if scores cannot be read.
     """
-    source = scores.source(tonight)
     judgments = None
-    if side is not None and metric[0] not in CATALOG_COLUMNS:
+    if side is not None:
         night = baseline.nights[-1] if side == OLD else tonight
         judgments = night.row["judgments_fingerprint"]
-    key = source.key()
-    theirs = set(source.runs)
-    if baseline.nights:
-        newest = scores.source(baseline.nights[-1]).evaluated_on
-        key = source.key(newest, len(baseline.nights))
-        theirs = _runs_of_baseline(baseline, tonight, metric, scores)
-    key["side"] = side
-    may_be_itself = bool(baseline.nights) or baseline.kind is Kind.ITSELF
-    pairs = []
-    for run in source.runs:
-        other = baseline.run or run
-        if other in theirs and (run != other or may_be_itself):
-            pairs.append((run, other))
+    key = _key(baseline, tonight, scores) | {"side": side}
+    pairs = _pairs(baseline, tonight, metric, scores)
 
     # Whole nights are read, whatever the runs, because their scores are kept for other checks.
     own = scores.matrix(tonight, metric, judgments=judgments)
@@ -337,30 +338,90 @@ def both_sides(
         return own
 
     def baseline_scores(_runs: Collection[str]) -> ScoreMatrix:
-        nights = measured_nights(baseline, tonight, metric, scores)
+        nights = _measured_nights(baseline, metric, scores)
         return _baseline_scores(nights, own, metric, scores, judgments)
 
     return read_sides(own_scores, baseline_scores if baseline.nights else None, metric, key, pairs)
 
 
-def measured_nights(
+def compared_numbers(
     baseline: Baseline, tonight: Night, metric: Metric, scores: ScoreCache
-) -> list[Night]:
-    """The nights of a baseline whose values of a measure can be compared with tonight's."""
-    nights = []
+) -> list[dict[str, Any]]:
+    """The rows of COMPARISONS of a measure of a run, beside the mean of the nights of a baseline.
+
+    StorageError if means cannot be read.
+    """
+    own = run_numbers(scores.mean_rows(tonight), metric)
+    theirs: Mapping[str, Any] = own
+    if baseline.nights:
+        nights = _measured_nights(baseline, metric, scores)
+        theirs = mean_numbers([run_numbers(scores.mean_rows(night), metric) for night in nights])
+    key = _key(baseline, tonight, scores)
+    return rows_of_runs(own, theirs, metric, key, _pairs(baseline, tonight, metric, scores))
+
+
+def _key(baseline: Baseline, tonight: Night, scores: ScoreCache) -> dict[str, Any]:
+    source: ScoreSource = scores.source(tonight)
+    if not baseline.nights:
+        return source.key()
+    newest = scores.source(baseline.nights[-1]).evaluated_on
+    return source.key(newest, len(baseline.nights))
+
+
+def _pairs(
+    baseline: Baseline, tonight: Night, metric: Metric, scores: ScoreCache
+) -> list[tuple[str, str]]:
+    """Every run of a night that its baseline has, too, each with what it is compared with."""
+    own: Sequence[str] = scores.source(tonight).runs
+    theirs = set(own)
+    if baseline.nights:
+        theirs = _runs_of_baseline(baseline, metric, scores)
+    may_be_itself = bool(baseline.nights) or baseline.kind is Kind.ITSELF
+    pairs = []
+    for run in own:
+        other = baseline.run or run
+        if other in theirs and (run != other or may_be_itself):
+            pairs.append((run, other))
+    return pairs
+
+
+def alike(baseline: Baseline, tonight: Night, metric: Metric) -> Baseline:
+    """The baseline with the nights alone that mean the same by a measure of the catalog.
+
+    With all of them, if there is none; `not_alike` says why.
+    """
+    same = []
     for night in baseline.nights:
-        is_there = metric in scores.source(night).metrics
-        if is_there and why_other_items(tonight, night, metric[0]) is None:
-            nights.append(night)
+        if other_catalog(tonight, night, metric[0]) is None:
+            same.append(night)
+    if not same or len(same) == len(baseline.nights):
+        return baseline
+    return dataclasses.replace(baseline, nights=tuple(same))
+
+
+def not_alike(tonight: Night, nights: Iterable[Night], metric: Metric) -> NotComparable | None:
+    """Why no night means the same by a measure of the catalog as tonight does, by the newest."""
+    why = None
+    for night in nights:
+        why = other_catalog(tonight, night, metric[0])
+        if why is None:
+            return None
+    if why is None:
+        return None
+    # A table of items is one thing, whatever looks it up.
+    about = () if why.code == OTHER_ITEMS else (metric[0],)
+    return NotComparable(why.code, why.sentence, about)
+
+
+def _measured_nights(baseline: Baseline, metric: Metric, scores: ScoreCache) -> list[Night]:
+    nights = [night for night in baseline.nights if metric in scores.source(night).metrics]
     # Without any value they are read all the same: what has no score is not compared with itself.
     return nights or list(baseline.nights)
 
 
-def _runs_of_baseline(
-    baseline: Baseline, tonight: Night, metric: Metric, scores: ScoreCache
-) -> set[str]:
+def _runs_of_baseline(baseline: Baseline, metric: Metric, scores: ScoreCache) -> set[str]:
     runs: set[str] = set()
-    for night in measured_nights(baseline, tonight, metric, scores):
+    for night in _measured_nights(baseline, metric, scores):
         runs.update(scores.source(night).runs)
     return runs
 

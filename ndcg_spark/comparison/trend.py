@@ -183,7 +183,8 @@ def falls_of_night(
     history = History(Nights(own[-MOST - 1 :]), scores)
     falls = {}
     for run, (measure, cutoff) in metrics.items():
-        if measure in MEASURES:
+        # Less of the catalog is no loss.
+        if measure in MEASURES and measure not in CATALOG_COLUMNS:
             falling = falling_since(history.points(dataset, run, measure, cutoff))
             if falling is not None:
                 falls[run] = falling
@@ -204,7 +205,7 @@ def trend_points(
     catalog has items in place of judgments, and values of any size.
     """
     named = ("convention", "items" if is_of_catalog else "judgments")
-    floor = _floor([value for _, value, *_ in nights], is_of_catalog=is_of_catalog)
+    floor = floor_of([value for _, value, *_ in nights], is_of_catalog=is_of_catalog)
     points: list[Point] = []
     comparable: dict[tuple[str, ...], list[Point]] = {}
     for at, (date, value, *kind) in enumerate(nights):
@@ -218,7 +219,7 @@ def trend_points(
     return points
 
 
-def _floor(values: Iterable[float | None], *, is_of_catalog: bool) -> float:
+def floor_of(values: Iterable[float | None], *, is_of_catalog: bool) -> float:
     """The smallest distance that is flagged: FLOOR, or this share of what is of any size."""
     if not is_of_catalog:
         return FLOOR
@@ -494,7 +495,7 @@ def lines(
     return trends, notes
 
 
-def _counted(measure: str) -> str:
+def counted_in(measure: str) -> str:
     """The count of the queries that a mean is over."""
     if measure in CATALOG_COLUMNS:
         return "listed_queries"
@@ -507,7 +508,7 @@ def _no_values(history: History, trends: Iterable[TrendLine]) -> list[str]:
     for line in trends:
         if line.measure not in ("ndcg", *COLUMNS):
             continue
-        counted = _counted(line.measure)
+        counted = counted_in(line.measure)
         for night, row, _ in history.series(line.dataset).get((line.run, line.cutoff), ()):
             is_shown = night.evaluated_on >= line.points[0].date
             if (
@@ -573,7 +574,9 @@ def _not_crossed(history: History, trends: Sequence[TrendLine]) -> list[str]:
 def _falls(trends: Sequence[TrendLine]) -> list[str]:
     sentences = []
     for line in trends:
-        falling = falling_since(line.chain)
+        falling = None
+        if line.measure not in CATALOG_COLUMNS:
+            falling = falling_since(line.chain)
         if falling is not None:
             name = f"{line.dataset}: {measure_at(line.measure, line.cutoff)} of {line.run}"
             sentences.append(f"{name} is {falling.in_words}")

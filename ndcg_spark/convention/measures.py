@@ -18,7 +18,6 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Literal
 
 from ndcg_spark.convention import catalog
-from ndcg_spark.errors import ConfigurationError
 
 Cutoff = int | None
 
@@ -527,13 +526,6 @@ def catalog_definitions(measure_set: MeasureSet) -> list[str]:
         lists = "all lists of the run" if measure.of == "run" else "queries with a list"
         sentences.append(f"{name}: {'; '.join(words)}; of {lists}")
     return sentences
-
-
-def refuse_of_runs(measure: str) -> None:
-    """ConfigurationError for a measure that only runs have, where queries are compared."""
-    if measure in RUN_COLUMNS:
-        what = f"{measure} is of all lists of a run together, and queries are compared"
-        raise ConfigurationError(f"{what}; see how it moves with trend", option="measures")
 
 
 def arguments(measure: str, options: Mapping[str, str]) -> str:

@@ -32,8 +32,8 @@ from ndcg_spark.comparison.references import (
     dated_reference,
     nights_of_run,
 )
-from ndcg_spark.comparison.sources import ScoreCache
-from ndcg_spark.convention.measures import Cutoff, measure_at
+from ndcg_spark.comparison.sources import ScoreCache, alike, compared_numbers, not_alike
+from ndcg_spark.convention.measures import CATALOG_COLUMNS, RUN_COLUMNS, Cutoff, measure_at
 from ndcg_spark.errors import InputError, StorageError
 from ndcg_spark.nights.log import Night, Nights
 from ndcg_spark.schemas import NO_VALUE
@@ -142,14 +142,16 @@ class ReferenceScores:
         reference = self.reference(baseline, question.run)
         if reference is None:
             return BesideReference(refused=_no_reference(baseline, question.run))
-        lost = self._nights.damaged_between(reference.first, self.tonight.evaluated_on)
-        if lost and baseline.kind is Kind.ACCEPTED:
-            why = self._nights.damaged[lost[-1]]
-            sentence = f"the accepted night is not known, as a log cannot be read: {why}"
-            return BesideReference(refused=NotComparable("no_baseline", sentence))
-        unmeasured = self._not_evaluated(reference, question.metric)
-        if unmeasured:
-            return BesideReference(refused=unmeasured)
+        is_of_catalog = question.metric[0] in CATALOG_COLUMNS
+        if is_of_catalog:
+            # What is shown does not depend on judgments, so that nothing has to be crossed.
+            reference = dataclasses.replace(reference, links=())
+        refused = self._unknown(baseline, reference)
+        refused = refused or self._not_evaluated(reference, question.metric)
+        if refused:
+            return BesideReference(refused=refused)
+        if is_of_catalog:
+            return self._of_catalog(baseline, reference, question)
         usable = self._usable(reference, question)
         unreached = _unreached(baseline, reference, usable, question.run)
         if usable is None or unreached:
@@ -160,6 +162,31 @@ class ReferenceScores:
                 continue
             rows.extend(self._rows(usable, question, reading))
         return BesideReference(tuple(rows), usable)
+
+    def _unknown(self, baseline: Baseline, reference: Reference) -> NotComparable | None:
+        """That another night may have been accepted, in a log that cannot be read."""
+        lost = self._nights.damaged_between(reference.first, self.tonight.evaluated_on)
+        if not lost or baseline.kind is not Kind.ACCEPTED:
+            return None
+        why = self._nights.damaged[lost[-1]]
+        sentence = f"the accepted night is not known, as a log cannot be read: {why}"
+        return NotComparable("no_baseline", sentence)
+
+    def _of_catalog(
+        self, baseline: Baseline, reference: Reference, question: Question
+    ) -> BesideReference:
+        """A run by a measure of the catalog, beside the nights that mean the same by it."""
+        refused = not_alike(self.tonight, reference.nights, question.metric)
+        if refused is not None:
+            return BesideReference(refused=refused)
+        of_run = dataclasses.replace(baseline, nights=reference.nights)
+        nights = alike(of_run, self.tonight, question.metric).nights
+        own = Reference(nights)
+        if question.metric[0] not in RUN_COLUMNS:
+            return BesideReference(tuple(self._paired_rows(own, question, FIRST)), own)
+        of_nights = dataclasses.replace(of_run, nights=nights)
+        rows = compared_numbers(of_nights, self.tonight, question.metric, self._scores)
+        return BesideReference(tuple(row for row in rows if row["run"] == question.run), own)
 
     def _not_evaluated(self, reference: Reference, metric: Metric) -> NotComparable | None:
         path = [*reference.nights, self.tonight]

@@ -119,28 +119,42 @@ def cases_of(
         for run in checked:
             for baseline in _baselines_of(gate, check, run, against, tonight):
                 if baseline.is_reference:
-                    cases.append(_reference_case(gate, name, check, run, baseline, references))
-                    continue
-                beside = compared[baseline.stands_for]
-                parts = []
-                for side in beside.sides:
-                    row = beside.rows.get(_key(check, run, side))
-                    itself = compared[ITSELF.stands_for]
-                    evidence = _Evidence(
-                        gate,
-                        name,
-                        check,
-                        run,
-                        baseline,
-                        side,
-                        row,
-                        unknown_ids,
-                        beside,
-                        itself,
-                    )
-                    parts.append(Part(row, _refusal(evidence), side))
-                cases.append(Case(name, check, run, baseline, tuple(parts)))
+                    case = _reference_case(gate, name, check, run, baseline, references)
+                else:
+                    case = _case(gate, name, check, run, baseline, unknown_ids, compared)
+                cases.append(case)
     return cases
+
+
+def _case(
+    gate: GateConfig,
+    name: str,
+    check: CheckConfig,
+    run: str,
+    baseline: Baseline,
+    unknown_ids: Mapping[str, str],
+    compared: Comparisons,
+) -> Case:
+    beside = compared[baseline.stands_for]
+    baseline = beside.baselines.get(check.metric, baseline)
+    parts = []
+    for side in beside.sides_of(check.metric):
+        row = beside.rows.get(_key(check, run, side))
+        itself = compared[ITSELF.stands_for]
+        evidence = _Evidence(
+            gate,
+            name,
+            check,
+            run,
+            baseline,
+            side,
+            row,
+            unknown_ids,
+            beside,
+            itself,
+        )
+        parts.append(Part(row, _refusal(evidence), side))
+    return Case(name, check, run, baseline, tuple(parts))
 
 
 def _baselines_of(
@@ -152,7 +166,7 @@ def _baselines_of(
 ) -> list[Baseline]:
     baselines: list[Baseline] = []
     names = gate.baselines_of(check)
-    for baseline in against if check.limits_drop else ():
+    for baseline in against if check.limits_change else ():
         if baseline.name in names and baseline.run != run and baseline.is_for(run):
             baselines.append(baseline)
     if check.measure == JUDGED_RATE:
@@ -209,9 +223,13 @@ def _few_or_unpaired(check: CheckConfig, run: str, least: int, row: Row) -> NotC
     if row["unpaired_queries"]:
         unpaired = f"{row['unpaired_queries']:,} queries have a value on one side only"
         return NotComparable("not_measured", f"{subject}: {unpaired}")
-    effective = _effective_queries(check, row)
-    if effective < least:
-        few = f"there are only {whole(effective)} queries, and min_queries is {least:,}"
+    number = _effective_queries(check, row)
+    kind = "queries"
+    if check.is_of_run:
+        number = row["lists"] or 0
+        kind = "lists"
+    if number < least:
+        few = f"there are only {whole(number)} {kind}, and min_queries is {least:,}"
         return NotComparable("few_queries", f"{subject}: {few}")
     return None
 
@@ -231,7 +249,7 @@ def _key(check: CheckConfig, run: str, side: str | None = None) -> RowKey:
 
 
 def _refusal(evidence: _Evidence) -> NotComparable | None:
-    for find in _REFUSALS:
+    for find in _REFUSALS_OF_RUNS if evidence.check.is_of_run else _REFUSALS:
         refusal = find(evidence)
         if refusal:
             return refusal
@@ -313,6 +331,8 @@ def _no_value(evidence: _Evidence) -> NotComparable | None:
     if evidence.check.slice:
         return NotComparable("missing_slice", sentence, (evidence.mean,))
     why = "as none that counts has a relevant document"
+    if evidence.check.is_of_catalog:
+        why = "as no list has an item that counts"
     return NotComparable("not_measured", f"{sentence}, {why}", (evidence.mean,))
 
 
@@ -348,6 +368,27 @@ def _few_queries(evidence: _Evidence) -> NotComparable | None:
     return NotComparable("few_queries", f"{evidence.subject}: {few}", about)
 
 
+def _no_number(evidence: _Evidence) -> NotComparable | None:
+    """A measure of a run without a value on a side, such as Gini's where nothing is shown."""
+    row = evidence.row
+    if row is not None and row["difference"] is not None:
+        return None
+    sentence = f"{evidence.subject}: it has no value"
+    if row is not None and row["mean"] is not None:
+        sentence = f"{evidence.subject}: it has no value in {evidence.baseline.in_words}"
+    return NotComparable("not_measured", sentence, (evidence.mean, evidence.baseline.name))
+
+
+def _few_lists(evidence: _Evidence) -> NotComparable | None:
+    check, row = evidence.check, evidence.row
+    lists = row["lists"] if row else 0
+    least = check.min_queries or evidence.gate.min_queries
+    if lists >= least:
+        return None
+    few = f"there are only {lists:,} lists, and min_queries is {least:,}"
+    return NotComparable("few_queries", f"{evidence.subject}: {few}", (evidence.mean, lists, least))
+
+
 #: In the order in which they are looked for.
 _REFUSALS = (
     _unknown_ids,
@@ -360,3 +401,5 @@ _REFUSALS = (
     _unweighted,
     _few_queries,
 )
+#: Of a measure of a run, which has one number for all of its lists.
+_REFUSALS_OF_RUNS = (_unknown_ids, _no_baseline, _new_run, _no_number, _few_lists)

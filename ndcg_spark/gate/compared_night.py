@@ -16,8 +16,17 @@ from ndcg_spark.comparison.differences import (
     extremes,
 )
 from ndcg_spark.comparison.matrix import Metric
-from ndcg_spark.comparison.sources import BOTH, ONE, NoCopyError, ScoreCache, both_sides
-from ndcg_spark.convention.measures import measure_at
+from ndcg_spark.comparison.sources import (
+    ONE,
+    NoCopyError,
+    ScoreCache,
+    alike,
+    both_sides,
+    compared_numbers,
+    not_alike,
+    side_names,
+)
+from ndcg_spark.convention.measures import RUN_COLUMNS, measure_at
 from ndcg_spark.errors import InputError, StorageError
 from ndcg_spark.gate.settings import CheckConfig, GateConfig
 from ndcg_spark.nights.log import Night, Nights
@@ -72,11 +81,16 @@ class ComparedNight:
     #: By measure and cutoff, why there are none; also by side, if there are two.
     refusals: Mapping[tuple[Metric, str | None], NotComparable]
     changed: Sequence[tuple[str, str]]
-    #: None, or both sides of a change of judgments.
-    sides: Sequence[str | None] = (None,)
+    #: By measure and cutoff, None, or both sides of a change of judgments.
+    sides: Mapping[Metric, Sequence[str | None]] = dataclasses.field(default_factory=dict)
+    #: By measure and cutoff, the baseline with the nights alone that mean the same by it.
+    baselines: Mapping[Metric, Baseline] = dataclasses.field(default_factory=dict)
 
     def refused(self, metric: Metric, side: str | None) -> NotComparable | None:
         return self.refusals.get((metric, side))
+
+    def sides_of(self, metric: Metric) -> Sequence[str | None]:
+        return self.sides.get(metric, ONE)
 
 
 #: By what a baseline stands for.
@@ -144,26 +158,37 @@ def _beside(
     changed: list[tuple[str, str]] = []
     if baseline.refused:
         needed = []
-    sides = BOTH if baseline.has_other_judgments(tonight) else ONE
+    by_metric: dict[Metric, Baseline] = {}
+    sides: dict[Metric, Sequence[str | None]] = {}
+    first = _first_metric(checks)
     for metric in dict.fromkeys(check.metric for check in needed):
-        # Documents are kept of what changed most by the first check.
-        many = options.queries if metric == checks[0].metric else 0
-        own = dataclasses.replace(options, queries=many)
+        by_metric[metric] = alike(baseline, tonight, metric)
+        sides[metric] = side_names(baseline, tonight, metric)
+        own = dataclasses.replace(options, queries=options.queries if metric == first else 0)
         runs = _checked_runs(needed, metric, scores.source(tonight).runs)
-        for side in sides:
-            beside = _by_metric(tonight, baseline, metric, side, runs, scores, own)
+        for side in sides[metric]:
+            beside = _by_metric(tonight, by_metric[metric], metric, side, runs, scores, own)
             if beside.refused:
                 refusals[metric, side] = beside.refused
             rows |= {row_key(row): row for row in beside.rows}
             if side != OLD:
                 changed.extend(beside.changed)
-    return ComparedNight(rows, refusals, changed, sides)
+    return ComparedNight(rows, refusals, changed, sides, by_metric)
+
+
+def _first_metric(checks: Sequence[CheckConfig]) -> Metric | None:
+    """That of the first check, by which documents are kept of what changed most: of judgments if
+    there is any.
+    """
+    of_queries = [check for check in checks if not check.is_of_run]
+    of_queries.sort(key=lambda check: check.is_of_catalog)
+    return of_queries[0].metric if of_queries else None
 
 
 def _needs(gate: GateConfig, check: CheckConfig, baseline: Baseline) -> bool:
     if baseline.kind is Kind.ITSELF:
         return check.needs_means
-    return check.limits_drop and baseline.name in gate.baselines_of(check)
+    return check.limits_change and baseline.name in gate.baselines_of(check)
 
 
 def _checked_runs(checks: Iterable[CheckConfig], metric: Metric, runs: Iterable[str]) -> set[str]:
@@ -187,6 +212,10 @@ def _by_metric(
         refused = _metric_is_absent(tonight, baseline, metric, scores)
         if refused:
             return MetricRows(refused=refused)
+        own_runs = runs if baseline.runs is None else runs.intersection(baseline.runs)
+        if metric[0] in RUN_COLUMNS:
+            rows = compared_numbers(baseline, tonight, metric, scores)
+            return MetricRows([row for row in rows if row["run"] in own_runs])
         sides = both_sides(baseline, tonight, metric, scores, side)
     except NoCopyError as error:
         changed = f"the judgments have changed since {baseline.newest}"
@@ -199,7 +228,6 @@ def _by_metric(
     except StorageError as error:
         refused = NotComparable("no_baseline", error.worded(OPTIONS), (baseline.name,))
         return MetricRows(refused=refused)
-    own_runs = runs if baseline.runs is None else runs.intersection(baseline.runs)
     pairs = [pair for pair in sides.pairs if pair[0] in own_runs]
     sides = dataclasses.replace(sides, pairs=pairs).with_judgments_alike()
     return MetricRows(comparison_rows(sides, options), None, _most_changed(sides, options))
@@ -211,7 +239,9 @@ def _metric_is_absent(
     metric: Metric,
     scores: ScoreCache,
 ) -> NotComparable | None:
-    """Why there is nothing to compare at a metric: tonight or all of the nights lack it."""
+    """Why there is nothing to compare at a metric: tonight or all of the nights lack it, or none
+    means the same by it.
+    """
     there = [night for night in baseline.nights if metric in scores.source(night).metrics]
     if metric not in scores.source(tonight).metrics:
         where = "this night"
@@ -220,7 +250,7 @@ def _metric_is_absent(
         where = baseline.in_words
         about = (metric, baseline.name)
     else:
-        return None
+        return not_alike(tonight, there, metric)
     sentence = f"{measure_at(*metric)} was not evaluated in {where}"
     return NotComparable("other_cutoff", sentence, about)
 

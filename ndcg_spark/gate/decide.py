@@ -37,13 +37,13 @@ from ndcg_spark.gate.verdict import (
     UNDECIDED,
     Result,
     Verdict,
+    drop_of,
     unverified_verdict,
 )
 from ndcg_spark.nights.log import Night, Nights
 from ndcg_spark.nights.reader import earlier
 from ndcg_spark.tables.format import difference as signed
 from ndcg_spark.tables.format import part, score
-from ndcg_spark.tolerance import DECIMALS
 
 _MAX_CAUSES = 20
 #: How many runs are named where all is well.
@@ -53,7 +53,7 @@ _ARRIVAL = "gate"
 #: Reasons that every night has until something is mended or accepted.
 _REPEATED = ("no_baseline", "may_be_chance", "sides_disagree", "below_min_value")
 #: In a rehearsal, results without which a night can begin.
-_BEGINNINGS = {None, "no_baseline", "other_convention", "other_judgments"}
+_BEGINNINGS = {None, "no_baseline", "other_convention", "other_items", "other_judgments"}
 
 
 class Decided(NamedTuple):
@@ -229,7 +229,8 @@ def _falls(
     """The runs whose level falls, by their first check of all queries; this decides nothing."""
     metrics: dict[str, Metric] = {}
     for _, check in gate.checks(tonight.dataset):
-        if check.slice is None and not check.weighted:
+        # Less of the catalog is no loss.
+        if check.slice is None and not check.weighted and not check.is_of_catalog:
             for run in runs:
                 if check.runs is None or run in check.runs:
                     metrics.setdefault(run, check.metric)
@@ -440,8 +441,7 @@ def _order(decision: Decided) -> tuple[bool, bool, bool, bool, float]:
     is_check = result.check != _ARRIVAL
     # What fell since the last nights has a cause that can be named.
     is_since_long = result.since is not None
-    drop = round(result.difference or 0.0, DECIMALS)
-    return is_check, result.severity != FAIL, is_repeated, is_since_long, drop
+    return is_check, result.severity != FAIL, is_repeated, is_since_long, drop_of(vars(result))
 
 
 def _verdict_sentence(
@@ -580,6 +580,8 @@ def _causes(deciding: Sequence[Decided], compared: Comparisons) -> list[dict[str
 
 def _slices_of_loss(case: Case, beside: ComparedNight) -> list[dict[str, Any]]:
     if case.refused or case.row is None or case.check.slice or case.check.weighted:
+        return []
+    if case.check.is_of_catalog:
         return []
     if case.baseline.kind is Kind.ITSELF or (case.row["difference"] or 0.0) >= 0:
         return []

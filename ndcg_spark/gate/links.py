@@ -50,7 +50,7 @@ def _metrics(gate: GateConfig, tonight: Night) -> list[Metric]:
     if cutoffs:
         metrics[tonight.measure_set.headline(cutoffs)] = None
     for _, check in gate.checks(tonight.dataset):
-        if check.measure != JUDGED_RATE:
+        if check.measure != JUDGED_RATE and not check.is_of_catalog:
             metrics[check.metric] = None
     return list(metrics)
 

@@ -11,11 +11,19 @@ from ndcg_spark.comparison.baselines import Kind
 from ndcg_spark.comparison.differences import FEW, deciding
 from ndcg_spark.comparison.readings import has_second_reading
 from ndcg_spark.comparison.statistics import adjusted
-from ndcg_spark.convention.measures import format_cutoff
+from ndcg_spark.convention.measures import CATALOG_COLUMNS, format_cutoff
 from ndcg_spark.gate.checks import Case, Part
 from ndcg_spark.gate.compared_night import Row
 from ndcg_spark.gate.settings import GateConfig
-from ndcg_spark.gate.verdict import FAIL, NOT_COMPARABLE, PASS, UNDECIDED, Result
+from ndcg_spark.gate.verdict import (
+    DROPPED,
+    FAIL,
+    NOT_COMPARABLE,
+    PASS,
+    ROSE,
+    UNDECIDED,
+    Result,
+)
 from ndcg_spark.tables.format import apart, level, p_in_words, score, share
 from ndcg_spark.tables.format import difference as signed
 from ndcg_spark.tables.table import answered_in_words
@@ -86,7 +94,8 @@ def _family(cases: Iterable[Case], alpha: float) -> dict[tuple[Any, ...], float]
 
 def _largest_p(case: Case, alpha: float) -> float | None:
     """The largest p of the comparisons of a case; None if nothing changed, or it cannot fail."""
-    if case.baseline.is_reference and not case.second_parts:
+    cannot_fail = not case.second_parts and not case.check.is_of_catalog
+    if case.baseline.is_reference and cannot_fail:
         return None
     return _largest_of(case.parts, alpha)
 
@@ -105,8 +114,8 @@ def _p_value(row: Row | None, alpha: float) -> float | None:
     if row is None or row["difference"] is None or "unchanged" in row["flags"]:
         return None
     p: float | None = row["p_value"]
-    can_fail = p is not None and p < alpha and row["difference"] < 0
-    return deciding(row) if can_fail else p
+    can_fail = row["difference"] < 0 or row["measure"] in CATALOG_COLUMNS
+    return deciding(row) if can_fail and p is not None and p < alpha else p
 
 
 def _result(gate: GateConfig, case: Case, p: float | None) -> Result:
@@ -141,12 +150,15 @@ def _side(case: Case, part: Part) -> dict[str, Any]:
 def _numbers(case: Case, part: Part) -> dict[str, Any]:
     row = part.row or {}
     numbers: dict[str, Any] = {name: row.get(name) for name in _NUMBERS}
-    numbers["allowed"] = None
+    check = case.check
+    numbers |= {"allowed": None, "allowed_rise": None}
     if case.baseline.kind is Kind.ITSELF and row.get("mean") is not None:
         numbers |= {"baseline_mean": None, "interval_low": None, "interval_high": None}
-        numbers |= {"difference": row["mean"] - case.check.min_value, "allowed": 0.0}
+        numbers |= {"difference": row["mean"] - check.min_value, "allowed": 0.0}
     elif row.get("baseline_mean") is not None:
-        numbers["allowed"] = case.check.allowed(row["baseline_mean"])
+        numbers["allowed_rise"] = check.max_rise
+        if check.limits_drop:
+            numbers["allowed"] = check.allowed(row["baseline_mean"])
     return numbers
 
 
@@ -184,28 +196,43 @@ def _outcome(gate: GateConfig, case: Case, numbers: Numbers) -> Outcome:
 
 def _of_part(gate: GateConfig, case: Case, part: Part, numbers: Numbers) -> Outcome:
     """The result of one comparison; `numbers` are its own, with the p value of the case."""
-    if any(numbers[name] is None for name in ("mean", "difference", "allowed")):
+    if numbers["mean"] is None or numbers["difference"] is None:
         subject = case.check.subject(case.run)
         sentence = f"{subject}: a number of the comparison is not finite"
         return Outcome(NOT_COMPARABLE, "not_measured", sentence)
-    is_beyond = numbers["difference"] < -numbers["allowed"] - ROUNDING
+    beyond = _beyond(numbers)
     if case.baseline.kind is Kind.ITSELF:
         sentence = _sentence_of_minimum(case, part.row, numbers)
-        if is_beyond:
+        if beyond:
             return Outcome(FAIL, "below_min_value", sentence)
         return Outcome(PASS, None, sentence)
-    sentence = _sentence_of_drop(gate, case, part.row, numbers)
-    return (
-        _rule_of_drop(gate, numbers["p"], sentence) if is_beyond else Outcome(PASS, None, sentence)
-    )
+    sentence = _sentence_of_change(gate, case, part.row, numbers)
+    if beyond is None:
+        return Outcome(PASS, None, sentence)
+    if case.check.is_of_run:
+        # One number a night, which no test can judge.
+        return Outcome(FAIL, beyond, sentence)
+    return _rule_of_change(gate, numbers["p"], beyond, sentence)
 
 
-def _rule_of_drop(gate: GateConfig, p: float | None, sentence: str) -> Outcome:
-    """The result where the mean fell by more than is allowed."""
+def _beyond(numbers: Numbers) -> str | None:
+    """Whether a mean changed by more than is allowed: the code of that, else None."""
+    allowed, allowed_rise = numbers["allowed"], numbers["allowed_rise"]
+    # Of sums of any size, an error is relative to them.
+    error = ROUNDING * max(1.0, abs(numbers["mean"]))
+    if allowed is not None and numbers["difference"] < -allowed - error:
+        return DROPPED
+    if allowed_rise is not None and numbers["difference"] > allowed_rise + error:
+        return ROSE
+    return None
+
+
+def _rule_of_change(gate: GateConfig, p: float | None, beyond: str, sentence: str) -> Outcome:
+    """The result where the mean changed by more than is allowed."""
     if p is None:
         return Outcome(NOT_COMPARABLE, "not_measured", f"{sentence}, but it could not be tested")
     if p < gate.alpha:
-        return Outcome(FAIL, "dropped", sentence)
+        return Outcome(FAIL, beyond, sentence)
     return Outcome(UNDECIDED, "may_be_chance", f"{sentence}; may be chance")
 
 
@@ -235,7 +262,7 @@ def _together(
     words = {outcome.word for outcome in outcomes}
     sentence = _sentence_of_sides(gate, case, parts, numbers)
     if words == {FAIL}:
-        return Outcome(FAIL, "dropped", sentence)
+        return Outcome(FAIL, DROPPED, sentence)
     if words == {PASS}:
         return Outcome(PASS, None, sentence)
     if words == {UNDECIDED}:
@@ -246,6 +273,9 @@ def _together(
 def _beside_reference(gate: GateConfig, case: Case, numbers: Numbers) -> Outcome:
     """The result beside an accepted night: a loss that both readings of unjudged documents show."""
     allowed = numbers["allowed"]
+    if case.check.is_of_catalog:
+        # What is shown does not depend on what is judged, so that there is one reading.
+        return _of_part(gate, case, case.first_parts[-1], numbers)
     if not has_second_reading(case.check.measure) or not case.second_parts:
         return _told_only(gate, case, numbers)
     first = _together(gate, case, case.first_parts, numbers)
@@ -297,6 +327,9 @@ def _told_only(gate: GateConfig, case: Case, numbers: Numbers) -> Outcome:
 
 def _sentence_of_minimum(case: Case, row: Row | None, numbers: Numbers) -> str:
     value, least = apart(numbers["mean"], numbers["mean"] - numbers["difference"])
+    if case.check.is_of_run:
+        lists = f"{row['lists'] if row else 0:,} lists"
+        return f"{case.check.subject(case.run)} is {value} ({lists}), and the minimum is {least}"
     subject = f"{case.check.subject(case.run)} is {value} ({numbers['queries']:,} queries)"
     return f"{subject}, and the minimum is {least}{_unanswered(row)}"
 
@@ -314,14 +347,38 @@ def _moved(difference: float, size: str) -> str:
     return f"{'fell' if difference < 0 else 'rose'} by {size}"
 
 
-def _sentence_of_drop(gate: GateConfig, case: Case, row: Row | None, numbers: Numbers) -> str:
+def _sentence_of_change(gate: GateConfig, case: Case, row: Row | None, numbers: Numbers) -> str:
     difference = numbers["difference"]
-    size, limit = apart(abs(difference), numbers["allowed"])
+    limit = numbers["allowed" if difference < 0 else "allowed_rise"]
+    if not case.check.is_of_catalog:
+        limit = numbers["allowed"]
+    size, shown = apart(abs(difference), limit or 0.0)
     means = f"from {score(numbers['baseline_mean'])} to {score(numbers['mean'])}"
     moved = f"{_moved(difference, size)} {against_in_words(case)}"
     subject = f"{case.check.subject(case.run)} {moved}, {means}"
-    evidence = _in_words(gate, numbers)
-    return f"{subject} ({evidence}); {limit} is allowed{_few_answered(row)}"
+    evidence = _numbers_of_lists(row) if case.check.is_of_run else _in_words(gate, numbers)
+    allowed = f"{shown} is allowed"
+    if case.check.is_of_catalog:
+        allowed = _allowed_changes(numbers)
+    return f"{subject} ({evidence}); {allowed}{_few_answered(row)}"
+
+
+def _allowed_changes(numbers: Numbers) -> str:
+    """What a check of the catalog allows: a drop, a rise, or both."""
+    size = abs(numbers["difference"])
+    limits = []
+    for way, name in (("drop", "allowed"), ("rise", "allowed_rise")):
+        if numbers[name] is not None:
+            limits.append(f"a {way} of {apart(size, numbers[name])[1]}")
+    are = "are" if len(limits) > 1 else "is"
+    return f"{' and '.join(limits)} {are} allowed"
+
+
+def _numbers_of_lists(row: Row | None) -> str:
+    """What a measure of a run is of, and why nothing says how sure its difference is."""
+    lists, before = (row["lists"], row["baseline_lists"]) if row else (0, 0)
+    was = "" if lists == before else f", {before:,} before"
+    return f"{lists:,} lists{was}; one number a night, which no test can judge"
 
 
 def _sentence_of_sides(
@@ -330,7 +387,7 @@ def _sentence_of_sides(
     """What a run changed by over changes of judgments, on both sides."""
     if len(parts) == 1:
         own = _numbers(case, parts[0]) | {"p": numbers["p"]}
-        return _sentence_of_drop(gate, case, parts[0].row, own)
+        return _sentence_of_change(gate, case, parts[0].row, own)
     limit = apart(abs(numbers["difference"]), numbers["allowed"])[1]
     by_side = {part.side: _numbers(case, part)["difference"] for part in parts}
     evidence = _in_words(gate, numbers)

@@ -1,5 +1,6 @@
 """The gate of a configuration: what a night is compared with, and what it may lose."""
 
+import math
 import re
 from collections.abc import Iterator
 from typing import Annotated, Any, Literal, Self
@@ -17,6 +18,7 @@ from pydantic import (
 from ndcg_spark.convention.measures import (
     CATALOG_COLUMNS,
     JUDGED_RATE,
+    RUN_COLUMNS,
     SCORES,
     Cutoff,
     format_cutoff,
@@ -25,8 +27,9 @@ from ndcg_spark.convention.measures import (
 from ndcg_spark.convention.parsing import listed, parse_cutoff
 from ndcg_spark.text import ACCEPTED, GOOD, RUN
 
-#: The measures of the catalog have values of any size, of which more is neither better nor worse.
-MEASURES_OF_CHECKS = tuple(name for name in (*SCORES, JUDGED_RATE) if name not in CATALOG_COLUMNS)
+MEASURES_OF_CHECKS = (*SCORES, JUDGED_RATE, *RUN_COLUMNS)
+#: Their values may be above 1.
+_UNLIMITED = ("dcg", "ideal_dcg", "cg")
 
 _Names = Annotated[list[Annotated[str, Field(min_length=1)]], Field(min_length=1)]
 _Limit = Annotated[float, Field(ge=0, allow_inf_nan=False)]
@@ -68,6 +71,8 @@ class CheckConfig(Strict):
     #: counts.
     max_drop: _Limit | None = None
     max_relative_drop: Annotated[_Limit, Field(le=1)] | None = None
+    #: How much it may rise, absolutely; only of the catalog, where more is not better.
+    max_rise: _Limit | None = None
     #: The least that the mean may be, whatever the baseline.
     min_value: Annotated[float, Field(allow_inf_nan=False)] | None = None
     min_queries: _Queries | None = None
@@ -79,10 +84,11 @@ class CheckConfig(Strict):
 
     @model_validator(mode="after")
     def _has_limit(self) -> Self:
-        if not self.limits_drop and self.min_value is None:
-            raise ValueError(
-                "it has no limit; give max_drop, which may be 0, max_relative_drop or min_value"
-            )
+        if not self.limits_change and self.min_value is None:
+            of_catalog = "max_relative_drop, max_rise or min_value"
+            others = "max_drop, which may be 0, max_relative_drop or min_value"
+            limits = of_catalog if self.is_of_catalog else others
+            raise ValueError(f"it has no limit; give {limits}")
         return self
 
     def is_for(self, run: str) -> bool:
@@ -95,6 +101,20 @@ class CheckConfig(Strict):
     @property
     def limits_drop(self) -> bool:
         return self.max_drop is not None or self.max_relative_drop is not None
+
+    @property
+    def limits_change(self) -> bool:
+        return self.limits_drop or self.max_rise is not None
+
+    @property
+    def is_of_catalog(self) -> bool:
+        """Whether more of its measure is neither better nor worse."""
+        return self.measure in CATALOG_COLUMNS
+
+    @property
+    def is_of_run(self) -> bool:
+        """Whether its measure is one number for all lists of a run, which no test looks at."""
+        return self.measure in RUN_COLUMNS
 
     @property
     def needs_means(self) -> bool:
@@ -116,10 +136,13 @@ class CheckConfig(Strict):
         return self.measure, self.cutoff
 
     def allowed(self, baseline_mean: float) -> float:
-        relative = (
-            None if self.max_relative_drop is None else self.max_relative_drop * abs(baseline_mean)
-        )
-        return min(limit for limit in (self.max_drop, relative) if limit is not None)
+        """How far the mean may fall; infinity without a limit of a drop."""
+        allowed = math.inf
+        if self.max_drop is not None:
+            allowed = self.max_drop
+        if self.max_relative_drop is not None:
+            allowed = min(allowed, self.max_relative_drop * abs(baseline_mean))
+        return allowed
 
     def subject(self, run: str) -> str:
         """What it measures: `ndcg@10 of hybrid for language=de`."""
@@ -169,15 +192,12 @@ def contradictions(
 ) -> Iterator[str]:
     """Contradictions within a gate or with the rest of a configuration, with the path of a key."""
     for number, check in enumerate(gate.check, 1):
-        name, drop = f"gate.check[{number}]", check.max_drop or 0.0
+        name = f"gate.check[{number}]"
         if check.cutoff not in cutoffs:
             known = ", ".join(map(format_cutoff, cutoffs))
             cutoff = format_cutoff(check.cutoff)
             yield f"{name}.cutoff: {cutoff} is not evaluated; cutoffs has {known}"
-        if check.measure in CATALOG_COLUMNS:
-            what = f"{check.measure} is of the catalog, of which more is neither better nor worse"
-            yield f"{name}.measure: {what}, and no check holds it; see how it moves with trend"
-        elif check.measure not in MEASURES_OF_CHECKS:
+        if check.measure not in MEASURES_OF_CHECKS:
             known = ", ".join(MEASURES_OF_CHECKS)
             yield f"{name}.measure: unknown measure {check.measure!r}; choose {known}"
         if check.slice is not None and not has_attributes:
@@ -186,7 +206,25 @@ def contradictions(
         if check.weighted and not has_weights:
             table = "[query_weights] with path"
             yield f"{name}.weighted: there are no weights; name their table, {table}"
-        # Such as a limit that was meant as a percentage.
-        if drop >= 1 and check.measure not in ("dcg", "ideal_dcg", "cg"):
-            what = f"{check.measure} cannot fall by more than 1"
-            yield f"{name}.max_drop: {what}; write {drop / 100:g} for {drop:g} %"
+        yield from _contradicting_measure(name, check)
+
+
+def _contradicting_measure(name: str, check: CheckConfig) -> Iterator[str]:
+    """What the measure of a check cannot be held to."""
+    measure, drop = check.measure, check.max_drop or 0.0
+    if check.is_of_catalog and check.max_drop is not None:
+        what = f"it is for measures from 0 to 1 of which more is better, and {measure} is not one"
+        yield f"{name}.max_drop: {what}; give max_relative_drop or max_rise"
+    # Such as a limit that was meant as a percentage.
+    elif drop >= 1 and measure not in _UNLIMITED:
+        what = f"{measure} cannot fall by more than 1"
+        yield f"{name}.max_drop: {what}; write {drop / 100:g} for {drop:g} %"
+    if check.max_rise is not None and not check.is_of_catalog:
+        of_catalog = ", ".join(CATALOG_COLUMNS)
+        yield f"{name}.max_rise: it is for {of_catalog}; leave it out for {measure}"
+    if not check.is_of_run:
+        return
+    for key in ("slice", "weighted"):
+        if getattr(check, key):
+            what = f"{measure} is one number for all lists of a run"
+            yield f"{name}.{key}: {what}; leave it out"

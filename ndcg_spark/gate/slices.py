@@ -127,6 +127,8 @@ def _strictest(gate: GateConfig, dataset: str, run: str) -> CheckConfig | None:
     for _, check in gate.checks(dataset):
         if check.slice is not None or check.weighted or check.measure == JUDGED_RATE:
             continue
+        if check.is_of_catalog:
+            continue
         if check.is_for(run) and check.can_fail_by_drop:
             checks.append(check)
     # Limits that are relative are compared at a mean of 1.
@@ -180,7 +182,7 @@ def _beside_good(baseline: Baseline, question: Question, compared: Comparisons) 
     if beside is None:
         return []
     rows = []
-    for side in beside.sides:
+    for side in beside.sides_of(question.metric):
         key = RowKey(
             run=question.run,
             measure=question.metric[0],

@@ -5,19 +5,24 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from ndcg_spark.convention.measures import CATALOG_COLUMNS
 from ndcg_spark.errors import DONE, GATE_FAILED, NO_VERDICT
 from ndcg_spark.nights.log import NOT_VERIFIED
 from ndcg_spark.tables.format import difference
 from ndcg_spark.text import GOOD, day, masked
+from ndcg_spark.tolerance import DECIMALS
 from ndcg_spark.voices import command_line
 
 PASS, FAIL = "pass", "fail"
-#: The mean dropped by more than is allowed, and it may be chance.
+#: The mean changed by more than is allowed, and it may be chance.
 UNDECIDED = "undecided"
 #: Nothing comparable was measured.
 NOT_COMPARABLE = "not_comparable"
 #: The verdict of a night of which some check is undecided or not comparable.
 NONE = "none"
+
+#: Why a result is a failure: the mean fell or rose by more than is allowed.
+DROPPED, ROSE = "dropped", "rose"
 
 EXIT_CODES = {PASS: DONE, FAIL: GATE_FAILED, NONE: NO_VERDICT}
 
@@ -28,10 +33,10 @@ class Result:
     check: str
     severity: str
     result: str
-    #: Why, as a code; None for a pass. FAIL: dropped, below_min_value. UNDECIDED: may_be_chance,
-    #: sides_disagree, unjudged_documents. NOT_COMPARABLE: no_baseline, other_convention,
-    #: other_judgments, other_cutoff, missing_dataset, missing_run, missing_slice, new_run,
-    #: not_measured, few_queries, not_verified.
+    #: Why, as a code; None for a pass. FAIL: dropped, rose, below_min_value. UNDECIDED:
+    #: may_be_chance, sides_disagree, unjudged_documents. NOT_COMPARABLE: no_baseline,
+    #: other_convention, other_items, other_judgments, other_cutoff, missing_dataset, missing_run,
+    #: missing_slice, new_run, not_measured, few_queries, not_verified.
     reason: str | None
     sentence: str
     run: str | None = None
@@ -46,7 +51,9 @@ class Result:
     mean: float | None = None
     baseline_mean: float | None = None
     difference: float | None = None
+    #: How far it may fall, and how far rise; None without such a limit.
     allowed: float | None = None
+    allowed_rise: float | None = None
     interval_low: float | None = None
     interval_high: float | None = None
     #: The larger p value of the two tests, or that of t where it alone cannot fail, adjusted for
@@ -201,6 +208,16 @@ def can_begin(verdict: Mapping[str, Any]) -> bool:
     without_night = [row for row in verdict["results"] if row["baseline_night"] is None]
     lacking = {row["baseline"] for row in without_night if row["reason"] == "no_baseline"}
     return bool(lacking & {GOOD, verdict["evaluated_on"]})
+
+
+def drop_of(result: Mapping[str, Any]) -> float:
+    """The difference of a result, for its place among others: the largest drop comes first.
+
+    Those of the catalog, of any size, come after the drops and before the gains.
+    """
+    if result["measure"] in CATALOG_COLUMNS:
+        return 0.0
+    return round(result["difference"] or 0.0, DECIMALS)
 
 
 def falls_in_words(verdict: Mapping[str, Any]) -> list[str]:

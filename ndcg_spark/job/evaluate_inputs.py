@@ -138,7 +138,7 @@ def evaluate(
             if write_queries:
                 write_queries(read())
             if baseline is not None:
-                comparison = _compared(read(), tables, baseline, config.measure_set)
+                comparison = _compared(read(), means, tables, baseline, config.measure_set)
         return EvaluationOutcome(
             context.evaluation.evaluation_id,
             convention.label,
@@ -331,18 +331,27 @@ def query_scores_in_order(
 
 
 def _compared(
-    scores: DataFrame, tables: "QueryTables", baseline: str, measure_set: MeasureSet
+    scores: DataFrame,
+    means: DatasetScores,
+    tables: "QueryTables",
+    baseline: str,
+    measure_set: MeasureSet,
 ) -> "Comparison":
     # Imported here, because an evaluation without a baseline need not wait for statistics.
     from ndcg_spark.comparison.differences import ComparisonOptions
     from ndcg_spark.comparison.runs import compare_sources
-    from ndcg_spark.comparison.score_tables import sources
+    from ndcg_spark.comparison.score_tables import sources, with_means
 
     # The columns that are compared, each at the cutoffs that were requested for it.
-    names = dict.fromkeys(name for name, _ in measure_set.pairs if name not in RUN_COLUMNS)
-    measures: dict[str, list[Cutoff] | None] = {
-        MEASURES[name].column: measure_set.cutoffs_for(name) for name in names
-    } or {"ndcg": None}
-    rows = scores.select(*_COMPARED, *measures).toArrow()
+    measures: dict[str, list[Cutoff] | None] = {}
+    for name, _ in measure_set.pairs:
+        measures[MEASURES[name].column] = measure_set.cutoffs_for(name)
+    if not measures:
+        measures["ndcg"] = None
+    of_queries = [name for name in measures if name not in RUN_COLUMNS]
+    rows = scores.select(*_COMPARED, *of_queries).toArrow()
     options = ComparisonOptions(measures, [baseline], attributes=tables[0], weights=tables[1])
-    return compare_sources(sources(rows, list(measures), "query_scores"), None, options)
+    found = []
+    for source in sources(rows, of_queries, "query_scores"):
+        found.append(with_means(source, means.all_queries, measure_set.of_runs))
+    return compare_sources(found, None, options)

@@ -50,9 +50,11 @@ if TYPE_CHECKING:
 #: its baseline.
 _DIFFERENT = (
     "dropped",
+    "rose",
     "may_be_chance",
     "other_judgments",
     "other_convention",
+    "other_items",
     "other_cutoff",
     "new_run",
 )

@@ -31,7 +31,8 @@ if TYPE_CHECKING:
 _VERDICTS = {PASS: 0, FAIL: 1, NONE: 2}
 #: The metrics of a dataset, in the order in which they are written.
 _HELP = {
-    "score": "The mean of a measure over the queries of a run, or over those of a slice.",
+    "score": "The mean of a measure over the queries of a run, or over those of a slice; "
+    "of items, coverage, gini and personalization the number of all its lists.",
     "judged_rate": "The share of the returned documents within the cutoff that are judged.",
     "queries": "How many queries the mean of NDCG is over.",
     "verdict": "What the gate said: 0 pass, or accepted without a verdict, 1 fail, 2 no verdict.",
@@ -95,7 +96,7 @@ def measured_outcome(outcome: "EvaluationOutcome", dataset: str) -> Measured:
         dataset=dataset,
         evaluated_on=str(rows[0]["evaluated_on"]),
         rows=rows,
-        measures=outcome.measures.columns,
+        measures=outcome.measures.columns_of_means,
         seconds=outcome.seconds["total"],
         ended_at=time.time(),
         verdict=number,
@@ -119,7 +120,7 @@ def measured_night(night: Night) -> Measured:
         dataset=night.dataset,
         evaluated_on=night.evaluated_on,
         rows=rows,
-        measures=night.measure_set.columns,
+        measures=night.measure_set.columns_of_means,
         seconds=row["seconds"],
         ended_at=datetime.datetime.fromisoformat(row["committed_at"]).timestamp(),
         verdict=number,

@@ -9,7 +9,7 @@ from ndcg_spark.config import EvaluationConfig, dated
 from ndcg_spark.convention.measures import Cutoff, measure_at
 from ndcg_spark.errors import ConfigurationError, NdcgSparkError
 from ndcg_spark.gate.acknowledged import acknowledged_in_words
-from ndcg_spark.gate.verdict import FAIL, Result, Verdict, how_to_begin
+from ndcg_spark.gate.verdict import FAIL, Result, Verdict, drop_of, how_to_begin
 from ndcg_spark.nights.log import Night
 from ndcg_spark.tables.format import difference, score
 from ndcg_spark.tables.table import verdict_in_words
@@ -162,7 +162,7 @@ def _of_results(
         falls[fall["run"]] = Falling(fall["since"], fall["difference"])
     results = _first_results(verdict)
     # The run that the verdict is about comes first, then those that fell most.
-    order = sorted(results, key=lambda run: (run != verdict.run, results[run].difference))
+    order = sorted(results, key=lambda run: (run != verdict.run, drop_of(vars(results[run]))))
     runs = dict.fromkeys([*order, *means])
     shown = list(runs)[:_MOST_RUNS]
     for run in shown:

@@ -1,10 +1,21 @@
 """Whether two nights mean the same by a measure of the catalog: its options, and the items."""
 
 import json
+from typing import NamedTuple
 
 from ndcg_spark.convention.catalog import CATALOG_OPTIONS, catalog_option
 from ndcg_spark.convention.measures import CATALOG_COLUMNS
 from ndcg_spark.nights.log import Night
+
+#: The code of what cannot be compared because of another table of items.
+OTHER_ITEMS = "other_items"
+
+
+class OtherCatalog(NamedTuple):
+    """Why a measure of the catalog is not the same in two nights: a code and a sentence."""
+
+    code: str
+    sentence: str
 
 
 def catalog_kind(night: Night, measure: str) -> str:
@@ -12,7 +23,7 @@ def catalog_kind(night: Night, measure: str) -> str:
     return json.dumps([_options(night, measure), _fingerprint(night, measure)])
 
 
-def why_other_items(night: Night, other: Night, measure: str) -> str | None:
+def other_catalog(night: Night, other: Night, measure: str) -> OtherCatalog | None:
     """Why a measure of the catalog is not comparable with that of another night; else None."""
     if measure not in CATALOG_COLUMNS:
         return None
@@ -23,9 +34,11 @@ def why_other_items(night: Night, other: Night, measure: str) -> str | None:
             if ours[name] != theirs[name]:
                 argument = name.partition("_")[2]
                 options.append(f"{argument}={theirs[name]} there and {ours[name]} here")
-        return f"{other.evaluated_on} has another {measure}, {', '.join(options)}"
+        sentence = f"{other.evaluated_on} has another {measure}, {', '.join(options)}"
+        return OtherCatalog("other_convention", sentence)
     if _fingerprint(night, measure) != _fingerprint(other, measure):
-        return f"{other.evaluated_on} has other items, which {measure} looks up"
+        sentence = f"the table of items differs from that of {other.evaluated_on}"
+        return OtherCatalog(OTHER_ITEMS, sentence)
     return None
 
 

@@ -7,7 +7,9 @@ from typing import Any
 from markupsafe import Markup
 
 from ndcg_spark.comparison.baselines import has_judgments_of
+from ndcg_spark.convention.measures import CATALOG_COLUMNS
 from ndcg_spark.gate.verdict import FAIL, NOT_COMPARABLE, UNDECIDED, runs_to_accept
+from ndcg_spark.nights.catalog_kinds import OTHER_ITEMS
 from ndcg_spark.nights.log import Night
 from ndcg_spark.report.human_words import is_judge_doubted
 from ndcg_spark.report.night import NightPage
@@ -211,7 +213,17 @@ def repair(page: NightPage) -> Sentence | None:
     if _is_overridden(page):
         again = Markup(", with the arguments that it was evaluated with.")
     run = verdict["run"] or page.run
-    return sentence("repair", "When {} is repaired, evaluate the night again{}", name(run), again)
+    text = "When {} is repaired, evaluate the night again{}"
+    if _fails_by_catalog_alone(page):
+        text = "If {} should not show other items than before, evaluate the night again when it "
+        text += "does not{}"
+    return sentence("repair", text, name(run), again)
+
+
+def _fails_by_catalog_alone(page: NightPage) -> bool:
+    """Whether all that fails is neither better nor worse, but other than is allowed."""
+    failed = [row for row in page.results if row["result"] == row["severity"] == FAIL]
+    return all(row["measure"] in CATALOG_COLUMNS for row in failed)
 
 
 def judge_documents(page: NightPage) -> Sentence | None:
@@ -314,6 +326,14 @@ def find_out_why_judgments_changed(page: NightPage) -> Sentence | None:
     return sentence("find_out_why_judgments_changed", text, before)
 
 
+def restore_items(page: NightPage) -> Sentence | None:
+    if _reason(page) != OTHER_ITEMS or _is_accepted(page):
+        return None
+    text = "If the items were not meant to change, evaluate the night again with the table "
+    text += "that it was compared with{}"
+    return sentence("restore_items", text, _evaluate(page) or ".")
+
+
 # Accepting the night.
 
 
@@ -358,7 +378,8 @@ def acknowledge(page: NightPage) -> Sentence | None:
     if verdict.get("acknowledged") or page.record.get("acknowledged"):
         return None
     gate = night_command(page, "gate", {"config": file, "acknowledge": "say why"})
-    text = "If the loss is known and has to wait, acknowledge it: {}"
+    what = "change" if _fails_by_catalog_alone(page) else "loss"
+    text = f"If the {what} is known and has to wait, acknowledge it: {{}}"
     return sentence("acknowledge", text, gate)
 
 
@@ -508,6 +529,7 @@ RULES: Sequence[Rule] = (
     judge_more_queries,
     keep_documents,
     find_out_why_judgments_changed,
+    restore_items,
     accept_night,
     accepts_loss,
     acknowledge,

@@ -17,6 +17,7 @@ from ndcg_spark.report.night import NightPage
 from ndcg_spark.report.outline import NIGHTS, deciding_result
 from ndcg_spark.report.sentences import Rule, Sentence, said, sentence, together
 from ndcg_spark.report.words import (
+    CONCLUDED,
     DRAWN,
     TONES,
     answered,
@@ -85,7 +86,7 @@ def answer(page: NightPage) -> Answer:
     elif _is_about_something_else(page):
         # It may begin with the name of a run.
         is_of_run = page.row is None and page.run == verdict["run"]
-        sentences = [] if is_of_run else [headline]
+        sentences = [] if is_of_run else [_by_measure(page, headline)]
         text = capital(message(verdict["sentence"]).rstrip("."))
         headline = sentence("verdict", "{}.", text)
     return Answer(word.upper(), tone, headline, [*sentences, *said([others, human_grades], page)])
@@ -114,6 +115,17 @@ def _is_about_something_else(page: NightPage) -> bool:
     if word == "none" and result.get("result") == "undecided":
         return deciding_result(page.night) != result
     return word not in ("pass", result.get("result"))
+
+
+def _by_measure(page: NightPage, headline: Sentence) -> Sentence:
+    """What happened to the run, with the measure where the verdict is about another one."""
+    decided = deciding_result(page.night) or {}
+    if page.row is None or decided.get("measure") in (None, page.metric[0]):
+        return headline
+    text = headline.text
+    if text.startswith("We "):
+        text = Markup("we") + text[2:]
+    return sentence(headline.kind, "By {}, {}", page.measure, text)
 
 
 # The headline.
@@ -162,6 +174,9 @@ def _not_compared(page: NightPage) -> Sentence:
         return sentence("unknown_ids", "{}.", capital(page.unknown_ids[page.run]))
     why = "it cannot be compared"
     refused = page.compared_with.refused
+    if refused is not None and refused.is_of_items:
+        text = "{} scores {}; {}, so it was not compared."
+        return sentence("other_items", text, run, score(page.value(page.run)), refused.reason)
     if refused is not None:
         missing = refused.reason or "both sides of the change are not scored yet"
         text = "{} scores {}; the judgments changed, and {}."
@@ -181,13 +196,22 @@ def _conclusion_said(page: NightPage, row: Row) -> tuple[str, Markup]:
     if conclusion == "same":
         than = marked(" as {}", label) if baseline.run else ""
         return conclusion, marked("{} is about the same{}", run, than)
-    if conclusion in TONES:
-        side = "worse" if row["difference"] < 0 else "better"
+    if conclusion in CONCLUDED:
+        side = _side_of(page, row)
         than = marked(" than {}", label) if baseline.run else ""
         by_whom = "By the judge, " if _is_doubted_by_people(page) else ""
         return conclusion, marked("{}{} is {}{}", by_whom, run, side, than)
     differs = marked("differs from {}", label) if baseline.run else "changed"
     return "cannot_tell", marked("We cannot tell whether {} {}", run, differs)
+
+
+def _side_of(page: NightPage, row: Row) -> str:
+    """On which side of the baseline a run is, in words."""
+    sides = ("worse", "better")
+    if page.is_of_catalog:
+        sides = ("lower", "higher")
+    is_above = row["difference"] > 0
+    return sides[is_above]
 
 
 class Begun(NamedTuple):
@@ -248,7 +272,7 @@ def _still_falling(page: NightPage) -> str:
 def since(page: NightPage) -> str | None:
     """The first night of those up to this one that are as it is; None if it is not known."""
     row = page.row
-    if row is None or row["conclusion"] not in TONES or not page.baseline.nights:
+    if row is None or row["conclusion"] not in CONCLUDED or not page.baseline.nights:
         return None
     if row["queries"] < page.counted(page.run):
         # The trend is of all queries.
@@ -349,10 +373,15 @@ def evidence(page: NightPage) -> Sentence | None:
     text = _CHANCE[kind].format(**shown)
     if kind not in ("too_few", "other_judgments"):
         text = f"{text}: {', '.join(numbers)}"
-    allowed = (page.result(page.run) or {}).get("allowed")
-    if allowed is not None and row["difference"] < 0:
-        size = "larger than" if -row["difference"] > allowed else "within"
-        text = f"the drop is {size} the {score(allowed)} that is allowed, and {text}"
+    way, limit = "drop", "allowed"
+    if row["difference"] > 0:
+        way, limit = "rise", "allowed_rise"
+    allowed = (page.result(page.run) or {}).get(limit)
+    if allowed is not None:
+        size = "within"
+        if abs(row["difference"]) > allowed:
+            size = "larger than"
+        text = f"the {way} is {size} the {score(allowed)} that is allowed, and {text}"
     return sentence(kind, "{}.", f"{text[:1].upper()}{text[1:]}")
 
 
@@ -360,7 +389,7 @@ def _chance(row: Row) -> str:
     for flag in ("other_judgments", "doubt"):
         if flag in row["flags"]:
             return flag
-    if row["conclusion"] in TONES:
+    if row["conclusion"] in CONCLUDED:
         return "real"
     return "same" if row["conclusion"] == "same" else "may_be_chance"
 
@@ -377,7 +406,7 @@ def _numbers_said(page: NightPage, row: Row) -> list[str]:
         numbers.append(p_in_words(p, alpha))
     if not numbers:
         return []
-    if low is not None and low * high > 0 and row["conclusion"] not in TONES:
+    if low is not None and low * high > 0 and row["conclusion"] not in CONCLUDED:
         # The interval is of the t test alone and of this run alone.
         numbers[-1] += ", the larger of two tests"
     if p is not None:

@@ -7,12 +7,15 @@ from typing import Any, NamedTuple
 from markupsafe import Markup
 
 from ndcg_spark.comparison.human_grades import HumanEstimate
-from ndcg_spark.convention.measures import measure_at
+from ndcg_spark.convention.measures import CATALOG_COLUMNS, RUN_COLUMNS, measure_at
+from ndcg_spark.convention.parsing import parse_cutoff
+from ndcg_spark.gate.verdict import DROPPED, FAIL, PASS, ROSE
 from ndcg_spark.report import advice, charts, human_words, words
 from ndcg_spark.report.answer import Answer, notes
 from ndcg_spark.report.details import PagePart, details
 from ndcg_spark.report.human_chart import both_intervals
 from ndcg_spark.report.night import NightPage, QueryScore
+from ndcg_spark.report.night_tables import WORST_FIRST
 from ndcg_spark.report.sentences import Sentence, said, together
 from ndcg_spark.report.words import TONES
 from ndcg_spark.tables.format import difference, score
@@ -163,9 +166,79 @@ def _cards(page: NightPage, answer: Answer) -> list[Card]:
     if page.human is not None:
         cards.append(_people(page.human))
     cards += [_runs(page), _trend(page, answer.tone), _queries_card(page), _why(page, answer)]
+    catalog = _catalog(page)
+    if catalog is not None:
+        cards.append(catalog)
     steps = Block("steps", advice.next_steps(page))
     cards.append(Card(Markup("What to do"), [steps], "card wide12"))
     return cards
+
+
+def _catalog(page: NightPage) -> Card | None:
+    """The checks of what the runs show of the catalog, what is no pass first."""
+    results = [row for row in page.results if row["measure"] in CATALOG_COLUMNS]
+    if not results:
+        return None
+    results.sort(key=lambda row: WORST_FIRST.index(row["result"]))
+    # Beside which baseline a check is worst is enough here.
+    worst: dict[str, Row] = {}
+    for row in results:
+        worst.setdefault(_catalog_subject(row), row)
+    rows = [_catalog_cells(subject, row) for subject, row in list(worst.items())[:_RUNS]]
+    headings = ("", "against", "now", "before", "difference", "allowed", "")
+    blocks = [Block("plain", plain_table(headings, rows, "checks of the catalog"))]
+    note = "Neither more nor less of these is an improvement: a check holds them to what they were."
+    of_runs = [row["measure"] for row in results if row["measure"] in RUN_COLUMNS]
+    if of_runs:
+        named = ", ".join(dict.fromkeys(of_runs))
+        note += f" One number of a run ({named}) cannot be tested."
+    blocks.append(Block("note", note))
+    return Card(Markup("Checks of the catalog"), blocks, "card wide12")
+
+
+def _catalog_subject(row: Row) -> str:
+    """`weighted popularity@10 of als for language=de`."""
+    measure = measure_at(row["measure"], parse_cutoff(row["cutoff"]))
+    weighted = "weighted " if row["weighted"] else ""
+    slice_ = f" for {row['slice']}" if row["slice"] else ""
+    return f"{weighted}{measure} of {row['run']}{slice_}"
+
+
+def _catalog_cells(subject: str, row: Row) -> list[Cell]:
+    """The line of a result: what was checked, against what, the numbers, and a word."""
+    number, text = Markup(' class="n"'), Markup("")
+    night = row["since"] or row["baseline_night"]
+    against = " ".join(dict.fromkeys(filter(None, (row["baseline"], night)))) or "the minimum"
+    numbers = [score(row["mean"]), score(row["baseline_mean"]), difference(row["difference"])]
+    word = marked('<b class="{}">{}</b>', *_catalog_word(row))
+    return [
+        Cell(text, name(subject)),
+        Cell(text, name(against)),
+        *[Cell(number, value) for value in (*numbers, _allowed(row))],
+        Cell(text, word),
+    ]
+
+
+def _allowed(row: Row) -> str:
+    """How far a measure may change: `-100.0000 to +50.0000`."""
+    if row["baseline"] is None:
+        return "-"
+    ends = []
+    if row["allowed"] is not None:
+        ends.append(difference(-row["allowed"]))
+    if row["allowed_rise"] is not None:
+        ends.append(difference(row["allowed_rise"]))
+    return " to ".join(ends) or "-"
+
+
+def _catalog_word(row: Row) -> tuple[str, str]:
+    """The colour of a result, and what it says."""
+    if row["result"] == FAIL:
+        what = {DROPPED: "fell too far", ROSE: "rose too far"}.get(row["reason"], "too low")
+        return TONES[FAIL] if row["severity"] == FAIL else "mid", what
+    if row["result"] == PASS:
+        return TONES[PASS], "within"
+    return "mid", str(row["reason"]).replace("_", " ")
 
 
 def _people(human: HumanEstimate) -> Card:
@@ -269,7 +342,9 @@ def _first_queries_table(page: NightPage, queries: Sequence[QueryScore]) -> Html
     headings = ["lowest scores", now]
     if page.compares:
         before = "before" if baseline.nights else name(baseline.run or "")
-        headings = ["largest gains" if _has_won(page) else "largest losses", before, now, "change"]
+        what = words.change_in_words(page, page.compared_with.difference(page.run) or -1.0)
+        largest = {"loss": "largest losses", "gain": "largest gains"}.get(what, f"largest {what}s")
+        headings = [largest, before, now, "change"]
     rows = []
     for query in queries:
         label = page.request.labels.query(query.query_id)

@@ -7,13 +7,13 @@ from typing import Any, NamedTuple
 from markupsafe import Markup
 
 from ndcg_spark.comparison.trend import Point, TrendLine
-from ndcg_spark.convention.measures import format_cutoff
+from ndcg_spark.convention.measures import CATALOG_COLUMNS, format_cutoff
 from ndcg_spark.report.answer import NEW
 from ndcg_spark.report.comparisons import conclusion_in_words
 from ndcg_spark.report.moved import Moved
 from ndcg_spark.report.night import NightPage
 from ndcg_spark.report.usual_range import UsualRange
-from ndcg_spark.report.words import DRAWN, TONES
+from ndcg_spark.report.words import CONCLUDED, DRAWN, TONES
 from ndcg_spark.tables.format import difference, level, score
 from ndcg_spark.tables.html import marked, name
 from ndcg_spark.tables.writers import fill_template
@@ -132,8 +132,7 @@ def forest(page: NightPage) -> Forest | None:
     rows = _drawn_rows(page)
     if not rows:
         return None
-    result = page.result(page.run) or {}
-    limit = -result["allowed"] if result.get("allowed") else None
+    limit = _limit(page)
     drawn = place_differences(rows, limit)
     interval = level(page.compared_with.options.alpha)
     shown = []
@@ -141,6 +140,16 @@ def forest(page: NightPage) -> Forest | None:
         at_limit = drawn.limit if mark.row["run"] == page.run else None
         shown.append(_forest_row(mark, drawn.zero, at_limit, interval))
     return Forest(shown, uncompared(page), _forest_note(page, rows, limit, interval))
+
+
+def _limit(page: NightPage) -> float | None:
+    """How far the run of the page may change, in the direction in which it did."""
+    result = page.result(page.run) or {}
+    if page.compared_with.difference(page.run) > 0 and result.get("allowed_rise"):
+        return float(result["allowed_rise"])
+    if result.get("allowed"):
+        return -float(result["allowed"])
+    return None
 
 
 def has_more_runs(page: NightPage) -> bool:
@@ -156,7 +165,7 @@ def _drawn_rows(page: NightPage) -> list[Row]:
 
     def importance(row: Row) -> tuple[bool, bool, float]:
         is_other = row["run"] != page.run
-        return is_other, row["conclusion"] not in TONES, -abs(row["difference"])
+        return is_other, row["conclusion"] not in CONCLUDED, -abs(row["difference"])
 
     rows = sorted(_with_difference(page), key=importance)
     return sorted(rows[:DRAWN], key=lambda row: (row["difference"], row["run"]))
@@ -332,7 +341,8 @@ class Split(NamedTuple):
 
 def split(row: Row) -> Split:
     """How many queries lost, stayed and won; grey where nothing may be concluded."""
-    counts = {"lost": row["losses"] or 0, "unchanged": row["ties"] or 0, "won": row["wins"] or 0}
+    down, up = ("lower", "higher") if row["measure"] in CATALOG_COLUMNS else ("lost", "won")
+    counts = {down: row["losses"] or 0, "unchanged": row["ties"] or 0, up: row["wins"] or 0}
     is_concluded = row["conclusion"] in TONES
     tones = ("bad", "mid", "ok") if is_concluded else ("mid", "faint", "mid")
     boxes = []
@@ -341,7 +351,7 @@ def split(row: Row) -> Split:
         boxes.append(Box(str(at), "0", str(many), "1", tone))
         at += many
     texts = [f"{many:,} {word}" for word, many in counts.items()]
-    label = f"{row['losses']} queries lost, {row['ties']} unchanged, {row['wins']} won"
+    label = f"{row['losses']} queries {down}, {row['ties']} unchanged, {row['wins']} {up}"
     lost, unchanged, won = texts
     return Split(at or 1, label, boxes, lost, unchanged, won, tones[0], tones[2])
 

@@ -17,9 +17,15 @@ from ndcg_spark.comparison.differences import ComparisonOptions, Sides, slice_ca
 from ndcg_spark.comparison.matrix import read_attributes
 from ndcg_spark.comparison.readings import FIRST
 from ndcg_spark.comparison.references import Reference
-from ndcg_spark.comparison.sources import NoCopyError, ScoreCache, both_sides
+from ndcg_spark.comparison.sources import (
+    NoCopyError,
+    ScoreCache,
+    both_sides,
+    not_alike,
+    side_names,
+)
 from ndcg_spark.comparison.trend import History
-from ndcg_spark.convention.measures import format_cutoff
+from ndcg_spark.convention.measures import CATALOG_COLUMNS, format_cutoff
 from ndcg_spark.gate.against_reference import Question, ReferenceScores
 from ndcg_spark.gate.checks import unknown_ids_of
 from ndcg_spark.gate.verdict import FAIL
@@ -31,7 +37,6 @@ from ndcg_spark.report.outline import (
     needed_copies,
     shown_rows,
 )
-from ndcg_spark.schemas import NEW, OLD
 from ndcg_spark.tolerance import EQUAL
 
 Row = Mapping[str, Any]
@@ -43,10 +48,11 @@ _NIGHTS, _MIN_QUERIES = 7, 50
 
 
 class NotCompared(NamedTuple):
-    """Why a night is not compared with one of other judgments."""
+    """Why a night is not compared with one of other judgments, or of other items."""
 
     #: None if it only lacks copies, which `rescore` makes.
     reason: str | None
+    is_of_items: bool = False
 
 
 class Changes(NamedTuple):
@@ -120,6 +126,11 @@ def compare_shown(history: History, shown: Outline) -> ComparedRuns:
     options = ComparisonOptions(alpha=gate.get("alpha", 0.05), attributes=attributes)
     if not shown.baseline.nights and not shown.baseline.run:
         return ComparedRuns({}, {}, [], options)
+    nights = [one for one in shown.baseline.nights if shown.metric in one.measure_set.metrics]
+    refused = not_alike(shown.night, nights, shown.metric)
+    if refused is not None:
+        not_compared = NotCompared(refused.sentence, is_of_items=True)
+        return ComparedRuns({}, {}, [], options, refused=not_compared)
     cache = ScoreCache(history.scores)
     try:
         if is_chain(shown):
@@ -140,9 +151,7 @@ def _why_no_copy(shown: Outline) -> str | None:
 
 def _compare_sides(shown: Outline, cache: ScoreCache, options: ComparisonOptions) -> ComparedRuns:
     """The runs beside the nights of the baseline, on both sides if these have other judgments."""
-    names: Sequence[str | None] = [None]
-    if shown.baseline.has_other_judgments(shown.night):
-        names = [OLD, NEW]
+    names = side_names(shown.baseline, shown.night, shown.metric)
     given = shown.request.attributes
     known = [both_sides(shown.baseline, shown.night, shown.metric, cache, side) for side in names]
     by_side = [shown_rows(shown, sides, options, given) for sides in known]
@@ -218,16 +227,21 @@ def _side_of(part: Row) -> dict[str, Any]:
 
 
 def _as_decided(row: dict[str, Any], result: Row | None, alpha: float) -> dict[str, Any]:
-    """The row with the p of the gate, and what follows from it, if the gate tested a loss.
+    """The row with the p of the gate, and what follows from it, if the gate tested a loss, or
+    a change of the catalog.
 
     The gate adjusts p for its own checks. Of a gain it may know the t test alone.
     """
     p = result.get("p") if result else None
     differences = [side["difference"] for side in row["sides"]] or [row["difference"]]
-    is_loss = all(value is not None and value < 0 for value in differences)
-    if result is None or p is None or not is_loss:
+    is_of_catalog = row["measure"] in CATALOG_COLUMNS
+    is_tested = all(value is not None and (value < 0 or is_of_catalog) for value in differences)
+    if result is None or p is None or not is_tested:
         return row
-    conclusion = "worse" if p < alpha else "cannot_tell"
+    way = "worse"
+    if is_of_catalog:
+        way = "lower" if row["difference"] < 0 else "higher"
+    conclusion = way if p < alpha else "cannot_tell"
     if row["conclusion"] == "same" and result["result"] != FAIL:
         conclusion = "same"
     flags = [flag for flag in row["flags"] if flag != "doubt"]

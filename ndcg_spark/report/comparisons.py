@@ -10,7 +10,8 @@ import pyarrow as pa
 
 from ndcg_spark.comparison.over_datasets import COLUMNS as OVER
 from ndcg_spark.comparison.over_datasets import fewest_datasets
-from ndcg_spark.convention.measures import measure_at
+from ndcg_spark.comparison.run_numbers import ONE_NUMBER
+from ndcg_spark.convention.measures import CATALOG_COLUMNS, measure_at
 from ndcg_spark.report.console import print_view
 from ndcg_spark.report.human_words import human_table
 from ndcg_spark.schemas import AGREEMENTS, COMPARISONS, NEW, OLD
@@ -30,7 +31,10 @@ Rows = Sequence[Row]
 
 _MARKS = ((0.001, "***"), (0.01, "**"), (0.05, "*"))
 #: The conclusions in words, in the order in which they are counted.
-CONCLUSIONS = ("worse", "better", "same", "cannot tell", "unchanged", "not tested")
+CONCLUSIONS = (
+    *("worse", "better", "lower", "higher", "same"),
+    *("cannot tell", "unchanged", "not tested"),
+)
 #: What decides, besides the p that is named before it: for stars, and for conclusions.
 _STARRED = (
     "; * below 0.05, ** below 0.01, *** below 0.001 if the randomization test agrees; "
@@ -63,6 +67,7 @@ FLAGS = {
         "other judgments: those of some queries differ, which changes scores, too; "
         "nothing is concluded"
     ),
+    ONE_NUMBER: "one number: it is of all lists of the run together, so that nothing can be tested",
     "sides_disagree": "sides disagree: the old and the new judgments differ; nothing is concluded",
 }
 _DOUBTED = {"doubt", "other_judgments", "sides_disagree"}
@@ -183,7 +188,7 @@ def comparison_tables(compared: "Comparison") -> list[Table]:
         }
         | {"slice": "" if row["attribute"] is None else f"{row['attribute']}={row['value']}"}
         | {"side": row["side"]}
-        | compared_cells(row)
+        | compared_cells(row, counted=counted_heading(rows))
         for row in rows
     ]
     hidden = {
@@ -192,7 +197,9 @@ def comparison_tables(compared: "Comparison") -> list[Table]:
     if len({(row["run"], row["baseline"]) for row in rows}) == len({row["run"] for row in rows}):
         hidden.add("against")
     # A line has about a hundred columns at most.
-    hidden |= {"baseline"} if len({"measure", "slice"} & hidden) < 2 else set()
+    has_intervals = any(line["interval"] for line in lines)
+    if has_intervals and len({"measure", "slice"} & hidden) < 2:
+        hidden.add("baseline")
     names = [name for name in (lines[0] if lines else ()) if name not in hidden]
     sentences = [notice.worded(OPTIONS) for notice in compared.warnings]
     sentences += _sentences_on_sides(means_of_sides(rows))
@@ -285,7 +292,15 @@ def _worst_first(rows: Rows) -> list[Row]:
     return sorted(rows, key=key)
 
 
-def compared_cells(row: Row, mean: str = "mean", p: str = "p_adjusted") -> dict[str, Any]:
+def counted_heading(rows: Rows) -> str:
+    """The heading of the counts of queries: more of the catalog is not won."""
+    is_of_catalog = all(row["measure"] in CATALOG_COLUMNS for row in rows)
+    return "higher/tied/lower" if is_of_catalog else "won/tied/lost"
+
+
+def compared_cells(
+    row: Row, mean: str = "mean", p: str = "p_adjusted", counted: str = "won/tied/lost"
+) -> dict[str, Any]:
     is_tested = "unchanged" not in row["flags"]
     has_interval = is_tested and row["interval_low"] is not None
     flags = ", ".join(_flag(flag, row) for flag in _shown_flags(row) if flag != "unchanged")
@@ -295,11 +310,17 @@ def compared_cells(row: Row, mean: str = "mean", p: str = "p_adjusted") -> dict[
         "difference": row["difference"],
         "interval": _interval(row) if has_interval else None,
         _P[p]: row[p] if is_tested else None,
-        "won/tied/lost": "/".join(f"{row[name]:,}" for name in ("wins", "ties", "losses")),
+        counted: _counts_of_queries(row),
         "conclusion": f"{conclusion_in_words(row)} ({flags})"
         if flags
         else conclusion_in_words(row),
     }
+
+
+def _counts_of_queries(row: Row) -> str | None:
+    if row["wins"] is None:
+        return None
+    return "/".join(f"{row[name]:,}" for name in ("wins", "ties", "losses"))
 
 
 def _interval(row: Row) -> str:

@@ -7,11 +7,12 @@ from typing import Any, NamedTuple
 from markupsafe import Markup
 
 from ndcg_spark.report import charts
-from ndcg_spark.report.comparisons import DECIDES, compared_cells
+from ndcg_spark.report.comparisons import DECIDES, compared_cells, counted_heading
 from ndcg_spark.report.moved import QueryLists
 from ndcg_spark.report.night import NightPage, QueryScore
 from ndcg_spark.report.night_tables import verdict_table
 from ndcg_spark.report.sentences import ALL_KEPT, night_command
+from ndcg_spark.report.words import change_in_words
 from ndcg_spark.tables.format import count, score
 from ndcg_spark.tables.html import (
     NUMBER,
@@ -100,16 +101,18 @@ def _queries_part(page: NightPage) -> PagePart:
     drawn = []
     if page.compares and any(query.change for query in page.queries):
         changes = [query.change for query in page.queries]
+        down, up = change_in_words(page, -1.0), change_in_words(page, 1.0)
         drawn = [
             Block("bars", charts.bars(changes, page.is_concluded)),
-            Block("note", "Each query: from the largest loss to the largest gain."),
+            Block("note", f"Each query: from the largest {down} to the largest {up}."),
         ]
     part = part._replace(blocks=[*drawn, Block("filter", "Filter"), *part.blocks])
     if not page.queries:
         return part
     title = "Documents of the lowest and highest scores"
     if page.compares:
-        title = "Documents of the queries that lost and won most"
+        most = "changed" if page.is_of_catalog else "lost and won"
+        title = f"Documents of the queries that {most} most"
     shown = [_documents(page, query) for query in page.ends]
     return part._replace(more=[More(title, [Block("documents", shown)])])
 
@@ -153,7 +156,8 @@ def _run_table(page: NightPage) -> Table:
         row = {"run": run, page.measure: page.value(run)}
         compared = page.compared.get(run)
         if compared:
-            row |= compared_cells(compared, page.measure, "p_decides")
+            counted = counted_heading([compared])
+            row |= compared_cells(compared, page.measure, "p_decides", counted)
         # A compared mean is over the compared queries.
         row["queries"] = compared["queries"] if compared else page.counted(run)
         row["judged rate"] = scores["judged_rate"]
@@ -178,7 +182,7 @@ def _slice_table(page: NightPage) -> Table:
     for row in page.slices:
         key = (row["attribute"], row["value"])
         shown = {"slice": f"{key[0]} = {key[1]}", "queries": row["queries"]}
-        shown |= compared_cells(row, p="p_decides")
+        shown |= compared_cells(row, p="p_decides", counted=counted_heading([row]))
         shown["share of the change"] = shares.get(key)
         rows.append(shown)
     notes = [_SHARES, DECIDES] if shares else [DECIDES]

@@ -17,8 +17,8 @@ from ndcg_spark.comparison.baselines import Baseline
 from ndcg_spark.comparison.differences import explains_change
 from ndcg_spark.comparison.human_grades import HumanEstimate, estimate
 from ndcg_spark.comparison.matrix import ScoreMatrix
-from ndcg_spark.comparison.trend import History, TrendLine
-from ndcg_spark.convention.measures import COLUMNS, measure_at
+from ndcg_spark.comparison.trend import History, TrendLine, counted_in
+from ndcg_spark.convention.measures import measure_at
 from ndcg_spark.errors import InputError
 from ndcg_spark.gate.checks import unknown_ids_of
 from ndcg_spark.nights.copies import keeps_whole_lists
@@ -182,7 +182,12 @@ class NightPage:
     @property
     def over_change(self) -> bool:
         """Whether the night and its baseline have other judgments, so that there are two sides."""
-        return self.baseline.has_other_judgments(self.night)
+        return self.outline.over_change
+
+    @property
+    def is_of_catalog(self) -> bool:
+        """Whether more of the measure is neither better nor worse."""
+        return self.outline.is_of_catalog
 
     @property
     def links(self) -> Sequence[Row]:
@@ -249,8 +254,7 @@ class NightPage:
     def counted(self, run: str) -> int:
         """How many queries of the night the mean of a run is over."""
         row = self.scores[run, self.metric[1]]
-        name = "relevant_queries" if self.metric[0] in COLUMNS else "queries"
-        return row[name] or 0
+        return row[counted_in(self.metric[0])] or 0
 
     def result(self, run: str) -> Row | None:
         """The result of the gate for the mean of a run by the measure against the baseline."""
@@ -280,10 +284,10 @@ def load_night(
     ends = [query.query_id for query in _both_ends(queries)]
     cutoff = shown.metric[1] or _deepest(scores)
     changes = {query.query_id: query.change for query in changed}
-    over_change = shown.baseline.has_other_judgments(night)
-    documents = read_lists(shown, run, cutoff, ends, {} if over_change else changes)
+    documents = read_lists(shown, run, cutoff, ends, {} if shown.over_change else changes)
     points = shown_points(history, shown, run)
-    is_drawn = shown.metric[0] == "ndcg" and not over_change
+    is_drawn = shown.metric[0] == "ndcg" and not shown.over_change
+    level = level_points(history, shown, run)
     return NightPage(
         outline=shown,
         output=output,
@@ -297,7 +301,7 @@ def load_night(
         documents=documents,
         moved=what_moved(documents, changes) if is_drawn else None,
         trend=TrendLine(night.dataset, run, *shown.metric, points),
-        usual=usual_range(level_points(history, shown, run)),
+        usual=usual_range(level, is_of_catalog=shown.is_of_catalog),
         judged_before=_judged_before(history, shown, run),
         never_returned=_never_returned(night),
         unanswered=_no_longer_answered(shown, compared, run, scores, before, changes),

@@ -14,7 +14,7 @@ from ndcg_spark.convention.measures import COLUMNS, MEASURES, measure_at, writte
 from ndcg_spark.convention.parsing import parse_cutoff
 from ndcg_spark.errors import DONE
 from ndcg_spark.gate.acknowledged import acknowledged_in_words, acknowledgement_of
-from ndcg_spark.gate.verdict import FAIL, PASS, Result, Verdict, falls_in_words
+from ndcg_spark.gate.verdict import FAIL, PASS, Result, Verdict, drop_of, falls_in_words
 from ndcg_spark.nights.log import Night, Nights
 from ndcg_spark.nights.macro_rows import macro_of_nights
 from ndcg_spark.nights.reader import unpublished
@@ -45,6 +45,7 @@ _SHOWN = (
     "mean",
     "difference",
     "allowed",
+    "allowed_rise",
     "interval_low",
     "interval_high",
     "p",
@@ -58,7 +59,8 @@ _COUNTED = {
     "errors": "testcase/error",
     "skipped": "testcase/skipped",
 }
-_ORDER = ("fail", "undecided", "not_comparable", "pass")
+#: The words of results.
+WORST_FIRST = ("fail", "undecided", "not_comparable", "pass")
 _SHORT = ("dataset", "date", "verdict", "reason")
 _REHEARSED = ("dataset", "evaluated_on", "verdict", "reason", "run", "sentence")
 
@@ -312,7 +314,7 @@ def verdict_table(verdict: Row, several: bool = False) -> Table:
 def _by_weight(result: Row) -> tuple[int, bool, float]:
     """Checks that only warn come after the others, and the largest drop first."""
     is_warning = result["severity"] != "fail"
-    return _ORDER.index(result["result"]), is_warning, result["difference"] or 0.0
+    return WORST_FIRST.index(result["result"]), is_warning, drop_of(result)
 
 
 def _cells(result: Row) -> dict[str, Any]:
@@ -328,6 +330,8 @@ def _cells(result: Row) -> dict[str, Any]:
         "check": " ".join(filter(None, check)) if measure else "arrival",
         "against": "the minimum" if measure and not against else " ".join(against) or None,
         "allowed": None if result["allowed"] is None else -result["allowed"],
+        # Nights of older versions have none.
+        "allowed_rise": result.get("allowed_rise"),
         "result": f"{warns}{word}" + ("" if result["reason"] is None else f", {result['reason']}"),
     }
 

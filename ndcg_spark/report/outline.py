@@ -26,9 +26,9 @@ from ndcg_spark.comparison.differences import (
 )
 from ndcg_spark.comparison.human_grades import HumanGrades
 from ndcg_spark.comparison.matrix import Metric
-from ndcg_spark.comparison.sources import published_rows, row_order
+from ndcg_spark.comparison.sources import alike, published_rows, row_order
 from ndcg_spark.comparison.trend import History, Point, chained_stretch, metrics_of_lines
-from ndcg_spark.convention.measures import COLUMNS, SCORES
+from ndcg_spark.convention.measures import CATALOG_COLUMNS, COLUMNS, SCORES
 from ndcg_spark.errors import ConfigurationError, StorageError
 from ndcg_spark.gate.verdict import FAIL, PASS
 from ndcg_spark.nights.log import Night
@@ -38,6 +38,9 @@ from ndcg_spark.tables.table import best_first
 from ndcg_spark.text import ACCEPTED, unknown_name
 from ndcg_spark.tolerance import DECIMALS
 
+#: The measures that a page may be about without being asked: those of a trend of which more is
+#: better.
+_OF_PAGES = {"ndcg", *COLUMNS}.difference(CATALOG_COLUMNS)
 #: The nights of a trend.
 NIGHTS = 28
 
@@ -72,6 +75,16 @@ class Outline:
     #: Who accepts this night accepts the loss of the one that failed, too.
     failed_before: Night | None
 
+    @property
+    def is_of_catalog(self) -> bool:
+        """Whether more of the measure is neither better nor worse."""
+        return self.metric[0] in CATALOG_COLUMNS
+
+    @property
+    def over_change(self) -> bool:
+        """Whether the night and its baseline have other judgments, so that there are two sides."""
+        return not self.is_of_catalog and self.baseline.has_other_judgments(self.night)
+
 
 def outline(history: History, night: Night, request: Request) -> Outline:
     """What a page shows of a night. ConfigurationError for what it does not have."""
@@ -88,7 +101,7 @@ def outline(history: History, night: Night, request: Request) -> Outline:
     # Scores that are not verified are compared with nothing.
     baseline = Baseline(Kind.NOTHING)
     if night.unverified is None:
-        baseline = choose_baseline(history, night, runs, request)
+        baseline = alike(choose_baseline(history, night, runs, request), night, metric)
     before = earlier(history.nights, night.dataset, night.evaluated_on)
     # Without a gate there is nothing to accept.
     failed = failed_since_good(before) if night.row["verdict"] else None
@@ -97,12 +110,14 @@ def outline(history: History, night: Night, request: Request) -> Outline:
 
 
 def _shown_metric(night: Night, rows: Sequence[Mapping[str, Any]], measure: str | None) -> Metric:
-    """What was asked for, that of the first check of the gate for the dataset, or the headline."""
+    """What was asked for, that of the first check of the gate for the dataset, or the headline.
+
+    More of the catalog is neither better nor worse, so that a page is about it only if asked for.
+    """
     shown: list[Metric] = []
     for check in night.gate.get("check", ()):
         column, datasets = check.get("measure", "ndcg"), check.get("datasets")
-        # A trend has these measures only.
-        if (datasets is None or night.dataset in datasets) and column in ("ndcg", *COLUMNS):
+        if (datasets is None or night.dataset in datasets) and column in _OF_PAGES:
             shown.append((column, check["cutoff"]))
     metric = shown[0] if shown and not measure else metrics_of_lines(measure, [(night, rows)])[0]
     if metric[0] not in SCORES:
@@ -230,14 +245,13 @@ def _of_other_judgments(history: History, night: Night) -> Baseline:
 
 def is_chain(shown: Outline) -> bool:
     """Whether changes of judgments lie between a night that a gate names, or that was accepted."""
-    baseline = shown.baseline
-    return baseline.is_reference and baseline.has_other_judgments(shown.night)
+    return shown.baseline.is_reference and shown.over_change
 
 
 def needed_copies(shown: Outline) -> list[tuple[Night, str]]:
     """The nights, and the judgments under which both sides of a change need their scores."""
     baseline = shown.baseline
-    if not baseline.has_other_judgments(shown.night):
+    if not shown.over_change:
         return []
     new = shown.night.row["judgments_fingerprint"]
     old = baseline.nights[-1].row["judgments_fingerprint"]

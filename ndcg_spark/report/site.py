@@ -174,7 +174,7 @@ def _choices(
         "previous": shown.previous and shown.previous.evaluated_on,
         "failed_before": shown.failed_before and shown.failed_before.evaluated_on,
         "trend": _digest(drawn),
-        "usual": _digest(usual_range(level)),
+        "usual": _digest(usual_range(level, is_of_catalog=shown.is_of_catalog)),
         "copies": copies,
     }
 
@@ -389,7 +389,8 @@ class _Index:
 
     def __init__(self, history: History, page: NightPage, run: str | None) -> None:
         self.page = page
-        self._margin = page.compared_with.options.margin
+        # A margin is made for values from 0 to 1, of which less is a loss.
+        self._margin = math.inf if page.is_of_catalog else page.compared_with.options.margin
         dataset = page.night.dataset
         self._dates = [night.evaluated_on for night in history.nights_of(dataset)]
         metric = measure_at(*page.metric)
@@ -416,7 +417,8 @@ class _Index:
                     changed = " and the ".join(point.breaks)
                     notes.append(f"The {changed} changed on {day(point.date)}.")
             notes += words.changes_in_words(line.points)
-            usual = usual_range(in_units_of_last(line.chain))
+            is_of_catalog = self.page.is_of_catalog
+            usual = usual_range(in_units_of_last(line.chain), is_of_catalog=is_of_catalog)
             if usual is not None and usual.falling is not None:
                 notes.append(f"{capital_first(usual.falling.in_words)}.")
             yield _Card(marked(title, *names), place_trend(line, tone, usual), notes)

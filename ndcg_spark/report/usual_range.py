@@ -18,6 +18,7 @@ from ndcg_spark.comparison.trend import (
     Point,
     chained_stretch,
     falling_since,
+    floor_of,
 )
 
 #: The usual range in standard deviations, and how these follow from the median absolute deviation.
@@ -40,10 +41,11 @@ class UsualRange(NamedTuple):
     falling: Falling | None = None
 
 
-def usual_range(points: Sequence[Point]) -> UsualRange | None:
+def usual_range(points: Sequence[Point], *, is_of_catalog: bool = False) -> UsualRange | None:
     """The usual range of the nights of a line, by date, up to the last one; None if they are few.
 
-    A night that somebody accepted begins another level.
+    A night that somebody accepted begins another level. What is of the catalog has values of any
+    size, and falls without a loss.
     """
     known = [point for point in chained_stretch(points) if point.chained is not None]
     accepted = [at for at, point in enumerate(known) if point.restarts]
@@ -51,33 +53,35 @@ def usual_range(points: Sequence[Point]) -> UsualRange | None:
     if len(known) <= MIN_NIGHTS:
         return None
     values = np.array([point.chained for point in known], np.float64)
-    first = _first_moved(values)
+    floor = floor_of(values.tolist(), is_of_catalog=is_of_catalog)
+    first = _first_moved(values * FLOOR / floor) if floor else None
     base = values[:-1] if first is None else values[:first]
     center = float(np.median(base))
     deviation = _deviation(base)
-    if first is None and _slides(values):
+    if first is None and _slides(values, floor):
         # It moves all along, so that the first nights are all there is.
         first = MIN_NIGHTS
         base = values[:first]
         center = float(np.median(base))
         deviation = _deviation(np.diff(base)) / 2**0.5
-    width = max(_DEVIATIONS * deviation, FLOOR)
+    width = max(_DEVIATIONS * deviation, floor)
     moved_on = None if first is None else known[first].date
     ends = (center - width, center + width)
-    return UsualRange(*ends, len(base), moved_on, falling_since(points))
+    falling = None if is_of_catalog else falling_since(points)
+    return UsualRange(*ends, len(base), moved_on, falling)
 
 
 def _deviation(values: Values) -> float:
     return _OF_MAD * float(np.median(np.abs(values - np.median(values))))
 
 
-def _slides(values: Values) -> bool:
+def _slides(values: Values, floor: float) -> bool:
     """Whether a line is little else than a slope from its first night on."""
     number = np.arange(len(values), dtype=np.float64)
     slope = float(np.polyfit(number, values, 1)[0])
     total = float(np.var(values))
     explained = slope**2 * float(np.var(number))
-    return abs(slope) * len(values) > 2 * FLOOR and explained > _SLOPE * total
+    return abs(slope) * len(values) > 2 * floor and explained > _SLOPE * total
 
 
 def _first_moved(values: Values) -> int | None:

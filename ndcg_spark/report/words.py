@@ -24,6 +24,8 @@ NAMED = 3
 DRAWN = 6
 #: The colour of a conclusion, and of a verdict.
 TONES = {"better": "ok", "worse": "bad", "pass": "ok", "fail": "bad"}
+#: The conclusions that say which way a run has changed.
+CONCLUDED = ("better", "worse", "higher", "lower")
 #: What moved is shown if it is of queries with at least this share of all change.
 _LEAST_SHARE = 0.1
 #: The share of a loss at ranks without judgments that is worth a sentence.
@@ -57,7 +59,7 @@ def is_lost(page: "NightPage") -> bool:
 
     A first night only compares runs.
     """
-    if page.baseline.is_first:
+    if page.baseline.is_first or page.is_of_catalog:
         return False
     result = page.result(page.run) or {}
     is_worse = page.row is not None and page.row["conclusion"] == "worse"
@@ -65,13 +67,14 @@ def is_lost(page: "NightPage") -> bool:
 
 
 def standing_out(page: "NightPage") -> list[Row]:
-    """At most three slices that are better or worse.
+    """At most three slices that are better or worse; of the catalog, higher or lower.
 
     Where a cause is named, those that went the other way than the whole.
     """
-    words = {"better", "worse"}
+    up, down = ("higher", "lower") if page.is_of_catalog else ("better", "worse")
+    words = {up, down}
     if page.row and page.cause:
-        words -= {"worse" if page.row["difference"] < 0 else "better"}
+        words -= {down if page.row["difference"] < 0 else up}
     found = [row for row in page.slices if row["conclusion"] in words]
     return sorted(found, key=lambda row: -abs(round(row["difference"], DECIMALS)))[:NAMED]
 
@@ -83,6 +86,13 @@ def worse_others(page: "NightPage") -> list[str]:
     rows = page.compared.values()
     worse = [row["run"] for row in rows if row["conclusion"] == "worse" and row["run"] != page.run]
     return worse[:NAMED]
+
+
+def change_in_words(page: "NightPage", difference: float) -> str:
+    """What a change is: less of the catalog is no loss."""
+    if page.is_of_catalog:
+        return "drop" if difference < 0 else "rise"
+    return "loss" if difference < 0 else "gain"
 
 
 def explains(page: "NightPage") -> bool:
@@ -167,7 +177,7 @@ def below_best(page: "NightPage") -> Sentence | None:
     """How far the night is below the best comparable one, which no gate compares it with."""
     stretch = last_stretch(page.trend.points)
     now = stretch[-1].value
-    if page.verdict or now is None or falling(page):
+    if page.verdict or now is None or falling(page) or page.is_of_catalog:
         return None
     best, date = max((point.value or 0.0, point.date) for point in stretch)
     if best - now <= page.compared_with.options.margin:
@@ -243,7 +253,7 @@ def cause(page: "NightPage") -> Sentence | None:
     row, slice_ = page.row, page.cause
     if row is None or slice_ is None:
         return None
-    what = "loss" if row["difference"] < 0 else "gain"
+    what = change_in_words(page, row["difference"])
     text = "{} of the {} comes from the {:,} of {:,} queries with {}."
     counts = (slice_["queries"], slice_["of_queries"])
     most = part(slice_["share"]).capitalize()
@@ -252,11 +262,11 @@ def cause(page: "NightPage") -> Sentence | None:
 
 def spread(page: "NightPage") -> Sentence | None:
     row = page.row
-    if row is None or row["conclusion"] not in TONES or not page.causes:
+    if row is None or row["conclusion"] not in CONCLUDED or not page.causes:
         return None
     if page.cause or page.unanswered or page.answered or page.missing:
         return None
-    what = "loss" if row["difference"] < 0 else "gain"
+    what = change_in_words(page, row["difference"])
     text = "No one group of queries has clearly more than its share of the {}."
     return sentence("spread", text, what)
 

@@ -34,7 +34,7 @@ def verdict_in_words(verdict: Mapping[str, Any]) -> str:
 
 _DIFFERENCES = (
     *("difference", "change", "chained change", "loss"),
-    *("allowed", "interval low", "interval high"),
+    *("allowed", "allowed rise", "interval low", "interval high"),
 )
 #: Numbers of the inputs, which are shown as they are.
 _IN_FULL = ("gain", "ideal gain", "grade", "relevance", "score")
@@ -47,7 +47,7 @@ _FORMS: dict[str, Callable[[Any], str]] = {
     "moved": "{:+d}".format,
 }
 #: Columns that are aligned as numbers are, though they are text.
-_ON_THE_RIGHT = ("cutoff", "relevance", "interval", "won/tied/lost")
+_ON_THE_RIGHT = ("cutoff", "relevance", "interval", "won/tied/lost", "higher/tied/lower")
 
 
 def cell(heading: str, value: Any) -> str:

@@ -177,6 +177,7 @@ CASES = {
     "judge_more_queries": (lambda page: cannot_tell(page, nights=[], run="dense"), cannot_tell),
     "keep_documents": (without_documents, same),
     "find_out_why_judgments_changed": (rejudged, lambda page: rejudged(page, accepted="why not")),
+    "restore_items": (verdict_of("other_items"), same),
     "accept_night": (same, lambda page: {"output": None}),
     "accepts_loss": (failed_before, same),
     "acknowledge": (same, known),

@@ -1,5 +1,6 @@
 """Nights of a gate, written and judged as an evaluation does it, without an engine."""
 
+import dataclasses
 import uuid
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -36,6 +37,35 @@ SCORED = {
 CHECK = {"cutoff": 10, "max_drop": 0.01}
 
 
+@dataclasses.dataclass(frozen=True)
+class Shown:
+    """What runs show of the catalog: by measure and run, a value per query, or one of the run."""
+
+    of_queries: Mapping[str, Mapping[str, Sequence[float | None]]] = dataclasses.field(
+        default_factory=dict
+    )
+    of_runs: Mapping[str, Mapping[str, float | None]] = dataclasses.field(default_factory=dict)
+    lists: int = 1_000
+    #: The fingerprint of the table of items, and options such as novelty(unseen=drop).
+    items: str = "i1"
+    options: Mapping[str, str] = dataclasses.field(default_factory=dict)
+
+    @property
+    def measures(self) -> list[str]:
+        names = [*self.of_queries, *self.of_runs]
+        return ["ndcg@10", *(f"{name}{self.options.get(name, '')}@10" for name in names)]
+
+    def of_query(self, run: str, at: int) -> dict[str, float | None]:
+        return {name: values[run][at] for name, values in self.of_queries.items()}
+
+    def of_run(self, run: str) -> dict[str, float | None]:
+        means: dict[str, Any] = {}
+        for name, values in self.of_queries.items():
+            means[name] = float(np.mean([value for value in values[run] if value is not None]))
+        means |= {name: numbers[run] for name, numbers in self.of_runs.items()}
+        return {**means, "lists": self.lists, "listed_queries": N}
+
+
 def gate(*checks: Mapping[str, Any], **more: Any) -> GateConfig:
     """A gate with these checks, by default a drop of 0.01 at cutoff 10."""
     settings = {
@@ -70,6 +100,7 @@ def evaluate(
     under: Mapping[tuple[int, ...], Mapping[str, Any]] | None = None,
     configuration: Mapping[str, Any] | None = None,
     unknown_ids: Mapping[str, str] | None = None,
+    shown: Shown | None = None,
     **options: Any,
 ) -> dict[str, Verdict]:
     """Evaluate a date and publish it: the verdict on each dataset.
@@ -77,8 +108,8 @@ def evaluate(
     `scores` are by run, or by dataset and run; `hashes` of the judgments, `attributes` and `weights` are by query.
     A run returned nothing for the queries after the first `answered`; the share `judged` of its documents, as discounts
     weigh them, is judged. Its scores `under` other hashes are kept as copies. The log has more of a
-    `configuration`, such as the gate, and sentences about `unknown_ids`, by run. `options` are those
-    of the convention.
+    `configuration`, such as the gate, and sentences about `unknown_ids`, by run; what the runs have
+    `shown` of the catalog. `options` are those of the convention.
     """
     of_datasets = scores if isinstance(next(iter(scores.values())), Mapping) else {"web": scores}
     publication = Publication(str(output), date, uuid.uuid4().hex)
@@ -103,6 +134,7 @@ def evaluate(
                         "ndcg": value,
                         "dcg": value,
                         "judgments_hash": hashes[at],
+                        **(shown.of_query(run, at) if shown else {}),
                     }
                     for at, value in enumerate(numbers)
                 ]
@@ -112,7 +144,14 @@ def evaluate(
                 mean = float(np.mean(known)) if known else None
                 counts = {"queries": len(known), "missing_queries": len(numbers) - there}
                 rate = {"judged_rate": 1.0 if there else None}
-                tables["dataset_scores"].append({**key, "ndcg": mean, **counts, **rate})
+                row = {
+                    **key,
+                    "ndcg": mean,
+                    **counts,
+                    **rate,
+                    **(shown.of_run(run) if shown else {}),
+                }
+                tables["dataset_scores"].append(row)
         tables["query_attributes"] += [
             {"dataset": dataset, "query_id": f"q{at}", "attribute": attribute, "value": value}
             for attribute, of_queries in (attributes or {}).items()
@@ -122,13 +161,20 @@ def evaluate(
     with_rows(
         publication, {**tables, "ranked_documents": [{"dataset": name} for name in of_datasets]}
     )
+    measured = {"measures": shown.measures} if shown else {}
     kept = record(
-        configuration={"documents": "all", "cutoffs": list(cutoffs), **(configuration or {})},
+        configuration={
+            "documents": "all",
+            "cutoffs": list(cutoffs),
+            **measured,
+            **(configuration or {}),
+        },
         options=Convention(**options).options(),
         datasets=sorted(of_datasets),
         datasets_without_results=list(without),
         inputs={
             "judgments": {"fingerprint": fingerprint(hashes)},
+            "items": {"fingerprint": shown.items} if shown else {},
             "results": {
                 "fingerprints": {
                     name: repr((runs, answered)) for name, runs in of_datasets.items()

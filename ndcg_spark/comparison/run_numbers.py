@@ -1,0 +1,100 @@
+"""Measures of all lists of a run together, compared: one number of each run and night.
+
+Nothing can be tested with one number on each side, so that a row has the two numbers and their
+difference alone.
+"""
+
+import statistics
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from ndcg_spark.comparison.matrix import Metric
+from ndcg_spark.schemas import COMPARISONS
+from ndcg_spark.tolerance import EQUAL
+
+#: The flag of a row that no test can look at.
+ONE_NUMBER = "one_number"
+#: What rows have besides the columns of COMPARISONS: of how many lists each side is.
+_BESIDE = ("lists", "baseline_lists")
+
+
+class RunNumber(NamedTuple):
+    """What a run shows: the number, and of how many lists it is."""
+
+    value: float | None
+    lists: int
+
+
+_NOTHING = RunNumber(None, 0)
+#: By run.
+RunNumbers = Mapping[str, RunNumber]
+
+
+def run_numbers(rows: Iterable[Mapping[str, Any]], metric: Metric) -> dict[str, RunNumber]:
+    """The numbers of every run in the rows of DATASET_SCORES of a night."""
+    measure, cutoff = metric
+    numbers = {}
+    for row in rows:
+        if row["cutoff"] == cutoff and row.get("attribute") is None:
+            numbers[row["run"]] = RunNumber(row[measure], row["lists"] or 0)
+    return numbers
+
+
+def mean_numbers(nights: Sequence[RunNumbers]) -> dict[str, RunNumber]:
+    """Of each run the mean of its numbers in these nights, and of its lists."""
+    values: dict[str, list[float]] = {}
+    lists: dict[str, list[int]] = {}
+    for night in nights:
+        for run, number in night.items():
+            if number.value is not None:
+                values.setdefault(run, []).append(number.value)
+                lists.setdefault(run, []).append(number.lists)
+    means = {}
+    for run, own in values.items():
+        means[run] = RunNumber(statistics.fmean(own), round(statistics.fmean(lists[run])))
+    return means
+
+
+def rows_of_runs(
+    own: RunNumbers,
+    baseline: RunNumbers,
+    metric: Metric,
+    key: Mapping[str, Any],
+    pairs: Iterable[tuple[str, str]],
+) -> list[dict[str, Any]]:
+    """The rows of COMPARISONS of each pair, of all lists; `key` is what they share."""
+    rows = []
+    for run, other in pairs:
+        row: dict[str, Any] = dict.fromkeys((*COMPARISONS.names, *_BESIDE))
+        row |= {**key, "run": run, "baseline": other, "measure": metric[0], "cutoff": metric[1]}
+        row |= _compared(own.get(run, _NOTHING), baseline.get(other, _NOTHING))
+        rows.append(row)
+    return rows
+
+
+def _compared(now: RunNumber, before: RunNumber) -> dict[str, Any]:
+    """What two numbers say."""
+    flags = [ONE_NUMBER]
+    row: dict[str, Any] = {"flags": flags, "mean": now.value, "baseline_mean": before.value}
+    row |= {"lists": now.lists, "baseline_lists": before.lists}
+    if now.value is None:
+        flags.append("run_missing")
+    if before.value is None:
+        flags.append("baseline_missing")
+    if now.value is not None and before.value is not None:
+        row |= _difference(now.value, before.value, flags)
+    return row
+
+
+def _difference(value: float, before: float, flags: list[str]) -> dict[str, Any]:
+    """How far apart two numbers are, and what follows; adds to the flags."""
+    apart = value - before
+    row: dict[str, Any] = {"difference": apart, "conclusion": "lower"}
+    if apart > 0:
+        row["conclusion"] = "higher"
+    if abs(apart) <= EQUAL * max(1.0, abs(before)):
+        row["conclusion"] = "same"
+        flags.append("unchanged")
+    if before:
+        row["relative_difference"] = apart / before
+    return row
