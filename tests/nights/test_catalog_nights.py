@@ -100,7 +100,7 @@ def test_what_only_runs_have_is_refused_where_queries_are_compared(session, fold
     asked = ["compare", "out", "--baseline", "r0", "--measures", "coverage@5"]
     done = command_line(*asked, cwd=folder)
     assert done.returncode == 2
-    assert "coverage is of all lists of a run" in done.stderr
+    assert "coverage is computed over all lists" in done.stderr
 
 
 @pytest.mark.parametrize("measure", ["novelty", "coverage"])
