@@ -42,12 +42,12 @@ __all__ = list(_MODULES)
 
 
 def __dir__() -> list[str]:
-    """What completion offers."""
+    """The names that completion offers."""
     return sorted(_MODULES)
 
 
 def __getattr__(name: str) -> Any:
-    """The library's public names, each imported on first use: help does not wait for Spark."""
+    """Import a public name on first use, so that help does not wait for Spark."""
     if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     with engine_imports():

@@ -1,4 +1,4 @@
-"""The program `ndcg-spark`, also as `python -m ndcg_spark` and under spark-submit: its commands,
+"""The program `ndcg-spark`, also as `python -m ndcg_spark` and under spark-submit: its commands
 and how it ends.
 
 Slow modules are imported inside the commands, so that help is instant.
@@ -29,8 +29,8 @@ from ndcg_spark.errors import (
 from ndcg_spark.report.console import Messages, prepare_streams
 from ndcg_spark.text import masked
 
-#: So many new objects make Python look for cycles among them, in a process of our own. With its
-#: default of 700, looking through modules that stay to the end took a tenth of a small evaluation.
+#: The number of new objects after which Python looks for reference cycles in our own process. With
+#: the default of 700, scanning modules that stay loaded took a tenth of a small evaluation.
 _OBJECTS_PER_SEARCH = 100_000
 
 app = click.Group(
@@ -64,12 +64,12 @@ click.version_option(__version__, message="%(prog)s %(version)s")(app)
 
 
 def main(arguments: list[str] | None = None) -> NoReturn:
-    """Run the command line and exit with its code; a failure with a known cause prints one message.
+    """Run the command line and exit with its code. A failure with a known cause prints one message.
 
-    SIGINT and SIGTERM end the process at once; nothing is published half, and the next run removes
-    leftovers.
+    SIGINT and SIGTERM end the process at once. Nothing is published in part, and the next run
+    removes leftovers.
     """
-    # Python would act on a signal in its main thread, which may wait for an engine.
+    # Python handles signals in its main thread, which may be waiting for an engine.
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
     prepare_streams()
@@ -82,14 +82,14 @@ def main(arguments: list[str] | None = None) -> NoReturn:
         try:
             with engine_imports():
                 for word in words:
-                    # Where the command line is not UTF-8, Python keeps its bytes as surrogates.
+                    # If the command line is not UTF-8, Python keeps its bytes as surrogates.
                     if any("\ud800" <= character <= "\udfff" for character in word):
                         raise ConfigurationError(f"arguments: {word!r} is not UTF-8; rename it")
                 raise SystemExit(
                     app(args=words, prog_name="ndcg-spark", standalone_mode=False) or 0
                 )
         except click.UsageError as error:
-            # Of this very type are arguments that are too many.
+            # Too many arguments raise exactly this type.
             if (
                 type(error) is click.UsageError
                 and error.ctx
@@ -113,14 +113,14 @@ def main(arguments: list[str] | None = None) -> NoReturn:
 def _print_traceback(
     _: type[BaseException], error: BaseException, traceback: types.TracebackType | None
 ) -> None:
-    """Print what Python prints of a bug, without secrets that a library's message may repeat."""
+    """Print Python's traceback of a bug, without secrets that a library's message may repeat."""
     lines = format_exception(type(error), error, traceback)
     with contextlib.suppress(OSError, ValueError, AttributeError):
         sys.stderr.write(masked("".join(lines)))
 
 
 def program() -> NoReturn:
-    """Do what `main` does in UTF-8, and end at once: Python's shutdown takes as long as a small
+    """Run `main` in UTF-8 and exit at once, because Python's shutdown takes as long as a small
     evaluation.
     """
     if sys.getfilesystemencoding() != "utf-8":

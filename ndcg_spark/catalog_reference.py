@@ -1,7 +1,7 @@
-"""The measures of the catalog in plain Python: everything else is checked against them.
+"""The measures of the catalog in plain Python, which everything else is checked against.
 
-They look at what is shown, and ask nobody which of it is relevant. A list is the ids of its items,
-best first. The first functions measure one list, the others all lists of a run together.
+They look at what is shown, whether it is relevant or not. A list is the ids of its items, best
+first. The first functions measure one list, the others all lists of a run together.
 """
 
 import dataclasses
@@ -20,7 +20,7 @@ Shown = Sequence[str]
 
 @dataclasses.dataclass(frozen=True)
 class Item:
-    """What is known of an item of the catalog; None is unknown."""
+    """The facts about an item of the catalog; None is unknown."""
 
     #: How many users used it.
     popularity: float | None = None
@@ -31,9 +31,9 @@ class Item:
 
 @dataclasses.dataclass(frozen=True)
 class Usage:
-    """How much was used in all: what the counts of items are shares of."""
+    """The total usage; the counts of items are shares of it."""
 
-    #: None where nobody has said it.
+    #: None if it is not given.
     users: float | None
     interactions: float
     #: The largest counts of any item.
@@ -42,7 +42,7 @@ class Usage:
 
 
 def usage_of(items: Iterable[Item], users: float | None) -> Usage:
-    """The usage of a whole catalog, of so many users."""
+    """The usage of a whole catalog by this many users."""
     known = list(items)
     counts = [item.interactions or 0.0 for item in known]
     popularities = [item.popularity or 0.0 for item in known]
@@ -57,7 +57,7 @@ def list_measures(
     cutoff: Cutoff,
     names: Iterable[str] = ("novelty", "popularity", "categories"),
 ) -> dict[str, float | None]:
-    """These measures of a list at a cutoff; None where nothing is on it that counts."""
+    """These measures of a list at a cutoff; None if no item in it is counted."""
     values: dict[str, float | None] = {}
     for name in names:
         if name == "novelty":
@@ -78,7 +78,7 @@ def novelty(
 ) -> float | None:
     """The mean self-information of the items within the cutoff: -log2 of the share that used each.
 
-    A share is of the users, or of the interactions.
+    The share is of the users or of the interactions.
     """
     total = usage.users
     if catalog_option(options, "novelty_of") == "interactions":
@@ -98,7 +98,7 @@ def novelty(
 
 
 def self_information(count: float, total: float, options: CatalogOptions) -> float | None:
-    """How surprising an item is that so many of all used; None if it does not count."""
+    """The surprise of an item that `count` of `total` used; None if it is not counted."""
     if count == 0:
         unseen = catalog_option(options, "novelty_unseen")
         if unseen == "drop":
@@ -109,7 +109,7 @@ def self_information(count: float, total: float, options: CatalogOptions) -> flo
     bits = math.log2(total / count) if total > 0 else 0.0
     if catalog_option(options, "novelty_scale") == "bits":
         return bits
-    # Of one user alone there is nothing to be surprised at.
+    # With a single user, nothing is surprising.
     return bits / math.log2(total) if total > 1 else 0.0
 
 
@@ -132,7 +132,7 @@ def popularity(
 
 
 def popularity_unit(usage: Usage, options: CatalogOptions) -> float:
-    """What popularities are divided by."""
+    """The number that popularities are divided by."""
     scale = catalog_option(options, "popularity_scale")
     is_of_users = catalog_option(options, "popularity_of") == "users"
     if scale == "share":
@@ -143,7 +143,7 @@ def popularity_unit(usage: Usage, options: CatalogOptions) -> float:
 
 
 def categories(shown: Shown, items: Mapping[str, Item], cutoff: Cutoff) -> float | None:
-    """How many different categories are within the cutoff, over the cutoff."""
+    """The number of different categories within the cutoff, over the cutoff."""
     first = shown[:cutoff]
     if not first:
         return None
@@ -160,21 +160,21 @@ def _count(item: Item | None, of: str) -> float:
 
 @dataclasses.dataclass(frozen=True)
 class RunMeasures:
-    """The measures of all lists of a run at a cutoff; None where they are undefined."""
+    """The measures of all lists of a run at a cutoff; None if they are undefined."""
 
     lists: int
     items: int
     coverage: float | None
     gini: float | None
     personalization: float | None
-    #: How many of the shown items the catalog does not know.
+    #: How many of the shown items are not in the catalog.
     unknown: int
 
 
 def run_measures(
     lists: Iterable[Shown], catalog: Iterable[str], options: CatalogOptions, cutoff: Cutoff
 ) -> RunMeasures:
-    """The measures of the lists of a run, beside a catalog of these items."""
+    """The measures of the lists of a run, given a catalog of these items."""
     first = [shown[:cutoff] for shown in lists if shown]
     known = set(catalog)
     shown_items = set[str]()
@@ -201,7 +201,7 @@ def coverage(shown: set[str], catalog: set[str], options: CatalogOptions) -> flo
 
 
 def exposures(lists: Iterable[Shown], options: CatalogOptions) -> dict[str, float]:
-    """How many lists hold each item; with p, each less the further down the item stands."""
+    """How many lists contain each item; with p, a list counts less the further down the item is."""
     goes_on = persistence(options)
     exposure: Counter[str] = Counter()
     for shown in lists:
@@ -211,7 +211,7 @@ def exposures(lists: Iterable[Shown], options: CatalogOptions) -> dict[str, floa
 
 
 def gini(exposure: Mapping[str, float], catalog: set[str], options: CatalogOptions) -> float | None:
-    """How unequal the exposure of the items is: 0 if all have the same, near 1 if few have all."""
+    """How unequal the exposure of the items is: 0 if all are equal, near 1 if few have all."""
     if catalog_option(options, "gini_of") == "shown":
         values = sorted(exposure.values())
     else:
@@ -226,11 +226,11 @@ def gini(exposure: Mapping[str, float], catalog: set[str], options: CatalogOptio
 
 
 def personalization(lists: Sequence[Shown]) -> float | None:
-    """One minus the mean cosine similarity of two lists; None if there are not two.
+    """One minus the mean cosine similarity of two lists; None if there are fewer than two.
 
     The cosine of two lists is the number of items that they share, over the root of the product of
     their lengths. Summed over all ordered pairs of lists, each item adds the square of the sum of
-    1 / sqrt(length) over the lists that hold it, which includes each list beside itself.
+    1 / sqrt(length) over the lists that contain it, which includes each list paired with itself.
     """
     many = len(lists)
     if many < 2:

@@ -1,4 +1,4 @@
-"""The configuration of a command: a TOML file and its arguments, validated at once; one error lists
+"""The configuration of a command: a TOML file and its arguments, validated at once. One error lists
 all problems.
 """
 
@@ -32,12 +32,12 @@ from ndcg_spark.gate.settings import CheckConfig, GateConfig, Strict, contradict
 from ndcg_spark.text import did_you_mean, expanded, label_text, masked_within, program_of
 from ndcg_spark.voices import Either, Give, GiveTable, Notice, SetOption, absolute_path
 
-#: Options whose keys have other names.
+#: Options whose keys have different names.
 _OF_OPTIONS = {"slices": "query_attributes", "weights": "query_weights", "qrels": "judgments"}
-#: What is said of keys that there were once.
+#: The messages for removed keys.
 _GONE = {
-    "unchanged_queries": "it is no key any more, as nights with other judgments are compared on "
-    "both sides; leave it out",
+    "unchanged_queries": "this key was removed, because nights with different judgments are "
+    "compared on both sides; leave it out",
 }
 _CHECK_CONFIG = Give("config", words="check")
 _DATE = re.compile(r"\{date(?::([^{}]*))?\}")
@@ -51,13 +51,13 @@ def dated(path: str, date: datetime.date) -> str:
 
 
 def moment(text: str) -> datetime.datetime:
-    """The time of an ISO 8601 text, in UTC if it has no time zone; ValueError if it is invalid."""
+    """The time of an ISO 8601 text, in UTC if it has no time zone. ValueError if it is invalid."""
     time = datetime.datetime.fromisoformat(text)
     return time.replace(tzinfo=datetime.UTC) if time.tzinfo is None else time
 
 
 def _version(given: object) -> object:
-    """A version as a number; a time as text, in which ``{date}`` is not yet replaced."""
+    """A version as a number, or a time as text in which ``{date}`` is not yet replaced."""
     if isinstance(given, datetime.date):
         return given.isoformat()
     if isinstance(given, str) and not given.isdecimal():
@@ -70,7 +70,7 @@ def _metrics_folder(path: str) -> str:
     if path.endswith(".prom") or Path(path).expanduser().is_file():
         what = (
             "is a file; give the folder that the collector reads, "
-            "in which each dataset has a file of its own"
+            "in which each dataset has its own file"
         )
         raise ValueError(f"{path} {what}")
     return path
@@ -118,7 +118,7 @@ def _chosen(given: object) -> dict[str, Any]:
 
 
 def _grades(given: object) -> object:
-    """The grade of each label, which is text without blanks around it."""
+    """The grade of each label; labels are stripped text."""
     if given is None:
         return None
     if not isinstance(given, Mapping) or not given:
@@ -127,7 +127,7 @@ def _grades(given: object) -> object:
     for label, grade in given.items():
         text = label_text(label)
         if not text or text in grades:
-            what = f"{text} is there twice" if text else "a label is empty"
+            what = f"{text} occurs twice" if text else "a label is empty"
             raise ValueError(f"{what}; give each label one grade")
         if isinstance(grade, bool):
             raise ValueError(f"the grade of {text} is {grade}; give a number")
@@ -136,7 +136,7 @@ def _grades(given: object) -> object:
 
 
 Format = Literal["trec", "parquet", "orc", "csv", "tsv", "jsonl", "json"]
-#: What is between the ids of a cell.
+#: The separators of the ids in a cell.
 Separator = Literal["blank", "comma", "semicolon", "pipe"]
 _Text = Annotated[str, Field(min_length=1)]
 _Path = Annotated[str, Field(min_length=1), AfterValidator(expanded)]
@@ -150,17 +150,17 @@ _texts = BeforeValidator(lambda given: list(map(str, listed(given))))
 
 def _refuse_both(relevance: float | None, grades: Mapping[str, float] | None) -> None:
     if relevance is not None and grades is not None:
-        what = "relevance gives every judgment one grade, and grades one to each label"
+        what = "relevance gives every judgment one grade, but grades gives one to each label"
         raise ValueError(f"{what}; leave one out")
 
 
 class TableConfig(Strict):
     path: Annotated[list[_Path], BeforeValidator(listed), Field(min_length=1)]
     format: Format | None = None
-    #: What its files call our columns.
+    #: The names of our columns in its files.
     columns: dict[str, _Text] = Field(default_factory=dict)
-    #: The version (of Iceberg, the id of the snapshot) or time at which a Delta, Iceberg or catalog
-    #: table is read.
+    #: The version (for Iceberg, the snapshot id) or time at which a Delta, Iceberg or catalog table
+    #: is read.
     as_of: Annotated[
         Annotated[int, Field(ge=0, strict=True)] | str | None, BeforeValidator(_version)
     ] = None
@@ -185,27 +185,26 @@ class TableConfig(Strict):
         for unknown in columns.keys() - {*cls.names}:
             near = did_you_mean(unknown, cls.names)
             raise ValueError(
-                f"{unknown} is no column{near}; "
+                f"{unknown} is not a column{near}; "
                 f"it maps {', '.join(cls.names)} to columns of the files"
             )
         if len({*columns.values()}) < len(columns):
-            raise ValueError(f"it maps {', '.join(columns)}, each to another column of the files")
+            raise ValueError(f"it must map {', '.join(columns)} to different columns of the files")
         return columns
 
 
 class DocumentsConfig(TableConfig):
     """A table with documents."""
 
-    #: What is between the ids where a cell has several documents, best first; None where it has
-    #: one.
+    #: The separator of the ids if a cell has several documents, best first; None if it has one.
     split_ids: Separator | None = None
 
 
 class JudgmentsConfig(DocumentsConfig):
-    """The judgments (qrels). `relevance` is the grade of every judgment, whatever the files say."""
+    """The judgments (qrels). `relevance` is the grade of every judgment and overrides the files."""
 
     relevance: _Grade | None = None
-    #: The grades of labels, where the files have these in place of grades.
+    #: The grades of labels, if the files have labels instead of grades.
     grades: _Grades = None
     names = ("dataset", "query_id", "doc_id", "relevance")
 
@@ -216,10 +215,10 @@ class JudgmentsConfig(DocumentsConfig):
 
 
 class ResultsConfig(DocumentsConfig):
-    """The results (runs). `run` is the name of the only run, whatever the files say."""
+    """The results (runs). `run` is the name of the only run and overrides the files."""
 
     run: _Text | None = None
-    #: Whether a column or the files name the runs; None for the column or, if there is none, the
+    #: Whether a column or the files name the runs; None means the column or, if there is none, the
     #: files.
     run_from: Literal["file", "column"] | None = None
     names = ("dataset", "run", "query_id", "doc_id", "score", "rank")
@@ -238,7 +237,7 @@ class WeightsConfig(TableConfig):
 
 
 class InteractionsConfig(TableConfig):
-    """Who used which item, in the time before the evaluation: a row per interaction."""
+    """Which user used which item before the evaluation, with a row per interaction."""
 
     names = ("query_id", "doc_id")
 
@@ -247,7 +246,7 @@ class ItemsConfig(TableConfig):
     """The items of the catalog: a table, interactions that are counted, or both."""
 
     path: Annotated[list[_Path], BeforeValidator(listed)] = Field(default_factory=list)
-    #: How many users there were.
+    #: The number of users.
     users: Annotated[int, Field(gt=0)] | None = None
     interactions: InteractionsConfig | None = None
     names = ("doc_id", "popularity", "interactions", "category")
@@ -266,26 +265,26 @@ class ItemsConfig(TableConfig):
     @model_validator(mode="after")
     def _has_items(self) -> Self:
         if not self.path and self.interactions is None:
-            raise ValueError("it has neither a path nor interactions; give one of both")
+            raise ValueError("it has neither a path nor interactions; give one or both")
         if self.users is not None and self.interactions is not None:
-            raise ValueError("interactions give the number of users, too; leave users out")
+            raise ValueError("interactions also give the number of users; leave users out")
         return self
 
 
 class OldScoresConfig(TableConfig):
-    """The scores of an earlier job, whose convention is looked for."""
+    """The scores of an earlier job, whose convention is searched for."""
 
     names = ("dataset", "run", "query_id", "cutoff", "score")
 
 
 class Options(NamedTuple):
-    """What is computed of judgments and results, wherever they are."""
+    """What is computed from judgments and results, wherever they are."""
 
     convention: Convention
     cutoffs: Sequence[Cutoff]
     measures: MeasureSet
     evaluated_on: datetime.date
-    #: The name of the dataset where the tables name none.
+    #: The name of the dataset if the tables do not name one.
     dataset: str
     #: Whether the user has named the dataset, and the order of the results.
     is_dataset_chosen: bool
@@ -298,7 +297,7 @@ class EvaluationConfig(Strict):
     exclude: ExcludeConfig | None = None
     query_attributes: AttributesConfig | None = None
     query_weights: WeightsConfig | None = None
-    #: What the measures of the catalog look up.
+    #: The tables that measures of the catalog use.
     items: ItemsConfig | None = None
     output: Annotated[_Text, AfterValidator(_output)] | None = None
     dataset: _Text = "default"
@@ -306,11 +305,11 @@ class EvaluationConfig(Strict):
     cutoffs: Annotated[list[Cutoff], BeforeValidator(parse_cutoffs)] = Field(
         default=list(DEFAULT_CUTOFFS)
     )
-    #: The measures, each with its cutoff, such as precision@5; empty by default, for NDCG alone.
+    #: The measures, each with its cutoff, such as precision@5; empty by default, for NDCG only.
     measures: Annotated[list[str], Field(min_length=1), _texts] = Field(default_factory=list)
-    #: The documents that are kept with a night, down to the deepest finite cutoff: `all` for all
-    #: judged queries, `everything` for those that are not judged, too; N keeps the N queries of
-    #: each run that changed most against the gate's baseline. `kept_documents` has the default.
+    #: The documents kept with a night, down to the deepest finite cutoff: `all` for all judged
+    #: queries, `everything` for unjudged queries as well. N keeps the N queries of each run that
+    #: changed most against the gate's baseline. `kept_documents` has the default.
     documents: Literal["all", "everything"] | Annotated[int, Field(gt=0)] | None = None
     convention: Annotated[SkipValidation[Convention], BeforeValidator(_convention)] = Convention()
     engine: Literal["auto", "embedded", "spark"] = "auto"
@@ -318,17 +317,17 @@ class EvaluationConfig(Strict):
     remote: Annotated[str, Field(pattern="^(sc://|local)")] | None = None
     #: Fraction of a table's rows that may be rejected.
     max_rejected_fraction: _Fraction = 0.0
-    #: Fraction of a dataset's judged queries that a run may lack, and of a run's queries that may
+    #: Fraction of a dataset's judged queries that a run may miss, and of a run's queries that may
     #: be unjudged.
     max_missing_fraction: _Fraction = 1.0
     max_unjudged_fraction: _Fraction = 1.0
-    #: Fraction of the documents that a run returned down to the deepest cutoff that must be judged.
+    #: Fraction of the documents a run returned down to the deepest cutoff that must be judged.
     min_judged_rate: _Fraction = 0.0
-    #: What other programs get after an evaluation: a file for each dataset, in this folder, which
-    #: the collector of Prometheus reads; and a command that reads on its stdin how it ended.
+    #: What other programs get after an evaluation: a file for each dataset in this folder, which
+    #: the Prometheus collector reads, and a command that reads the outcome from its stdin.
     metrics_file: Annotated[_Text, AfterValidator(_metrics_folder)] | None = None
     on_end: Annotated[str, AfterValidator(_command)] | None = None
-    #: Where the page of a night is, for what people are told: an address with {dataset} and {date}.
+    #: The address of the page of a night, for notifications: a URL with {dataset} and {date}.
     report_url: Annotated[str, Field(pattern="^https?://")] | None = None
     #: How much a night may lose, and against which baseline; None for no comparison and no verdict.
     gate: GateConfig | None = None
@@ -339,14 +338,14 @@ class EvaluationConfig(Strict):
 
     @property
     def source(self) -> dict[str, Any]:
-        """The file that it was read from, and whether other arguments than the date and the output
-        were given too.
+        """The file that it was read from, and whether arguments other than the date and the output
+        were also given.
         """
         return self._source
 
     @property
     def chosen_options(self) -> frozenset[str]:
-        """The options of the convention that the configuration names; `preset` may be one."""
+        """The options of the convention that the configuration names, possibly with `preset`."""
         return self._chosen_options
 
     @property
@@ -356,7 +355,7 @@ class EvaluationConfig(Strict):
     @computed_field  # type: ignore[prop-decorator]  # as pydantic documents it
     @property
     def headline(self) -> str:
-        """The measure that runs are ordered by, such as ndcg@10, for the record; see
+        """The measure that runs are ordered by, such as ndcg@10, for the log; see
         `MeasureSet.headline`.
         """
         return written(*self.measure_set.headline(self.cutoffs))
@@ -385,7 +384,7 @@ class EvaluationConfig(Strict):
 
     @property
     def kept_documents(self) -> Literal["all", "everything"] | int | None:
-        """The documents that are kept: with a gate all, for nights when the judgments change."""
+        """The documents to keep. With a gate all, for nights on which the judgments change."""
         if self.documents is None and self.gate is not None and self.output is not None:
             return "all"
         return self.documents
@@ -394,7 +393,9 @@ class EvaluationConfig(Strict):
         return dated(path, self.date)
 
     def for_log(self, exclude: Collection[str] = ()) -> dict[str, Any]:
-        """Itself as JSON values without secrets. Of `on_end`, it keeps only the program's name."""
+        """The configuration as JSON values without secrets. `on_end` is reduced to the program
+        name.
+        """
         settings = self.model_dump(mode="json", exclude={*exclude})
         settings["documents"] = self.kept_documents
         if self.on_end is not None:
@@ -412,12 +413,12 @@ class NightConfig(EvaluationConfig):
 class TablesConfig(NightConfig):
     """The configuration of an evaluation of DataFrames, which have no paths."""
 
-    #: The grade of every judgment, and the name of the only run, whatever the tables say; and the
+    #: The grade of every judgment and the name of the only run, which override the tables; and the
     #: grades of labels.
     relevance: _Grade | None = None
     grades: _Grades = None
     run: _Text | None = None
-    #: By table, what is between the ids of a cell.
+    #: The separator of the ids in a cell, by table.
     split_ids: dict[str, Separator] = Field(default_factory=dict)
 
     @model_validator(mode="after")
@@ -434,11 +435,11 @@ def load(
     overrides: Mapping[str, Any],
     model: type[EvaluationConfig] = EvaluationConfig,
 ) -> EvaluationConfig:
-    """The configuration of a file, or of settings as such a file has them, overridden by the
+    """Load the configuration from a file, or from settings with its contents, overridden by the
     command line.
 
-    None is an argument that is not set. A preset replaces the file's convention; options without
-    one change it.
+    None is an argument that is not set. A preset replaces the file's convention; options without a
+    preset change it.
     """
     settings = file if isinstance(file, Mapping) else _read(file) if file else {}
     origin = str(file) if isinstance(file, Path) else "arguments"
@@ -457,7 +458,7 @@ def validate(settings: Mapping[str, Any], origin: str, model: type[_Config]) -> 
 def validate(
     settings: Mapping[str, Any], origin: str, model: type[EvaluationConfig] = EvaluationConfig
 ) -> EvaluationConfig:
-    """The settings as a configuration, or one ConfigurationError that names all their problems."""
+    """Validate the settings; one ConfigurationError names all problems."""
     try:
         config = _with_measures(model.model_validate(settings))
         chosen = _chosen(settings.get("convention"))
@@ -491,7 +492,7 @@ def _with_measures(config: _Config) -> _Config:
 def _problems(error: ValidationError, model: Any) -> Iterator[Notice]:
     entries = error.errors()
     for entry in entries:
-        # Without its items that are wrong, a list is too short as well.
+        # Without its invalid items, a list is also too short.
         if not any(_is_within(other["loc"], entry["loc"]) for other in entries):
             yield _problem(entry, model)
 
@@ -504,7 +505,7 @@ def _problem(entry: ErrorDetails, model: Any) -> Notice:
     keys, cause = entry["loc"], entry.get("ctx", {}).get("error")
     name = _written_key(keys)
     if isinstance(cause, ConfigurationError):
-        # It may name the option that it is about; its key says where that is.
+        # The problem may name its option; its key says where that is.
         return Notice(cause.sentence, cause.advice, name or cause.option)
     if isinstance(cause, ValueError):
         return Notice(str(cause), None, name)
@@ -524,7 +525,7 @@ def _problem(entry: ErrorDetails, model: Any) -> Notice:
 
 
 def _written_key(keys: tuple[int | str, ...]) -> str:
-    """A key as in TOML, with the number of an item from 1: `gate.check[1].cutoff`."""
+    """A key as written in TOML, with items numbered from 1: `gate.check[1].cutoff`."""
     written = ""
     for key in keys:
         written += f"[{key + 1}]" if isinstance(key, int) else f".{key}"
@@ -532,7 +533,9 @@ def _written_key(keys: tuple[int | str, ...]) -> str:
 
 
 def _table_of(keys: tuple[int | str, ...]) -> str:
-    """That a key belongs inside the gate or one of its checks, where it stands beside them."""
+    """Say that a key belongs inside the gate or one of its checks, if it is next to them
+    instead.
+    """
     key = str(keys[-1])
     above = keys[:-1]
     if above == () and key in GateConfig.model_fields:
@@ -565,23 +568,23 @@ def _about_order(config: EvaluationConfig) -> Iterator[Notice]:
         return
     for name in ("score", "rank"):
         if name in config.results.columns:
-            what = f"results.columns.{name}: with order=file no {name} is read"
+            what = f"results.columns.{name}: with order=file, no {name} is read"
             yield Notice(what, SetOption("order", name, words="remove it, or write"))
 
 
 def _about_items(config: EvaluationConfig) -> Iterator[Notice]:
-    """Why measures of the catalog have no items, or items no measure."""
+    """Report measures of the catalog without items, and items without such measures."""
     needing = config.measure_set.of_items
     if needing and config.items is None and config.results is not None:
         yield missing_items(needing)
     is_unused = config.items is not None and not config.measure_set.of_catalog
     if is_unused and not isinstance(config, NightConfig):
-        what = "items: no measure of the catalog is asked for"
+        what = "items: no measure of the catalog is requested"
         yield Notice(what, Give("measures", "coverage", words="leave them out, or give"))
 
 
 def missing_items(measures: Sequence[str]) -> Notice:
-    """That measures need a table of items, and none is given."""
+    """The problem that measures need a table of items, and none is given."""
     sentence = f"measures: {', '.join(measures)} needs the items of the catalog"
     ways = (Give("items", "FILE", words="give"), Give("interactions", "FILE"))
     return Notice(sentence, Either(ways))
@@ -605,7 +608,7 @@ def _contradictions(config: EvaluationConfig, chosen: Mapping[str, Any]) -> Iter
         sentence = "documents: they are kept in the output, but there is none"
         yield Notice(sentence, Give("output", words="give"))
     if config.gate:
-        # A gate on a published night checks itself whether the night has its cutoffs.
+        # A gate on a published night itself checks whether the night has its cutoffs.
         all_known = isinstance(config, NightConfig) and "cutoffs" not in config.model_fields_set
         cutoffs = (
             parse_cutoffs(check.cutoff for check in config.gate.check)
@@ -636,7 +639,7 @@ def _read(file: Path) -> dict[str, Any]:
 
 
 def _merged(settings: Mapping[str, Any], overrides: Mapping[str, Any]) -> dict[str, Any]:
-    """The settings with the values of `overrides`, also within tables; None changes nothing."""
+    """The settings with the values of `overrides`, even within tables; None changes nothing."""
     merged = dict(settings)
     for key, value in overrides.items():
         if not isinstance(value, Mapping):

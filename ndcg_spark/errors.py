@@ -1,8 +1,8 @@
 """Every failure that can be explained to users, each with its exit code.
 
-A message reads ``where: what, how many, one example; what to do``. What to do stands in the
-sentence or, where it names an option, beside it as an Advice: `str` of an error says it in words of
-Python, the command line as options.
+A message reads ``where: what, how many, one example; what to do``. What to do is part of the
+sentence or, if it names an option, a separate Advice: `str` of an error words it for Python, and
+the command line words it as options.
 """
 
 import contextlib
@@ -17,27 +17,27 @@ from ndcg_spark.voices import ARGUMENTS, Advice, Notice, Voice, worded
 
 DONE = 0
 BUG = 1
-#: A night was published, but its gate failed or came to no verdict. These are outcomes, not
+#: A night was published, but its gate failed or gave no verdict. These are outcomes, not
 #: exceptions.
 GATE_FAILED = 5
 NO_VERDICT = 6
 
 INSTALL_ADVICE = (
     "install the embedded engine with: pip install 'ndcg-spark[embedded]', "
-    "or local Spark too with: pip install "
+    "or local Spark as well with: pip install "
     "'ndcg-spark[spark]' and Java 17 (Debian: apt-get install openjdk-17-jre-headless)"
 )
 
 #: The first version of Spark that has what an evaluation needs, such as Arrow tables in and out.
 _FIRST_SPARK = 4
-#: What to do where a cluster has an older one.
+#: The advice if a cluster has an older version.
 _BESIDE_THE_CLUSTER = (
-    "run ndcg-spark beside the cluster, with the embedded engine in a Python environment or a "
-    "container of its own (pip install 'ndcg-spark[embedded]'), as the guide "
-    "ndcg_spark/guides/SPARK_3.md shows"
+    "run ndcg-spark outside the cluster, with the embedded engine in its own Python environment or "
+    "container (pip install 'ndcg-spark[embedded]'), as the guide ndcg_spark/guides/SPARK_3.md "
+    "shows"
 )
 
-#: The modules that the extras install, by the names under which Python imports them.
+#: The modules that the extras install, by their import names.
 _ENGINE_PACKAGES = ("grpc", "py4j", "pysail", "pyspark")
 #: The distributions that share one folder, `pyspark`: if two are installed, they have overwritten
 #: each other's files.
@@ -48,16 +48,16 @@ _FIRST_ARROW_WITH_NUMPY_2 = 26
 
 
 class NdcgSparkError(Exception):
-    """A failure that its message explains; the command line prints the message and no traceback."""
+    """A failure that its message explains. The command line prints the message and no traceback."""
 
     exit_code = BUG
     #: The kind of failure, for programs; the message is for people.
     code = "bug"
-    #: The table that it is about, where `about` has said so.
+    #: The table that the error is about, if `about` has set it.
     table = ""
 
     def __init__(self, sentence: str, advice: Advice | None = None, option: str = "") -> None:
-        # A copy from another process is made of `args`.
+        # A copy from another process is built from `args`.
         super().__init__(sentence, advice, option)
 
     @property
@@ -67,16 +67,16 @@ class NdcgSparkError(Exception):
 
     @property
     def advice(self) -> Advice | None:
-        """What to do, if that names an option; else the sentence says it."""
+        """What to do, if that names an option; otherwise the sentence says it."""
         return self.args[1] if isinstance(self.args[1], Advice) else None
 
     @property
     def option(self) -> str:
-        """The option that the sentence is about, which then does not name it; else empty."""
+        """The option that the sentence is about but does not name, or ""."""
         return str(self.args[2])
 
     def worded(self, voice: Voice) -> str:
-        """The message, which names options as this voice calls them."""
+        """The message, with options named as in this voice."""
         return worded(self.sentence, self.advice, voice, self.option)
 
     def __str__(self) -> str:
@@ -91,7 +91,7 @@ class ConfigurationError(NdcgSparkError, ValueError):
 
     exit_code = 2
     code = "configuration"
-    #: Everything that is wrong with a configuration, at once.
+    #: All problems of a configuration.
     problems: Sequence[Notice] = ()
 
     def worded(self, voice: Voice) -> str:
@@ -102,20 +102,22 @@ class ConfigurationError(NdcgSparkError, ValueError):
 
     @classmethod
     def of_problems(cls, origin: str, problems: Sequence[Notice]) -> Self:
-        """What is wrong with the configuration from `origin`: a file, arguments or both."""
+        """The error for all problems of a configuration from `origin`: a file, arguments or
+        both.
+        """
         error = cls(origin)
         error.problems = problems
         return error
 
 
 class ConventionError(ConfigurationError):
-    """A convention with an unknown option, an unknown value, or a combination without a meaning."""
+    """A convention with an unknown option, an unknown value, or a meaningless combination."""
 
     code = "convention"
 
 
 class InputError(NdcgSparkError):
-    """Judgments or results that are refused; nothing was published."""
+    """Judgments or results were refused, and nothing was published."""
 
     exit_code = 3
     code = "input"
@@ -154,12 +156,12 @@ class EngineError(NdcgSparkError):
 
 
 class ReadError(EngineError):
-    """The engine cannot read a table, or there is no room here for its copy; `about` names it."""
+    """The engine cannot read a table, or there is no space here for its copy; `about` names it."""
 
 
 class InstallationError(EngineError):
-    """What an engine needs is not installed here, or does not fit together; the message has the
-    command that helps.
+    """Something that an engine needs is not installed here, or versions do not fit together. The
+    message has the command that helps.
     """
 
     exit_code = 2
@@ -167,7 +169,7 @@ class InstallationError(EngineError):
 
 
 class NotVerifiedError(EngineError):
-    """An engine and plain Python computed different scores for the same rows; nothing was
+    """An engine and plain Python computed different scores for the same rows, and nothing was
     published.
     """
 
@@ -182,7 +184,7 @@ class NotVerifiedError(EngineError):
         log_entries: Mapping[str, Any] | None = None,
     ) -> None:
         super().__init__(sentence, advice, option)
-        #: What the log keeps of it.
+        #: The log entry about the disagreement.
         self.log_entries = log_entries or {}
 
 
@@ -194,19 +196,19 @@ class StorageError(NdcgSparkError):
 
 
 class UnreachableError(StorageError):
-    """A storage elsewhere has not given a file, and may do so later; `about` names the table."""
+    """Remote storage did not provide a file, and may do so later; `about` names the table."""
 
 
-#: What can be wrong with a table, as its reader raises it: without saying which table that is.
+#: The errors that a table's reader raises, without knowing which table it is.
 _OF_TABLES = (InputError, ReadError, UnreachableError)
 
 
 @contextlib.contextmanager
 def about(table: str, origin: str = "") -> Iterator[None]:
-    """A context in which what is wrong with a table gets its name, and where its rows are from.
+    """A context that adds a table's name and the origin of its rows to errors about the table.
 
     The sentence then begins with both, as in `results (runs/a.run): no rows`, and the advice is for
-    this table. An error that has a table already keeps it.
+    this table. An error that already has a table is not changed.
     """
     try:
         yield
@@ -221,7 +223,7 @@ def about(table: str, origin: str = "") -> Iterator[None]:
 
 @contextlib.contextmanager
 def within(place: str) -> Iterator[None]:
-    """A context in which what is wrong with a part of a table, such as a file, begins with it.
+    """A context that prefixes errors with a part of the table, such as a file.
 
     An empty place adds nothing.
     """
@@ -235,8 +237,8 @@ def within(place: str) -> Iterator[None]:
 
 @contextlib.contextmanager
 def engine_imports() -> Iterator[None]:
-    """A context for importing an engine: InstallationError if its packages are missing or do not
-    fit together.
+    """A context for importing an engine. Raises InstallationError if its packages are missing or do
+    not fit together.
     """
     try:
         yield
@@ -254,7 +256,7 @@ def engine_imports() -> Iterator[None]:
 
 
 def _installed_version(distribution: str) -> str:
-    """The installed version of a distribution; empty if it is not installed."""
+    """The installed version of a distribution, or "" if it is not installed."""
     # Imported here because help does not need it.
     import importlib.metadata
 
@@ -265,7 +267,7 @@ def _installed_version(distribution: str) -> str:
 
 
 def refuse_old_numpy(pyarrow: str, numpy: str) -> None:
-    """InstallationError if this version of pyarrow cannot use this version of numpy.
+    """Raise InstallationError if this version of pyarrow cannot use this version of numpy.
 
     pyarrow does not declare which numpy it needs, so pip installs versions that do not fit.
     """
@@ -273,14 +275,14 @@ def refuse_old_numpy(pyarrow: str, numpy: str) -> None:
     needs_numpy_2 = bool(pyarrow) and int(pyarrow.partition(".")[0]) >= _FIRST_ARROW_WITH_NUMPY_2
     if has_numpy_1 and needs_numpy_2:
         raise InstallationError(
-            f"pyarrow: {pyarrow} needs numpy 2, and numpy {numpy} is installed; "
+            f"pyarrow: {pyarrow} needs numpy 2, but numpy {numpy} is installed; "
             f"pip install 'pyarrow<{_FIRST_ARROW_WITH_NUMPY_2}', or 'numpy>=2' if nothing here "
             "needs numpy 1"
         )
 
 
 def hide_library_warnings() -> None:
-    """Hide, in a process of our own, warnings of libraries about what users cannot change."""
+    """Hide library warnings about things that users cannot change, in a process of our own."""
     # Our own message reports the failure.
     warnings.filterwarnings("ignore", message=r"\[RETRIES_EXCEEDED\]")
     # This program is tested with pandas 3.
@@ -289,9 +291,9 @@ def hide_library_warnings() -> None:
 
 
 def installed_spark() -> str:
-    """The version of the pyspark that would be imported; empty if there is none.
+    """The version of the pyspark that would be imported, or "" if there is none.
 
-    It is not imported: Spark 3.5 cannot be, by Python 3.12 and later.
+    It is not imported, because Python 3.12 and later cannot import Spark 3.5.
     """
     try:
         spec = importlib.util.find_spec("pyspark")
@@ -299,7 +301,7 @@ def installed_spark() -> str:
         return ""
     if spec is None or spec.origin is None:
         return ""
-    # The Spark of spark-submit is a folder or an archive on the path, and no distribution.
+    # The Spark of spark-submit is a folder or an archive on the path, not a distribution.
     read: Any = getattr(spec.loader, "get_data", None)
     try:
         text = read(spec.origin.replace("__init__.py", "version.py")).decode()
@@ -310,7 +312,7 @@ def installed_spark() -> str:
 
 
 def refuse_old_spark(version: str) -> None:
-    """InstallationError for a Spark that is older than those that are supported."""
+    """Raise InstallationError for a Spark that is older than the supported versions."""
     major = re.match(r"\d+", version)
     if major and int(major[0]) < _FIRST_SPARK:
         what = f"engine: Spark {version} is not supported, only Spark {_FIRST_SPARK}"
@@ -318,8 +320,8 @@ def refuse_old_spark(version: str) -> None:
 
 
 def refuse_mixed_sparks(is_broken: bool = False) -> None:
-    """InstallationError if packages that share the folder `pyspark` have different versions, or it
-    is broken.
+    """Raise InstallationError if packages that share the folder `pyspark` have different versions,
+    or the folder is broken.
     """
     versions = _installed_sparks()
     if len(set(versions.values())) > 1 or (versions and is_broken):
@@ -348,9 +350,9 @@ def _installed_sparks() -> dict[str, str]:
 
 
 def first_line(error: BaseException) -> str:
-    """The first line of an exception's text, short enough for a message; the name of its class if
-    it has no text.
+    """The first line of an exception's text, short enough for a message, or its class name if it
+    has no text.
     """
-    # py4j says first which call failed, and then what Java says.
+    # py4j first says which call failed, and then what Java says.
     text = re.sub(r"\AAn error occurred while calling .*\n: ", "", str(error).strip())
     return (text.splitlines() or [type(error).__name__])[0][:300]

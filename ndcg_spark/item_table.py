@@ -1,4 +1,4 @@
-"""The items of the catalog, in memory: what a measure looks up of them, and their fingerprint."""
+"""The items of the catalog in memory: the values that measures look up, and their fingerprint."""
 
 import dataclasses
 import functools
@@ -19,7 +19,7 @@ from ndcg_spark.catalog_reference import (
 from ndcg_spark.convention.catalog import catalog_option
 from ndcg_spark.schemas import ITEMS
 
-#: Whether an item is of the catalog: it may have interactions and be in it no more.
+#: Whether an item is in the catalog: it may have interactions but no longer be in it.
 IN_CATALOG = "in_catalog"
 
 
@@ -29,7 +29,7 @@ class ItemTable:
 
     #: The columns of ITEMS and IN_CATALOG, sorted by doc_id; a column that was not given is null.
     rows: pa.Table
-    #: How many users there are; None where nobody has said it.
+    #: The number of users, or None if it is not given.
     users: int | None = None
 
     @classmethod
@@ -48,7 +48,7 @@ class ItemTable:
 
     @functools.cached_property
     def fingerprint(self) -> str:
-        """Equal for tables that say the same, in any order and format."""
+        """Equal for tables with the same content, in any order and format."""
         text = io.BytesIO()
         csv.write_csv(self.rows, text)
         text.write(f"{self.users}".encode())
@@ -56,7 +56,7 @@ class ItemTable:
 
     @functools.cached_property
     def usage(self) -> Usage:
-        """How much was used in all."""
+        """The total usage."""
         most = []
         for name in ("popularity", "interactions"):
             most.append(pc.max(self.rows[name]).as_py() or 0.0)
@@ -69,7 +69,7 @@ class ItemTable:
         return int(pc.sum(self.rows[IN_CATALOG]).as_py() or 0)
 
     def items(self, ids: Iterable[str]) -> dict[str, Item]:
-        """What is known of these items; one that is not in the table is not there."""
+        """The facts about these items; items that are not in the table are left out."""
         wanted = pa.array(sorted(set(ids)), pa.string())
         own = self.rows.filter(pc.is_in(self.rows["doc_id"], value_set=wanted))
         found = {}
@@ -78,9 +78,9 @@ class ItemTable:
         return found
 
     def values(self, measures: Collection[str], options: Mapping[str, str]) -> pa.Table:
-        """A row per item: doc_id, IN_CATALOG, and a column for each of these measures of lists.
+        """A row per item: doc_id, IN_CATALOG, and a column for each of these list measures.
 
-        `novelty_value` and `popularity_value` are what an item adds, null if it does not count.
+        `novelty_value` and `popularity_value` are what an item adds, null if it is not counted.
         """
         columns = {"doc_id": self.rows["doc_id"], IN_CATALOG: self.rows[IN_CATALOG]}
         if "novelty" in measures:
@@ -92,11 +92,11 @@ class ItemTable:
         return pa.table(columns)
 
     def value_of_unknown(self, measure: str, options: Mapping[str, str]) -> float | None:
-        """What an item adds that the table does not know; None if it does not count."""
+        """What an item adds if it is not in the table; None if it is not counted."""
         return self._value(measure, 0.0, options)
 
     def _by_count(self, measure: str, options: Mapping[str, str]) -> pa.Array:
-        """By item, what it adds; computed once for each count, of which there are few."""
+        """What each item adds, computed once for each count, of which there are few."""
         of = catalog_option(options, f"{measure}_of")
         column = "popularity" if of == "users" else "interactions"
         counts = pc.fill_null(self.rows[column], 0.0).combine_chunks().dictionary_encode()

@@ -1,4 +1,4 @@
-"""NDCG as an evaluator of Spark ML, for CrossValidator and TrainValidationSplit.
+"""NDCG as a Spark ML evaluator, for CrossValidator and TrainValidationSplit.
 
 It is not in `api`, because guides and saved pipelines name `ndcg_spark.ml`.
 """
@@ -41,38 +41,39 @@ class NdcgEvaluator(Evaluator, DefaultParamsReadable["NdcgEvaluator"], DefaultPa
     """The mean NDCG@k of the recommendations or rankings in one DataFrame; larger is better.
 
     CrossValidator divides *rows*. For rankers, whole queries must stay together: give it a
-    `foldCol` that depends on the query alone, such as ``F.pmod(F.xxhash64("user"),
-    F.lit(3)).cast("int")``. For ALS the rows of each user have to be divided, and the means come
-    out too high, as only the rows that were left out are ranked: compare models only, and evaluate
-    the best ones on all they recommend, where their order may differ.
+    `foldCol` that depends only on the query, such as ``F.pmod(F.xxhash64("user"),
+    F.lit(3)).cast("int")``. For ALS, the rows of each user have to be divided, and the means are
+    too high, because only the rows that were left out are ranked. Use them only to compare models,
+    and evaluate the best models on everything they recommend, where their order may differ.
 
-    With ``coldStartStrategy="nan"``, the default of ALS, users without a prediction score 0; with
+    With ``coldStartStrategy="nan"``, the default of ALS, users without a prediction score 0. With
     ``"drop"`` they are not in the DataFrame, and so not in the mean.
 
-    What `evaluate` refuses is an InputError with the same sentence: a row without a user or a
-    document, a number that is not finite, a document twice. Documents are text or whole numbers,
-    also in columns of doubles or decimals, where 7.0 is 7 and 7.5 is refused. A row whose labels
-    are null is no query, nor is a user without a grade in the long format.
+    Data that `evaluate` refuses raises an InputError with the same sentence: a row without a user
+    or a document, a number that is not finite, or a document that occurs twice. Documents are text
+    or whole numbers, even in columns of doubles or decimals, where 7.0 is 7 and 7.5 is refused. A
+    row whose labels are null is not a query, and neither is a user without a grade in the long
+    format.
 
-    Scores are computed in expressions of Spark. Functions that you have written, numbers that are
-    text, cutoffs over 500, lists that are cut or sorted by their gains (``unjudged=drop``,
-    ``negative=drop``, ``ideal=retrieved``, ties by gains), lists with a document twice, and
-    whatever is refused take Spark's Python workers, which need the packages of this program: set
-    the variable PYSPARK_PYTHON to the program's Python, `sys.executable`, before the session
-    starts. The last two are found by the expressions first, so the DataFrame is computed twice:
-    cache one that is slow. The scores come to the driver, about eight bytes a query.
+    Scores are computed in Spark expressions. Spark's Python workers are needed for functions that
+    you have written, numbers stored as text, cutoffs over 500, lists that are cut or sorted by
+    their gains (``unjudged=drop``, ``negative=drop``, ``ideal=retrieved``, ties by gains), lists
+    with a document twice, and data that is refused. The workers need the packages of this program:
+    set the variable PYSPARK_PYTHON to the program's Python, `sys.executable`, before the session
+    starts. The expressions first detect the last two cases, so the DataFrame is computed twice;
+    cache it if it is slow. The scores are sent to the driver, about eight bytes per query.
 
     Parameters
     ----------
     predictionCol, labelCol : str
-        A row per query with an array of documents, the best first, and one of the relevant ones.
-        Both may be arrays of structs with a score or a grade, as `recommendForAllUsers` returns
-        them, whose fields have the names that `evaluate` knows or those of `itemCol`, `scoreCol`
-        and `gradeCol`. As it stands it takes the place of Spark's RankingEvaluator, whose documents
-        are doubles.
+        A row per query with an array of documents, the best first, and an array of the relevant
+        ones. Both may be arrays of structs with a score or a grade, as `recommendForAllUsers`
+        returns them, whose fields have names that `evaluate` knows or the names in `itemCol`,
+        `scoreCol` and `gradeCol`. Without changes, it can replace Spark's RankingEvaluator, whose
+        documents are doubles.
     queryCol, itemCol, scoreCol, gradeCol : str
         The long format, if `queryCol` is set: a row per query and document, as `ALSModel.transform`
-        returns it; by default the others are `item`, `prediction` and `rating`. A row without a
+        returns it. By default the others are `item`, `prediction` and `rating`. A row without a
         grade is unjudged; one without a score (null, or the NaN of ALS for a new user) was not
         returned. The long format has no ranks, so a convention that ranks by them is refused.
     excludeCol : str
@@ -83,8 +84,8 @@ class NdcgEvaluator(Evaluator, DefaultParamsReadable["NdcgEvaluator"], DefaultPa
         ``trec_eval gain=exp2``.
     metricName : str
         ``ndcg``, or ``ndcgAtK``, which is what Spark's RankingEvaluator computes: the convention
-        ``mllib_binary``, for which every rating above 0 is relevant; ``convention="mllib_binary
-        min_relevance=4"`` takes those from 4 up.
+        ``mllib_binary``, for which every rating above 0 is relevant. With
+        ``convention="mllib_binary min_relevance=4"``, ratings from 4 up are relevant.
 
     Examples
     --------
@@ -129,7 +130,7 @@ class NdcgEvaluator(Evaluator, DefaultParamsReadable["NdcgEvaluator"], DefaultPa
         self._set(**params)
 
     def _evaluate(self, dataset: DataFrame) -> float:
-        """The mean over all queries; never NaN, because Spark would take NaN for the best model."""
+        """The mean over all queries; never NaN, which Spark would consider the best model."""
         metric, k = self.getOrDefault("metricName"), self.getOrDefault("k")
         labels = {"ndcg": self.getOrDefault("convention"), "ndcgAtK": "mllib_binary"}
         if metric not in labels:
@@ -168,8 +169,7 @@ class NdcgEvaluator(Evaluator, DefaultParamsReadable["NdcgEvaluator"], DefaultPa
                 " or results" if convention.missing_query == "skip" else ""
             )
             raise InputError(
-                f"dataset: no query counts, so there is no mean; each lacks {lacks}: "
-                "check both columns"
+                f"dataset: no query is in the mean; each lacks {lacks}: check both columns"
             )
         _warn_of_grades(convention, fractional, highest)
         return mean
@@ -219,12 +219,12 @@ class NdcgEvaluator(Evaluator, DefaultParamsReadable["NdcgEvaluator"], DefaultPa
         return DocumentRows(make_table, lists, kinds, where, are_named=True)
 
     def _listed(self, dataset: DataFrame, convention: Convention) -> DocumentRows:
-        """The rows of a table with a row per query; one without labels is no query."""
+        """The rows of a table with a row per query; a row without labels is not a query."""
         if convention.exclude_query_as_document:
             raise ConfigurationError(
-                "convention: lists name no query, which the convention "
-                f"{convention.label} leaves out of its own list; "
-                "set exclude_query_as_document=false, and leave it out by excludeCol"
+                "convention: lists name no query, but the convention "
+                f"{convention.label} leaves a query out of its own list; "
+                "set exclude_query_as_document=false, and leave it out with excludeCol"
             )
         judged = self._arrays(dataset, "labelCol", JUDGED, {"relevance": "gradeCol"})
         returned = self._arrays(
@@ -261,8 +261,8 @@ class NdcgEvaluator(Evaluator, DefaultParamsReadable["NdcgEvaluator"], DefaultPa
         )
 
     def _name(self, dataset: DataFrame, param: str) -> str:
-        """The column that a parameter names, whatever its case; without one, Spark takes `user` for
-        a function.
+        """The column that a parameter names, whatever its case; otherwise Spark takes `user` for a
+        function.
         """
         name, has = self.getOrDefault(param), dataset.columns
         named = [column for column in has if column.lower() == name.lower()]
@@ -275,9 +275,9 @@ class NdcgEvaluator(Evaluator, DefaultParamsReadable["NdcgEvaluator"], DefaultPa
     def _arrays(
         self, dataset: DataFrame, param: str, side: str, numbers: Mapping[str, str]
     ) -> dict[str, ListField]:
-        """The documents of a column of lists and, of structs with fields for them, their numbers.
+        """The documents in a column of lists and, from structs with fields for them, their numbers.
 
-        By our names; `numbers` are parameters that name fields.
+        The keys are our names; `numbers` are parameters that name fields.
         """
         name = self._name(dataset, param)
         kind = dataset.schema[name].dataType
@@ -300,7 +300,7 @@ class NdcgEvaluator(Evaluator, DefaultParamsReadable["NdcgEvaluator"], DefaultPa
         return found
 
     def _fields(self, struct: StructType, name: str, numbers: Mapping[str, str]) -> dict[str, str]:
-        """What the structs in the column `name` call the document and its numbers."""
+        """The fields of the structs in the column `name` for the document and its numbers."""
         params = {
             "doc_id": "itemCol",
             **{number: param for number, param in numbers.items() if param},
@@ -310,8 +310,8 @@ class NdcgEvaluator(Evaluator, DefaultParamsReadable["NdcgEvaluator"], DefaultPa
         }
         with within(name):
             fields = resolve_columns(given, ["doc_id", *numbers], struct.names)
-        # A number of another name may be what is missing, without which a list would be scored as
-        # if it had none.
+        # A number with a different name may be the missing one; without it, the list would be
+        # scored as if it had none.
         known = [fields.get("doc_id"), *(name for name in struct.names if is_alias("rank", name))]
         others = [
             field
@@ -327,7 +327,7 @@ class NdcgEvaluator(Evaluator, DefaultParamsReadable["NdcgEvaluator"], DefaultPa
 
 
 def _require_types(kinds: Mapping[str, str], ids: Collection[str]) -> None:
-    """InputError for columns of another type than `evaluate` takes, but for ids like 7.0."""
+    """Raise InputError for column types that `evaluate` does not take, except ids like 7.0."""
     plain = {
         name: "bigint" if name in ids and is_fractional(kind) else kind
         for name, kind in kinds.items()
@@ -336,7 +336,7 @@ def _require_types(kinds: Mapping[str, str], ids: Collection[str]) -> None:
 
 
 def _refuse_mixed_ids(documents: str, others: str, called: str = "relevant") -> None:
-    """InputError if documents are text in one column and numbers in another, which never meet."""
+    """Raise InputError if documents are text in one column and numbers in another: none match."""
     if "void" not in (documents, others) and _is_text(documents) != _is_text(others):
         raise InputError(f"documents are {documents} and {called} ones {others}; cast one of them")
 
@@ -345,19 +345,19 @@ def _is_text(kind: str) -> bool:
     return kind.startswith(("string", "varchar", "char"))
 
 
-# What follows is SQL, because on classic Spark a call of a function is several calls of the JVM.
+# What follows is SQL, because on classic Spark a function call makes several calls to the JVM.
 
 
 def _has_number(column: str, kind: str) -> str:
-    """Whether a row has a number; pandas writes null as NaN, as ALS does."""
+    """Whether a row has a number; pandas and ALS write null as NaN."""
     if kind in ("double", "float"):
         return f"({column} is not null and not isnan({column}))"
     return f"({column} is not null)"
 
 
 def _exploded(table: DataFrame, arrays: Mapping[str, ListField], sides: Sequence[str]) -> DataFrame:
-    """A row for each position of a query's longest list, one if all are empty, with a number of the
-    query.
+    """A row for each position of a query's longest list, or one if all are empty, with a number for
+    the query.
     """
     lists = [
         f"coalesce({field.path}, cast(array() as array<{field.kind}>)) as {name}"

@@ -1,7 +1,7 @@
-"""The mean NDCG of an evaluator's queries in expressions of the engine: one action, no Python.
+"""The mean NDCG of an evaluator's queries in engine expressions: one action, no Python.
 
-It never refuses. A query that breaks a rule, and one that SQL might score in another way than the
-definition, such as one with a document twice, is `odd`; `ml_rows` then decides what is wrong.
+It never refuses. A query is `odd` if it breaks a rule, or if SQL might score it differently from
+the definition, such as one with a document twice; `ml_rows` then decides what is wrong.
 """
 
 import dataclasses
@@ -19,20 +19,20 @@ from ndcg_spark.convention.convention import Convention
 from ndcg_spark.reference import unjudged_gain
 from ndcg_spark.scoring.ideal import is_user_function
 
-#: Larger cutoffs are no int in SQL, and no list is as long.
+#: Larger cutoffs are not an int in SQL, and no list is as long.
 _LONGEST = 10**9
-#: A document is looked for among the judged ones one after the other, and a tie in the whole list.
-#: Python is quicker for more than this: 1,000 among 1,000 took Spark 0.12 s, and Python 0.02 s.
+#: A document is searched for among the judged ones one by one, and a tie in the whole list. Python
+#: is faster for more than this: 1,000 among 1,000 took Spark 0.12 s, and Python 0.02 s.
 _MOST_LOOKED_FOR = 500
 _WHOLE = ("tinyint", "smallint", "int", "bigint")
 
 
 class Mean(NamedTuple):
-    """The mean NDCG over the judged queries that count, None without one; and grades."""
+    """The mean NDCG over the judged queries that are not left out, or None; and grades."""
 
     ndcg: float | None
-    #: The highest grade that is no whole number, and the highest of all; None without one, and
-    #: where the convention warns of none.
+    #: The highest grade that is not a whole number, and the highest of all; None if there is none,
+    #: or if the convention does not warn about grades.
     fractional: float | None = None
     highest: float | None = None
 
@@ -41,7 +41,7 @@ class Ranked(NamedTuple):
     """One row per query: is_query, answered, odd, judged and listed.
 
     `judged` has the gains of the judged documents, null for one that counts as unjudged; `listed`
-    is what was returned, in the order of the convention.
+    has the returned documents in the order of the convention.
     """
 
     table: DataFrame
@@ -53,10 +53,10 @@ class QueryLists(Protocol):
     """A user's table, from which each query's lists are made."""
 
     def are_quick(self, convention: Convention, k: int) -> bool:
-        """Whether SQL finds in these lists, however long, what it needs as quickly as Python."""
+        """Whether SQL is as fast as Python for these lists, however long they are."""
 
     def ranked(self, convention: Convention) -> Ranked:
-        """The lists of each query. Where a tool takes few grades, fractional and highest, too."""
+        """The lists of each query; also fractional and highest if a tool restricts grades."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -64,7 +64,7 @@ class LongRows:
     """A row per query and document."""
 
     table: DataFrame
-    #: What the table calls what we call query_id, doc_id, score, relevance, is_judged, in SQL.
+    #: The SQL for our columns query_id, doc_id, score, relevance and is_judged in this table.
     columns: Mapping[str, str]
     kinds: Mapping[str, str]
 
@@ -116,7 +116,7 @@ class LongRows:
         return f"({self.columns['is_judged']} or {self.columns['is_returned']} or {is_excluded})"
 
     def _listed(self, document: str, query: str, grade: str, convention: Convention) -> str:
-        """What a returned document is sorted by, and its gain; null for one that is not listed."""
+        """The sort keys of a returned document and its gain; null for one that is not listed."""
         is_judged, is_returned = self.columns["is_judged"], self.columns["is_returned"]
         score = ml_sql.as_double(self.columns["score"], self.kinds["score"])
         own_gain = f"case when {is_judged} then {ml_sql.gain_of(grade, convention)} end"
@@ -151,14 +151,14 @@ class ListField(NamedTuple):
 
     @property
     def path(self) -> str:
-        """The list of the values alone."""
+        """The list of the values only."""
         # Not getField of the array, which the embedded engine takes for a position in it.
         return f"{self.column}.{self.field}" if self.field else self.column
 
 
 @dataclasses.dataclass(frozen=True)
 class ListRows:
-    """A row per query with a list of documents on each side; one without labels is no query."""
+    """A row per query with a list of documents on each side; one without labels is not a query."""
 
     table: DataFrame
     judged: ListField
@@ -181,7 +181,7 @@ class ListRows:
         return Ranked(_select(table, {**lists, "listed": self._listed(convention)}), gain)
 
     def _values(self, convention: Convention) -> dict[str, str]:
-        """The arrays of the user, each in one type; null stays null."""
+        """The user's arrays, each with a single element type; null is kept."""
         ids = self._type_of_ids(convention)
         columns = {"documents": _ids(self.judged, ids), "returned": _ids(self.returned, ids)}
         if self.relevance is not None:
@@ -207,7 +207,7 @@ class ListRows:
         return "double" if kinds <= {*_WHOLE, *ml_sql.FRACTIONAL} else "string"
 
     def _lists(self, convention: Convention) -> dict[str, str]:
-        """What is known of a query but its ranking."""
+        """The columns of a query except its ranking."""
         answered = "size(returned) > 0"
         if self.excluded is not None:
             answered = f"exists(returned, one -> not {_is_excluded('one')})"
@@ -232,7 +232,7 @@ class ListRows:
         return columns
 
     def _odd(self, convention: Convention) -> list[str]:
-        """Conditions in SQL, never null, for what is or may be refused."""
+        """SQL conditions, never null, for data that is or may be refused."""
         ids = self._type_of_ids(convention)
         odd = [_has_empty("documents", ids), _has_empty("returned", ids), _repeats("returned")]
         if self.relevance is not None:
@@ -250,16 +250,16 @@ class ListRows:
         return [f"coalesce({condition}, false)" for condition in odd]
 
     def _keys(self, convention: Convention) -> dict[str, str]:
-        """What the element `one` at the position `at` of `returned` is sorted by."""
+        """The sort keys of the element `one` at the position `at` of `returned`."""
         if convention.ranks_decide and self.rank is None:
             return {}
-        # Adding 0 makes 0.0 of -0.0, which the embedded engine sorts below it.
+        # Adding 0 turns -0.0 into 0.0; the embedded engine sorts -0.0 below 0.0.
         score = "(get(scores, at) + 0.0D)"
         rank = "cast(at + 1 as double)" if self.rank is None else "get(ranks, at)"
         return ml_sql.order_keys("one", score, rank, convention)
 
     def _entries(self, convention: Convention) -> str:
-        """The returned documents, each after what it is sorted by."""
+        """The returned documents, each with its sort keys."""
         entries = _transform("returned", {**self._keys(convention), "doc": "one"})
         if self.excluded is None:
             return entries
@@ -275,7 +275,7 @@ class ListRows:
 
 
 def _ids(field: ListField, ids: str) -> str:
-    """A list of ids in a type; null for one that is none, or no whole number."""
+    """A list of ids in a type; null for an invalid id, such as a number that is not whole."""
     if not ml_sql.is_fractional(field.kind):
         return f"cast({field.path} as array<{ids}>)"
     value = ml_sql.whole_text("one", field.kind)
@@ -303,10 +303,10 @@ def _repeats(values: str) -> str:
 
 
 def is_expressible(kinds: Mapping[str, str], convention: Convention) -> bool:
-    """Whether SQL scores documents of these types by this convention.
+    """Whether SQL can score documents of these types by this convention.
 
-    The functions of users are Python's, text may be no number, and a column without a type has no
-    values.
+    Users' functions are written in Python, text may not be a number, and a column without a type
+    has no values.
     """
     if is_user_function(convention.gain) or is_user_function(convention.discount):
         return False
@@ -317,7 +317,7 @@ def is_expressible(kinds: Mapping[str, str], convention: Convention) -> bool:
 
 
 def mean_of_queries(lists: QueryLists, convention: Convention, k: int) -> Mean | None:
-    """The mean; None if a query is odd, which SQL does not decide."""
+    """The mean, or None if a query is odd and SQL does not decide it."""
     table, gain = lists.ranked(convention)
     sums = {name: name for name in ("is_query", "answered", "odd", *_of_grades(convention))}
     depth = min(k, _LONGEST)
@@ -326,7 +326,7 @@ def mean_of_queries(lists: QueryLists, convention: Convention, k: int) -> Mean |
     columns = [f"{ml_sql.checked_ndcg(convention)} as ndcg"]
     for name in _of_grades(convention):
         columns.append(f"case when is_query then {name} end as {name}")
-    # The mean is taken here: to shuffle the scores to one task is a second job, which costs classic
+    # The mean is taken here: shuffling the scores to one task is a second job, which costs classic
     # Spark as much as all of a small evaluation; a score has eight bytes.
     fetched = _select(table, sums).selectExpr(*columns).toArrow()
     mean = pc.mean(fetched["ndcg"]).as_py()
@@ -366,7 +366,7 @@ def needs_all_gains(convention: Convention) -> bool:
 
 
 def _stays(convention: Convention, is_judged: str, own_gain: str) -> list[str]:
-    """Conditions for a returned document to stay on the list."""
+    """Conditions for a returned document to stay in the list."""
     conditions = []
     if convention.unjudged == "drop":
         conditions.append(f"{own_gain} is not null")
@@ -376,7 +376,7 @@ def _stays(convention: Convention, is_judged: str, own_gain: str) -> list[str]:
 
 
 def warns_of_grades(convention: Convention) -> bool:
-    """Whether the tool of the preset does not take every grade."""
+    """Whether the tool of the preset restricts grades."""
     limits = presets.PRESETS[convention.based_on].grades
     return limits != presets.Grades() and convention.min_relevance == "none"
 

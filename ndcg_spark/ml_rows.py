@@ -1,9 +1,9 @@
-"""The mean NDCG of an evaluator's rows, which keep the rules that the tables of `evaluate` keep.
+"""The mean NDCG of an evaluator's rows, with the same rules as for the tables of `evaluate`.
 
-There are two roads. `ml_queries` scores in expressions of the engine, and never refuses. What it
-does not decide is scored in Python by `reference`, which the steps of `evaluate` are tested
-against, and whose rows are tested by the rules of `rules`: queries that break a rule, or have a
-document twice; functions that users write; numbers that are text.
+There are two ways. `ml_queries` scores in engine expressions and never refuses. What it does not
+decide is scored in Python by `reference`, which the steps of `evaluate` are tested against; its
+rows are tested by the rules of `rules`. These are queries that break a rule or have a document
+twice, functions that users write, and numbers that are text.
 """
 
 import dataclasses
@@ -28,9 +28,9 @@ from ndcg_spark.rules import RowTest, Rule
 from ndcg_spark.scoring.prepare import judgment_tests, ordered
 from ndcg_spark.scoring.refusals import refuse_value, refused
 
-#: The documents of a row: one that is judged, one that was returned, and one to leave out.
+#: The documents of a row: a judged one, a returned one, and one to leave out.
 JUDGED, RETURNED, EXCLUDED = "judged", "returned", "excluded"
-#: The code of a user's function that fails, where a refusal has that of a rule.
+#: The code for a user's function that fails, where a refusal has the code of a rule.
 _CONVENTION = "convention"
 #: A document with its score and its rank.
 _Returned = tuple[str, float | None, int | None]
@@ -39,28 +39,28 @@ _Tests = Callable[[Mapping[str, str]], list[RowTest]]
 
 @dataclasses.dataclass(frozen=True)
 class DocumentRows:
-    """One row per document, with the user's values as they are.
+    """One row per document, with the user's values unchanged.
 
-    What `make_table` returns has for each of JUDGED, RETURNED and, if documents are excluded,
-    EXCLUDED a column with the document, and a boolean such as `is_judged`, false where the row has
-    no such document; and `query_id`, `relevance`, and `score` or `rank` or both.
+    The result of `make_table` has, for each of JUDGED, RETURNED and, if documents are excluded,
+    EXCLUDED, a column with the document, and a boolean such as `is_judged`, false if the row has no
+    such document. It also has `query_id`, `relevance`, and `score` or `rank` or both.
     """
 
     make_table: Callable[[], DataFrame]
-    #: The same documents by query, for the road without Python.
+    #: The same documents by query, for scoring without Python.
     lists: QueryLists
     #: The types of the columns, as Spark writes them.
     kinds: Mapping[str, str]
-    #: What messages call the columns of documents.
+    #: The names of the document columns in messages.
     where: Mapping[str, str]
-    #: Whether queries have ids of the user, and not numbers that are made for them.
+    #: Whether query ids come from the user, and are not generated numbers.
     are_named: bool
-    #: Whether a document that is judged twice counts once: purchases have no grades.
+    #: Whether a document that is judged twice counts once, for example purchases without grades.
     judged_once: bool = False
 
 
 def mean_ndcg(rows: DocumentRows, convention: Convention, k: int) -> Mean:
-    """The mean of the rows. InputError for what `evaluate` refuses."""
+    """The mean of the rows. Raises InputError for data that `evaluate` refuses."""
     names = [name for name in ("score", "rank") if name in rows.kinds]
     convention = ordered(convention, names)
     if is_expressible(rows.kinds, convention) and rows.lists.are_quick(convention, k):
@@ -71,7 +71,7 @@ def mean_ndcg(rows: DocumentRows, convention: Convention, k: int) -> Mean:
 
 
 def _mean_in_python(rows: DocumentRows, convention: Convention, k: int) -> Mean:
-    """The mean by the definition, which says what is wrong and computes what users have written."""
+    """The mean by the definition, which reports what is wrong and runs users' functions."""
     queries = _queries(_checked(rows, convention), rows, convention)
     scores = queries.select(
         _ndcg_function(queries.columns, rows, convention, k).alias("ndcg"),
@@ -95,7 +95,7 @@ def _mean_in_python(rows: DocumentRows, convention: Convention, k: int) -> Mean:
 
 
 def _checked(rows: DocumentRows, convention: Convention) -> DataFrame:
-    """The rows with documents as text, null where there is none; a row that breaks a rule fails."""
+    """The rows with documents as text, null if there is none; a row that breaks a rule fails."""
     of_judgments = functools.partial(judgment_tests, convention=convention)
     of_results = functools.partial(rules.result_rules, convention=convention)
     table = _with_documents(rows.make_table(), rows, JUDGED, ["relevance"], of_judgments)
@@ -167,7 +167,7 @@ def _ndcg_function(
     convention: Convention,
     k: int,
 ) -> Column:
-    """A column of double: the NDCG of each query, null for one that does not count."""
+    """A double column: the NDCG of each query, null for one that is not in the mean."""
     where, are_named, judged_once = dict(rows.where), rows.are_named, rows.judged_once
     named = [str(rule) for rule in (convention.gain, convention.discount)]
     users = [name for name in named if name.startswith("python:")]
@@ -201,7 +201,7 @@ def _ndcg_function(
 
 
 def _returned(query: Mapping[str, Any], convention: Convention) -> list[_Returned]:
-    """The documents that were returned, without the excluded ones, with scores and ranks."""
+    """The returned documents with scores and ranks, without the excluded ones."""
     documents = query["returned"]
     nothing = [None] * len(documents)
     scores, ranks = query.get("scores", nothing), query.get("ranks", nothing)
@@ -213,7 +213,7 @@ def _returned(query: Mapping[str, Any], convention: Convention) -> list[_Returne
 
 
 def _refusal(error: reference.RefusedQueryError, where: Mapping[str, str]) -> str:
-    """The exception's text for what the definition refuses, in the words of the engine's steps."""
+    """The exception's text for a refusal by the definition, worded like the engine's steps."""
     refusal = error.refusal
     columns = {"judgments": where[JUDGED], "results": where[RETURNED]}
     side = columns.get(refusal.table, refusal.table)

@@ -1,7 +1,7 @@
-"""SQL text of the evaluator, one idea each: ids, numbers, gains, discounts and orders of lists.
+"""SQL texts for the evaluator: ids, numbers, gains, discounts and orders of lists.
 
-It is text, because on classic Spark a call of a function is several calls of the JVM. Gains and
-discounts are those of `scoring`.
+They are texts, because on classic Spark a function call makes several calls to the JVM. Gains and
+discounts come from `scoring`.
 """
 
 import math
@@ -13,7 +13,7 @@ from ndcg_spark.convention.options import MAX_GAIN, TIES
 from ndcg_spark.reference import discounts
 from ndcg_spark.scoring.ideal import discount_sql, gain_sql
 
-#: Types with fractions that ids may have, by the number below which they have every whole number.
+#: Fractional types that ids may have, each with the bound below which it has all whole numbers.
 FRACTIONAL = {"double": 2.0**53, "float": 2.0**24}
 _DECIMAL = re.compile(r"decimal\(\d+,[1-9]\d*\)")
 _NUMBERS = re.compile(r"tinyint|smallint|int|bigint|float|double|decimal\(.*\)")
@@ -31,7 +31,7 @@ def is_whole(name: str, kind: str) -> str:
 
 
 def whole_text(name: str, kind: str) -> str:
-    """An id as text in SQL, 7.0 as 7; null if it has a fraction, or is no exact number."""
+    """An id as text in SQL, 7.0 as 7; null if it has a fraction, or is not an exact number."""
     if not is_fractional(kind):
         return f"cast({name} as string)"
     whole = "bigint" if kind in FRACTIONAL else "decimal(38,0)"
@@ -43,7 +43,7 @@ def is_numeric(kind: str) -> bool:
 
 
 def as_double(name: str, kind: str) -> str:
-    """A number as a double, 0.0 for -0.0."""
+    """A number as a double, with 0.0 for -0.0."""
     if kind.startswith("decimal"):
         # The embedded engine casts a decimal to a wrong double, but its text to the right one.
         name = f"cast({name} as string)"
@@ -51,7 +51,7 @@ def as_double(name: str, kind: str) -> str:
 
 
 def is_finite(name: str) -> str:
-    """Never null."""
+    """Whether a number is finite. Never null."""
     return f"coalesce({sql.is_finite(name)}, false)"
 
 
@@ -61,12 +61,12 @@ def is_rank(name: str) -> str:
 
 
 def is_empty(document: str, kind: str) -> str:
-    """Whether an id in text, or in a number, is none. Never null."""
+    """Whether an id in text or in a number is missing. Never null."""
     return f"coalesce({document}, '') = ''" if kind == "string" else f"{document} is null"
 
 
 def gain_of(grade: str, convention: Convention) -> str:
-    """The gain of a grade; null without one, and for a negative grade that is not kept."""
+    """The gain of a grade; null without a grade, and for a negative grade that is not kept."""
     counts = f"{grade} is not null" if convention.negative == "keep" else f"{grade} >= 0"
     return f"case when {counts} then {gain_sql(grade, convention)} end"
 
@@ -74,7 +74,7 @@ def gain_of(grade: str, convention: Convention) -> str:
 def is_odd_grade(grade: str, convention: Convention) -> str:
     """Whether a grade is, or may be, refused. Never null.
 
-    A negative gain is odd, too: its sums may differ from 0 by how they are rounded.
+    A negative gain is also odd: its sums may differ from 0 because of rounding.
     """
     worth = gain_of(grade, convention)
     is_good = f"coalesce({worth} between 0 and {sql.number(MAX_GAIN)}, false)"
@@ -87,16 +87,16 @@ def is_odd_grade(grade: str, convention: Convention) -> str:
 
 
 def weight(position: str, convention: Convention) -> str:
-    """The discount at a position from 0."""
+    """The discount at a position, counted from 0."""
     # Over empty lists, the embedded engine computes it for lower positions, and divides by zero.
     rank = f"greatest({position} + 1, 1)"
     return discount_sql(rank, convention)
 
 
 def discounted_sum(array: str, gain: str, k: int | str, convention: Convention) -> str:
-    """The sum over the first k elements of an array, the gain of `one` times its discount.
+    """The sum over the first k elements of an array: the gain of `one` times its discount.
 
-    A gain of null is 0.
+    A null gain is 0.
     """
     # Cut first: the embedded engine computes both sides of a condition, here for a whole list.
     term = f"coalesce({gain} * {weight('at', convention)}, 0D)"
@@ -105,12 +105,12 @@ def discounted_sum(array: str, gain: str, k: int | str, convention: Convention) 
 
 
 def best_sum(k: int, convention: Convention) -> str:
-    """The DCG of k documents of gain 1."""
+    """The DCG of k documents with gain 1."""
     return sql.number(math.fsum(discounts(k, convention.discount)))
 
 
 def order_keys(document: str, score: str, rank: str, convention: Convention) -> dict[str, str]:
-    """What a list is sorted by, ascending or, if `is_descending`, descending, by names of fields.
+    """The sort keys of a list by field name, ascending or, if `is_descending`, descending.
 
     Gains that break ties follow.
     """
@@ -143,7 +143,7 @@ def is_descending(convention: Convention) -> bool:
 
 
 def gain_tie_break(gain: str, convention: Convention) -> dict[str, str]:
-    """The column that breaks ties in an ascending order; empty if gains do not break them."""
+    """The column that breaks ties in an ascending order, or empty if gains do not break them."""
     if convention.ranks_decide:
         return {}
     if convention.ties == "worst":
@@ -168,7 +168,7 @@ def averaged(listed: str, k: int) -> str:
 
 
 def ndcg_of(convention: Convention) -> str:
-    """The NDCG of a query, from its answered, dcg and ideal_dcg; null if it does not count."""
+    """The NDCG of a query, from its answered, dcg and ideal_dcg; null if it is not in the mean."""
     without_gain = {"zero": "0D", "one": "1D"}.get(convention.no_relevant, sql.null("double"))
     value = f"when ideal_dcg = 0 then {without_gain} else dcg / nullif(ideal_dcg, 0D)"
     if convention.missing_query != "zero":
@@ -177,7 +177,7 @@ def ndcg_of(convention: Convention) -> str:
 
 
 def checked_ndcg(convention: Convention) -> str:
-    """The NDCG of a row that `is_query`, null for others; NaN where it is, or may be, refused."""
+    """The NDCG of a row that `is_query`, null for others; NaN if it is, or may be, refused."""
     refused = [f"not {is_finite('dcg')}", f"not {is_finite('ideal_dcg')}"]
     if convention.missing_query == "error":
         refused.append("not answered")

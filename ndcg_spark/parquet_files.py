@@ -1,11 +1,11 @@
-"""Files of Parquet: one writer, and one reader of footers and of batches.
+"""Parquet files: one writer, and one reader of footers and of batches.
 
-Nothing is written with statistics. What footers say of nulls and NaN differs between writers, and
-engines may take it for values. Here every part of a file has rows of all kinds, so that no plan
-could skip a part by it.
+Nothing is written with statistics. Writers differ in what footers say about nulls and NaN, and
+engines may use it instead of values. Here every part of a file has rows of all kinds, so statistics
+could not help a plan skip any part.
 
-`nights.reader` reads nights, whose files have checksums. The spot check reads Parquet on its own,
-by `inputs.stored_rows`, and engines read and write what is theirs.
+`nights.reader` reads nights, whose files have checksums. The spot check reads Parquet separately,
+with `inputs.stored_rows`, and engines read and write their own files.
 """
 
 import base64
@@ -26,11 +26,11 @@ def open_writer(
     keeps_arrow_types: bool = False,
     has_checksums: bool = False,
 ) -> Any:
-    """A context that writes tables of this schema to a local file or a stream, by `write_table`.
+    """A context that writes tables of this schema to a local file or a stream with `write_table`.
 
-    `dictionaries` are the columns of which each value is written once, by default all. With
-    `keeps_arrow_types` pyarrow reads the very types that were written; without, text is plain text
-    to every engine.
+    `dictionaries` are the columns in which each value is written once, by default all. With
+    `keeps_arrow_types`, pyarrow reads exactly the types that were written; without it, text is
+    plain text for every engine.
     """
     return parquet.ParquetWriter(
         target,
@@ -56,7 +56,7 @@ def read_footer(stream: Any) -> tuple[pa.Schema, int]:
     declared = (metadata.metadata or {}).get(b"ARROW:schema")
     if declared is None:
         return metadata.schema.to_arrow_schema(), metadata.num_rows
-    # pyarrow forgets that numbers are categories, which engines cannot read.
+    # pyarrow does not restore categories of numbers, which engines cannot read.
     return pa.ipc.read_schema(pa.py_buffer(base64.b64decode(declared))), metadata.num_rows
 
 
@@ -66,12 +66,12 @@ def read_batches(
     wanted: Collection[str] | None = None,
     kind: str = "parquet",
 ) -> pa.RecordBatchReader:
-    """The rows of files of one schema, a batch at a time.
+    """The rows of files with the same schema, a batch at a time.
 
-    They have those of the `wanted` columns that there are, by default all. `kind` is parquet or
-    orc. What is no such file, or damaged, raises what pyarrow raises.
+    They have the `wanted` columns that exist, by default all. `kind` is parquet or orc. pyarrow's
+    error is raised for a file of a different kind or a damaged file.
     """
-    # Here, because it imports pandas, which nights do without.
+    # Imported here because it imports pandas, which nights do not need.
     from pyarrow import dataset
 
     stored = dataset.dataset([*paths], filesystem=system, format=kind)
@@ -86,7 +86,7 @@ def read_in_order(
     wanted: Collection[str],
     kind: str,
 ) -> Iterator[pa.RecordBatch]:
-    """The rows of a file as `read_batches` has them, in their order."""
+    """The rows of a file, like those of `read_batches`, in their order."""
     with system.open_input_file(path) as stream:
         if kind == "orc":
             from pyarrow import orc
@@ -103,6 +103,6 @@ def read_in_order(
 
 
 def read_whole(content: bytes) -> pa.Table:
-    """The table of a small file, from its content; an error of pyarrow if a page is damaged."""
+    """The table of a small file, from its content; pyarrow's error if a page is damaged."""
     stored = parquet.ParquetFile(pa.BufferReader(content), page_checksum_verification=True)
     return stored.read(use_threads=False)

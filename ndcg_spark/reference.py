@@ -1,13 +1,13 @@
-"""NDCG and the measures beside it in plain Python: everything else is checked against it.
+"""NDCG and the other measures in plain Python, which everything else is checked against.
 
 A list is scored in four steps, each a function below:
 
-1. `merged_grades`: the grade of each judged document, one where several people judged it.
-2. `judged_gains`: the gain of each grade that counts.
-3. `scored_list`: the returned documents in the order of the convention, without those that leave.
+1. `merged_grades`: the grade of each judged document, combined if several people judged it.
+2. `judged_gains`: the gain of each grade that is used.
+3. `scored_list`: the returned documents in the convention's order, without removed ones.
 4. `score_at`: the discounted gains down to a cutoff, over those of the ideal ranking.
 
-It is not in `convention`, because gains that users write take pandas, which that room does without.
+It is not in `convention`, because users' gain functions need pandas, which that package avoids.
 """
 
 import contextlib
@@ -40,7 +40,7 @@ from ndcg_spark.errors import ConventionError, InputError
 if TYPE_CHECKING:
     import pandas as pd
 
-#: How means of grades are rounded: below each bound, to a whole number of steps, so many in 1.
+#: How means of grades are rounded: below each bound, to this many steps per unit.
 MEAN_STEPS = ((1e3, 1e12), (1e6, 1e9), (1e9, 1e6), (1e12, 1e3))
 
 #: A returned document: its id, its score and its rank.
@@ -50,7 +50,7 @@ Function = Callable[["pd.Series"], "pd.Series"]
 
 
 class RefusedQueryError(InputError):
-    """A query that the convention refuses, and which rule it breaks."""
+    """A query that the convention refuses, and the rule that it breaks."""
 
     def __init__(self, refusal: QueryRefusal, example: str) -> None:
         super().__init__(refusal.sentence(example))
@@ -60,9 +60,9 @@ class RefusedQueryError(InputError):
 
 @dataclasses.dataclass(frozen=True)
 class Score:
-    """What QUERY_SCORES has about NDCG.
+    """The columns of QUERY_SCORES about NDCG.
 
-    `ndcg` is None where the convention leaves the query out of the mean.
+    `ndcg` is None if the convention leaves the query out of the mean.
     """
 
     status: str
@@ -76,12 +76,12 @@ class Score:
 
 @dataclasses.dataclass(frozen=True)
 class Document:
-    """A document on the list that is scored."""
+    """A document in the list that is scored."""
 
     doc_id: str
-    #: What the list is ordered by, ascending; documents with equal keys are tied.
+    #: The key that the list is sorted by, ascending; documents with equal keys are tied.
     key: float
-    #: Its grade; None if it has none.
+    #: Its grade, or None.
     grade: float | None
     #: Whether its grade has a gain. A negative grade that is ignored has none.
     is_judged: bool
@@ -106,7 +106,7 @@ class Ranking:
 def gain(grade: float, convention: Convention) -> float | None:
     """The gain of a judged document with this grade.
 
-    None if the grade counts as unjudged, or a table of gains lacks it.
+    None if the grade counts as unjudged, or if a table of gains lacks it.
     """
     if grade < 0 and convention.negative != "keep":
         return None
@@ -121,18 +121,18 @@ def gain(grade: float, convention: Convention) -> float | None:
 
 
 def merged_grade(grades: Sequence[float], rule: str) -> float:
-    """The one grade of a document that was judged more than once, in whatever order."""
+    """The single grade of a document that was judged more than once, in any order."""
     if rule == "mean":
         return mean_grade(grades)
     return min(grades) if rule == "min" else max(grades)
 
 
 def mean_grade(grades: Sequence[float]) -> float:
-    """The mean, rounded so that the mean of 0.3, 0.4 and 2.3 is 1 and not a little less."""
+    """The mean, rounded so that the mean of 0.3, 0.4 and 2.3 is 1 and not slightly less."""
     if min(grades) == max(grades):
         return grades[0]
     total = 0.0
-    # Not sum(), which adds in another way than the engines do.
+    # Not sum(), which adds differently from the engines.
     for grade in sorted(grades):
         total += grade
     mean = total / len(grades)
@@ -143,13 +143,13 @@ def mean_grade(grades: Sequence[float]) -> float:
 
 
 _Functions = Mapping[str, Function]
-#: Functions that are used in place of those that modules have, by their names.
+#: Functions that replace those in modules, by their names.
 _GIVEN: contextvars.ContextVar[_Functions] = contextvars.ContextVar("functions", default={})  # noqa: B039
 
 
 @contextlib.contextmanager
 def using(functions: Mapping[str, Function]) -> Iterator[None]:
-    """A context in which these functions are used, whatever the module of their name has by now."""
+    """A context that uses these functions, whatever the modules of their names contain by now."""
     token = _GIVEN.set(functions)
     try:
         yield
@@ -174,7 +174,7 @@ def load_function(name: str) -> Function:
 
 
 def pack_function(name: str) -> bytes:
-    """A user's function as bytes, for Python workers, whose module may be another version."""
+    """A user's function as bytes, for Python workers, whose module may be a different version."""
     function = load_function(name)
     try:
         return user_modules.packed(function)
@@ -187,7 +187,7 @@ def pack_function(name: str) -> bytes:
 
 
 def computed(name: str, values: Sequence[float]) -> list[float]:
-    # Imported here, because only a user's function takes pandas.
+    # Imported here because only a user's function takes pandas.
     import pandas as pd
 
     function = load_function(name)
@@ -234,9 +234,8 @@ def ideal_ranking(
 ) -> list[tuple[str | None, float]]:
     """The documents of the ideal ranking and their gains, by rank, as deep as the convention says.
 
-    `gains` are those of the documents in the ideal. Among equal gains, the documents in `first`
-    come first, in that order, then larger ids. None stands for any relevant document if there are
-    fewer than k.
+    `gains` has the documents in the ideal. Among equal gains, the documents in `first` come first,
+    in that order, then larger ids. None stands for any relevant document if there are fewer than k.
     """
     position = {document: at for at, document in enumerate(first)}
     by_id = sorted(gains, key=lambda document: document.encode(), reverse=True)
@@ -262,9 +261,9 @@ def score(
     convention: Convention,
     cutoff: Cutoff,
 ) -> Score:
-    """The score of a query, from graded documents, and returned ones with scores and ranks.
+    """The score of a query, from its graded documents and its returned ones with scores and ranks.
 
-    Raises InputError for what the convention refuses.
+    Raises InputError for a query that the convention refuses.
     """
     ranking = rank_documents(query_id, judged, returned, convention)
     return score_at(ranking, convention, cutoff, query_id)
@@ -279,8 +278,8 @@ def rank_documents(
 ) -> Ranking:
     """The list of a query as the convention ranks it, with the gain at every rank.
 
-    A document that is returned twice is refused down to `depth`, by default everywhere. Raises
-    InputError for what the convention refuses.
+    A document that is returned twice is refused down to `depth`, by default at any rank. Raises
+    InputError for a query that the convention refuses.
     """
     grades = merged_grades(query_id, judged, convention)
     gains = judged_gains(grades, convention)
@@ -298,7 +297,7 @@ def merged_grades(
     judged: Iterable[tuple[str, float]],
     convention: Convention,
 ) -> dict[str, float]:
-    """The grade of each judged document. InputError for what the convention refuses."""
+    """The grade of each judged document. Raises InputError if the convention refuses the query."""
     given: dict[str, list[float]] = {}
     for document, grade in judged:
         given.setdefault(document, []).append(grade)
@@ -327,7 +326,7 @@ def judged_gains(grades: Mapping[str, float], convention: Convention) -> dict[st
 def _refuse_means_without_gain(
     grades: Mapping[str, float], gains: Mapping[str, float], query: str, convention: Convention
 ) -> None:
-    """InputError if a table of gains lacks a mean; rules for rows find other such grades."""
+    """Raise InputError if a table of gains lacks a mean; row rules find other such grades."""
     for document, grade in grades.items():
         needs_gain = grade >= 0 or convention.negative == "keep"
         if needs_gain and document not in gains:
@@ -341,7 +340,7 @@ def scored_list(
     gains: Mapping[str, float],
     convention: Convention,
 ) -> list[Document]:
-    """The returned documents in the order of the convention, without those that leave the list."""
+    """The returned documents in the order of the convention, without removed documents."""
     listed = []
     seen: set[str] = set()
     unjudged = unjudged_gain(convention)
@@ -361,7 +360,7 @@ def scored_list(
 
 
 def _leaves(is_query: bool, grade: float | None, is_judged: bool, convention: Convention) -> bool:
-    """Whether a returned document leaves the list before it is scored."""
+    """Whether a returned document is removed from the list before it is scored."""
     if is_query and convention.exclude_query_as_document:
         return True
     if convention.unjudged == "drop" and not is_judged:
@@ -409,7 +408,7 @@ def discounted_gains(
     """
     ideal = ideal_gains(ranking, convention, cutoff)
     depth = max(len(ranking.gains[:cutoff]), len(ideal))
-    # An ideal of k relevant documents is longer than any list may be.
+    # An ideal of k relevant documents may be longer than any list.
     if weights is None or len(weights) < depth:
         weights = discounts(depth, convention.discount)
     terms = [worth * weight for worth, weight in zip(ranking.gains[:cutoff], weights, strict=False)]
@@ -435,7 +434,7 @@ def score_at(
     query_id: str = "",
     weights: Sequence[float] | None = None,
 ) -> Score:
-    """The score of a ranked list at a cutoff. InputError for what the convention refuses."""
+    """The score of a ranked list at a cutoff. Raises InputError if the convention refuses it."""
     dcg, ideal_dcg = dcg_at(ranking, convention, cutoff, weights)
     ndcg, status = ndcg_of(ranking, dcg, ideal_dcg, convention, query_id)
     listed = ranking.documents[:cutoff]
@@ -450,7 +449,7 @@ def dcg_at(
     cutoff: Cutoff,
     weights: Sequence[float] | None = None,
 ) -> tuple[float, float]:
-    """DCG and ideal DCG. They do not depend on what the convention says of whole queries."""
+    """DCG and ideal DCG, which do not depend on the convention's rules for whole queries."""
     terms, best = discounted_gains(ranking, convention, cutoff, weights)
     return _sum(terms), _sum(best)
 
@@ -462,7 +461,7 @@ def ndcg_of(
     convention: Convention,
     query_id: str = "",
 ) -> tuple[float | None, str]:
-    """NDCG of these sums, and the status. InputError for what the convention refuses."""
+    """NDCG of these sums, and the status. Raises InputError if the convention refuses the query."""
     query = _named(query_id)
     without_gain = _is_without_gain(ideal_dcg, convention)
     _refuse_lacking(ranking, without_gain, convention, query)
@@ -482,7 +481,7 @@ def _judged_discount_share(
     cutoff: Cutoff,
     weights: Sequence[float] | None,
 ) -> float | None:
-    """The share of judged documents in the discounts of the list; None if these add up to 0."""
+    """The share of judged documents in the discounts of the list, or None if they sum to 0."""
     is_judged = [float(document.is_judged) for document in ranking.documents]
     known = averaged(ranking.documents, is_judged, convention)[:cutoff]
     if weights is None:
@@ -498,7 +497,7 @@ def _judged_discount_share(
 
 def _is_without_gain(ideal_dcg: float, convention: Convention) -> bool:
     if ideal_dcg < 0:
-        # For the tools that score a query without gain 1, a negative ideal DCG is none.
+        # For tools that score a query without gain 1, a negative ideal DCG counts as missing.
         return convention.no_relevant == "one"
     return ideal_dcg == 0
 
@@ -521,7 +520,7 @@ def _refuse_lacking(
     convention: Convention,
     query: str,
 ) -> None:
-    """RefusedQueryError if the convention forbids what a query lacks."""
+    """Raise RefusedQueryError if the convention refuses a query that lacks something."""
     is_missing = not ranking.is_answered
     if is_missing and convention.missing_query == "error":
         raise RefusedQueryError(MISSING_QUERY, query)
@@ -546,7 +545,7 @@ def _sum(terms: Sequence[float]) -> float:
 
 
 def _in_order(rows: Iterable[Returned], convention: Convention) -> list[tuple[float, str]]:
-    """The documents in the order of the convention, each after its key; equal keys are tied."""
+    """The documents in the order of the convention, each with its key; equal keys are tied."""
     rule = TIES[convention.ties]
     ascending = rule.ascending and rule.by in ("doc_id", "number")
     order_of_ties = {"number": _by_number, "rank": _by_rank}.get(rule.by, _by_text)
@@ -556,7 +555,7 @@ def _in_order(rows: Iterable[Returned], convention: Convention) -> list[tuple[fl
 
 
 def _sort_key(row: Returned, convention: Convention) -> float:
-    """What the list is ordered by, ascending: the rank, or the score with the sign changed."""
+    """The key that the list is sorted by, ascending: the rank, or the negated score."""
     _, number, rank = row
     if convention.ranks_decide:
         return float(rank or 0)
@@ -565,7 +564,7 @@ def _sort_key(row: Returned, convention: Convention) -> float:
 
 
 def _as_float32(score: float) -> float:
-    """The nearest float of 32 bits, which is infinite for a score that is too large for one."""
+    """The nearest 32-bit float, which is infinite for a score that is too large for one."""
     with np.errstate(over="ignore"):
         return float(np.float32(score))
 
@@ -584,7 +583,7 @@ def _by_number(row: Returned, ascending: bool) -> tuple[float, str, bytes]:
 
 
 def by_number(document: str, ascending: bool) -> tuple[float, str, bytes]:
-    """Ids that are whole numbers, by their size; other ids come last."""
+    """Ids that are whole numbers, sorted by value; other ids come last."""
     if not (document.isascii() and document.isdecimal()):
         return math.inf if ascending else -1.0, "", document.encode()
     digits = document.lstrip("0")
@@ -597,10 +596,10 @@ def measures(
     cutoff: Cutoff,
     highest: float,
 ) -> dict[str, float]:
-    """Every measure beside NDCG of a ranked list at a cutoff, by its column.
+    """Every measure other than NDCG of a ranked list at a cutoff, by its column.
 
-    `highest` is the highest grade that RBP and ERR use. What stands for a query without relevant
-    documents is the convention's to say: see `measured`.
+    `highest` is the highest grade that RBP and ERR use. The convention decides the value for a
+    query without relevant documents; see `measured`.
     """
     relevant = relevant_documents(ranking, convention)
     documents, depth = ranking.documents, cutoff or max(len(ranking.documents), 1)
@@ -632,7 +631,7 @@ def _whole_measures(ranking: Ranking, relevant: set[str]) -> dict[str, float]:
 
 
 def relevant_documents(ranking: Ranking, convention: Convention) -> set[str]:
-    """The judged documents of the query that count as relevant."""
+    """The judged documents of the query that are relevant."""
     least = convention.relevant_from
     if isinstance(least, str):
         return set(ranking.judged)
@@ -647,10 +646,10 @@ def measured(
     is_ratio: bool,
     relevant: int,
 ) -> float | None:
-    """The value of a measure as QUERY_SCORES has it; None if the convention leaves the query out.
+    """The value of a measure in QUERY_SCORES, or None if the convention leaves the query out.
 
-    `relevant` is the number of relevant documents that the query has. A measure that divides by it,
-    `is_ratio`, has the value that the convention gives a query without any.
+    `relevant` is the number of relevant documents of the query. A measure that divides by it
+    (`is_ratio`) has the value that the convention gives to a query without any.
     """
     missing = not ranking.is_answered
     if missing and convention.missing_query == "skip":
@@ -667,7 +666,7 @@ def measured(
 
 
 def _grades(ranking: Ranking, convention: Convention) -> list[float]:
-    """The grade at every rank as RBP and ERR use it, which is 0 for unjudged and negative ones."""
+    """The grade at every rank as RBP and ERR use it: 0 for unjudged and negative ones."""
     grades = []
     for document in ranking.documents:
         grade = document.grade if document.is_judged and document.grade is not None else 0.0
@@ -692,7 +691,7 @@ def _rank_biased_precision(
     rbp = math.fsum(map(operator.mul, weights, relevances[:depth]))
     residual = math.fsum(map(operator.mul, weights, unknown[:depth]))
     if cutoff is None and residual > 0:
-        # trec_eval also adds what is beyond the end of the list, but only to a residual above 0.
+        # trec_eval also adds the part beyond the end of the list, but only to a residual above 0.
         residual += persistence ** len(documents)
     return {"rbp": rbp, "rbp_residual": residual}
 
@@ -703,7 +702,9 @@ def _expected_reciprocal_rank(
     cutoff: Cutoff,
     highest: float,
 ) -> float:
-    """ERR (Chapelle et al. 2009): the reader stops at a rank with a probability of its grade."""
+    """ERR (Chapelle et al. 2009): the reader stops at a rank with a probability given by its
+    grade.
+    """
     reading, total = 1.0, 0.0
     if highest <= 0:
         return total
@@ -716,7 +717,7 @@ def _expected_reciprocal_rank(
 
 
 def _bpref(ranking: Ranking, relevant: set[str]) -> float:
-    """As trec_eval 9 has it: how few judged, not relevant documents stand above relevant ones."""
+    """As in trec_eval 9: how few judged documents that are not relevant are above relevant ones."""
     if not relevant:
         return 0.0
     others = len(ranking.judged) - len(relevant)

@@ -1,4 +1,4 @@
-"""What a table must be: the columns of its schema in their types, and the rules for every row.
+"""What a table must be: the columns of its schema with their types, and the rules for every row.
 
 The job counts the rows that break a rule; lazy tables fail at the first one. The rules are not in
 `contract`, because `scoring`, which is below it, prepares them.
@@ -44,7 +44,7 @@ from ndcg_spark.voices import (
     WriteIds,
 )
 
-#: Names that columns of results alone have, and of judgments alone, also as other tools call them.
+#: Names that only results have, and names that only judgments have, including those in other tools.
 _OF_RESULTS = OF_RESULTS | {
     "position",
     "doc_position",
@@ -59,7 +59,7 @@ _ARE_RESULTS = "if these are results, give the judgments first"
 # Spelled out, because engines differ in what \\s and $ match.
 _PLAIN_NUMBER = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?\z"
 
-#: The types of columns that have ids, and that have numbers. A column that is always null can have
+#: The types of columns with ids, and of columns with numbers. A column that is always null can have
 #: no type (void).
 _TEXT = r"string|varchar.*|char\(.*"
 _IDS = rf"{_TEXT}|tinyint|smallint|int|bigint|void|decimal\(\d+,0\)"
@@ -73,18 +73,18 @@ _TYPES = {
 
 
 class Rule(NamedTuple):
-    """A rule for one row. In messages its words follow the number of rows that break it."""
+    """A rule for one row. In messages, its words follow the number of rows that break it."""
 
     code: str
     words: str
     column: str | None = None
 
 
-#: A rule, and a Column of boolean, never null, that is true for the rows that break it.
+#: A rule, and a boolean Column, never null, that is true for the rows that break it.
 RowTest = tuple[Rule, Column]
 
-#: By code, in the order in which they are tested: a row that breaks several rules counts once, for
-#: the first.
+#: By code, in the order in which they are tested: a row that breaks several rules is counted once,
+#: for the first.
 RULES = {
     rule.code: rule
     for rule in (
@@ -110,21 +110,21 @@ RULES = {
     )
 }
 
-#: The rules for judgments that depend on the convention; all others hold for any.
+#: The rules for judgments that depend on the convention; all others apply to any.
 BY_CONVENTION = ("relevance_negative", "relevance_without_gain", "relevance_above_max_grade")
 
 
 def is_text(kind: str) -> bool:
-    """Whether this is the type of a column of text, as an engine calls it."""
+    """Whether an engine's type name is a text type."""
     return re.fullmatch(_TEXT, kind) is not None
 
 
 def typed(name: str, types: Mapping[str, str]) -> Column:
-    """A column of judgments or results in the type of its schema; `types` has those of the table.
+    """A column of judgments or results in the type of its schema; `types` has the table's types.
 
-    Null where a value does not fit: text that is not a plain number (engines disagree about "1d"
-    and "0x1p3"), a rank that is not whole or not below 2^31. -0.0 becomes 0.0, because engines
-    distinguish the two in some plans only.
+    Null if a value does not fit: text that is not a plain number (engines disagree about "1d" and
+    "0x1p3"), or a rank that is not whole or not below 2^31. -0.0 becomes 0.0, because engines
+    distinguish the two only in some plans.
     """
     return F.expr(typed_sql(name, types))
 
@@ -146,7 +146,7 @@ def typed_sql(name: str, types: Mapping[str, str]) -> str:
 
 
 def _double(column: str, source: str) -> str:
-    """A column of the type `source` as a double, null where it is no plain number."""
+    """A column of the type `source` as a double, null if it is not a plain number."""
     if source == "double":
         return column
     if is_text(source):
@@ -163,7 +163,7 @@ def named_by_user(columns: Iterable[str]) -> list[str]:
 
 
 def shown_columns(columns: Collection[str]) -> list[str]:
-    """The columns of a user's table that show a row in a message: labels in place of grades."""
+    """The columns of a user's table that show a row in a message: labels instead of grades."""
     named = named_by_user(columns)
     if LABEL not in columns:
         return named
@@ -171,9 +171,9 @@ def shown_columns(columns: Collection[str]) -> list[str]:
 
 
 def conform(table: DataFrame, schema: pa.Schema) -> DataFrame:
-    """Those columns of the schema that the table has, in the schema's order and types.
+    """The schema's columns that the table has, in the schema's order and types.
 
-    InputError if it lacks one that is needed, or one has another type.
+    Raises InputError if a needed column is missing or has the wrong type.
     """
     has = dict(table.dtypes)
     names = require_schema(table, schema)
@@ -181,9 +181,9 @@ def conform(table: DataFrame, schema: pa.Schema) -> DataFrame:
 
 
 def require_schema(table: DataFrame, schema: pa.Schema) -> list[str]:
-    """The names of those columns of the schema that the table has, in the schema's order.
+    """The names of the schema's columns that the table has, in the schema's order.
 
-    InputError if it lacks one that is needed, or one has another type.
+    Raises InputError if a needed column is missing or has the wrong type.
     """
     has = dict(table.dtypes)
     refuse_alike(name for name in has if name.lower() in schema.names)
@@ -197,7 +197,7 @@ def require_schema(table: DataFrame, schema: pa.Schema) -> list[str]:
 
 
 def require_types(kinds: Mapping[str, str], ids: Collection[str]) -> None:
-    """InputError unless the columns `ids` have ids, and all others numbers, by their types."""
+    """Raise InputError unless the columns `ids` have types of ids, and all others of numbers."""
     wrong = []
     for name, kind in kinds.items():
         if not re.fullmatch(_IDS if name in ids else _NUMBERS, kind):
@@ -213,21 +213,21 @@ def missing_columns(
     may_be_numbers: bool = False,
     other: Advice = IN_ORDER,
 ) -> InputError:
-    """The error for columns that a table lacks; `may_be_numbers` as of NameColumns.
+    """The error for columns that a table lacks; `may_be_numbers` as in NameColumns.
 
-    `other` is what may be done about results that lack scores and ranks.
+    `other` is further advice for results that lack scores and ranks.
     """
     what = f"{len(missing)} column(s) missing, {', '.join(missing)}; it has {', '.join(known)}"
     if not all(map(str.strip, known)):
         return InputError(f"{what}; {UNNAMED}")
     names = {name.lower() for name in known}
-    # Judgments and results that are exchanged lack what the other has, whatever it is called there.
+    # If judgments and results are exchanged, each lacks columns of the other, whatever their names.
     if list(missing) == ["relevance"]:
         if names & _OF_RESULTS:
             words = f"{_ARE_RESULTS}; if judgments without grades,"
             return InputError(what, Give("relevance", 1, "judgments", words=words))
         return InputError(what, Either((NameGrades(), Do(words=_ARE_RESULTS)), "; "))
-    # Another table may call its columns as they are.
+    # A different table may already have the right column names.
     mapped = NameColumns(tuple(missing), may_be_numbers)
     if list(missing) == ["doc_id"]:
         return InputError(what, Either((mapped, Do(words=ROWS_ARE_DOCUMENTS)), "; or "))
@@ -241,8 +241,8 @@ def missing_columns(
 def judgment_rules(types: Mapping[str, str], gain: Column, convention: Convention) -> list[RowTest]:
     """The rules for judgments; `types` has the type of every column of the table.
 
-    `gain` is the gain of the row's grade, null if there is none or it is not finite; kept negative
-    grades need one too.
+    `gain` is the gain of the row's grade, null if there is none or it is not finite; negative
+    grades that are kept also need one.
     """
     relevance = typed_sql("relevance", types)
     tests = name_rules(types, ("dataset", "query_id", "doc_id"))
@@ -265,7 +265,7 @@ def judgment_rules(types: Mapping[str, str], gain: Column, convention: Conventio
 def result_rules(types: Mapping[str, str], convention: Convention) -> list[RowTest]:
     """The rules for results. A score is tested only if the convention ranks by it.
 
-    A rank that is there is always a whole number: else it may be a score, in a wrong column.
+    A given rank must always be a whole number; otherwise it may be a score in the wrong column.
     """
     tests = name_rules(types, ("dataset", "run", "query_id", "doc_id"))
     if convention.needs_score:
@@ -280,16 +280,16 @@ def result_rules(types: Mapping[str, str], convention: Convention) -> list[RowTe
 
 
 def _is_given(name: str, types: Mapping[str, str]) -> str:
-    """Whether a value is there, whatever it is. Never null."""
+    """Whether a value is present, whatever it is. Never null."""
     column, source = quoted(name), types[name]
     if is_text(source):
         return f"coalesce(btrim({column}, {sql.text(BLANKS)}) != '', false)"
     is_given = f"{column} is not null"
     if source in ("float", "double"):
-        # pandas writes NaN where there is no value.
+        # pandas writes NaN for missing values.
         is_given += f" and not coalesce(isnan({column}), false)"
     if LINE in types:
-        # In text, what is no number is null, and its line is kept.
+        # In text, a value that is not a number is null, and its line is kept.
         is_given += f" or {quoted(LINE)} is not null"
     return f"({is_given})"
 
@@ -312,7 +312,7 @@ def _finite(name: str, types: Mapping[str, str]) -> RowTest:
 
 
 def rejection_reason(tests: Iterable[RowTest]) -> Column:
-    """A column of string: the code of the first rule that a row breaks, null for a good row."""
+    """A string column: the code of the first rule that a row breaks, null for a valid row."""
     return F.coalesce(*(F.when(breaks, F.lit(rule.code)) for rule, breaks in tests))
 
 
@@ -329,9 +329,9 @@ def options_without_scores(convention: Convention, results: Iterable[str]) -> di
 
 
 def constant_grade(given: float | None, is_graded: bool, columns: Collection[str]) -> float | None:
-    """The grade of every judgment: the given one, or 1 where grades are neither there nor needed.
+    """The grade of every judgment: the given one, or 1 if grades are neither present nor needed.
 
-    None where the grades are those of the table.
+    None if the table has the grades.
     """
     if given is not None:
         return given
@@ -344,7 +344,7 @@ def require_columns(
     convention: Convention,
     origin: str,
 ) -> None:
-    """Refuse tables that lack a column that the convention needs; the results are from `origin`."""
+    """Refuse tables that lack a column the convention needs; `origin` is that of the results."""
     for name, other, is_needed in (
         ("score", "rank", convention.needs_score),
         ("rank", "score", convention.needs_rank),
@@ -363,6 +363,6 @@ def require_columns(
             ("judgments", "results") if "dataset" in judgments else ("results", "judgments")
         )
         raise InputError(
-            f"{other}: no column dataset, and the {named} have one; "
+            f"{other}: no column dataset, but the {named} have one; "
             "name the dataset in both or in neither"
         )

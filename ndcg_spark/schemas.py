@@ -20,8 +20,8 @@ _KINDS = {
 
 
 def _table(columns: str) -> pa.Schema:
-    """A schema from `name name type, name type`; types are named as in SQL, after the columns that
-    have them.
+    """A schema from `name name type, name type`; SQL type names follow the columns that have
+    them.
     """
     groups = (group.split() for group in columns.split(","))
     return pa.schema([(name, _KINDS[kind]) for *names, kind in groups for name in names])
@@ -37,15 +37,15 @@ RESULTS = _table("dataset run query_id doc_id string, score double, rank int")
 #: One row per document that is removed from the lists of a query before they are ranked; no key.
 EXCLUDE = _table("dataset query_id doc_id string")
 
-#: One row per query, attribute and value, for slices; key all columns, as a query may have several
-#: values.
+#: One row per query, attribute and value, for slices; key all columns, because a query may have
+#: several values.
 QUERY_ATTRIBUTES = _table("dataset query_id attribute value string")
 
-#: One row per item of the catalog; key doc_id. `popularity` is how many users used it,
+#: One row per item of the catalog; key doc_id. `popularity` is the number of users who used it,
 #: `interactions` how often it was used.
 ITEMS = _table("doc_id string, popularity interactions double, category string")
 
-#: The value of a query that has none of an attribute.
+#: The value of a query that has no value for an attribute.
 NO_VALUE = "(none)"
 
 #: One row per query, for example its share of the traffic; key (dataset, query_id). A weight is
@@ -54,18 +54,18 @@ QUERY_WEIGHTS = _table("dataset query_id string, weight double")
 
 #: The columns of the tables above that are optional in an input.
 OPTIONAL = frozenset({"dataset", "score", "rank"})
-#: Names of columns, in lower case, that show that a table without grades has results.
+#: Names of columns, in lower case, that show that a table without grades contains results.
 OF_RESULTS = frozenset({"score", "prediction", "rank", "run", "run_id"})
 
 #: In a table as it was read: BROKEN_LINE for a line that is not a row, null for a row; and the text
-#: of such a line, or of one with a numeric field that is not a number. No user's column has such a
-#: name: a private character is in it.
+#: of such a line, or of one with a numeric field that is not a number. The names contain a private
+#: character, so that no user's column has them.
 FAULT, LINE, BROKEN_LINE = "\ue000fault", "\ue000line", "broken_line"
 
-#: In judgments that were read from text: the text of a grade that is not a number, else null.
+#: In judgments read from text: the text of a grade that is not a number, otherwise null.
 UNREAD_GRADE = "\ue000grade"
 
-#: The columns that reading adds to a table as it was read.
+#: The columns that reading adds to a table.
 INTERNAL = (FAULT, LINE, UNREAD_GRADE)
 
 #: The prefix of the folders through which an engine gets the values of partition folders.
@@ -80,16 +80,16 @@ NULL_FOLDER = "__HIVE_DEFAULT_PARTITION__"
 #: The sides of a change of judgments: both nights under the earlier judgments, or under tonight's.
 OLD, NEW = "old", "new"
 
-#: The columns of every published table that stand in the paths of its files only.
+#: The columns of every published table that are stored only in the paths of its files.
 IN_PATHS = ("evaluated_on", "evaluation_id")
 
 _MEASURES = f"{' '.join(COLUMNS)} double"
 
 #: One row per run, judged query and cutoff; key (dataset, evaluated_on, run, query_id, cutoff).
 #: `cutoff` is null for the whole ranking; `status` is scored, no_relevant or missing; measures are
-#: null where they are not computed, or the convention leaves the query out. `judgments_hash`
+#: null if they are not computed, or if the convention leaves the query out. `judgments_hash`
 #: changes if and only if the judgments of the query change. `judged_discount_share`: the share of
-#: judged documents in the discounts of the list; null if nothing is on it, and in nights of
+#: judged documents in the discounts of the list; null if the list is empty, and in nights of
 #: versions that did not compute it.
 QUERY_SCORES = _table(
     "dataset string, evaluated_on date, run query_id string, cutoff int, status string, "
@@ -100,11 +100,11 @@ QUERY_SCORES = _table(
 
 #: One row per run, cutoff and slice; key (dataset, evaluated_on, run, cutoff, attribute, value),
 #: the last two null for all queries. `ndcg` is the mean over `queries` queries, `ndcg_pooled` their
-#: sum of DCG over their sum of ideal DCG. The measures besides NDCG are means over
-#: `relevant_queries`, those of the catalog means over `listed_queries`, the judged queries with a
-#: list. `judged_rate`: judged over returned within the cutoff. `unjudged_queries` are in no slice,
-#: so that it is null there. The last columns are of all `lists` of the run, judged or not, and null
-#: in slices; the catalog does not know `unknown_items` of the items that they show.
+#: sum of DCG over their sum of ideal DCG. Other measures are means over `relevant_queries`, and
+#: measures of the catalog are means over `listed_queries`, the judged queries with a list.
+#: `judged_rate`: judged over returned within the cutoff. `unjudged_queries` are in no slice, so the
+#: column is null there. The last columns cover all `lists` of the run, judged or not, and are null
+#: in slices; `unknown_items` counts shown items that are not in the catalog.
 DATASET_SCORES = _table(
     "dataset string, evaluated_on date, run string, cutoff int, attribute value string, "
     "queries missing_queries no_relevant_queries unjudged_queries relevant_queries bigint, "
@@ -115,20 +115,20 @@ DATASET_SCORES = _table(
 
 #: One row per query and unjudged document that a run returned; key (dataset, query_id, doc_id).
 #: `weight` is the sum of the discounts of its ranks, over the `runs` that return it within the
-#: deepest cutoff; or of how far they differ from those of another night.
+#: deepest cutoff, or of the differences from its discounts in another night.
 TO_JUDGE = _table("dataset query_id doc_id string, runs bigint, best_rank int, weight double")
 
 #: One row per dataset of two sets of judgments, A and B; key dataset. `pairs` counts the documents
-#: that both judge, the next two those that one of them judges. From `runs` on, null without
-#: results.
+#: that both judge, the next two those that only one judges. From `runs` on, columns are null
+#: without results.
 AGREEMENTS = _table(
     "dataset string, pairs only_a only_b bigint, kappa kappa_quadratic alpha double, "
     "runs queries bigint, tau_b tau_ap double"
 )
 
-#: One row per rejected input row, as text; no key. `dataset_read` is the dataset of the row
-#: (`dataset` is that of the night), `line` the text of a line that is not a row, or that has a
-#: number which is none.
+#: One row per rejected input row, as text; no key. `dataset_read` is the dataset of the row, and
+#: `dataset` that of the night. `line` is the text of a line that is not a row, or that has a number
+#: that is not valid.
 REJECTED_ROWS = _table(
     "dataset string, evaluated_on date, "
     "table reason dataset_read run query_id doc_id relevance score rank line evaluation_id string"
@@ -137,13 +137,13 @@ REJECTED_ROWS = _table(
 #: One row per run, baseline, measure, cutoff and slice; key (dataset, evaluated_on, run, baseline,
 #: baseline_night, baseline_nights, measure, cutoff, attribute, value, and whether
 #: weight_effective_n is null). `baseline_night` is the newest date of the baseline's scores, null
-#: if they are of this night. Where judgments have changed, `side` says under which: old, new, or
-#: with the lower or higher side of each change (chain_low, chain_high); `reading` 2 reads unjudged
-#: documents as the judged ones of their list; both are in the key. `queries` are those paired,
-#: which every mean is over. Of `judged_queries`, which both sides judge, the run answered
-#: `answered_queries`, that is, returned something. `p_value` and the interval are those of the
-#: paired t test, `p_randomization` that of random signs, `p_decides` the larger of the two; this
-#: and `p_adjusted` (t) are adjusted for `family_size` tests.
+#: if they belong to this night. If judgments have changed, `side` says which ones are used: old,
+#: new, or the lower or higher side of each change (chain_low, chain_high). `reading` 2 treats
+#: unjudged documents like the judged ones of their list; both are in the key. `queries` are the
+#: paired queries, over which every mean is computed. Of the `judged_queries`, which both sides
+#: judge, the run answered `answered_queries`, that is, it returned something. `p_value` and the
+#: interval come from the paired t test, `p_randomization` from random signs; `p_decides` is the
+#: larger of the two. `p_decides` and `p_adjusted` (t) are adjusted for `family_size` tests.
 COMPARISONS = _table(
     "dataset string, evaluated_on date, run baseline string, baseline_night date, "
     "baseline_nights bigint, side string, reading int, "
@@ -166,7 +166,7 @@ RANKED_DOCUMENTS = _table(
     "tied boolean, evaluation_id string, score relevance gain discount double, tie_group int"
 )
 
-#: One row per run, query that either side returned something for, and cutoff; key (dataset, run,
+#: One row per run, query for which either side returned something, and cutoff; key (dataset, run,
 #: query_id, cutoff). It counts documents within the cutoff. `same_order`: the same documents in the
 #: same order.
 LIST_CHANGES = _table(
@@ -175,17 +175,17 @@ LIST_CHANGES = _table(
     "jaccard rbo moved_discount double"
 )
 
-#: The log: one row per dataset of an evaluation, and one more each time somebody accepts or notes
+#: The log: one row per dataset of an evaluation, and another each time somebody accepts or notes
 #: something; key (dataset, evaluated_on, number, evaluation_id, revision). `status` is published,
-#: refused or failed. Of the published rows of a dataset and date the one with the greatest (number,
-#: evaluation_id, revision) counts; others have no number. `verdict` is pass, fail or none, null
-#: without a gate; `run` is the run that it is about; `accepted` is why the night is a baseline all
-#: the same. `verified` says how many lists were recomputed in plain Python, or why scores that
-#: differ were published. Times are in UTC, as ISO 8601. From `options` on, columns are JSON.
-#: `means` has the mean of every run and cutoff; `links` the changes of the runs over a change of
-#: judgments, on both sides; `accepted_runs` the runs that the night is accepted for (null: all);
-#: `acknowledged` the reason and the last date of a known loss; `withdrawn` what a revision takes
-#: back. These five are null in older rows.
+#: refused or failed. Among the published rows of a dataset and date, the one with the greatest
+#: (number, evaluation_id, revision) applies; rows that are not published have no number. `verdict`
+#: is pass, fail or none, or null without a gate; `run` is the run that it is about; `accepted` is
+#: why the night is a baseline anyway. `verified` says how many lists were recomputed in plain
+#: Python, or why differing scores were published. Times are in UTC, as ISO 8601. From `options` on,
+#: columns are JSON. `means` has the mean of every run and cutoff; `links` the changes of the runs
+#: across a change of judgments, on both sides; `accepted_runs` the runs that the night is accepted
+#: for (null: all); `acknowledged` the reason and the last date of a known loss; `withdrawn` what a
+#: revision withdraws. These five are null in older rows.
 EVALUATIONS = _table(
     "dataset string, evaluated_on date, evaluation_id status string, number revision bigint, "
     "committed_at revised_at string, exit_code bigint, verdict reason run accepted string, "
@@ -202,7 +202,7 @@ KEPT_ATTRIBUTES = _table(
     "dataset string, evaluated_on date, query_id attribute value evaluation_id string"
 )
 
-#: The published tables of an evaluation, by the name of their folders.
+#: The published tables of an evaluation, by their folder names.
 KEPT = {
     "query_scores": QUERY_SCORES,
     "dataset_scores": DATASET_SCORES,
@@ -214,8 +214,8 @@ KEPT = {
 
 
 def measure_first(schema: pa.Schema, measures: Collection[str] = ()) -> tuple[str, ...]:
-    """The columns of a table of scores in the order of display: the key, ndcg, these measures, then
-    the others.
+    """The columns of a table of scores in display order: the key, ndcg, these measures, then the
+    others.
     """
     known = COLUMNS + RUN_COLUMNS
     shown = [name for name in known if name in measures]
@@ -239,7 +239,7 @@ def measure_first(schema: pa.Schema, measures: Collection[str] = ()) -> tuple[st
 
 
 def _other_counts(measures: Iterable[str]) -> set[str]:
-    """The counts that say nothing about these measures."""
+    """The counts that are not about these measures."""
     counts = {"relevant_queries", "listed_queries", "lists", "unknown_items"}
     for name in measures:
         if name not in CATALOG_COLUMNS:

@@ -1,6 +1,5 @@
-"""Temporary folders, removed when their work is done, or by the next process if theirs was killed.
-
-And files that become visible when they are whole.
+"""Temporary folders, removed when their work is done, or by the next process after a kill; and
+files that become visible only when they are complete.
 """
 
 import contextlib
@@ -17,7 +16,7 @@ PREFIX = "ndcg-spark-scratch-"
 
 
 class Scratch:
-    """The temporary folders of one piece of work and other cleanups for its end, which is `remove`
+    """The temporary folders of one piece of work, and other cleanups for its end, which is `remove`
     or the exit.
     """
 
@@ -46,8 +45,8 @@ class Scratch:
         self._cleanups.callback(cleanup)
 
     def remove(self) -> None:
-        """Remove every folder with its content; links are removed, not the files that they point
-        to.
+        """Remove every folder with its content; links are removed, but not the files that they
+        point to.
         """
         self._close()
 
@@ -58,24 +57,24 @@ def _close(cleanups: contextlib.ExitStack) -> None:
 
 
 def remove_abandoned() -> None:
-    """Remove the folders of this user's processes that were killed; what others put there is not
+    """Remove the folders of this user's processes that were killed. Links in them are not
     followed.
     """
     for folder in Path(tempfile.gettempdir()).glob(f"{PREFIX}*"):
         with contextlib.suppress(OSError), contextlib.ExitStack() as stack:
             root = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
             stack.callback(os.close, root)
-            # On a file system without locks we cannot tell whether a folder was abandoned, so it
-            # stays.
+            # On a file system without locks we cannot tell whether a folder was abandoned, so it is
+            # kept.
             fcntl.flock(root, fcntl.LOCK_EX | fcntl.LOCK_NB)
             if os.fstat(root).st_uid == os.getuid():
                 shutil.rmtree(folder, ignore_errors=True)
 
 
 def write_whole(file: Path, content: bytes) -> None:
-    """Write a file so that readers see the old content or the new one. OSError.
+    """Write a file so that readers see either the old content or the new. Raises OSError.
 
-    After a failure the old content is still there. A pipe or a device is written to.
+    After a failure, the old content is still there. Pipes and devices are written to directly.
     """
     if is_stream(file):
         file.write_bytes(content)
@@ -94,10 +93,10 @@ def write_whole(file: Path, content: bytes) -> None:
 
 
 def is_stream(file: Path) -> bool:
-    """Whether it is written to, not replaced: a pipe, or a device such as /dev/stdout."""
+    """Whether the file is written to, not replaced: a pipe, or a device such as /dev/stdout."""
     return file.is_relative_to("/dev") or (file.exists() and not (file.is_file() or file.is_dir()))
 
 
 def new_part(file: Path) -> Path:
-    """The path of a new file beside this one, which no pattern for pages or metrics matches."""
+    """The path of a new file next to this one, which no pattern for pages or metrics matches."""
     return file.with_name(f".{uuid.uuid4().hex}.part")

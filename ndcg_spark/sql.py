@@ -1,5 +1,5 @@
-"""Texts of SQL. On classic Spark each call of a function, and each operator of a Column, is several
-round trips to the JVM; a text is one, however long it is.
+"""SQL texts. On classic Spark, each function call and each operator of a Column makes several round
+trips to the JVM; a text needs one, however long it is.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -8,8 +8,8 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 
 INFINITY = "cast('Infinity' as double)"
-#: In a literal, Spark may read a backslash as itself or not, as a session has it, and replaces
-#: ${name} by a setting.
+#: In a literal, Spark may treat a backslash as itself or as an escape, depending on the session,
+#: and replaces ${name} with a setting.
 _SPECIAL = frozenset("'\\$")
 
 
@@ -19,7 +19,7 @@ def quoted(name: str) -> str:
 
 
 def text(value: str) -> str:
-    """A literal of a text, whatever the settings of the session."""
+    """A text literal, independent of the session's settings."""
     if _SPECIAL.isdisjoint(value):
         return f"'{value}'"
     return f"cast(X'{value.encode().hex()}' as string)"
@@ -46,7 +46,7 @@ def ratio(dividend: str, divisor: str) -> str:
 
 
 def conjunction(conditions: Iterable[str]) -> str:
-    """Whether all of the conditions are true; true without any."""
+    """Whether all of the conditions are true; true if there are none."""
     return " and ".join(f"({condition})" for condition in conditions) or "true"
 
 

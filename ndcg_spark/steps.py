@@ -1,4 +1,4 @@
-"""The steps of a command, logged when they begin and when they are done, and measured. The library
+"""The steps of a command, logged when they begin and when they are done, and timed. The library
 prints none.
 """
 
@@ -9,12 +9,12 @@ from collections.abc import Iterator
 
 from ndcg_spark.voices import Notice
 
-#: Steps that are done are records with a `step`, what is being done is one of level DEBUG.
+#: Finished steps are records with a `step`; an activity in progress is a record of level DEBUG.
 LOGGER = logging.getLogger("ndcg_spark.steps")
 
 
 def report_step(step: str, sentence: str | Notice, level: int = logging.INFO) -> None:
-    """Log that a step is done; a `warning` and `rejected` rows are warnings."""
+    """Log that a step is done. A `warning` and `rejected` rows are logged as warnings."""
     LOGGER.log(
         logging.WARNING if step in ("warning", "rejected") else level,
         "%s",
@@ -25,7 +25,7 @@ def report_step(step: str, sentence: str | Notice, level: int = logging.INFO) ->
 
 @contextlib.contextmanager
 def hidden(*steps: str) -> Iterator[None]:
-    """Log none of these steps within the block, or none at all without names."""
+    """Log none of these steps within the block, or no steps at all without names."""
 
     def is_shown(record: logging.LogRecord) -> bool:
         return bool(steps) and getattr(record, "step", None) not in steps
@@ -38,8 +38,8 @@ def hidden(*steps: str) -> Iterator[None]:
 
 
 class Clock:
-    """Measures steps in seconds, and logs what they do; a step that runs more than once is summed
-    up.
+    """Measures steps in seconds and logs what they do. The times of a step that runs several times
+    are added.
     """
 
     def __init__(self) -> None:

@@ -1,5 +1,5 @@
-"""Text for people: names that cannot control a terminal, URLs without secrets, and what is wrong
-with names.
+"""Text for people: names that cannot control a terminal, URLs without secrets, and messages about
+wrong names.
 """
 
 import datetime
@@ -12,23 +12,23 @@ from typing import Any
 
 from ndcg_spark.errors import ConfigurationError, InputError
 
-#: What else helps a table that lacks documents.
+#: Extra advice for a table that lacks documents.
 ROWS_ARE_DOCUMENTS = (
     "if each row is a document, give one table with grades and scores as judgments and as results"
 )
-#: What is left out around text in files. Spelled out, because engines differ in what \\s and $
-#: match, and in which blanks a cast ignores.
+#: The characters stripped around text in files. Spelled out, because engines differ in what \\s and
+#: $ match, and in which blanks a cast ignores.
 BLANKS = " \t\r\n\f"
 
 #: The word for earlier nights in which every check measured something and none failed, or that
 #: somebody accepted.
 GOOD = "good"
-#: The baseline of the newest night that somebody accepted, however long ago.
+#: The baseline that is the newest night that somebody accepted, however long ago.
 ACCEPTED = "accepted"
 #: A baseline that begins with this is a run of the same night.
 RUN = "run "
 
-#: What to do about columns without a name.
+#: The advice for columns without a name.
 UNNAMED = (
     "the first line may be a title above the names of the columns; remove it, or name every column"
 )
@@ -36,29 +36,28 @@ UNNAMED = (
 #: of 0.67.
 _NEAR = 0.7
 #: Invisible letters and marks (Unicode: Default_Ignorable_Code_Point) and two blanks that count as
-#: symbols; these are printable according to `isprintable`.
+#: symbols; `isprintable` considers them printable.
 _INVISIBLE = re.compile(
     "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\U0001d159\U000e0100-\U000e01ef]"
 )
 _VARIABLE = re.compile(r"\$(?:(\w+)|\{(\w+)\})")
 
 _URL = re.compile(r"\b(?!file:)[a-z][\w+.-]*://[^\s'\"<>]+", re.IGNORECASE)
-#: What follows a colon is a password, unless it is a port; it may contain slashes, so it ends at
-#: the last @. Without a password, what stands before @ is a user, but in an Azure URL the
-#: container.
+#: The text after a colon is a password unless it is a port. It may contain slashes, so it ends at
+#: the last @. Without a password, the text before @ is a user, or a container in an Azure URL.
 _USER = re.compile(
     r"(?P<scheme>\b(?!file:)[a-z][\w+.-]*://)(?:[^/@:\s]*:(?!\d*(?:[/?#;\s]|$))[^\s'\"<>]*@|"
     r"(?<!abfs://)(?<!abfss://)(?<!wasb://)(?<!wasbs://)[^/?#;@\s'\"]*@)",
     re.IGNORECASE,
 )
 _PARAMETER = re.compile(r"([;?&][^=;?&/\s]+=)[^;&\s'\"]+")
-#: A web address whose path is a secret, as that of a webhook or of a Telegram bot, after its host.
+#: A web address whose path is a secret, for example of a webhook or a Telegram bot, after its host.
 _WEBHOOK = re.compile(
     r"(https?://[^/\s]+)/(?=[^\s'\"<>]*(?:hook|\bbot\d+:))[^\s'\"<>]+|"
     r"(https?://[^/\s]*hook[^/\s]*)/[^\s'\"<>]+",
     re.IGNORECASE,
 )
-#: Names of what is secret, of a parameter, a variable or an option.
+#: Names of secret parameters, variables or options.
 _HIDDEN = (
     r"[\w-]*(?:token|secret|passw|passphrase|pwd|credential|webhook|signature|"
     r"api[_-]?key|access[_-]?key|private[_-]?key)[\w-]*"
@@ -68,11 +67,11 @@ _VALUE = r"(?:'[^']*'|\"[^\"]*\"|[^;&\s'\",]+)"
 #: secret.
 _NAMED = re.compile(rf"((?:^|[\s;?&,('\"]){_HIDDEN}=){_VALUE}", re.IGNORECASE)
 _VARIABLE_KEY = re.compile(rf"((?:^|[\s;('\"])[A-Z0-9_]*KEY=){_VALUE}")
-#: An option of any command and its value, such as `-password X`; and a user with a password, as
-#: curl has it.
+#: An option of any command and its value, such as `-password X`; and a user with a password, in the
+#: form used by curl.
 _OPTION = re.compile(rf"((?:^|[\s'\"])--?{_HIDDEN}[\s=]+){_VALUE}", re.IGNORECASE)
 _LOGIN = re.compile(r"((?:^|[\s'\"])(?:-u\s*|--(?:proxy-)?user[\s=]+)['\"]?)[^\s'\":]+:[^\s'\"]+")
-#: Headers of HTTP that let somebody in, and tokens that are known by how they begin.
+#: HTTP headers that grant access, and tokens that can be recognised by their prefix.
 _HEADER = re.compile(
     r"(\b(?:(?:proxy-)?authorization|cookie|x-[\w-]*(?:key|token|auth|secret)[\w-]*|(?:api|private)-?(?:key|token))"
     r"\s*:\s*)(?:(?:bearer|basic|token|digest|apikey)\s+)?[^\s'\"]+",
@@ -83,10 +82,11 @@ _TOKEN = re.compile(r"\b(?:xox[abeprs]-|gh[opsru]_|github_pat_|glpat-|AKIA|ASIA)
 
 
 def masked(text: str) -> str:
-    """The text with `***` for its secrets.
+    """The text with `***` instead of its secrets.
 
-    These are, of a URL, the user and every parameter's value, as any of them can be one, and the
-    whole path of a webhook; and passwords, keys and tokens as commands and headers have them.
+    The secrets of a URL are its user, the values of all its parameters (any of them can be one),
+    and the whole path of a webhook. Passwords, keys and tokens in the form used by commands and
+    headers are also masked.
     """
     text = _USER.sub(r"\g<scheme>***@", text)
     text = _WEBHOOK.sub(lambda url: f"{url[1] or url[2]}/***", text)
@@ -97,8 +97,8 @@ def masked(text: str) -> str:
 
 
 def program_of(command: str) -> str:
-    """The name of the program of a command. All that follows may be secret, and stands for itself
-    as `***`.
+    """The name of the program of a command. Everything after it may be secret and is replaced with
+    `***`.
     """
     try:
         words = shlex.split(command)
@@ -111,7 +111,7 @@ def program_of(command: str) -> str:
 
 
 def masked_within(value: Any) -> Any:
-    """The value with every text masked, at any depth of mappings and lists; keys stay unchanged."""
+    """The value with every text masked, at any depth of mappings and lists. Keys do not change."""
     if isinstance(value, str):
         return masked(value)
     if isinstance(value, Mapping):
@@ -120,7 +120,7 @@ def masked_within(value: Any) -> Any:
 
 
 def expanded(path: str) -> str:
-    """The path with ~ and $VARIABLE expanded as in a shell, unless it exists as it is written."""
+    """The path with ~ and $VARIABLE expanded as in a shell, unless it exists as written."""
     if path.startswith(("table:", "iceberg:")) or os.path.lexists(path):
         return path
     unset = [
@@ -132,8 +132,8 @@ def expanded(path: str) -> str:
 
 
 def printable(text: str) -> str:
-    r"""The text in one line, with what is invisible or not printable, as XML demands, escaped:
-    ``\x1b``, ``\n``.
+    r"""The text in one line, with invisible characters and characters that XML does not allow
+    escaped: ``\x1b``, ``\n``.
     """
     if text.isascii() and text.isprintable():
         return text
@@ -150,27 +150,27 @@ def message(text: str) -> str:
 
 
 def day(date: str, year: bool = False) -> str:
-    """A date as people write it: `20 November`, with the year if that is asked for."""
+    """A date as people write it: `20 November`, with the year if requested."""
     parsed = datetime.date.fromisoformat(date)
     return f"{parsed.day} {parsed:%B %Y}" if year else f"{parsed.day} {parsed:%B}"
 
 
 def baseline_run(baseline: str) -> str | None:
-    """The run of the same night that a baseline names; None if it stands for other nights."""
+    """The run of the same night that a baseline names, or None if it means other nights."""
     return baseline.removeprefix(RUN) if baseline.startswith(RUN) else None
 
 
 def label_text(label: object) -> str:
-    """A label as it is compared: without blanks around it; true and false as engines write them."""
+    """A label as it is compared: without surrounding blanks; booleans as engines write them."""
     text = str(label).lower() if isinstance(label, bool) else str(label)
     return text.strip(BLANKS)
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
     """` (did you mean 'trec_eval'?)` if a known name differs in a letter or two or begins with the
-    word, else empty.
+    word, otherwise empty.
     """
-    # A number that differs in a digit is another one.
+    # A number that differs in a digit is a different number.
     if word.isdecimal():
         return ""
     folded = {name.lower().replace("-", "_"): name for name in known}
@@ -181,7 +181,7 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
 
 
 def unknown_name(option: str, kind: str, name: str, known: Iterable[str]) -> ConfigurationError:
-    """The error for a name that is not known. It shows the known names, the most similar first."""
+    """The error for an unknown name. It shows the known names, the most similar first."""
     names = sorted(known)
     nearest = ", ".join(difflib.get_close_matches(name, names, 10, cutoff=0.0))
     several = f"one of {len(names):,}: " if len(names) > 1 else ""
@@ -189,7 +189,7 @@ def unknown_name(option: str, kind: str, name: str, known: Iterable[str]) -> Con
 
 
 def refuse_alike(names: Iterable[str]) -> None:
-    """InputError if two columns' names are blank or differ only in case, which Spark ignores."""
+    """Raise InputError if column names are blank or differ only in case, which Spark ignores."""
     alike: dict[str, list[str]] = {}
     unnamed: list[str] = []
     for name in names:
@@ -199,7 +199,7 @@ def refuse_alike(names: Iterable[str]) -> None:
             unnamed.append(name)
     if len(unnamed) > 1:
         named = next(iter(alike.values()), unnamed)
-        raise InputError(f"{len(unnamed)} columns have no name, beside {named[0]!r}; {UNNAMED}")
+        raise InputError(f"{len(unnamed)} columns have no name, next to {named[0]!r}; {UNNAMED}")
     twice = [" and ".join(same) for same in alike.values() if len(same) > 1]
     if twice:
         what = f"{len(twice)} column name(s) occur twice or differ only in case, e.g. {twice[0]}"
@@ -207,5 +207,5 @@ def refuse_alike(names: Iterable[str]) -> None:
 
 
 def rename_advice(lost: Iterable[str], has: Iterable[str]) -> str:
-    """What to do about lost columns; with a blank name, a title may hide the names."""
+    """The advice for missing columns; if a name is blank, a title may hide the names."""
     return f"rename its columns to {' and '.join(lost)}" if all(map(str.strip, has)) else UNNAMED

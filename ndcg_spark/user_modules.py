@@ -1,4 +1,4 @@
-"""The modules of users: those that are loaded, changes of their files, and functions as bytes."""
+"""Users' modules: those that are loaded, changes of their files, and functions as bytes."""
 
 import functools
 import importlib
@@ -21,7 +21,7 @@ def loaded() -> dict[str, ModuleType]:
     found = {}
     for module in list(sys.modules.values()):
         file = getattr(module, "__file__", None)
-        # A compiled package, such as Sail, gives its modules names that are no files.
+        # A compiled package, such as Sail, gives its modules names that are not files.
         if not isinstance(file, str) or not os.path.isabs(file):  # noqa: PTH117  # it is text
             continue
         if not file.startswith(_installed_folders()):
@@ -30,7 +30,8 @@ def loaded() -> dict[str, ModuleType]:
 
 
 def stamps(before: int) -> Stamps:
-    """What the files of loaded modules are; None for one that changed after a time in nanoseconds.
+    """The state of the files of loaded modules; None for a file changed after `before`
+    (nanoseconds).
 
     Such a file may have changed after it was loaded.
     """
@@ -49,7 +50,7 @@ def packed(function: Callable[..., Any]) -> bytes:
     """The function as this process has it, pickled with what it uses of the user's modules.
 
     Spark would send its name. Python workers import a module once and serve many queries, so they
-    would compute what the function was before `importlib.reload`.
+    would use the function as it was before `importlib.reload`.
     """
     # It has no types. Imported here because pyspark is slow to import.
     cloudpickle: Any = importlib.import_module("pyspark.cloudpickle")
@@ -80,7 +81,7 @@ def packed(function: Callable[..., Any]) -> bytes:
 
 
 def _modules_beside(function: Callable[..., Any]) -> list[ModuleType]:
-    """The loaded modules that are the user's, as the function's own is if it is not installed."""
+    """The loaded user modules, including the function's own module if it is not installed."""
     own = str(getattr(function, "__module__", "")).partition(".")[0]
     found = []
     for module in loaded().values():
@@ -93,7 +94,7 @@ def _modules_beside(function: Callable[..., Any]) -> list[ModuleType]:
 
 @functools.cache
 def _distributed() -> frozenset[str]:
-    """The modules of packages, also of those that are installed into a folder of the user."""
+    """The modules of packages, including those that are installed into a user's folder."""
     return frozenset(importlib.metadata.packages_distributions())
 
 

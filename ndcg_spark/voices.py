@@ -1,7 +1,7 @@
-"""What to do about an error or a doubt, as data, and how three voices say it.
+"""What to do about an error or a doubt, as data, and how three voices word it.
 
-One mistake is made on the command line, in Python or in a configuration. Its sentence is the same
-and names no option; the advice beside it is a value, and a voice says it: OPTIONS as options of a
+The same mistake can be made on the command line, in Python or in a configuration. Its sentence is
+the same and names no option. The advice is a value, and a voice words it: OPTIONS as options of a
 command, ARGUMENTS as arguments of a function, KEYS as keys of a configuration.
 """
 
@@ -13,13 +13,13 @@ import shlex
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-#: The keys of a configuration that are in none of its tables.
+#: The keys of a configuration that are not in any of its tables.
 _TOP_KEYS = ("documents", "engine", "max_rejected_fraction", "output")
 
 
 #: The tables whose columns can be mapped.
 MAPPED = ("judgments", "results", "exclude", "items")
-#: The arguments of keys that have other names.
+#: The arguments for keys that have different names.
 _OF_KEYS = {
     "judgments.relevance": "relevance",
     "judgments.grades": "grades",
@@ -28,18 +28,18 @@ _OF_KEYS = {
 
 
 class Voice(abc.ABC):
-    """How options are called."""
+    """How options are named."""
 
-    #: Whether columns of files can be given other names; in Python a table is renamed itself.
+    #: Whether columns of files can be mapped; in Python, users rename the columns of a table.
     maps_columns = True
 
     def named(self, option: str) -> str:
-        """The option that a sentence is about, whose name on the command line or key is given."""
+        """The option that a sentence is about, from its name on the command line or its key."""
         return option
 
     @abc.abstractmethod
     def setting(self, name: str, value: object = "", table: str = "") -> str:
-        """An option by its name in Python; `table` is the one that has its key, if any has."""
+        """An option by its name in Python; `table` is the table that contains its key, if any."""
 
     @abc.abstractmethod
     def convention(self, option: str, value: str) -> str:
@@ -47,7 +47,7 @@ class Voice(abc.ABC):
 
     @abc.abstractmethod
     def column(self, table: str, ours: str, theirs: str) -> str:
-        """That a table calls our column `ours` what `theirs` says."""
+        """The setting that maps our column `ours` of a table to its column `theirs`."""
 
 
 class _Options(Voice):
@@ -75,7 +75,7 @@ class _Arguments(Voice):
         return name if value == "" else f"{name}={value!r}"
 
     def convention(self, option: str, value: str) -> str:
-        # Of a Convention, nobody knows whether its order was chosen.
+        # A Convention does not show whether its order was chosen.
         how = f" as text, 'standard {option}={value}'" if option == "order" else ""
         return f"{option}={value} in convention{how}"
 
@@ -86,7 +86,7 @@ class _Arguments(Voice):
 class _Keys(Voice):
     def setting(self, name: str, value: object = "", table: str = "") -> str:
         if not table and name not in _TOP_KEYS:
-            # It has no key: it says what to do with the configuration, or with a night.
+            # It has no key: it is about what to do with the configuration, or with a night.
             return OPTIONS.setting(name, value)
         key = f"{table}.{name}" if table else name
         return key if value == "" else f"{key} = {json.dumps(value, ensure_ascii=False)}"
@@ -103,22 +103,22 @@ OPTIONS, ARGUMENTS, KEYS = _Options(), _Arguments(), _Keys()
 
 
 def voice_of(file: str | None) -> Voice:
-    """The voice for whoever evaluates with this file as configuration, or without one."""
+    """The voice for users who evaluate with this file as configuration, or without one."""
     return KEYS if file else OPTIONS
 
 
 @dataclasses.dataclass(frozen=True)
 class Advice(abc.ABC):
-    #: What every voice says before it, and after it.
+    #: The words that every voice puts before it, and after it.
     words: str = dataclasses.field(default="", kw_only=True)
     then: str = dataclasses.field(default="", kw_only=True)
 
     @abc.abstractmethod
     def said(self, voice: Voice) -> str:
-        """What to do, in this voice; empty if it offers no way."""
+        """What to do, in this voice; empty if the voice offers no way."""
 
     def about(self, table: str) -> "Advice":
-        """The advice for this table, where it was raised without knowing which that is."""
+        """The advice for this table, if it was raised without knowing the table."""
         return self
 
     def text(self, voice: Voice) -> str:
@@ -126,7 +126,7 @@ class Advice(abc.ABC):
 
 
 def _mapped(table: str) -> str:
-    """The table, if its columns can be given other names; else none."""
+    """The table if its columns can be mapped, or ""."""
     return table if table in MAPPED else ""
 
 
@@ -136,9 +136,9 @@ class Notice:
 
     sentence: str
     advice: Advice | None = None
-    #: The option that the sentence is about, which then does not name it.
+    #: The option that the sentence is about but does not name.
     option: str = ""
-    #: What comes before the option.
+    #: The text before the option.
     before: str = ""
 
     def worded(self, voice: Voice) -> str:
@@ -149,7 +149,7 @@ class Notice:
 
 
 def worded(sentence: str, advice: Advice | None, voice: Voice, option: str = "") -> str:
-    """The sentence, after the option that it is about; and after a semicolon the advice."""
+    """The sentence, after the option that it is about and before the advice."""
     where = f"{voice.named(option)}: " if option else ""
     said = advice.text(voice) if advice is not None else ""
     return f"{where}{sentence}; {said}" if said else f"{where}{sentence}"
@@ -157,7 +157,7 @@ def worded(sentence: str, advice: Advice | None, voice: Voice, option: str = "")
 
 @dataclasses.dataclass(frozen=True)
 class Do(Advice):
-    """Something that needs no option: its words alone."""
+    """Advice that needs no option, only words."""
 
     def said(self, voice: Voice) -> str:
         return ""
@@ -165,7 +165,7 @@ class Do(Advice):
 
 @dataclasses.dataclass(frozen=True)
 class Either(Advice):
-    """Several ways, of which one helps."""
+    """Several ways, one of which helps."""
 
     ways: tuple[Advice, ...]
     joint: str = ", or "
@@ -183,7 +183,7 @@ class Either(Advice):
 class Give(Advice):
     """Give, change or leave out an option.
 
-    `table` is the one that has it in a configuration; empty if none has.
+    `table` is the table that contains it in a configuration, or empty.
     """
 
     option: str
@@ -226,7 +226,7 @@ class SetOption(Advice):
         return voice.convention(self.option, self.value)
 
 
-#: What to do about results that have neither scores nor ranks.
+#: The advice for results that have neither scores nor ranks.
 IN_ORDER = SetOption(
     "order", "file", words="if the rows of each query are in their order, best first,"
 )
@@ -234,7 +234,7 @@ IN_ORDER = SetOption(
 
 @dataclasses.dataclass(frozen=True)
 class SplitIds(Advice):
-    """Say what is between the ids of a cell."""
+    """Say which separator is between the ids of a cell."""
 
     separator: str
     table: str = "results"
@@ -262,7 +262,7 @@ class SetOptions(Advice):
 
 @dataclasses.dataclass(frozen=True)
 class AllowRejected(Advice):
-    """Let some rows of a table be rejected; Python refuses a table with any."""
+    """Allow some rows of a table to be rejected. Python refuses a table with any."""
 
     def said(self, voice: Voice) -> str:
         if not voice.maps_columns:
@@ -272,7 +272,7 @@ class AllowRejected(Advice):
 
 @dataclasses.dataclass(frozen=True)
 class NameColumn(Advice):
-    """Say what a table calls a column that it lacks."""
+    """Say which column of a table is the missing one."""
 
     table: str
     column: str
@@ -285,7 +285,7 @@ class NameColumn(Advice):
 
 @dataclasses.dataclass(frozen=True)
 class NameColumns(Advice):
-    """Say what a table calls the columns that it lacks; `a or b` is one of two."""
+    """Say which columns of a table are the missing ones; `a or b` is one of two."""
 
     columns: tuple[str, ...]
     #: Whether the first line of its text may be a row, so that fields have numbers and no names.
@@ -314,7 +314,7 @@ class NameColumns(Advice):
 
 @dataclasses.dataclass(frozen=True)
 class NameInOneTable(Advice):
-    """Say what one table of both judgments and results calls these columns."""
+    """Say which columns of a table with both judgments and results are meant."""
 
     columns: tuple[str, ...]
     #: Whether its fields have numbers and no names.
@@ -330,7 +330,7 @@ class NameInOneTable(Advice):
         tables = {"relevance": ["judgments"], "score": ["results"]}
         owners = tables.get(column, ["judgments", "results"])
         if voice is OPTIONS and len(owners) > 1:
-            # Without a table, the option is for both.
+            # Without a table, the option applies to both.
             owners = [""]
         name = str(self.columns.index(column) + 1) if self.are_numbers else "NAME"
         return " ".join(voice.column(owner, column, name) for owner in owners)
@@ -369,7 +369,7 @@ class GiveGrades(Advice):
 
 @dataclasses.dataclass(frozen=True)
 class ColumnIs(Advice):
-    """Say that a column of the table is one of ours, which it is not taken for."""
+    """Say that a column of the table is one of ours although it was not recognised."""
 
     table: str
     column: str
@@ -414,7 +414,7 @@ class NumberColumns(Advice):
 
 @dataclasses.dataclass(frozen=True)
 class GiveFormat(Advice):
-    """Say in which format the files of a table are."""
+    """Say which format the files of a table have."""
 
     table: str
     formats: str
@@ -449,14 +449,14 @@ class NameRuns(Advice):
     def said(self, voice: Voice) -> str:
         column = voice.column("results", "run", self.column)
         run = voice.setting("run", "NAME", "results")
-        return f"if it names the runs, {column}, else {run}"
+        return f"if it names the runs, {column}, otherwise {run}"
 
 
 @dataclasses.dataclass(frozen=True)
 class NameRunColumn(Advice):
-    """Say which column names the runs of a table that was taken for one run."""
+    """Say which column names the runs of a table that was read as one run."""
 
-    #: Whether a name was given to the run, whatever the table says.
+    #: Whether a run name was given that overrides the table.
     is_run_given: bool
 
     def said(self, voice: Voice) -> str:
@@ -470,7 +470,7 @@ class NameRunColumn(Advice):
 
 @dataclasses.dataclass(frozen=True)
 class RunsFromFiles(Advice):
-    """Take each file for a run; Python names the runs of files by what is in them."""
+    """Treat each file as a run. Python names the runs of files by their contents."""
 
     files: int
 
@@ -483,38 +483,38 @@ class RunsFromFiles(Advice):
 
 @dataclasses.dataclass(frozen=True)
 class SeparateRuns(Advice):
-    """Name two runs that have one name."""
+    """Give two runs that share a name different names."""
 
     is_run_given: bool
     are_files: bool
 
     def said(self, voice: Voice) -> str:
         if not voice.maps_columns:
-            own = "name them in a column run" if self.is_run_given else "give each its own"
+            own = "name them in a column run" if self.is_run_given else "give each its own name"
         elif self.is_run_given:
             own = f"leave {voice.setting('run', table='results')} out"
         elif self.are_files:
-            own = f"give each its own, such as {voice.setting('run_from', 'file', 'results')}"
+            own = f"give each its own name, such as {voice.setting('run_from', 'file', 'results')}"
         else:
-            own = "give each its own"
+            own = "give each its own name"
         return f"if two runs share this name, {own}"
 
 
 @dataclasses.dataclass(frozen=True)
 class WriteIds(Advice):
-    """Give columns the types that they need; in pandas, ids are often numbers with a fraction."""
+    """Give columns the types that they need. In pandas, ids are often numbers with a fraction."""
 
     def said(self, voice: Voice) -> str:
         ids, numbers = "ids are text or whole numbers", "relevance, score and rank are numbers"
         if voice is ARGUMENTS:
-            ids += " (pandas makes them floats where one is missing; drop it and use astype;"
+            ids += " (pandas makes them floats if one is missing; drop it and use astype;"
             ids += " UUIDs need astype(str))"
         return f"{ids}, {numbers}"
 
 
 @dataclasses.dataclass(frozen=True)
 class Convert(Advice):
-    """Write a table as Parquet where the engine reads it."""
+    """Write a table as Parquet where the engine can read it."""
 
     table: str = ""
 
@@ -522,7 +522,7 @@ class Convert(Advice):
         return dataclasses.replace(self, table=_mapped(table))
 
     def said(self, voice: Voice) -> str:
-        text = "write them as Parquet where it does"
+        text = "write them as Parquet where it can read them"
         if not voice.maps_columns:
             return text
         kind = f" {OPTIONS.setting('input', self.table)}" if self.table == "judgments" else ""
@@ -530,15 +530,15 @@ class Convert(Advice):
 
 
 def absolute_path(path: str) -> str:
-    """A path of this machine that is right in every folder; any other address as it is."""
+    """An absolute path of this machine; any other address unchanged."""
     is_address = "://" in path or path.startswith(("table:", "iceberg:"))
     return path if is_address else os.path.abspath(path)  # noqa: PTH100  # links stay links
 
 
 def command_line(command: str, arguments: Sequence[str], options: Mapping[str, Any]) -> str:
-    """A command of this program for a shell, on these paths.
+    """A command line of this program for a shell, with these paths.
 
-    An option has a value, a list of them, or True if it takes none.
+    An option has a value, a list of values, or True if it takes none.
     """
     words = ["ndcg-spark", command]
     words += [absolute_path(path) for path in arguments]

@@ -39,8 +39,8 @@ version_in() {
 # VERSION: prints what the program itself would print (ndcg_spark/errors.py), because Spark 3 does not know our options.
 refuse_old_spark() {
     if [[ $1 = [0-3].* ]]; then
-        echo "submit: Spark $1 is not supported, only Spark 4; run ndcg-spark beside the cluster, with the embedded" \
-            "engine in a Python environment or a container of its own (pip install 'ndcg-spark[embedded]'), as the" \
+        echo "submit: Spark $1 is not supported, only Spark 4; run ndcg-spark outside the cluster, with the embedded" \
+            "engine in its own Python environment or container (pip install 'ndcg-spark[embedded]'), as the" \
             "guide ndcg_spark/guides/SPARK_3.md shows" >&2
         exit 2
     fi

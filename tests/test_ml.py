@@ -172,7 +172,7 @@ def test_the_fields_of_structs_are_named_by_the_parameters_of_the_long_format_or
             "prediction array<int>, label array<struct<x:int>>",
             "label has no field for the document",
         ),
-        (([1], None), LISTS, "no query counts"),
+        (([1], None), LISTS, "no query is in the mean"),
         (
             (["7.0"], [7.0]),
             "prediction array<string>, label array<double>",
@@ -276,7 +276,7 @@ def test_rows_have_no_ranks(session, convention):
 
 def test_lists_have_no_query_that_could_be_a_document(session):
     with pytest.raises(
-        ConfigurationError, match="convention: lists name no query, which the convention beir"
+        ConfigurationError, match="convention: lists name no query, but the convention beir"
     ):
         of_lists(session, ([1], [1]), convention="beir")
 
@@ -371,7 +371,7 @@ def outcome(evaluated):
     except failures() as error:
         code, sentence = refused(error)
     except InputError as error:
-        if "no query counts" in str(error):
+        if "no query is in the mean" in str(error):
             return None
         code, sentence = refused(error.__cause__)
     else:

@@ -140,7 +140,7 @@ REFUSED = {
     "a category": (
         {"r.csv": "query_id,doc_id,score,tag\nq1,a,2,x\nq1,b,1,y\n"},
         {},
-        "if it names the runs, rename it to run, else run='NAME'",
+        "if it names the runs, rename it to run, otherwise run='NAME'",
     ),
     "an argument of a measure": (
         {},

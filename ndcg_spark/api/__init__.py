@@ -1,3 +1,3 @@
-"""What people import from Python, and the worker that computes for them; `ndcg_spark` names all of
-it.
+"""The functions that people import from Python, and the worker that computes for them. `ndcg_spark`
+names all of them.
 """

@@ -52,9 +52,9 @@ from ndcg_spark.tolerance import DECIMALS
 if TYPE_CHECKING:
     import pandas as pd
 
-#: How many queries were answered; shown if a run or its baseline answered few.
+#: The numbers of answered queries; shown if a run or its baseline answered few.
 _COUNTS = ("judged_queries", "answered_queries", "baseline_answered_queries")
-#: What is shown; some columns only where they tell rows apart.
+#: The columns that are shown; some only if they distinguish rows.
 _SHOWN = (
     *("dataset", "attribute", "value", "baseline", "run", "measure", "cutoff"),
     *("mean", "baseline_mean", "difference", "interval_low", "interval_high"),
@@ -81,67 +81,68 @@ def compare(
     human: Any = None,
     assume_missing_at_random: bool = False,
 ) -> "pd.DataFrame":
-    """Compare runs with a baseline, query by query: differences of their means, confidence
-    intervals, p values.
+    """Compare runs with a baseline, query by query: differences of means, confidence intervals and
+    p values.
 
     Each table may be a Spark, pandas or Polars DataFrame, a pyarrow Table, or a dictionary of
-    columns. Nothing but a table of Spark needs an engine; it is fetched into this process.
+    columns. Only a Spark DataFrame needs an engine; its rows are fetched into this process.
 
     Parameters
     ----------
     query_scores : table
-        What `evaluate` returns, `query_scores` of `read_scores`, {run: table}, or any table with
-        the columns run, query_id and the measure, of one night. A query occurs once per run and
-        cutoff. Evaluations are of one convention. With `human`, the folder of published nights.
+        The result of `evaluate`, `query_scores` of `read_scores`, {run: table}, or any table with
+        the columns run, query_id and the measure, for one night. Each query occurs once per run
+        and cutoff. All evaluations must have the same convention. With `human`, the folder of
+        published nights.
     baseline : str, several of them, or table
-        The run, or each of the runs, that all others are compared with, and a list of all runs for
-        all pairs; or such a table of another night, whose runs are paired by name. Left out with
-        `human`: the sample names the nights and runs that it was drawn for.
+        The run, or each of the runs, that all others are compared with; a list of all runs compares
+        all pairs. A table with the scores of another night pairs the runs by name. Leave it out
+        with `human`: the sample names the nights and runs that it was drawn for.
     measures : str or several of them
-        As on the command line, `ndcg@10,dcg` or `P@5 AP`; those of ir_measures; or a column of
-        numbers. Without a cutoff, a measure is compared at all at which it has values. By default
-        those that `evaluate` was asked for, or the only column of numbers, or NDCG.
+        As on the command line, `ndcg@10,dcg` or `P@5 AP`; ir_measures' own measures; or a column
+        of numbers. Without a cutoff, a measure is compared at every cutoff for which it has values.
+        The default is the measures given to `evaluate`, or the only column of numbers, or NDCG.
     runs : several str, optional
         The runs to compare; by default all.
     alpha, correction
         The significance level, and how p values are adjusted for the number of runs and slices:
         `holm`, `bonferroni`, `bh`, `none`.
     attributes, weights : table, optional
-        For slices: query_id, attribute and value, or query_id and a column for each attribute; by
-        default those that `evaluate` was given. For a second row of every comparison: query_id and
-        weight. In both, dataset is optional.
+        `attributes` defines slices: query_id, attribute and value, or query_id and a column for
+        each attribute. The default is those given to `evaluate`. `weights` adds a second row to
+        every comparison: query_id and weight. A column dataset is optional in both.
     margin : float
-        The largest difference that does not matter: runs that certainly differ by less are
+        The largest difference that does not matter. Runs whose difference is certainly smaller are
         concluded to be the same.
     unchanged_queries
-        Refused with an error, as it is no option any more: queries whose judgments differ from
-        those of another night (columns judgments_hash) are always left out, and a warning says how
-        many.
+        Removed; giving it raises an error. Queries whose judgments differ from those of another
+        night (column judgments_hash) are always left out, and a warning says how many.
     full : bool
-        Whether to return all columns and the order of the table COMPARISONS (REFERENCE.md).
+        Whether to return all columns in the order of the table COMPARISONS (REFERENCE.md).
     over_datasets : bool
-        Whether to compare over the datasets instead, each of which is then one observation: a row
-        per run with the mean of its differences, and p of Wilcoxon's signed-rank test. A warning
-        names each run that a dataset lacks, which has no row.
+        Whether to compare over the datasets instead, with each dataset as one observation. The
+        result has a row per run with the mean of its differences and p of Wilcoxon's signed-rank
+        test. A warning names each run that is missing from a dataset and so has no row.
     human : path or DataFrame
-        A sample of `judge_next` with grades by people. Its nights are compared, and one row more,
-        `difference_at_judges_ideal`, corrects the difference for the errors of a judge that is a
-        machine (CORRECTED.md); `attrs["human"]` has all numbers of it.
+        A sample from `judge_next` with human grades. The nights of the sample are compared, and an
+        extra row, `difference_at_judges_ideal`, corrects the difference for the errors of a machine
+        judge (CORRECTED.md). `attrs["human"]` contains all of its numbers.
     assume_missing_at_random : bool
-        Whether `human` may have blank grades, which are then taken to be like the others.
+        Whether `human` may have blank grades, which are assumed to be like the others.
 
     Returns
     -------
     DataFrame
-        A row of pandas per dataset, measure, cutoff, run and baseline, the best run first; of
-        slices, and with weights, too, after all queries.
+        A pandas row per dataset, measure, cutoff, run and baseline, the best run first. Rows of
+        slices, and weighted rows, follow the rows of all queries.
 
     Raises
     ------
     ConfigurationError
         An option has an invalid value, or a measure, cutoff or run does not exist.
     InputError
-        A table is not of a known kind, contains a query twice, or breaks its contract.
+        The kind of a table is not supported, or a table contains a query twice or breaks its
+        contract.
 
     Examples
     --------
@@ -170,12 +171,12 @@ def compare(
         weights=sizes,
     )
     if human is not None and over_datasets:
-        raise ConfigurationError("human: it is of one dataset; leave out over_datasets")
+        raise ConfigurationError("human: it covers one dataset; leave out over_datasets")
     if human is not None:
         grades = HumanGrades(human, assume_missing_at_random)
         comparison = _of_sample(query_scores, baseline, grades, measures, options)
     elif baseline is None:
-        raise ConfigurationError("baseline: there is none; name a run, or give a table")
+        raise ConfigurationError("baseline: it is missing; name a run, or give a table")
     else:
         comparison = compare_tables(query_scores, baseline, measures, options)
     if over_datasets:
@@ -192,7 +193,7 @@ def compare(
 def _of_sample(
     output: Any, baseline: Any, human: HumanGrades, measures: Any, options: ComparisonOptions
 ) -> Comparison:
-    """The nights of a sample compared, and what its grades say."""
+    """The comparison of a sample's nights, with the correction by its grades."""
     if baseline is not None or not isinstance(output, str | os.PathLike):
         what = "it is for published nights, which it names; give their folder, and no baseline"
         raise ConfigurationError(f"human: {what}")
@@ -215,9 +216,9 @@ def compare_tables(
     measures: Any,
     options: ComparisonOptions,
 ) -> Comparison:
-    """The comparison of tables, for `compare` and what shows it.
+    """The comparison of tables, for `compare` and the charts.
 
-    The measures and baselines of the options do not count. Warnings name the line that called the
+    The measures and baselines in the options are ignored. Warnings name the line that called the
     caller.
     """
     evaluations = evaluations_in(query_scores)
@@ -226,7 +227,7 @@ def compare_tables(
     asked = asked_measures(evaluations)
     given = (asked.texts or "ndcg") if measures is None else measures
     text = " ".join(map(str, listed(given)))
-    # All columns that may have scores, so that a message can name those that exist.
+    # All columns that may contain scores, so that a message can name them.
     wanted = list(dict.fromkeys([*KEY, *ANSWERS, text, *SCORES]))
     scores = _table(without_evaluations(query_scores), wanted, "query_scores")
     if measures is None and not evaluations:
@@ -243,7 +244,7 @@ def compare_tables(
     for notice in comparison.warnings:
         warnings.warn(str(notice), stacklevel=3)
     if not comparison.rows:
-        sentence = "there is no run to compare with the baseline; give another"
+        sentence = "there is no run to compare with the baseline; give a different one"
         raise ConfigurationError(f"query_scores: {sentence}")
     return comparison
 
@@ -258,7 +259,7 @@ def _over_datasets(comparison: Comparison) -> "pd.DataFrame":
         warnings.warn(sentence, stacklevel=3)
     table = pd.DataFrame(rows, columns=list(COLUMNS))
     table["cutoff"] = table["cutoff"].astype("Int64")
-    # pandas would sort runs downwards, too, if it sorted the differences downwards.
+    # pandas would also sort the runs in descending order if it sorted the differences that way.
     table["fall"] = -table["difference"].round(DECIMALS)
     table = table.sort_values(["measure", "cutoff", "fall", "run"], ignore_index=True)
     unused = [name for name in ("baseline_night", "side") if table[name].isna().all()]
@@ -266,7 +267,7 @@ def _over_datasets(comparison: Comparison) -> "pd.DataFrame":
 
 
 def _only_numbers(scores: pa.Table) -> str | None:
-    """The only column of numbers; None if there are others."""
+    """The only column of numbers, or None if there are several."""
     known = number_columns(scores)
     return known[0] if len(known) == 1 else None
 
@@ -313,7 +314,7 @@ def _sources(
 
 
 def _shown(table: "pd.DataFrame") -> "pd.DataFrame":
-    """The columns that people read, the best run first; all queries come before slices."""
+    """The columns that people read, the best run first, and all queries before slices."""
     hidden = _hidden_columns(table)
     group = table.groupby(["dataset", "measure", "cutoff"], dropna=False, sort=False).ngroup()
     ordered = table.assign(
@@ -327,7 +328,7 @@ def _shown(table: "pd.DataFrame") -> "pd.DataFrame":
 
 
 def _hidden_columns(table: "pd.DataFrame") -> set[str]:
-    """The columns that tell no rows apart."""
+    """The columns that do not distinguish any rows."""
     hidden = {name for name in ("dataset", "baseline") if table[name].nunique() < 2}
     for name in ("attribute", "value", "weight_effective_n"):
         if table[name].isna().all():

@@ -1,4 +1,4 @@
-"""Which convention gives the scores of an earlier job, as a function of tables."""
+"""Find the convention that gives the scores of an earlier job, as a function of tables."""
 
 import os
 from collections.abc import Mapping
@@ -29,29 +29,30 @@ def find_convention(
     seconds: float = 60.0,
     **options: Any,
 ) -> FoundConvention:
-    """Which convention gives the scores of an earlier job, as the command `conventions` says it.
+    """Find the convention that gives an earlier job's scores, as the command `conventions` does.
 
-    `scores` are a path, or a table with the columns query_id, run and score: the job's NDCG of
-    every query, as far as it printed them; or run and score alone, the means. The column of scores
-    may be called after its measure, as in ``ndcg@10``, and there may be several; else a column
-    `cutoff` says which it is, or it is found. Numbers are equal if they differ by at most half a
-    unit of the last digit given, or 1e-6.
+    `scores` is a path, or a table with the columns query_id, run and score, with the job's NDCG of
+    every query that it printed; or only run and score, with the means. The score column may be
+    named after its measure, such as ``ndcg@10``, and there may be several. Otherwise a column
+    `cutoff` gives the cutoff, or the search finds it. Numbers are equal if they differ by at most
+    half a unit of the last digit given, or 1e-6.
 
-    Presets are tried first, then these with one and with two options changed. What is returned has
-    `verdict` ("exact"; "consistent" if only means are known; or "nearest", if no convention gives
-    all scores), `convention`, `cutoffs`, how many scores are `equal` of those `compared`, the
-    `presets` and `alternatives` that these data cannot tell from it, and `first_difference`, with
-    the gains of the list beside those of its ideal ranking. The search ends after some `seconds`
-    with the best so far (`is_finished`). Raises as `evaluate`.
+    Presets are tried first, then presets with one and with two options changed. The result has
+    `verdict` ("exact"; "consistent" if only means are known; or "nearest" if no convention gives
+    all scores), `convention`, `cutoffs`, the number of `equal` scores among those `compared`, the
+    `presets` and `alternatives` that these data cannot distinguish from it, and `first_difference`,
+    with the gains of the list next to those of its ideal ranking. The search stops after `seconds`
+    and returns the best convention so far (see `is_finished`). Raises the same errors as
+    `evaluate`.
 
     Parameters
     ----------
     judgments, results, relevance, grades, exclude, run, split_ids, dataset
-        As `evaluate` takes them, but no DataFrames of Spark: write these as Parquet.
+        As `evaluate` takes them, except Spark DataFrames; write those as Parquet.
     cutoffs : int, None or several of them
-        The cutoffs that are tried if the scores do not say theirs; by default the usual ones.
+        The cutoffs to try if the scores do not have a cutoff; by default the usual ones.
     **options
-        Options that the convention has for certain, such as ``gain="linear"``.
+        Options that the convention is known to have, such as ``gain="linear"``.
 
     Examples
     --------
@@ -64,7 +65,7 @@ def find_convention(
     """
     tables = {"judgments": judgments, "results": results, "exclude": exclude}
     if any(map(is_spark, [scores, *tables.values()])):
-        what = "find_convention takes no DataFrames of Spark"
+        what = "find_convention does not take Spark DataFrames"
         raise ConfigurationError(f"arguments: {what}; write them as Parquet, and give the paths")
     settings = {"convention": "standard", "dataset": dataset}
     if cutoffs is not None:
@@ -76,11 +77,11 @@ def find_convention(
 
 
 def _path_of(scores: Any, scratch: Scratch) -> str:
-    """The path of the scores; a table is written to a file."""
+    """The path of the scores. A table is written to a file."""
     if isinstance(scores, str | os.PathLike):
         return os.fspath(scores)
     with about("scores"):
-        # The names of its columns say which are scores.
+        # The column names say which columns are scores.
         rows = to_arrow(scores, None)
     path = Path(scratch.folder()) / "scores.parquet"
     write_table(rows, path, keeps_arrow_types=True)

@@ -1,4 +1,4 @@
-"""The evaluation and comparisons of its inputs as functions of files or tables."""
+"""Evaluation, and the comparison of lists and judgments, as functions of files or tables."""
 
 import datetime
 import inspect
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from ndcg_spark.engine import Engine
 
-#: The columns that are looked for; attributes have names of their own.
+#: The columns that are looked up; attributes have their own names.
 _COLUMNS = {
     "judgments": JUDGMENTS.names,
     "results": RESULTS.names,
@@ -65,75 +65,77 @@ def evaluate(
     session: "SparkSession | None" = None,
     **options: Any,
 ) -> Any:
-    """NDCG at every cutoff and any other requested measures, for every run, per query and per
+    """Compute NDCG at every cutoff, and other requested measures, for every run, per query and per
     dataset.
 
     A table is a path or a list of paths (files, folders and globs in every format that the command
     reads), a pandas or Polars DataFrame, a pyarrow Table, a dictionary of columns, a list of tuples
-    (query, document, number) or of ir_measures' own, or a dictionary: {query: {document: grade or
-    score}}, {query: [document, ...]}, or {run: table}, but not {run: path}. It may have a row per
-    query with a list of documents, and lists of their scores or grades or one list of both, as
-    `recommendForAllUsers` of Spark's ALS returns; a position in a list is a rank.
+    (query, document, number) or of ir_measures' own tuples, or a dictionary: {query: {document:
+    grade or score}}, {query: [document, ...]}, or {run: table}, but not {run: path}. It may have a
+    row per query with a list of documents, and lists of their scores or grades or one list of both,
+    as `recommendForAllUsers` of Spark's ALS returns. A position in a list is a rank.
 
-    All is checked and scored at once by a process of its own, with the embedded engine if it is
-    installed. Spark DataFrames are scored by their session, when the scores are used; so is
-    anything but paths if `session` is given, or one table is such a DataFrame: read files with
-    `spark.read` then.
+    Everything is checked and scored at once in a separate process, with the embedded engine if it
+    is installed. Spark DataFrames are scored by their session when the scores are used. The same
+    applies to everything except paths if `session` is given or one table is a Spark DataFrame; in
+    that case, read files with `spark.read`.
 
-    Where `judgments` and `results` are one and the same table with grades and scores and no
-    documents, as rankers have it, each row is a document, named by its number; not for DataFrames
-    of Spark, whose rows have no order.
+    If `judgments` and `results` are the same table, with grades and scores but no documents, as
+    rankers produce it, each row is a document named by its row number. This does not work for
+    Spark DataFrames, whose rows have no order.
 
     Returns `Scores` in pandas: `table()` has a row per run and a column per measure,
-    `per_query("ndcg@10")` a row per query, `dataset_scores` and `query_scores` all. With Spark
-    `SparkScores`: the last two as lazy DataFrames, which `to_pandas()` computes. Raises
-    ConfigurationError for an option, InputError for a table or a row that is refused, StorageError
-    for a remote path that cannot be read, and EngineError; rows of Spark are checked when the
-    scores are used, by an exception of Spark's with ``ndcg_spark refuses``.
+    `per_query("ndcg@10")` has a row per query, and `dataset_scores` and `query_scores` contain
+    everything. For Spark it returns `SparkScores`, with the last two as lazy DataFrames, which
+    `to_pandas()` computes. Raises ConfigurationError for an option, InputError for a table or a row
+    that is refused, StorageError for a remote path that cannot be read, and EngineError. Spark rows
+    are checked when the scores are used; a Spark exception then contains ``ndcg_spark refuses``.
 
     Parameters
     ----------
     judgments, results : table
-        Columns query_id, doc_id and relevance; run, query_id, doc_id, score or rank; and dataset in
-        both, or the names that other tools give these columns. Results without a run are one,
-        `run`, and files are runs named after themselves; without scores, ranks give the order.
+        Columns query_id, doc_id and relevance; run, query_id, doc_id, and score or rank; and
+        dataset in both, or the names that other tools give these columns. Results without a run
+        are one run called `run`, and files are runs named after their files. Without scores, ranks
+        give the order.
     cutoffs : int, None or several of them
-        Ranks from 1; None or "all" for the whole ranking.
+        Ranks, starting at 1; None or "all" for the whole ranking.
     convention : Convention or str
-        Which NDCG to compute: a Convention, or a preset perhaps followed by options, ``trec_eval
-        order=score``.
+        Which NDCG to compute: a Convention, or a preset, optionally followed by options:
+        ``trec_eval order=score``.
     measures : str or several of them
-        Names such as `precision`, for every cutoff, or as papers and ir_measures write them, each
-        with its own cutoff: `P@5`, `AP`, `RBP(p=0.5)`. Runs are ordered by the first.
+        Names such as `precision`, computed at every cutoff, or the names that papers and
+        ir_measures use, each with its own cutoff: `P@5`, `AP`, `RBP(p=0.5)`. Runs are ordered by
+        the first measure.
     relevance : float, optional
-        The grade of every judgment instead of those of the table: 1 for clicks and purchases, which
-        have no grades.
+        The grade of every judgment; overrides the table's grades. Use 1 for clicks and purchases,
+        which have no grades.
     grades : dict, optional
-        The grades of labels that the judgments have in place of grades, such as ``{"Exact": 2,
-        "Partial": 1, "Irrelevant": 0}``. Labels are equal up to blanks around them.
+        The grades of labels, if the judgments have labels instead of grades, such as ``{"Exact": 2,
+        "Partial": 1, "Irrelevant": 0}``. Blanks around labels are ignored.
     attributes : table, optional
-        For slices: query_id, attribute and value, or query_id and a column for each attribute. One
-        of Spark is fetched.
+        For slices: query_id, attribute and value, or query_id and a column for each attribute. A
+        Spark DataFrame is fetched.
     exclude : table, optional
         query_id and doc_id of documents to remove from the lists before they are ranked, such as
         items already seen.
     run, dataset : str
-        The name of the only run, whatever the results say; that of the dataset if the tables have
-        no such column.
+        The name of the only run, which overrides names in the results; the name of the dataset if
+        the tables have no column for it.
     split_ids : dict, optional
-        Where a cell has several ids, best first, what is between them, by table: ``{"results":
-        "blank"}``, or comma, semicolon or pipe.
+        If a cell contains several ids, best first, the separator between them, by table:
+        ``{"results": "blank"}``, or comma, semicolon or pipe.
     items : table, optional
-        For measures of the catalog, a row per item: doc_id and, as the measures need it, popularity
-        (how many used it), interactions (how often) and category.
+        For measures of the catalog, a row per item: doc_id and, if the measures need them,
+        popularity (how many users used it), interactions (how often) and category.
     items_users : int, optional
-        Of how many users `popularity` is counted.
+        The number of users that `popularity` was counted over.
     interactions : table, optional
-        From which items are counted instead: a user and an item in every row.
+        Earlier interactions to count items from instead: a user and an item in every row.
     evaluated_on : date, optional
         The date of the scores; by default today in UTC.
     session : SparkSession, optional
-        The session that scores, if no table is one of its DataFrames.
+        The session that scores the tables, if none of them is one of its DataFrames.
     **options
         Options of the convention to change, such as ``gain="linear"``.
 
@@ -194,15 +196,15 @@ def compare_lists(
     exclude: Any = None,
     dataset: str = "default",
 ) -> "pd.DataFrame":
-    """How much the list of every query changed, computed without judgments, as the command
-    `compare-lists`.
+    """Measure how much the list of every query changed, without judgments, as `compare-lists` does.
 
-    `old` and `new` are results as `evaluate` takes them, or the same, and so is `exclude`. Runs are
-    paired by name, or all new ones are compared with the old run `baseline`. `persistence` is the p
-    of rank-biased overlap. The convention gives order, ties and discount; documents that it would
-    remove because of their judgments stay. The table has a row per run, query of either side and
-    cutoff: LIST_CHANGES of COMPARING.md. Raises as `evaluate`; ConfigurationError also if a cutoff
-    is not a rank, only judgments tell the order, or there is no run to compare.
+    `old` and `new` are results as `evaluate` takes them, or the same results; `exclude` is given in
+    the same way. Runs are paired by name, or all new runs are compared with the old run `baseline`.
+    `persistence` is the p of rank-biased overlap. The convention gives the order, ties and
+    discount. Documents that it would remove because of their judgments are kept. The table has a
+    row per run, query of either side, and cutoff: LIST_CHANGES in COMPARING.md. Raises the same
+    errors as `evaluate`, and ConfigurationError if a cutoff is not a rank, the order depends on
+    judgments, or there is no run to compare.
 
     Examples
     --------
@@ -230,13 +232,14 @@ def compare_judgments(
     dataset: str = "default",
     grades: Mapping[str, float] | None = None,
 ) -> "pd.DataFrame":
-    """How far two sets of judgments agree and, with results, whether they rank the runs alike.
+    """Measure how far two sets of judgments agree and, with results, whether they rank the runs in
+    the same order.
 
-    All are tables as `evaluate` takes them. The convention says which grades count; runs are ranked
-    by its NDCG at the cutoff (None is the whole ranking), over the queries that both sets judge.
-    `grades` are those of labels, in both sets.
-    The table has a row per dataset: AGREEMENTS of COMPARING.md. Raises as `evaluate`; InputError
-    also for more than 100 grades or, with results, if no query is judged by both.
+    All tables are given as `evaluate` takes them. The convention says which grades are used. Runs
+    are ranked by its NDCG at the cutoff (None is the whole ranking), over the queries that both
+    sets judge. `grades` are the grades of labels, for both sets. The table has a row per dataset:
+    AGREEMENTS in COMPARING.md. Raises the same errors as `evaluate`, and InputError for more than
+    100 grades or, with results, if no query is judged by both.
 
     Examples
     --------
@@ -303,7 +306,7 @@ def make_config(
 def _items_given(
     tables: Mapping[str, Any], users: int | None, scratch: Scratch
 ) -> dict[str, dict[str, Any]]:
-    """The items of the catalog as a configuration has them; empty if none are given."""
+    """The items of the catalog as configuration settings; empty if none are given."""
     given: dict[str, Any] = {}
     if tables["items"] is not None:
         given |= _input(tables["items"], "items", (), scratch)
@@ -315,14 +318,14 @@ def _items_given(
 
 
 def _order(convention: Any) -> str:
-    """The order that a convention names; none if it is no convention, which is told later."""
+    """The order that a convention names, or "" if it is not a convention (reported later)."""
     if isinstance(convention, Mapping):
         return str(convention.get("order", ""))
     return str(getattr(convention, "order", ""))
 
 
 def _changed(convention: Convention | str, options: Mapping[str, Any]) -> Any:
-    """The convention with some options changed, as a configuration names them."""
+    """The convention with some options changed, in the form used by a configuration."""
     unknown = [name for name in options if name not in OPTIONS]
     if unknown:
         name = unknown[0]
@@ -339,10 +342,10 @@ def _changed(convention: Convention | str, options: Mapping[str, Any]) -> Any:
 
 
 def _as_chosen(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """The settings of an evaluation as a configuration has them; what it names is chosen."""
+    """The settings of an evaluation in the form used by a configuration; named runs are chosen."""
     label = settings["convention"]
     convention = parse_label(label) if isinstance(label, str) else label
-    # Tables may name their datasets.
+    # Tables may contain the names of their datasets.
     others = {
         name: value for name, value in settings.items() if (name, value) != ("dataset", "default")
     }
@@ -354,8 +357,8 @@ def compute(
     *arguments: Arguments.args,
     **options: Arguments.kwargs,
 ) -> Result:
-    """What a function returns in the worker; its warnings are Python's. Tables written for it have
-    no path.
+    """Return what a function computes in the worker, with its warnings as Python warnings. Tables
+    written for it have no path.
     """
     configs = [config for config in arguments if isinstance(config, EvaluationConfig)]
     written = [path for config in configs for path in _written(config)]
@@ -384,7 +387,7 @@ def _without(paths: Iterable[str], sentence: str) -> str:
 
 
 def _one_input(table: Any, is_graded: bool, scratch: Scratch) -> dict[str, dict[str, Any]]:
-    """Both tables in the configuration: one file, in which each row is a document."""
+    """Both tables in the configuration: one file in which each row is a document."""
     names = [name for name in ROW_COLUMNS if is_graded or name != "relevance"]
     with about("results"):
         rows = to_arrow(table, names)
@@ -397,7 +400,7 @@ def _one_input(table: Any, is_graded: bool, scratch: Scratch) -> dict[str, dict[
 def _input(table: Any, name: str, left_out: Collection[str], scratch: Scratch) -> dict[str, Any]:
     """A table in the configuration: its paths, or a file that is written for it.
 
-    The columns `left_out` are not looked up: where all have one grade, two columns of grades are
+    The columns `left_out` are not looked up: if all rows have one grade, two columns of grades are
     not ambiguous.
     """
     paths = [table] if isinstance(table, str | os.PathLike) else table

@@ -1,4 +1,4 @@
-"""`evaluate` for Spark DataFrames: scores that nothing computes before they are used."""
+"""`evaluate` for Spark DataFrames: scores that are computed only when they are used."""
 
 import dataclasses
 import functools
@@ -36,7 +36,7 @@ from ndcg_spark.spot_check.lazy import LazyCheck
 
 
 class LazyTable(NamedTuple):
-    """A table of a session, with the names of our columns."""
+    """A table of a session, with our column names."""
 
     table: DataFrame
     name: str
@@ -44,7 +44,7 @@ class LazyTable(NamedTuple):
 
 
 class LazyCatalog(NamedTuple):
-    """The items of the catalog, as they were given; tables of Spark are fetched."""
+    """The items of the catalog as given; Spark DataFrames are fetched."""
 
     items: Any = None
     interactions: Any = None
@@ -57,7 +57,7 @@ def evaluate_lazily(
     session: SparkSession | None,
     catalog: LazyCatalog,
 ) -> SparkScores:
-    """The scores of tables in memory or of Spark, as `api.evaluate` returns them for a session.
+    """The scores of tables in memory or in Spark, as `api.evaluate` returns them for a session.
 
     Attributes and items are fetched into this process and validated; nothing else is computed.
     """
@@ -79,7 +79,7 @@ def evaluate_lazily(
     scores = dataset_scores(per_query, runs, evaluation, slices, of_runs)
     check = LazyCheck(given, prepared.judgments, evaluation, attributes)
     named = tables["results"]
-    # A run of a dictionary of DataFrames may turn out to have no row.
+    # A run in a dictionary of DataFrames may turn out to have no rows.
     is_by_run = config.run is None and isinstance(named, Mapping) and is_spark(named)
     return SparkScores(
         per_query,
@@ -126,9 +126,9 @@ def _frames(tables: Mapping[str, Any], config: TablesConfig, session: SparkSessi
     """The tables as DataFrames of the session, with the grade and the run that all rows have."""
     if is_one_table(tables["judgments"], tables["results"]):
         raise InputError(
-            "judgments: no column doc_id, and the rows of Spark have no order by which to name "
-            "documents; add a column doc_id with the ids, give what toArrow() returns without a "
-            "session, or write the table as Parquet and give its path twice"
+            "judgments: no column doc_id, and Spark rows have no order by which to name documents; "
+            "add a column doc_id with the ids, give what toArrow() returns without a session, or "
+            "write the table as Parquet and give its path twice"
         )
     exclude = tables["exclude"]
     if exclude is not None:
@@ -155,7 +155,7 @@ def _judgments(given: Any, config: TablesConfig, session: SparkSession) -> DataF
 
 
 def _results(given: Any, config: TablesConfig, session: SparkSession) -> DataFrame:
-    # The column of runs does not count where the run has a name.
+    # The column of runs is ignored if the run has a name.
     is_named = config.run is not None and not isinstance(given, Mapping)
     schema = _without(RESULTS, "run") if is_named else RESULTS
     with about("results"):
@@ -172,7 +172,7 @@ def _without(schema: pa.Schema, name: str) -> pa.Schema:
 
 
 def _attributes(given: Any, session: SparkSession) -> tuple[pa.Table | None, Slices | None]:
-    """The table QUERY_ATTRIBUTES and its slices, if there is one."""
+    """The table QUERY_ATTRIBUTES and its slices, or None if there are no attributes."""
     if given is None:
         return None, None
 

@@ -1,4 +1,4 @@
-"""What the commands show as functions, for Python and notebooks: of published nights, and of one
+"""Functions for Python and notebooks that do what the commands do for published nights and for one
 query.
 """
 
@@ -46,15 +46,15 @@ def trend(
     measures: str | None = None,
     last: int = 60,
 ) -> pd.DataFrame:
-    """The scores of an output night by night, with unusual nights flagged, as the command `trend`
+    """The scores of an output, night by night, with unusual nights flagged, as the command `trend`
     shows them.
 
-    Arguments are the options of the command: `measures` is like ``ndcg@10,judged_rate`` or ``P@5
-    AP``, by default the headline of the newest night; `last` nights are shown, and statistics use
-    all. A row of pandas per dataset, run, measure, cutoff and night, in the columns of the
-    command's CSV: `value` is as published, and `chained` is in units of the newest judgments, where
-    kept lists lead to them. Raises ConfigurationError if there is no such dataset, run, measure or
-    night, and StorageError if the output cannot be read.
+    The arguments are the options of the command: `measures` has the form ``ndcg@10,judged_rate`` or
+    ``P@5 AP`` and is by default the headline of the newest night. The `last` nights are shown;
+    statistics use all. Returns a pandas row per dataset, run, measure, cutoff and night, with the
+    columns of the command's CSV: `value` is as published, and `chained` is on the scale of the
+    newest judgments, if kept lists allow the conversion. Raises ConfigurationError if there is no
+    such dataset, run, measure or night, and StorageError if the output cannot be read.
     """
     return trend_view(*lines(str(output), dataset, run, measures, last)).to_pandas()
 
@@ -73,12 +73,12 @@ def report_night(
     human: Any = None,
     assume_missing_at_random: bool = False,
 ) -> Page:
-    """The page of a night, as the command `report` writes it: a notebook shows it, and `print` its
-    first sentences.
+    """The page of a night, as the command `report` writes it. A notebook shows the page, and
+    `print` shows its first sentences.
 
-    It is written to the HTML `file`, if that is given. Other arguments are the options of the
-    command: by default the newest night, compared as its gate did, else with the newest comparable
-    one. Raises as the command does.
+    The page is written to the HTML `file` if one is given. The other arguments are the options of
+    the command: by default it is the newest night, compared as its gate did or otherwise with the
+    newest comparable night. Raises the same errors as the command.
     """
     if not isinstance(labels, str | os.PathLike | None):
         raise ConfigurationError(
@@ -103,18 +103,18 @@ def gate_night(
     until: _Date = None,
     withdraw: bool = False,
 ) -> View:
-    """The verdicts of a gate on a published night, as the command `gate` shows them. The scores
-    stay as they are.
+    """The verdicts of a gate on a published night, as the command `gate` shows them. The scores do
+    not change.
 
-    `config` is a TOML file with a [gate], or what such a file says, ``{"gate": {"baseline": [...],
-    "check": [...]}}``. By default the night is the newest one. `accept_baseline` is the reason for
-    accepting it as a baseline of later nights, by default for all `runs`; the log keeps the reason.
-    `acknowledge` is the reason why its failure is a known loss: later nights that fail in the same
-    way and not more end as if they had passed, for 14 days or `until` a date. `withdraw` takes back
-    what was accepted or acknowledged. `json()` of what is returned has the verdicts, each with
-    `verdict` (pass, fail, none), `reason`, `sentence` and `exit_code`; `to_pandas` and `to_arrow`
-    have a row for each result. Raises as the command does, but a night that fails its gate gets a
-    verdict and raises no error.
+    `config` is a TOML file with a [gate], or the contents of such a file, ``{"gate": {"baseline":
+    [...], "check": [...]}}``. The default night is the newest one. `accept_baseline` is the reason
+    for accepting it as a baseline for later nights, by default for all `runs`; the log keeps the
+    reason. `acknowledge` is the reason why its failure is a known loss: for 14 days, or `until` a
+    date, later nights that fail in the same way and not by more end as if they had passed.
+    `withdraw` withdraws the acceptance or the acknowledgement. `json()` of the result contains the
+    verdicts, each with `verdict` (pass, fail, none), `reason`, `sentence` and `exit_code`.
+    `to_pandas` and `to_arrow` return a row for each result. Raises the same errors as the command,
+    except that a night that fails its gate gets a verdict instead of an error.
     """
     source = config if isinstance(config, Mapping) else Path(config)
     asked = {"output": str(output), "date": _date_text(date) or date_to_judge(str(output), dataset)}
@@ -132,16 +132,16 @@ def rescore(
     relevance: float | None = None,
     grades: Mapping[str, float] | None = None,
 ) -> Rescored:
-    """Score the kept lists of nights under other judgments, as the command `rescore` does.
+    """Score the kept lists of nights under different judgments, as the command `rescore` does.
 
-    `judgments` are a table as `evaluate` takes it, with `relevance` or `grades`; by default, for
-    each dataset, those of its newest night. `since` is the first date of the nights that are
-    scored. What is published stays as it is; ``read_scores(output, judgments="newest")`` reads the
-    new scores. What is returned
-    says how many nights were scored (`made`), how many had these scores already (`kept`), and has a
-    sentence for each night that cannot be scored again (`refused`), such as one that kept no
-    documents. Raises ConfigurationError if there is no night, or no judgments are kept; InputError
-    if the judgments are refused; StorageError if the output cannot be read or written.
+    `judgments` is a table as `evaluate` takes it, with `relevance` or `grades`. The default is the
+    judgments of each dataset's newest night. `since` is the first date of the nights to score. The
+    published scores do not change; ``read_scores(output, judgments="newest")`` reads the new ones.
+    The result has the number of nights that were scored (`made`), the number that already had these
+    scores (`kept`), and a sentence for each night that cannot be scored again (`refused`), such as
+    one that kept no documents. Raises ConfigurationError if there is no night or no judgments are
+    kept, InputError if the judgments are refused, and StorageError if the output cannot be read or
+    written.
     """
     scratch = Scratch()
     tables = {} if judgments is None else {"judgments": judgments}
@@ -167,13 +167,13 @@ def judge_next(
 ) -> pd.DataFrame:
     """The documents of published nights that people should judge next, as the command shows them.
 
-    By default these are the `documents` unjudged ones that matter most: to the runs, or to the
-    difference from a night or run. With `sample`, about so many of those that moved are drawn by
-    chance, judged or not, by a `seed`: fill the column `grade` of what is returned, or of the
-    `file`, and give it to ``compare(output, human=)``. `human` are earlier samples with grades: one
-    with the same seed is continued, by others more is drawn where the judge errs more; `cutoff` is
-    by default that of the night's NDCG.
-    Raises as the command does.
+    By default these are the unjudged documents, at most `documents` of them, that matter most to
+    the runs, or to the difference from another night or run. With `sample`, about `sample` of the
+    documents that moved are drawn at random with `seed`, judged or not. Fill in the column `grade`
+    of the result or of the `file`, and pass it to ``compare(output, human=)``. `human` are earlier
+    samples with grades: one with the same seed is continued; with others, more documents are drawn
+    where the judge makes more errors. `cutoff` is by default that of the night's NDCG. Raises the
+    same errors as the command.
     """
     chosen: dict[str, Any] = {"date": _date_text(date), "dataset": dataset, "run": run}
     chosen |= {"baseline_date": _date_text(baseline_date), "baseline": baseline}
@@ -205,18 +205,19 @@ def explain(
     grades: Mapping[str, float] | None = None,
     exclude: Any = None,
 ) -> View:
-    """The score of one query, document by document, as the command `explain` shows it.
+    """Explain the score of one query, document by document, as the command `explain` does.
 
-    `source` is what `evaluate` returned, the folder of a night that keeps its documents, or
-    judgments beside results, as `evaluate` takes them. Pickled scores and those of Spark DataFrames
-    keep no documents: give the two tables, which are fetched from Spark. By default every run is
-    explained, in the newest night, at the headline's cutoff if NDCG has it, else at the deepest
-    rank; `baseline` is the run, and `baseline_date` the night, to show the changes since.
-    `convention`, `relevance`, `grades` and `exclude` are for two tables only.
+    `source` is the result of `evaluate`, the folder of a night that keeps its documents, or
+    judgments, with results as the next argument, both as `evaluate` takes them. Pickled scores and
+    scores of Spark DataFrames keep no documents; for these, give the two tables, which are fetched
+    from Spark. By default every run of the newest night is explained, at the headline's cutoff if
+    it is one of NDCG, otherwise at the deepest rank. `baseline` is the run, and `baseline_date` the
+    night, to show the changes since. `convention`, `relevance`, `grades` and `exclude` are only for
+    two tables.
 
-    What is returned shows tables of ranks, losses and changes; `to_pandas` and `to_arrow` have a
-    row per run and rank, `json()` all. Raises as the command does: ConfigurationError if there is
-    no such query or run, InputError if a table is refused.
+    The result shows tables of ranks, losses and changes. `to_pandas` and `to_arrow` return a row
+    per run and rank, and `json()` returns everything. Raises the same errors as the command:
+    ConfigurationError if there is no such query or run, InputError if a table is refused.
 
     Examples
     --------
@@ -238,7 +239,7 @@ def explain(
         raise ConfigurationError(f"explain: dates are for nights, and {uses}")
     if is_night:
         return explanation_view(explain_night(str(source), _date_text(date), request))
-    # Temporary folders end with it.
+    # Temporary folders are removed with it.
     scratch = Scratch()
     if is_scored:
         config = getattr(source, "inputs", None)
@@ -249,7 +250,7 @@ def explain(
         settings = {"convention": convention or "standard"}
         config = make_config(tables, settings, scratch, relevance, grades=grades)
     if config is None:
-        what = "no documents are known, as pickled scores and those of Spark keep none"
+        what = "no documents are known, because pickled scores and those of Spark do not keep them"
         advice = "give a night's folder, or judgments and results"
         raise ConfigurationError(f"explain: {what}; {advice}")
     return explanation_view(compute(explain_on, config, request))

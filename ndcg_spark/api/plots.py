@@ -1,4 +1,4 @@
-"""The scores of an evaluation as charts, and as the table of a paper."""
+"""The scores of an evaluation as charts and as a LaTeX table for a paper."""
 
 import dataclasses
 from pathlib import Path
@@ -28,7 +28,7 @@ from ndcg_spark.text import unknown_name
 
 @dataclasses.dataclass(frozen=True, repr=False)
 class Plot:
-    """A chart, which a notebook shows; `svg` is its text."""
+    """A chart that a notebook shows; `svg` is its text."""
 
     svg: str
 
@@ -36,7 +36,7 @@ class Plot:
         """Write the chart to an SVG file."""
         if Path(file).suffix != ".svg":
             raise ConfigurationError(
-                f"file: {file} is no SVG file; name it .svg, and convert it with a browser"
+                f"file: {file} is not an SVG file; name it .svg, and convert it with a browser"
             )
         write_file("file", Path(file), self.svg)
 
@@ -47,12 +47,13 @@ class Plot:
 def plot_queries(
     scores: Scores | SparkScores, run: str, baseline: str, measure: str | None = None
 ) -> Plot:
-    """The difference of every query, from the largest loss to the largest gain, and both scores of
-    each.
+    """Plot the difference of every query, from the largest loss to the largest gain, and both
+    scores of each.
 
-    `scores` is what `evaluate` returned; `measure` is such as ``ndcg@10`` or ``AP``, by default the
-    first. Of very many queries some at equal distances are drawn. Raises ConfigurationError if
-    there is no such run or measure, or no query that both runs have a score for.
+    `scores` is the result of `evaluate`; `measure` is, for example, ``ndcg@10`` or ``AP``, by
+    default the first. If there are very many queries, only some at equal distances are drawn.
+    Raises ConfigurationError if there is no such run or measure, or if no query has a score from
+    both runs.
     """
     scores = _in_pandas(scores)
     table = scores.per_query(measure)
@@ -79,11 +80,11 @@ def plot_queries(
 def plot_runs(
     scores: Scores | SparkScores, baseline: str | None = None, measure: str | None = None
 ) -> Plot:
-    """The mean of every run, the best first; with a baseline the difference from it, with its
-    interval.
+    """Plot the mean of every run, the best first, or with a baseline the difference from it, with
+    its confidence interval.
 
-    `scores` is what `evaluate` returned; `measure` is such as ``ndcg@10`` or ``AP``, by default the
-    first. Raises ConfigurationError if there is no such run or measure.
+    `scores` is the result of `evaluate`; `measure` is, for example, ``ndcg@10`` or ``AP``, by
+    default the first. Raises ConfigurationError if there is no such run or measure.
     """
     scores = _in_pandas(scores)
     measure = measure or str(scores.table().columns[0])
@@ -108,10 +109,10 @@ def plot_runs(
 def latex(
     scores: Scores | SparkScores, baseline: str | None = None, correction: str = "holm"
 ) -> str:
-    """The scores as the table of a paper: a row per run, the best in bold; ``print(latex(scores,
-    "bm25"))``.
+    """Return the scores as a LaTeX table: a row per run, the best in bold. Use
+    ``print(latex(scores, "bm25"))``.
 
-    With a baseline, scores that differ significantly have stars, as in the command's LaTeX;
+    With a baseline, scores that differ significantly are starred, as in the command's LaTeX.
     `correction` says how p values are adjusted, as in `compare`. Raises ConfigurationError if there
     is no such run or correction.
     """
@@ -140,6 +141,6 @@ def _in_pandas(scores: Scores | SparkScores) -> Scores:
 
 
 def _rows(table: pd.DataFrame) -> list[dict[str, Any]]:
-    """The rows of a table, None where there is no value."""
+    """The rows of a table, with None for missing values."""
     rows: list[dict[Any, Any]] = table.astype(object).mask(table.isna(), None).to_dict("records")
     return rows

@@ -1,4 +1,4 @@
-"""What `evaluate` returns: the scores in pandas, or as lazy tables of Spark."""
+"""What `evaluate` returns: the scores in pandas, or as lazy Spark DataFrames."""
 
 import dataclasses
 import functools
@@ -35,16 +35,16 @@ from ndcg_spark.voices import Notice
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-#: The scores of queries besides the measures.
+#: The columns of query scores that are not measures.
 _PARTS = ("dcg", "ideal_dcg", "cg")
-#: A table is shown with at most so many rows.
+#: The largest number of rows that a table shows.
 _SHOWN = 50
-#: How a terminal shows it.
+#: How a terminal shows a table.
 _STYLE: dict[str, Any] = {"max_rows": _SHOWN, "float_format": numbers.score, "na_rep": "-"}
 
 
 class Scores:
-    """The scores of an evaluation in pandas: a notebook and `print` show runs and measures.
+    """The scores of an evaluation in pandas. A notebook and `print` show runs and measures.
 
     Attributes
     ----------
@@ -52,9 +52,9 @@ class Scores:
         A row per dataset, run and cutoff, and per slice if there are any:
         `schemas.DATASET_SCORES`, without the measures that were not computed.
     macro_means : DataFrame
-        Of several datasets the unweighted mean of their means, as BEIR and MTEB report it: a row
-        per run and cutoff that all datasets have, with their number in `datasets`. `table()` shows
-        it below the datasets.
+        With several datasets, the unweighted mean of their means, as BEIR and MTEB report it: a row
+        per run and cutoff that all datasets have, with the number of datasets in `datasets`.
+        `table()` shows it below the datasets.
     query_scores : DataFrame
         A row per dataset, run, query and cutoff: `schemas.QUERY_SCORES`, read when it is first
         used.
@@ -77,19 +77,19 @@ class Scores:
         self.macro = macro_means(whole.to_pylist(), datasets_without_results)
         macro = pa.Table.from_pylist(self.macro.rows, MACRO_SCHEMA)
         self.macro_means = to_pandas(macro.select([*shown, DATASETS]))
-        # In pandas, rows without any value of a column would change its type.
+        # In pandas, rows that have no value in a column would change the type of the column.
         own = macro.select(shown)
         both = pa.concat_tables([dataset_scores.select(shown).cast(own.schema), own])
         self._shown_scores = to_pandas(both)
         self._read_query_scores = read_query_scores
         self.measures = measures
-        #: The configuration for which they were computed, and what keeps its files.
+        #: The configuration that computed the scores, and the owner of its files.
         self.inputs, self._scratch = inputs, scratch
-        #: QUERY_ATTRIBUTES, if they have slices.
+        #: QUERY_ATTRIBUTES, if there are slices.
         self.attributes = attributes
 
     def __getstate__(self) -> dict[str, Any]:
-        # Files are not pickled, so that no query can be explained from a copy.
+        # Files are not pickled, so a copy cannot explain a query.
         return {**vars(self), "query_scores": self.query_scores} | dict.fromkeys(
             ("_read_query_scores", "inputs", "_scratch")
         )
@@ -107,8 +107,8 @@ class Scores:
     def table(self) -> pd.DataFrame:
         """A row per run, from the best down, and a column per measure: ndcg@10, P@5, AP.
 
-        Runs are in the order of the first measure. The index is the run; with several datasets, or
-        with slices, these come before it. The means over several datasets come last.
+        Runs are sorted by the first measure. The index is the run; with several datasets or with
+        slices, their names come before it. The means over several datasets come last.
         """
         rows = self._shown_scores
         several = rows[["dataset", "attribute", "value"]].nunique(dropna=False) > 1
@@ -128,9 +128,9 @@ class Scores:
     def per_query(self, measure: str | None = None) -> pd.DataFrame:
         """A row per query and a column per run: ``scores.per_query("ndcg@10")``.
 
-        By default of the first measure. NaN where the convention leaves a query out of the mean.
-        With several datasets, the index begins with these. Raises ConfigurationError if the measure
-        was not computed at this cutoff.
+        The default is the first measure. Queries that the convention leaves out of the mean are
+        NaN. With several datasets, the index begins with the dataset. Raises ConfigurationError if
+        the measure was not computed at this cutoff.
         """
         if measure is None:
             column, cutoff = next(iter(self._columns.values()))
@@ -148,7 +148,7 @@ class Scores:
         parsed = parse_columns(measure, _PARTS, self.measures.options)
         column, text = parsed[0]
         if column in ("ndcg", *_PARTS):
-            # NDCG and its parts are in the tables at every cutoff, whatever was asked for.
+            # The tables contain NDCG and its parts at every cutoff, whatever was requested.
             cutoffs = self._cutoffs
         else:
             cutoffs = [cutoff for name, cutoff in self._columns.values() if name == column]
@@ -173,9 +173,9 @@ class Scores:
 
     @functools.cached_property
     def _columns(self) -> dict[str, tuple[str, Cutoff]]:
-        """The measures that are shown, by heading, each with its column and cutoff.
+        """The measures to show, by heading, each with its column and cutoff.
 
-        That of the headline comes first.
+        The headline comes first.
         """
         pairs = self.measures.pairs or [("ndcg", cutoff) for cutoff in self._cutoffs]
         columns = {}
@@ -216,12 +216,12 @@ class Scores:
 
 @dataclasses.dataclass(frozen=True, repr=False)
 class SparkScores:
-    """The scores of an evaluation of Spark DataFrames, which nothing computes before they are used.
+    """The scores of an evaluation of Spark DataFrames, computed only when they are used.
 
     Attributes
     ----------
-    query_scores, dataset_scores : DataFrame of Spark
-        The tables `schemas.QUERY_SCORES` and `schemas.DATASET_SCORES`, lazy and in no order.
+    query_scores, dataset_scores : Spark DataFrame
+        The tables `schemas.QUERY_SCORES` and `schemas.DATASET_SCORES`, lazy and unordered.
     """
 
     query_scores: "DataFrame"
@@ -232,15 +232,16 @@ class SparkScores:
     attributes: pa.Table | None = None
     #: The names of the runs, if they are known before anything is computed.
     runs: Sequence[str] = ()
-    #: Recomputes some lists; gets the dataset scores, and returns the query scores if it has
-    #: fetched all of them.
+    #: Recomputes some lists from the dataset scores; returns the query scores if it fetched all of
+    #: them.
     check: "Callable[[pa.Table, DataFrame], pa.Table | None] | None" = None
 
     def to_pandas(self) -> Scores:
-        """The scores in pandas, computed by Spark jobs at the first call and kept.
+        """Return the scores in pandas. Spark jobs compute them at the first call.
 
-        InputError without any result. Some lists are recomputed in plain Python, as by every
-        evaluation of files: NotVerifiedError if they differ. The lazy tables are not checked.
+        Raises InputError if there are no results. Some lists are recomputed in plain Python, as in
+        every evaluation of files; NotVerifiedError is raised if they differ. The lazy tables are
+        not checked.
         """
         return self._scores
 
@@ -260,7 +261,7 @@ class SparkScores:
         return scores
 
     def _warnings(self, table: pa.Table) -> list[str | Notice]:
-        """What is doubtful about rows of DATASET_SCORES."""
+        """The doubts about rows of DATASET_SCORES."""
         rows = table.to_pylist()
         sentences: list[str | Notice] = list(about_attributes(rows, self.attributes))
         whole = [row for row in rows if row["attribute"] is None]

@@ -1,6 +1,6 @@
-"""What the worker computes for the functions of Python: jobs whose results are tables of Arrow.
+"""What the worker computes for the Python functions: jobs whose results are Arrow tables.
 
-Jobs are imported within the functions, so that pyspark is imported by the worker alone.
+Jobs are imported within the functions, so that only the worker imports pyspark.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 class Evaluated(NamedTuple):
     """The scores of an evaluation."""
 
-    #: DATASET_SCORES, of all queries and of slices.
+    #: DATASET_SCORES, for all queries and for slices.
     dataset_scores: pa.Table
     #: Reads QUERY_SCORES from the folder of the evaluation.
     query_scores: Callable[[], pa.Table]
@@ -33,7 +33,7 @@ class Evaluated(NamedTuple):
 
 
 def evaluate(engine: "Engine", config: EvaluationConfig, folder: str) -> Evaluated:
-    """Evaluate as configured; the query scores stay in the folder."""
+    """Evaluate as configured. The query scores are kept in the folder."""
     from ndcg_spark.job.evaluate_inputs import score_unpublished
 
     scored, attributes = score_unpublished(engine, config, folder)
@@ -50,7 +50,7 @@ def compare_lists(
     baseline: str | None,
     persistence: float,
 ) -> pa.Table:
-    """The table LIST_CHANGES of new results and old ones, in its order."""
+    """The table LIST_CHANGES of new and old results, in its order."""
     from ndcg_spark.job.compare_inputs import compare_lists
 
     changes = compare_lists(engine, old, new, baseline, persistence)
@@ -85,7 +85,7 @@ def rescore(
     since: str | None,
     dataset: str | None,
 ) -> Rescored:
-    """Score the nights of an output under other judgments."""
+    """Score the nights of an output under different judgments."""
     from ndcg_spark.job.rescore import rescore
 
     return rescore(engine, config, output, since, dataset)

@@ -1,7 +1,7 @@
 """The worker: a process that computes for this one and stays warm.
 
-A process is either a client of classic Spark or of Spark Connect, on which the embedded engine is
-based, so a session of Spark that is active here is left alone.
+A process is a client either of classic Spark or of Spark Connect, on which the embedded engine is
+based. A separate process does not disturb a Spark session that is active here.
 """
 
 import atexit
@@ -45,10 +45,10 @@ def call(
     *arguments: Arguments.args,
     **options: Arguments.kwargs,
 ) -> tuple[Result, list[str | Notice]]:
-    """What a function returns on the engine of the worker, and the warnings among its steps.
+    """Return the result of a function on the worker's engine, and the warnings among its steps.
 
-    Functions are pickled by their names, so it is one of a module that the worker can import.
-    Raises NdcgSparkError as the function raises it; EngineError if the worker ended.
+    Functions are pickled by name, so the worker must be able to import the function's module.
+    Raises NdcgSparkError as the function raises it, and EngineError if the worker ended.
     """
     global _user_files
     request = str(Path.cwd()), _search_path(), pickle.dumps((function, arguments, options))
@@ -67,7 +67,7 @@ def call(
                 "perhaps for lack of memory; call again, or give session="
             ) from error
         except BaseException:
-            # Interrupted: the next call would read the answer to this one.
+            # Interrupted: the next call would read the reply to this one.
             stop()
             raise
     if failure is not None:
@@ -77,9 +77,10 @@ def call(
 
 
 def _is_outdated() -> bool:
-    """Whether the process has loaded a module of the user's that is another one by now.
+    """Whether a user module that the process has loaded has changed since.
 
-    It imports a module once, so it would compute what a gain was before its file changed.
+    The process imports a module once, so it would keep using a gain as it was before the file
+    changed.
     """
     if not _user_files:
         return False
@@ -92,7 +93,7 @@ def _search_path() -> str:
 
 
 def stop() -> None:
-    """End the process, if there is one of ours."""
+    """End the process, if it is ours."""
     global _running, _user_files  # noqa: PLW0603  # one process of a program
     _user_files = {}
     if _running and _running[0] == os.getpid():
@@ -104,24 +105,24 @@ def stop() -> None:
 def _end() -> None:
     if _running:
         stop()
-        # It was killed, and so has left its temporary folders.
+        # It was killed, so it did not remove its temporary folders.
         remove_abandoned()
 
 
 def _started() -> "subprocess.Popen[bytes]":
     global _running, _path  # noqa: PLW0603
-    # A fork of this process must not read the answers of its parent.
+    # A fork of this process must not read the replies to its parent.
     if _running is None or _running[0] != os.getpid() or _running[1].poll() is not None:
         stop()
         _path = _search_path()
         process = subprocess.Popen(
-            # Not with -c: pyspark takes a program that is in no file for its own doctests, and
+            # Not with -c: pyspark takes a program that is not in a file for its own doctests, and
             # looks for their Spark.
             [sys.executable, "-m", "ndcg_spark.api.worker"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             env={**os.environ, "PYTHONPATH": _path},
-            # Ctrl+C ends the call here, and only then that process.
+            # Ctrl+C ends the call here first, and only then that process.
             start_new_session=True,
         )
         _running = os.getpid(), process
@@ -129,7 +130,7 @@ def _started() -> "subprocess.Popen[bytes]":
 
 
 def _streams() -> tuple[BinaryIO, BinaryIO]:
-    """The requests and the replies, which nothing else reads or writes from now on."""
+    """The streams for requests and replies, which nothing else reads or writes from now on."""
     requests = os.fdopen(os.dup(0), "rb")
     replies = os.fdopen(os.dup(1), "wb")
     # Engines and users' functions print, and a path may be /dev/stdin.
@@ -139,9 +140,9 @@ def _streams() -> tuple[BinaryIO, BinaryIO]:
 
 
 def serve() -> None:
-    """Worker loop: serve requests until the standard input ends.
+    """Serve requests until standard input ends.
 
-    On the embedded engine if it is installed, else on Spark.
+    Uses the embedded engine if it is installed, otherwise Spark.
     """
     hide_library_warnings()
     requests, replies = _streams()
@@ -167,14 +168,14 @@ def serve() -> None:
                 reply = _plain(error), None
             except Exception:  # noqa: BLE001  # a bug, which the other process shows
                 reply = NdcgSparkError(traceback.format_exc()), None
-            # A module that is loaded stays as it was.
+            # A loaded module is not loaded again.
             files = {**user_modules.stamps(began), **files}
             pickle.dump((*reply, files), replies)
             replies.flush()
 
 
 def _search_also(path: str) -> None:
-    """Find modules in these folders, too: the program may have added some since we were started."""
+    """Also find modules in these folders, which the program may have added since we started."""
     new = [folder for folder in path.split(os.pathsep) if folder and folder not in sys.path]
     sys.path.extend(new)
     os.environ["PYTHONPATH"] = path
@@ -188,8 +189,8 @@ def _opened(stack: contextlib.ExitStack) -> "Engine":
 
 
 def _computed(engine: "Engine", request: bytes) -> Any:
-    """What the function of a request returns; its temporary folders end with the call."""
-    # It comes from the one that started us.
+    """The result of a request's function; its temporary folders are removed after the call."""
+    # The request comes from the process that started us.
     function, arguments, options = pickle.loads(request)  # noqa: S301
     of_this_call = dataclasses.replace(engine, scratch=Scratch())
     try:
@@ -199,13 +200,15 @@ def _computed(engine: "Engine", request: bytes) -> Any:
 
 
 def _said(record: logging.LogRecord) -> str | Notice:
-    """The sentence of a step, with its advice: the other process says it in its own words."""
+    """The sentence of a step, with its advice, which the other process renders in its own words."""
     given = record.args[0] if isinstance(record.args, tuple) and record.args else None
     return given if isinstance(given, Notice) else record.getMessage()
 
 
 def _plain(error: NdcgSparkError) -> NdcgSparkError:
-    """The error as one of `errors`: the other process may be unable to import a class of a room."""
+    """The error as a class of `errors`, because the other process may be unable to import
+    others.
+    """
     if type(error).__module__ == errors.__name__:
         return error
     kind = next(kind for kind in type(error).__mro__ if kind.__module__ == errors.__name__)

@@ -1,3 +1,3 @@
-"""The command line: arguments become one call of a job, its result is printed, a failure becomes an
-exit code.
+"""The command line: turns arguments into one call of a job, prints its result, and turns a failure
+into an exit code.
 """

@@ -1,4 +1,4 @@
-"""The commands that read judgments or results: evaluate, check, explain and their kin."""
+"""The commands that read judgments or results: evaluate, check, explain and others."""
 
 import dataclasses
 import functools
@@ -41,12 +41,12 @@ if TYPE_CHECKING:
     from ndcg_spark.config import EvaluationConfig
     from ndcg_spark.job.evaluate_inputs import EvaluationOutcome, QueryOrder
 
-#: The formats for query scores: those that can hold any number of rows.
+#: The formats for query scores, which can hold any number of rows.
 _QUERY_FORMATS = ("table", "json", "csv")
 _DATE = date(
     "--date", "Date of the night, or of the inputs. [default: the newest night, or today in UTC]"
 )
-_NIGHTS_ONLY = "arguments: --{} is for published nights; give their folder alone"
+_NIGHTS_ONLY = "arguments: --{} is for published nights; give only their folder"
 
 
 #: The options of `evaluate`, which `finish` takes as well.
@@ -59,7 +59,7 @@ _EVALUATE: list[click.Parameter] = [
         "Print the scores of every query; JSON is one object per line.",
         is_flag=True,
     ),
-    option("--sort", "COLUMN[:asc|desc]", "Order of the scores of queries."),
+    option("--sort", "COLUMN[:asc|desc]", "Sort the query scores by this column."),
     option(
         "--report", "FILE", "Also write an HTML report of the scores.", type=shared_options.FILE
     ),
@@ -68,7 +68,7 @@ _EVALUATE: list[click.Parameter] = [
     option(
         "--publish-unverified",
         "REASON",
-        "Publish scores that plain Python does not agree with, for this reason.",
+        "Publish scores even if plain Python computes different ones, for this reason.",
     ),
     shared_options.junit,
     option("--baseline", "RUN", "Compare every other run with this one."),
@@ -77,13 +77,13 @@ _EVALUATE: list[click.Parameter] = [
         "--metrics-file", "FOLDER", "Also write the means for Prometheus, a file for each dataset."
     ),
     option(
-        "--on-end", "COMMAND", "Run this at the end, also after a failure, with JSON on its stdin."
+        "--on-end", "COMMAND", "Run this at the end, even after a failure, with JSON on its stdin."
     ),
     date("--from first", "Evaluate each date from this one to --to, in order."),
     date("--to last", "The last date."),
     option("--accept-first", "REASON", "Accept the first night of a range as a baseline."),
 ]
-#: Those that have no meaning where several dates are evaluated.
+#: The options that have no meaning when several dates are evaluated.
 _OF_ONE_NIGHT = (
     "date",
     "per_query",
@@ -94,7 +94,7 @@ _OF_ONE_NIGHT = (
     "publish_unverified",
     "baseline",
 )
-#: Those that say what an evaluation prints, accepts or compares, and nothing about what follows it.
+#: The options for what an evaluation prints, accepts or compares; `finish` does not need them.
 _PRINTED = (
     "style",
     "per_query",
@@ -132,7 +132,7 @@ def evaluate(
     _refuse_if(last is None, "--from needs the last date; give --to")
     for name in _OF_ONE_NIGHT:
         option_name = name.replace("_", "-")
-        problem = f"--{option_name} is for one night, and --from for several; leave it out"
+        problem = f"--{option_name} is for a single night, but --from is for several; leave it out"
         _refuse_if(asked.pop(name) not in (None, False), problem)
     _evaluate_range((first, str(last)), accept_first, **asked)
 
@@ -162,7 +162,7 @@ def _evaluate_night(
             formats = ", ".join(_QUERY_FORMATS)
             _refuse_if(is_unprintable, f"--per-query prints {formats}, without a --baseline")
             _refuse_if(sort and not per_query, "--sort orders the rows of --per-query; give both")
-            _refuse_if(labels and report is None, "--labels names what a --report shows; give both")
+            _refuse_if(labels and report is None, "--labels is for the page of --report; give both")
             _refuse_if(junit and config.gate is None, "--junit needs a [gate] in the configuration")
             print_queries = _query_printer(config, style, _sort_order(sort)) if per_query else None
             refuse_unwritable("junit", junit, remove=True)
@@ -194,7 +194,7 @@ def _evaluate_range(
     style: str | None,
     **arguments: Any,
 ) -> NoReturn:
-    """Evaluate every date; each is told to other programs as if it had been evaluated alone."""
+    """Evaluate every date, and notify other programs of each as if it were the only one."""
     from ndcg_spark.monitoring.hook import notify, notify_failure
     from ndcg_spark.report.night_tables import write_junit
     from ndcg_spark.report.printed_range import print_range
@@ -216,7 +216,7 @@ def _evaluate_range(
     except (Exception, SystemExit) as error:
         failed = configs[len(done)]
         if done:
-            rest = f"go on with --from {failed.date}"
+            rest = f"continue with --from {failed.date}"
             report_step("note", f"the dates before {failed.date} are done; {rest}")
         notify_failure(failed, error, None, is_silent)
         raise
@@ -227,7 +227,7 @@ def _evaluate_range(
 
 
 def _loaded(arguments: Mapping[str, Any], is_silent: bool) -> "EvaluationConfig":
-    """The configuration of an evaluation; people are told of one that cannot be read, too."""
+    """The configuration of an evaluation; if it cannot be read, people are notified."""
     from ndcg_spark.monitoring.hook import notify_unreadable
 
     try:
@@ -263,13 +263,13 @@ def _with_report(
     labels: Path | None,
     baseline: str | None,
 ) -> "EvaluationOutcome":
-    """Evaluate the configuration, then have the page written if there is a file for it.
+    """Evaluate the configuration, then write the page if there is a file for it.
 
-    Without an output, the night is kept until the page is written.
+    Without an output folder, the night is kept only until the page is written.
     """
     if report is None:
         return evaluated(config)
-    # Imported here, because a page needs statistics.
+    # Imported here because a page needs the statistics modules.
     from ndcg_spark.report.labels import Labels, read_labels
     from ndcg_spark.report.outline import Request
     from ndcg_spark.report.page import write_evaluated
@@ -285,7 +285,7 @@ def _with_report(
     scratch = Scratch()
     try:
         kept = config.model_copy(update={"output": str(scratch.folder()), "documents": "all"})
-        # Writing to a folder that is removed is not reported.
+        # Do not report writing to a folder that is removed afterwards.
         with hidden("wrote"):
             outcome = evaluated(kept)
         write_evaluated(str(outcome.output), report, date, request, is_kept=False)
@@ -295,7 +295,7 @@ def _with_report(
 
 
 def _sort_order(sort: str | None) -> "QueryOrder | None":
-    """COLUMN[:asc|desc] with a column of QUERY_SCORES, given by that or as papers write it."""
+    """Parse COLUMN[:asc|desc]. The column has its name in QUERY_SCORES or its name in papers."""
     if sort is None:
         return None
     from ndcg_spark.job.evaluate_inputs import QueryOrder
@@ -303,7 +303,7 @@ def _sort_order(sort: str | None) -> "QueryOrder | None":
 
     column, _, direction = sort.partition(":")
     if direction not in ("asc", "desc"):
-        # Of a direction that is none, the whole is an unknown column.
+        # If the direction is not valid, the whole text is reported as an unknown column.
         column, direction = sort, ""
     written_name, _, cutoff = column.partition("@")
     columns = {name: measure.column for measure in MEASURES.values() for name in measure.written}
@@ -322,11 +322,11 @@ def _sort_order(sort: str | None) -> "QueryOrder | None":
     _EVALUATE,
 )
 def finish(exit_code: int, **arguments: Any) -> None:
-    """Do what is left when an evaluation has ended.
+    """Finish what is left to do after an evaluation.
 
-    Takes the options of the evaluation, as scripts/nightly.sh gives them. After a signal (an exit
-    code above 128) it runs --on-end; else it copies the night to the tables that NDCG_SPARK_EXPORT
-    names.
+    Takes the options of the evaluation, as scripts/nightly.sh passes them. After a signal (an exit
+    code above 128) it runs --on-end; otherwise it copies the night to the tables that
+    NDCG_SPARK_EXPORT names.
     """
     from ndcg_spark.monitoring.hook import after_evaluation
 
@@ -341,8 +341,7 @@ def finish(exit_code: int, **arguments: Any) -> None:
 def check(style: str | None, **arguments: Any) -> None:
     """Validate judgments and results without scoring them.
 
-    Unlike an evaluation, this looks for duplicates everywhere, not only where they could change a
-    score.
+    Unlike an evaluation, this looks for all duplicates, even those that cannot change a score.
     """
     from ndcg_spark.job.check_inputs import check_inputs
     from ndcg_spark.report.printed_scores import print_check
@@ -355,7 +354,7 @@ def check(style: str | None, **arguments: Any) -> None:
         "paths", "Files, folders or globs of one table.", metavar="IN...", nargs=-1, required=True
     ),
     argument("folder", "New folder, on any storage.", metavar="OUT"),
-    choice("--input table", "What it is.", "judgments", "results", default="results"),
+    choice("--input table", "What the files contain.", "judgments", "results", default="results"),
     shared_options.evaluation(
         only="run run_from column split_ids set as_of relevance grades input_format"
     ),
@@ -363,7 +362,7 @@ def check(style: str | None, **arguments: Any) -> None:
 def convert(table: str, paths: tuple[str, ...], folder: str, **arguments: Any) -> None:
     """Write a table of any format as Parquet.
 
-    An engine that does not see this machine's files reads it there.
+    Engines that cannot read this machine's files can read the copy there.
     """
     from ndcg_spark.job.check_inputs import convert as job
 
@@ -377,15 +376,15 @@ def convert(table: str, paths: tuple[str, ...], folder: str, **arguments: Any) -
     option(
         "--documents",
         "N",
-        "How many, the most important first.",
+        "How many documents to list, the most important first.",
         type=click.IntRange(min=1),
         default=100,
     ),
-    date("--baseline-date", "List what matters to the difference from this night."),
+    date("--baseline-date", "List the documents that affect the difference from this night."),
     option(
         "--baseline",
         "RUN",
-        "List what matters to the difference from this run, of the same night or of that one.",
+        "List the documents that affect the difference from this run, in this or in that night.",
     ),
     option(
         "--sample",
@@ -393,13 +392,13 @@ def convert(table: str, paths: tuple[str, ...], folder: str, **arguments: Any) -
         "Draw about N documents that moved, for compare --human, and print the file to grade.",
         type=click.IntRange(min=1),
     ),
-    option("--seed", "S", "The seed of the sample.", type=click.IntRange(min=0), default=1),
-    option("--show-grades", None, "Print the grades of the judge in the sample.", is_flag=True),
+    option("--seed", "S", "Seed of the sample.", type=click.IntRange(min=0), default=1),
+    option("--show-grades", None, "Print the judge's grades in the sample.", is_flag=True),
     option(
         "--human",
         "FILE",
-        "Earlier sample with grades: with the same seed it is continued, else more is drawn where "
-        "the judge errs more. May be repeated.",
+        "Earlier sample with human grades. With the same seed it is continued; otherwise more "
+        "documents are drawn where the judge makes more errors. May be repeated.",
         multiple=True,
     ),
     output_format(*FORMATS),
@@ -415,13 +414,14 @@ def judge_next(
 ) -> None:
     """List the unjudged documents that matter most to the runs.
 
-    Takes judgments and results, or a folder with a published night and its documents (--date, else
-    the newest; --run and --dataset choose of these). These are the documents that most runs rank
-    highest, within the deepest cutoff; with --baseline-date or --baseline, those of both nights or
-    runs that stand at other ranks there. Judging tools can load the output of --format csv.
+    Takes judgments and results, or a folder with a published night that has its documents. --date
+    selects the night (default: the newest), and --run and --dataset select within it. The documents
+    listed are those that most runs rank highest, down to the deepest cutoff. With --baseline-date
+    or --baseline, they are the documents whose rank differs between the two nights or runs. Judging
+    tools can load the output of --format csv.
 
-    With --sample, documents of a difference are drawn by chance, judged or not, and the output is a
-    CSV file: fill its column grade, and give it to compare --human.
+    With --sample, documents that moved are drawn at random, judged or not, and printed as a CSV
+    file. Fill in its grade column and pass the file to compare --human.
     """
     if sample is not None:
         _print_sample(sample, seed, show_grades, human, style, arguments)
@@ -466,7 +466,7 @@ def _print_sample(
     if cutoffs is not None:
         ranks = parse_cutoffs(cutoffs)
         _refuse_if(
-            len(ranks) != 1 or None in ranks, "--sample is at one rank; give one of --cutoffs"
+            len(ranks) != 1 or None in ranks, "--sample needs a single rank; give one in --cutoffs"
         )
         chosen["cutoff"] = ranks[0]
     sample = sample_to_grade(str(output), documents, seed, human=human, **chosen)
@@ -475,17 +475,17 @@ def _print_sample(
 
 @command(
     argument("a", "Judgments (qrels), in any format."),
-    argument("b", "Other judgments, in the same way."),
+    argument("b", "Other judgments, given in the same way."),
     shared_options.evaluation(
         without="paths judgments exclude output documents measures relevance min_judged_rate"
     ),
     output_format(*FORMATS),
 )
 def judgments(a: str, b: str, style: str | None, **arguments: Any) -> None:
-    """Compare two sets of judgments, also by how they rank runs.
+    """Compare two sets of judgments, and how they rank runs.
 
-    Shows Cohen's kappa and Krippendorff's alpha. With --results, it also shows how far A and B rank
-    the runs in the same order, by their NDCG at the deepest cutoff.
+    Shows Cohen's kappa and Krippendorff's alpha. With --results, it also shows how similarly A and
+    B rank the runs by NDCG at the deepest cutoff.
     """
     from ndcg_spark.job.compare_inputs import compare_judgments
     from ndcg_spark.job.inputs import engine_for
@@ -502,7 +502,7 @@ def judgments(a: str, b: str, style: str | None, **arguments: Any) -> None:
 
 @command(
     argument("old", "Results: a file, folder, glob or table:catalog.db.name."),
-    argument("new", "Other results, in the same way, or the same ones."),
+    argument("new", "Other results, given in the same way, or the same results."),
     option("--baseline", "RUN", "Run of OLD to compare every run of NEW with. [default: by name]"),
     option(
         "--persistence",
@@ -514,7 +514,7 @@ def judgments(a: str, b: str, style: str | None, **arguments: Any) -> None:
     option(
         "--queries",
         "N",
-        "List the N queries that changed most, by run and cutoff; not in CSV.",
+        "List the N queries that changed most, by run and cutoff (not in CSV).",
         type=click.IntRange(0),
         default=10,
     ),
@@ -534,7 +534,7 @@ def compare_lists(
     style: str | None,
     **arguments: Any,
 ) -> None:
-    """Compare the lists of results without judgments. All queries count, judged or not."""
+    """Compare lists of results without judgments, for all queries."""
     from ndcg_spark.job.compare_inputs import compare_lists as job
     from ndcg_spark.job.inputs import engine_for
     from ndcg_spark.report.comparisons import print_lists
@@ -558,10 +558,10 @@ def compare_lists(
     output_format(*FORMATS),
 )
 def describe(results: tuple[str, ...], style: str | None, **arguments: Any) -> None:
-    """Show what results show of the catalog, without judgments. All lists count.
+    """Describe which parts of the catalog the results show, without judgments.
 
-    Measures are novelty, popularity, categories, items, coverage, gini and personalization; without
-    --measures those that need no more than the ids of items.
+    Measures are novelty, popularity, categories, items, coverage, gini and personalization. The
+    default is the measures that need only item ids. All lists are used.
     """
     from ndcg_spark.job.describe_results import WITH_ITEMS, WITHOUT_ITEMS, shown_columns
     from ndcg_spark.job.describe_results import describe as job
@@ -588,15 +588,15 @@ def describe(results: tuple[str, ...], style: str | None, **arguments: Any) -> N
     option(
         "--cutoff",
         "RANK",
-        "A rank, or all. [default: the headline's for NDCG, else the deepest rank]",
+        "A rank, or all. [default: the headline's if it is NDCG, otherwise the deepest rank]",
     ),
     output_format("table", "json", "markdown"),
 )
 def explain(style: str | None, **arguments: Any) -> None:
     """Explain the score of one query, document by document.
 
-    Takes judgments and results, or a folder with a published night and its documents (--date, else
-    the newest).
+    Takes judgments and results, or a folder with a published night that has its documents. --date
+    selects the night (default: the newest).
 
     Shows what each document adds and loses, and which relevant documents are missing.
     """
@@ -622,7 +622,7 @@ def explain(style: str | None, **arguments: Any) -> None:
 
 
 def _night(arguments: Mapping[str, Any]) -> str | None:
-    """The folder of published nights that the arguments name; None if they name other inputs."""
+    """The folder of published nights that the arguments name, or None if they name other inputs."""
     given = {name for name, value in arguments.items() if value not in (None, ())}
     if len(arguments["paths"]) != 1 or given & {"judgments", "results", "config"}:
         return None
@@ -635,7 +635,7 @@ def _night(arguments: Mapping[str, Any]) -> str | None:
     return expanded(path)
 
 
-#: The options of `conventions` that only one of --compare and --like takes.
+#: The options of `conventions` that only --like takes, not --compare.
 _LIKE_ONLY = (
     "dataset",
     "as_of",
@@ -659,7 +659,7 @@ _LIKE_ONLY = (
     option(
         "--like",
         "SCORES JUDGMENTS RESULTS",
-        "Find the convention of an earlier job's scores.",
+        "Find the convention that gives an earlier job's scores.",
         nargs=3,
     ),
     option(
@@ -671,7 +671,7 @@ _LIKE_ONLY = (
     option(
         "--nearest",
         None,
-        "With --write, write the nearest where none gives all scores.",
+        "With --write, write the nearest convention if none gives all scores.",
         is_flag=True,
     ),
     shared_options.evaluation(
@@ -690,17 +690,17 @@ def conventions(
     style: str | None,
     **arguments: Any,
 ) -> None:
-    """List the presets, compare them, or find that of a job.
+    """List the presets, compare them, or find the convention of an existing job.
 
-    With a NAME, explain it. With --compare, --set changes an option of every preset, such as one
-    because of which some refuse the data.
+    With NAME, explain that preset. With --compare, --set changes an option of every preset, for
+    example one that makes some presets refuse the data.
 
-    With --like, SCORES has the job's numbers: the columns query_id, run and score, or what
-    trec_eval -q prints; or the mean of each run. --set fixes an option, --cutoffs says which
-    cutoffs are tried if SCORES has none, and --column scores.score=NAME names a column of SCORES.
-    The search ends after a minute.
+    With --like, SCORES contains the job's numbers: either the columns query_id, run and score, or
+    the output of trec_eval -q, or the mean of each run. --set fixes an option. --cutoffs sets the
+    cutoffs to try if SCORES has none, and --column scores.score=NAME names a column of SCORES. The
+    search ends after a minute.
     """
-    _refuse_if(compare and like, "--compare and --like are two questions; give one of them")
+    _refuse_if(compare and like, "--compare and --like answer different questions; give one")
     _refuse_if(write and not like, "--write is for --like SCORES JUDGMENTS RESULTS")
     _refuse_if(nearest and not write, "--nearest is for --write FILE")
     given = [one for one, value in arguments.items() if value not in (None, ())]
@@ -718,7 +718,7 @@ def conventions(
         if like:
             paths = "three paths, scores, judgments and results"
         asked = "--like" if like else "--compare"
-        several = "put several runs into one folder, or a pattern in quotes"
+        several = "put several runs into one folder, or quote a pattern"
         what = f"{asked} takes {paths}, so {name} is one too many"
         raise ConfigurationError(f"arguments: {what}; {several}")
     changed = parse_options(arguments["set"])
@@ -739,7 +739,7 @@ def conventions(
 
 
 class _Target(NamedTuple):
-    """Where a convention is written, and whether it may be the nearest only."""
+    """Where to write a convention, and whether it may be only the nearest one."""
 
     file: Path
     takes_nearest: bool

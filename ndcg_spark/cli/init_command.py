@@ -1,4 +1,4 @@
-"""The command init: the templates of a nightly job, which are the project's own."""
+"""The command init: writes the project's own templates for a nightly job."""
 
 import re
 from collections.abc import Iterator
@@ -10,26 +10,26 @@ from ndcg_spark.cli.shared_options import FILE, argument, command
 from ndcg_spark.errors import ConfigurationError, StorageError
 from ndcg_spark.report.console import echo
 
-#: The folder of the project that the templates name, which becomes that of the user.
+#: The project folder that the templates name; it is replaced with the user's folder.
 _PROJECT = b"/opt/ndcg_spark"
-#: What a path may have that stands in units, scripts and TOML without quotes.
+#: The characters that a path may have to appear in units, scripts and TOML without quotes.
 _PLAIN = re.compile(r"[\w./+@-]+")
 
 
-@command(argument("folder", "Folder to write them to.", metavar="DIR", type=FILE))
+@command(argument("folder", "Folder to write the templates to.", metavar="DIR", type=FILE))
 def init(folder: Path) -> None:
     """Write templates: configuration, gate, nightly.sh, schedulers, alerts, SQL.
 
-    They have comments, and an example to try them with. No file is overwritten.
+    The templates have comments, and an example to try them with. No file is overwritten.
     """
     root = folder.expanduser().resolve()
     if not _PLAIN.fullmatch(str(root)):
-        problem = f"{root} has spaces or signs that units and scripts would need to quote"
+        problem = f"{root} has spaces or characters that units and scripts would need to quote"
         raise ConfigurationError(f"init: {problem}; choose another folder")
     templates = dict(_templates(files("ndcg_spark") / "templates"))
     there = [name for name in templates if (root / name).exists()]
     if there:
-        problem = f"{len(there):,} file(s) are there already, e.g. {root / there[0]}"
+        problem = f"{len(there):,} file(s) already exist, e.g. {root / there[0]}"
         raise ConfigurationError(f"init: {problem}; choose another folder, or remove them")
     for name, template in templates.items():
         _write(root / name, template.read_bytes().replace(_PROJECT, str(root).encode()))
@@ -39,7 +39,7 @@ def init(folder: Path) -> None:
 
 
 def _templates(folder: Traversable, above: str = "") -> Iterator[tuple[str, Traversable]]:
-    """Every template by its path, in order."""
+    """Every template with its path, in order."""
     for entry in sorted(folder.iterdir(), key=lambda entry: entry.name):
         # pip compiles the programs among them.
         if entry.name == "__pycache__":
@@ -74,7 +74,7 @@ def _next_steps(root: Path) -> list[str]:
         "  ndcg-spark check --config conf/nightly.toml --date YYYY-MM-DD",
         "  scripts/nightly.sh YYYY-MM-DD   # one night; without a date, yesterday",
         "  schedule it: cron runs scripts/nightly.sh; or conf/systemd, conf/airflow",
-        "  tell people: on_end and metrics_file in conf/nightly.toml, with conf/chat-hook.py,",
+        "  notify people: on_end and metrics_file in conf/nightly.toml, with conf/chat-hook.py,",
         "    conf/prometheus-alerts.yaml and conf/grafana-dashboard.json",
         "  query the nights: ndcg-spark export copies them into tables; or conf/external_tables",
     ]

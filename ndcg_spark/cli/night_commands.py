@@ -1,4 +1,4 @@
-"""The commands about published nights: compare, gate, nights, trend, report, note, export and
+"""The commands for published nights: compare, gate, nights, trend, report, note, export and
 expire.
 """
 
@@ -52,11 +52,11 @@ def _refuse_unchanged_queries(
     many(
         "--run runs",
         "RUN",
-        "Only this run, also for adjusted p values. May be repeated. [default: all]",
+        "Compare and adjust p values for only this run. May be repeated. [default: all]",
     ),
     option("--measures", _MEASURES, "Measures to compare. [default: the headline]"),
     shared_options.slices,
-    option("--weights", "FILE", "Weights of queries (query_id, weight), for weighted rows too."),
+    option("--weights", "FILE", "Weights of queries (query_id, weight), for extra weighted rows."),
     choice(
         "--correction",
         "How p values are adjusted.",
@@ -83,7 +83,7 @@ def _refuse_unchanged_queries(
     option(
         "--unchanged-queries",
         None,
-        "No option any more.",
+        "Removed.",
         is_flag=True,
         hidden=True,
         expose_value=False,
@@ -92,7 +92,7 @@ def _refuse_unchanged_queries(
     option(
         "--queries",
         "N",
-        "List the N queries of each run that lost and won most; not in CSV.",
+        "List the N queries of each run that lost and won most (not in CSV).",
         type=_COUNT,
         default=0,
     ),
@@ -100,7 +100,7 @@ def _refuse_unchanged_queries(
     option(
         "--over-datasets",
         None,
-        "Print only the comparison over the datasets: a row per run.",
+        "Print only the comparison over the datasets, with a row per run.",
         is_flag=True,
     ),
     output_format(*FORMATS),
@@ -120,11 +120,11 @@ def compare(
     """Compare published runs with a baseline.
 
     Prints differences, confidence intervals, p values and conclusions. A baseline is a run of the
-    same night, another night, or a run of another night. Runs that certainly differ by less than
-    --margin are the same. Nights with different judgments are compared twice, under the old and
-    under the new ones, if ndcg-spark rescore has scored them; a run is better or worse only if both
-    say it. With --human, a sample of judge-next that people have graded corrects the difference for
-    the errors of a judge that is a machine.
+    same night, another night, or a run of another night. Runs whose difference is certainly below
+    --margin are concluded to be the same. If two nights have different judgments and ndcg-spark
+    rescore has scored them, they are compared under the old and under the new judgments; a run is
+    better or worse only if both comparisons agree. With --human, a judge-next sample that people
+    have graded corrects the difference for the errors of a machine judge.
     """
     from ndcg_spark.comparison.differences import ComparisonOptions
     from ndcg_spark.comparison.matrix import read_query_tables
@@ -145,7 +145,7 @@ def compare(
     options = ComparisonOptions(metrics, **arguments, attributes=attributes, weights=weights)
     grades = _human_grades(human, assume_missing_at_random)
     if grades is not None and over_datasets:
-        raise ConfigurationError("arguments: --human is of one dataset; leave out --over-datasets")
+        raise ConfigurationError("arguments: --human covers one dataset; leave out --over-datasets")
     compared = compare_nights(output, options, date, dataset, baseline_date, grades)
     if not compared.rows:
         sentence = "there is no run to compare with the baseline; give another"
@@ -177,14 +177,14 @@ def _human_grades(file: Path | None, assume_missing_at_random: bool) -> "HumanGr
     shared_options.night,
     shared_options.dataset,
     shared_options.accept_baseline,
-    option("--run", "RUN", "Accept for this run alone; may be repeated.", multiple=True),
+    option("--run", "RUN", "Accept the night only for this run. May be repeated.", multiple=True),
     option(
-        "--acknowledge", "REASON", "Acknowledge the loss of this night as known, for this reason."
+        "--acknowledge", "REASON", "Acknowledge a loss in this night as known, for this reason."
     ),
-    date("--until", "The last date of the acknowledgement. [default: 14 days later]"),
-    option("--withdraw", None, "Take back what was accepted or acknowledged.", is_flag=True),
+    date("--until", "Last date of the acknowledgement. [default: 14 days later]"),
+    option("--withdraw", None, "Withdraw an acceptance or an acknowledgement.", is_flag=True),
     option(
-        "--rehearse", None, "Say what this gate would have decided on every night.", is_flag=True
+        "--rehearse", None, "Show what this gate would have decided on every night.", is_flag=True
     ),
     shared_options.junit,
     output_format(*FORMATS),
@@ -205,10 +205,10 @@ def gate(
     junit: Path | None,
     style: str | None,
 ) -> None:
-    """Check a published night again, or decide about it.
+    """Check a published night again, or record a decision about it.
 
-    The scores and the verdict of the night stay as they are. A night that is accepted is a baseline
-    of later nights. A loss that is acknowledged fails no later night, unless it gets worse.
+    The night's scores and verdict do not change. An accepted night becomes a baseline for later
+    nights. An acknowledged loss does not fail later nights unless it gets worse.
     """
     from ndcg_spark.config import NightConfig, load
     from ndcg_spark.gate.verdict import worst_exit_code
@@ -222,7 +222,7 @@ def gate(
     if rehearse:
         if date or decision != NO_DECISION or junit:
             raise ConfigurationError(
-                "arguments: --rehearse is for all nights, and changes none; give only --dataset"
+                "arguments: --rehearse covers all nights and changes none; give only --dataset"
             )
         print_rehearsal(
             rehearse_published(load(config, asked, NightConfig), output, dataset), style
@@ -244,17 +244,17 @@ def gate(
     shared_options.evaluation(
         only="judgments column split_ids as_of relevance grades input_format engine remote"
     ),
-    date("--since", "Only the nights of this date and later."),
+    date("--since", "Only the nights from this date on."),
     shared_options.dataset,
 )
 def rescore(output: str, since: str | None, dataset: str | None, **arguments: Any) -> None:
-    """Score the kept lists of nights under other judgments.
+    """Score the kept lists of nights under different judgments.
 
-    These are --judgments or, for each dataset, those of its newest night; then the newest night is
-    also scored under those of earlier nights, and both nights of each change under those of the
-    other. What is published stays as it is: compare, trend, report and read_scores use the new
-    scores where judgments change. An evaluation with a gate does the same for the nights that it
-    compares with.
+    The judgments are --judgments or, by default, those of each dataset's newest night. By default,
+    the newest night is also scored under the judgments of earlier nights, and where the judgments
+    changed between two nights, each night is scored under the judgments of the other. The published
+    scores do not change: compare, trend, report and read_scores use the new scores where judgments
+    change. An evaluation with a gate does the same for the nights that it compares with.
     """
     from ndcg_spark.job.inputs import engine_for
     from ndcg_spark.job.rescore import rescore as job
@@ -262,7 +262,7 @@ def rescore(output: str, since: str | None, dataset: str | None, **arguments: An
     config = load_arguments(arguments, needs_inputs=False)
     with engine_for(config) as engine:
         done = job(engine, config, output, since, dataset)
-    echo([f"made {done.made:,} copies of scores; {done.kept:,} others were there", *done.refused])
+    echo([f"made {done.made:,} copies of scores; {done.kept:,} already existed", *done.refused])
 
 
 @command(
@@ -272,7 +272,7 @@ def rescore(output: str, since: str | None, dataset: str | None, **arguments: An
     option(
         "--slices",
         "FILE",
-        "Show one night with its scores by slices of queries: query_id, attribute, value; or a "
+        "Show the scores of one night by slices of queries: query_id, attribute, value; or a "
         "column for each attribute.",
     ),
     date("--date", "Date of the night, with --slices. [default: the newest]"),
@@ -290,8 +290,8 @@ def nights(
 ) -> None:
     """List the published nights with their scores.
 
-    CSV and JSON contain all scores of all runs, without those of slices. With --slices, one night
-    is shown as evaluate would have printed it with these slices.
+    CSV and JSON contain all scores of all runs, except those of slices. With --slices, one night is
+    shown as evaluate would have printed it with these slices.
     """
     if [every, acknowledged, slices is not None].count(True) > 1:
         raise ConfigurationError(
@@ -363,11 +363,11 @@ def _print_evaluations(output: str, style: str | None) -> None:
     shared_options.output,
     shared_options.dataset,
     option("--run", "RUN", "Only this run."),
-    option("--measures", _MEASURES, "Measures to follow. [default: the headline]"),
+    option("--measures", _MEASURES, "Measures to show. [default: the headline]"),
     option(
         "--last",
         "N",
-        "Show so many nights; statistics use all.",
+        "Number of nights to show; statistics use all nights.",
         type=click.IntRange(min=1),
         default=60,
     ),
@@ -376,9 +376,9 @@ def _print_evaluations(output: str, style: str | None) -> None:
 def trend(output: str, style: str | None, **request: Any) -> None:
     """Show the scores of the nights, and point out unusual ones.
 
-    At new judgments it goes on if lists around them are kept: the values before are moved into
-    units of the new ones (the column chained). It is interrupted where the convention changed, or
-    too little is kept.
+    When judgments change, the line continues if the lists around the change are kept: earlier
+    values are converted to the scale of the new judgments (column chained). The line is interrupted
+    if the convention changed or too little is kept.
     """
     from ndcg_spark.comparison.trend import lines
     from ndcg_spark.report.night_tables import trend_view
@@ -392,7 +392,7 @@ def trend(output: str, style: str | None, **request: Any) -> None:
     option(
         "--site",
         "FOLDER",
-        "Write a page per night, an index and latest.html.",
+        "Folder to write a page per night, an index and latest.html to.",
         type=shared_options.FILE,
     ),
     shared_options.night,
@@ -400,23 +400,23 @@ def trend(output: str, style: str | None, **request: Any) -> None:
     option(
         "--run",
         "RUN",
-        "Run to show in detail. [default: the verdict's, else one that is worse, else the best]",
+        "Run to show in detail. [default: the verdict's, then a worse run, then the best]",
     ),
     option(
         "--measure",
         "MEASURE",
-        "Measure to show, e.g. ndcg@10. [default: the gate's first, else the headline]",
+        "Measure to show, e.g. ndcg@10. [default: the gate's first, otherwise the headline]",
     ),
     option("--baseline", "RUN", "Run to compare with."),
     option(
         "--baseline-date",
         _OTHER_NIGHT,
-        "Night to compare with. [default: the gate's, else the newest]",
+        "Night to compare with. [default: the gate's, otherwise the newest]",
     ),
     option(
         "--slices",
         "FILE",
-        "Slices of queries (query_id, attribute, value), not those of the night.",
+        "Slices of queries (query_id, attribute, value) to show instead of the night's own.",
     ),
     shared_options.labels,
     *shared_options.human,
@@ -433,8 +433,8 @@ def report(
     """Write a night as one HTML page, or all nights as a site.
 
     A page needs no network. It begins with the verdict: which run is better or worse, by how much,
-    how sure that is, since when, which queries caused it, why, and what to do. Details follow,
-    folded.
+    how certain that is, since when, which queries caused it, why, and what to do. Details follow in
+    folded sections.
     """
     from ndcg_spark.comparison.matrix import read_query_tables
     from ndcg_spark.report.labels import Labels, read_labels
@@ -448,7 +448,7 @@ def report(
             "arguments: give --html FILE for one page, or --site FOLDER without --date"
         )
     if human is not None and html is None:
-        raise ConfigurationError("arguments: --human is of one night; give --html, and not --site")
+        raise ConfigurationError("arguments: --human covers one night; use --html, not --site")
     grades = _human_grades(human, assume_missing_at_random)
     attributes, _ = read_query_tables(load_arguments({"slices": slices}, needs_inputs=False))
     names = read_labels(labels) if labels else Labels()
@@ -469,12 +469,12 @@ def report(
         required=True,
     ),
     date("--date", "Only the nights of this date."),
-    date("--since", "Only the nights of this date and later."),
+    date("--since", "Only the nights from this date on."),
 )
 def export(output: str, to: str, date: str | None, since: str | None) -> None:
-    """Copy nights to tables of Delta, Iceberg or a catalog.
+    """Copy nights to Delta tables, Iceberg tables or tables of a catalog.
 
-    The rows of each date are replaced, so that repeating it changes nothing. Missing tables are
+    The rows of each date are replaced, so repeating the command changes nothing. Missing tables are
     created.
     """
     from ndcg_spark.nights.export import export as export_nights
@@ -484,7 +484,7 @@ def export(output: str, to: str, date: str | None, since: str | None) -> None:
 
 @command(
     shared_options.output,
-    argument("text", 'What to remember about it, such as "new ranker".'),
+    argument("text", 'What to remember about the night, such as "new ranker".'),
     shared_options.night,
     shared_options.dataset,
 )
@@ -506,7 +506,7 @@ def note(output: str, text: str, date: str | None, dataset: str | None) -> None:
     option(
         "--keep-days", "DAYS", "Remove nights older than this.", type=click.IntRange(0, 700_000)
     ),
-    date("--date", "Remove the nights of this date, such as a wrong one."),
+    date("--date", "Remove the nights of this date, for example a wrong night."),
     option("--baselines", None, "Also remove baselines of the gate.", is_flag=True),
     option("--dry-run", None, "Print what would be removed; change nothing.", is_flag=True),
 )
@@ -515,14 +515,14 @@ def expire(
 ) -> None:
     """Remove old nights and leftovers of killed evaluations.
 
-    Prints what was removed, superseded evaluations too, and which baselines were kept.
+    Prints what was removed, including superseded evaluations, and which baselines were kept.
     """
     from ndcg_spark.comparison.needed_nights import needed_dates
     from ndcg_spark.nights.expire import removable, remove
 
     if (keep_days is None) == (date is None):
         raise ConfigurationError(
-            "arguments: give --keep-days for old nights, or --date for those of one date"
+            "arguments: give --keep-days for old nights, or --date for the nights of one date"
         )
     today = datetime.datetime.now(datetime.UTC).date()
     before = "" if keep_days is None else (today - datetime.timedelta(keep_days)).isoformat()

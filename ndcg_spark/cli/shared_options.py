@@ -1,4 +1,4 @@
-"""The options that several commands share, and the configuration that they describe."""
+"""The options that several commands share, and the configuration they build."""
 
 import contextlib
 import datetime
@@ -33,8 +33,8 @@ FORMATS = ("table", "json", "csv", "markdown", "latex")
 _INPUT_FORMATS = ("trec", "parquet", "orc", "csv", "tsv", "jsonl", "json")
 
 
-#: Options that take one value, and that people give twice; of all others the last counts, as
-#: wrappers rely on.
+#: Options that take one value but that people often repeat. For any other option the last value
+#: wins, which wrapper scripts rely on.
 _ONCE = {"--baseline", "--human", "--labels", "--slices", "--weights", "--run"}
 
 
@@ -55,7 +55,7 @@ class _Command(click.Command):
     def invoke(self, ctx: click.Context) -> Any:
         given = [ctx.get_parameter_source(name) for name in ("quiet", "style")]
         if given == [ParameterSource.COMMANDLINE, ParameterSource.DEFAULT]:
-            # Nobody has asked for a table.
+            # The user did not ask for a table.
             ctx.params["style"] = None
         return super().invoke(ctx)
 
@@ -93,7 +93,7 @@ def date(name: str, words: str) -> click.Option:
         with contextlib.suppress(ValueError):
             # Not strftime, which writes the year 999 with three digits.
             return text and datetime.datetime.strptime(text, "%Y-%m-%d").date().isoformat()
-        raise click.BadParameter(f"{text!r} is not a date YYYY-MM-DD.")
+        raise click.BadParameter(f"{text!r} is not a date (YYYY-MM-DD).")
 
     return option(name, "YYYY-MM-DD", words, callback=checked)
 
@@ -131,20 +131,20 @@ human = [
     option(
         "--human",
         "FILE",
-        "Sample of judge-next with grades by people, which correct a machine's.",
+        "Sample from judge-next with human grades, which correct those of a machine judge.",
         type=FILE,
     ),
     option(
         "--assume-missing-at-random",
         None,
-        "Let --human have blank grades, and take them to be like the others.",
+        "Allow blank grades in --human, and assume that they are like the others.",
         is_flag=True,
     ),
 ]
 junit = option(
     "--junit", "FILE", "Also write the results of the gate to this file as JUnit XML.", type=FILE
 )
-#: How the program says on stderr what it does; `message_options` reads them.
+#: How the program prints messages on stderr; `message_options` reads them.
 messages = [
     choice(
         "--log-format",
@@ -156,7 +156,7 @@ messages = [
     option(
         "--quiet",
         None,
-        "Print verdict and warnings; tables only with --format.",
+        "Print only the verdict and warnings; print tables only if --format is given.",
         is_flag=True,
         expose_value=False,
     ),
@@ -164,7 +164,7 @@ messages = [
 
 
 def message_options(arguments: Sequence[str]) -> dict[str, Any]:
-    """How a command line asks for messages, for `Messages`, though other arguments may be wrong."""
+    """The options for `Messages` in a command line, even if its other arguments are wrong."""
     params: list[click.Parameter] = [
         click.Option(["--format", "style"]),
         click.Option(["--log-format"], type=click.Choice(("text", "json"))),
@@ -182,12 +182,12 @@ def message_options(arguments: Sequence[str]) -> dict[str, Any]:
     return {**given, "voice": voice}
 
 
-#: Every option that becomes part of a configuration, in the order of the help. Without a value they
-#: are None or empty, and the configuration file or its default decides.
+#: Every option that becomes part of a configuration, in the order of the help. Options that are not
+#: given are None or empty; then the configuration file or the default applies.
 _EVALUATION = [
     argument(
         "paths",
-        "Judgments, then all results; one table of both twice.",
+        "Judgments, then all results. Give a table that contains both twice.",
         nargs=-1,
         metavar="[JUDGMENTS RESULTS...]",
     ),
@@ -199,7 +199,7 @@ _EVALUATION = [
     many(
         "--results",
         "PATH",
-        "Results (runs), in the same way. TREC files contain the names of their runs.",
+        "Results (runs), given in the same way. TREC files contain the names of their runs.",
     ),
     many(
         "--exclude",
@@ -210,7 +210,7 @@ _EVALUATION = [
     option(
         "--documents",
         "all|everything|N",
-        "Keep documents too: of all judged queries, of all queries, or of the N that changed most. "
+        "Also keep documents: of all judged queries, all queries, or the N that changed most. "
         "[default: all with a gate]",
     ),
     option(
@@ -222,21 +222,21 @@ _EVALUATION = [
         "--measures",
         "MEASURE[,...]",
         "Measures to show: ndcg, precision, recall, recall_cap, ap, rr, success, rbp, err or "
-        "judged, at every cutoff, or bpref or rprec; of the catalog novelty, popularity, "
-        "categories, items, coverage, gini or personalization; "
-        "or as papers write, each at its own cutoff: nDCG@10 P@5 AP RBP(p=0.5). [default: ndcg]",
+        "judged at every cutoff; bpref or rprec; novelty, popularity, categories, items, coverage, "
+        "gini or personalization, which measure the catalog; or the names used in papers, each "
+        "with its own cutoff: nDCG@10 P@5 AP RBP(p=0.5). [default: ndcg]",
     ),
     many(
         "--items",
         "FILE",
-        "Items of the catalog: doc_id and, as measures need it, popularity (users), interactions, "
-        "category.",
+        "Items of the catalog: doc_id and, if the measures need them, popularity (users), "
+        "interactions, category.",
     ),
-    option("--items-users", "N", "How many users popularity is counted of."),
+    option("--items-users", "N", "Number of users that the popularity counts come from."),
     many(
         "--interactions",
         "FILE",
-        "Who used which item before: a user and an item a row, from which items are counted.",
+        "Earlier interactions to count items from: a user and an item per row.",
     ),
     option(
         "--convention", "PRESET", "Which NDCG; 'conventions' lists the presets. [default: standard]"
@@ -246,7 +246,7 @@ _EVALUATION = [
         "--dataset", "NAME", "Name of the dataset, if no column contains it. [default: default]"
     ),
     date("--date", "Date of the scores. [default: today, UTC]"),
-    option("--run", "NAME", "Name of the run; overrides what the results say."),
+    option("--run", "NAME", "Name of the run; overrides the names in the results."),
     choice(
         "--run-from",
         "Where the names of runs come from. [default: column, if there is one]",
@@ -256,12 +256,12 @@ _EVALUATION = [
     many(
         "--column",
         "[TABLE.]OURS=YOURS",
-        "A column's name in your files: results.doc_id=docno. May be repeated.",
+        "Name of a column in your files: results.doc_id=docno. May be repeated.",
     ),
     many(
         "--split-ids",
         "TABLE=SEPARATOR",
-        "Cells with several ids, best first, and what separates them: results=blank, or comma, "
+        "Separator of cells that contain several ids, best first: results=blank, or comma, "
         "semicolon, pipe.",
     ),
     many(
@@ -270,12 +270,12 @@ _EVALUATION = [
         "Version of a Delta or Iceberg table: results=12. [default: the latest]",
     ),
     option(
-        "--relevance", "GRADE", "Grade of every judgment; overrides what the files say.", type=float
+        "--relevance", "GRADE", "Grade of every judgment; overrides the files' grades.", type=float
     ),
     many(
         "--grades",
         "LABEL=GRADE[,...]",
-        "Grades of labels that judgments have in place of grades: E=4,S=3,C=2,I=1.",
+        "Grades for the labels that the judgments contain instead of grades: E=4,S=3,C=2,I=1.",
     ),
     choice(
         "--input-format", "Format of judgments and results. [default: recognised]", *_INPUT_FORMATS
@@ -288,7 +288,7 @@ _EVALUATION = [
     option(
         "--max-missing-fraction",
         "FRACTION",
-        "Fraction of the judged queries that a run may lack. [default: 1]",
+        "Fraction of the judged queries that a run may miss. [default: 1]",
     ),
     option(
         "--max-unjudged-fraction",
@@ -305,13 +305,13 @@ _EVALUATION = [
 ]
 
 
-#: The options of tables that only measures look up.
+#: The options for tables that only measures use.
 _OF_MEASURES = ("items", "items_users", "interactions")
 
 
 def evaluation(without: str = "", only: str = "") -> list[click.Parameter]:
-    """All options of a configuration, except these, or only these; `load_arguments` takes their
-    values.
+    """All options of a configuration, without some or only some of them. `load_arguments` takes
+    their values.
     """
     left_out = without.split()
     if "measures" in left_out:
@@ -326,7 +326,7 @@ def evaluation(without: str = "", only: str = "") -> list[click.Parameter]:
 def load_arguments(
     arguments: Mapping[str, Any], *, needs_inputs: bool = True
 ) -> "EvaluationConfig":
-    """The configuration that the options of `evaluation` describe, over that of --config."""
+    """The configuration that the options of `evaluation` describe; they override --config."""
     from ndcg_spark.config import EvaluationConfig, NightConfig, load
 
     given = {name: value for name, value in arguments.items() if value not in (None, ())}
@@ -344,7 +344,7 @@ def load_arguments(
 
 
 def _name_paths(given: dict[str, Any]) -> None:
-    """Make paths without an option those of the judgments and of the results."""
+    """Use paths given without an option as the judgments and the results."""
     paths = given.pop("paths", None)
     if not paths:
         return
@@ -355,7 +355,7 @@ def _name_paths(given: dict[str, Any]) -> None:
 
 
 def _take_tables(given: dict[str, Any]) -> dict[str, dict[str, Any]]:
-    """The settings that are tables of the configuration; their options are no longer given."""
+    """Move the options that are tables of the configuration from `given` to a dictionary."""
 
     def take(name: str) -> Any:
         return given.pop(name, None)
@@ -388,7 +388,7 @@ def _take_tables(given: dict[str, Any]) -> dict[str, dict[str, Any]]:
 
 
 def _grades(texts: Sequence[str]) -> dict[str, str] | None:
-    """The grades of labels, which may contain commas; None where none is given."""
+    """The grades of labels, which may contain commas, or None if no grade is given."""
     grades: dict[str, str] = {}
     for text in texts:
         pairs = list(_GRADE.finditer(text))
@@ -397,7 +397,7 @@ def _grades(texts: Sequence[str]) -> dict[str, str] | None:
         for pair in pairs:
             label = label_text(pair["label"])
             if label in grades:
-                raise ConfigurationError(f"arguments: --grades {label} has two grades; give it one")
+                raise ConfigurationError(f"arguments: --grades {label} has two grades; give one")
             grades[label] = pair["grade"]
     return grades or None
 
@@ -462,7 +462,7 @@ def _ask_columns(
 
 
 def columns_of_scores(texts: Iterable[str]) -> tuple[dict[str, str], tuple[str, ...]]:
-    """What the scores of an earlier job call our columns, and the texts about other tables."""
+    """The names of our columns in an earlier job's scores, and the texts for other tables."""
     columns: dict[str, str] = {}
     others: list[str] = []
     for text in texts:

@@ -1,8 +1,9 @@
 """Which coverage, novelty, popularity and concentration: the options of the measures of the
 catalog, and the tools whose numbers have a name here.
 
-An option is written as an argument of its measure, `Novelty(unseen=drop)@10`, and concerns this
-measure alone; it is no option of the convention. `preset=TOOL` stands for those of a tool.
+An option is written as an argument of its measure, `Novelty(unseen=drop)@10`, and applies only to
+this measure; it is not an option of the convention. `preset=TOOL` stands for the options of a
+tool.
 """
 
 from collections.abc import Collection, Mapping
@@ -11,14 +12,14 @@ from typing import NamedTuple
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.text import did_you_mean
 
-#: What follows the name of a measure in the name of the option that chooses a tool.
+#: The suffix of a measure's name in the name of the option that chooses a tool.
 _PRESET = "_preset"
 
 
 class CatalogOption(NamedTuple):
     #: Each value with its meaning; the default first.
     words: Mapping[str, str]
-    #: Whether it takes a number between 0 and 1 as well, and what that means.
+    #: Whether it also takes a number between 0 and 1, and what that means.
     number: str = ""
 
     @property
@@ -31,17 +32,17 @@ class CatalogOption(NamedTuple):
         return ", ".join([*self.words, *numbers])
 
 
-#: By name, which begins with that of the measure.
+#: By name, which begins with the name of the measure.
 CATALOG_OPTIONS: Mapping[str, CatalogOption] = {
     "coverage_unknown": CatalogOption(
         {
-            "drop": "shown items that the table does not know are left out",
-            "count": "shown items that the table does not know count, so that it may exceed 1",
+            "drop": "shown items that are not in the table are left out",
+            "count": "shown items that are not in the table are counted, so it may exceed 1",
         }
     ),
     "gini_of": CatalogOption(
         {
-            "catalog": "over all items of the table, of which those that are not shown have 0",
+            "catalog": "over all items of the table; items that are not shown have 0",
             "shown": "over the items that are shown",
         }
     ),
@@ -49,8 +50,8 @@ CATALOG_OPTIONS: Mapping[str, CatalogOption] = {
         {"n": "divided by n times the sum", "n-1": "divided by (n - 1) times the sum"}
     ),
     "gini_p": CatalogOption(
-        {"none": "each list that holds an item counts 1"},
-        "a list that holds an item at rank r counts {}^(r - 1)",
+        {"none": "each list that contains an item counts 1"},
+        "a list that contains an item at rank r counts {}^(r - 1)",
     ),
     "novelty_unseen": CatalogOption(
         {
@@ -66,10 +67,10 @@ CATALOG_OPTIONS: Mapping[str, CatalogOption] = {
         }
     ),
     "novelty_over": CatalogOption(
-        {"list": "over the items that count", "k": "over k, also where the list is shorter"}
+        {"list": "over the items that are counted", "k": "over k, even if the list is shorter"}
     ),
     "novelty_scale": CatalogOption(
-        {"bits": "in bits", "share": "as a share of the bits of an item that one used"}
+        {"bits": "in bits", "share": "as a share of the bits of an item that one user used"}
     ),
     "popularity_unseen": CatalogOption(
         {
@@ -87,17 +88,17 @@ CATALOG_OPTIONS: Mapping[str, CatalogOption] = {
         {
             "count": "as they are",
             "share": "as a share of all users or interactions",
-            "max": "as a share of those of the most popular item",
+            "max": "as a share of the count of the most popular item",
         }
     ),
 }
 
 
 class CatalogPreset(NamedTuple):
-    """The options that give the numbers of a tool, where they differ from the defaults."""
+    """The options that give the numbers of a tool, if they differ from the defaults."""
 
     options: Mapping[str, str]
-    #: The calls that give the same numbers, by measure, and the version they were verified with.
+    #: The calls that give the same numbers, by measure, and the version used to verify them.
     calls: Mapping[str, str]
     verified: str
     not_reproduced: tuple[str, ...] = ()
@@ -146,8 +147,8 @@ CATALOG_PRESETS: Mapping[str, CatalogPreset] = {
         },
         "Evidently 0.7.23 (evidently.legacy.metrics)",
         (
-            "Personalization of lists that are shorter than k, of which it divides by k",
-            "scores that tie, whose ranks it averages",
+            "Personalization of lists that are shorter than k, because it divides by k",
+            "tied scores, because it averages their ranks",
         ),
     ),
     "lenskit": CatalogPreset(
@@ -159,10 +160,10 @@ CATALOG_PRESETS: Mapping[str, CatalogPreset] = {
             ),
         },
         "LensKit 2025.8.1",
-        ("MeanPopRank, the mean quantile of the popularity",),
+        ("MeanPopRank, the mean popularity quantile",),
     ),
 }
-#: The presets of conventions that are of the same tools.
+#: The presets of conventions that belong to the same tools.
 _OF_CONVENTIONS = {"rectools": "rectools", "rectools_achievable": "rectools", "replay": "replay"}
 
 
@@ -186,7 +187,7 @@ def is_catalog_option(name: str) -> bool:
 
 
 def default_options(convention: str, measures: Collection[str]) -> dict[str, str]:
-    """What measures are by default under a preset of the convention: as its own tool has them."""
+    """The default options of measures under a preset of the convention, which are its tool's."""
     tool = _OF_CONVENTIONS.get(convention)
     return {} if tool is None else _options_of(tool, measures)
 
@@ -194,8 +195,8 @@ def default_options(convention: str, measures: Collection[str]) -> dict[str, str
 def resolved_options(
     given: Mapping[str, str], defaults: Mapping[str, str] | None = None
 ) -> dict[str, str]:
-    """The options that differ from their own defaults: those given, those of the presets given,
-    and `defaults` for what neither says. ConfigurationError for an unknown value.
+    """The options that differ from their own defaults: the given options, then those of the given
+    presets, then `defaults`. Raises ConfigurationError for an unknown value.
     """
     chosen = dict(defaults or {})
     for name, value in given.items():
@@ -214,18 +215,20 @@ def resolved_options(
 
 
 def catalog_option(options: Mapping[str, str], name: str) -> str:
-    """The value of an option, by default its own."""
+    """The value of an option, by default its own default."""
     return options.get(name, CATALOG_OPTIONS[name].default)
 
 
 def persistence(options: Mapping[str, str]) -> float:
-    """By which a rank counts less than the one above it in Gini; 1 if all count the same."""
+    """The factor by which a rank counts less than the one above it in Gini; 1 if all count
+    equally.
+    """
     value = catalog_option(options, "gini_p")
     return 1.0 if value == "none" else float(value)
 
 
 def described(measure: str, options: Mapping[str, str]) -> list[str]:
-    """What the options of a measure mean, in words."""
+    """The meaning of a measure's options, in words."""
     words = []
     for name, option in CATALOG_OPTIONS.items():
         if _is_of(name, measure):

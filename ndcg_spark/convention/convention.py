@@ -1,5 +1,5 @@
-"""Convention: one definition of NDCG, as a set of options; and what `ndcg-spark conventions` prints
-about it.
+"""Convention: one definition of NDCG as a set of options, and the output of `ndcg-spark
+conventions` about it.
 """
 
 import dataclasses
@@ -28,8 +28,8 @@ from ndcg_spark.voices import OPTIONS as COMMANDS
 from ndcg_spark.voices import Notice, SetOption
 
 Gain = str | Mapping[float, float]
-#: The options in the order in which the formula in words lists them, those that change scores most
-#: first.
+#: The options in the order in which the formula in words lists them; those that change scores most
+#: come first.
 _NOTATION = (
     "In mathematical notation "
     "(d a document, rel its grade, d_r the document at rank r from 1, q a query)"
@@ -41,8 +41,8 @@ Discount = str | tuple[float, ...]
 
 
 def parse_label(label: str) -> dict[str, Any]:
-    """The options that a label names, and its `preset`."""
-    # The value of an option may contain blanks, as a table of gains does.
+    """The options in a label, and its `preset`."""
+    # The value of an option may contain blanks, for example in a table of gains.
     preset, *options = re.split(r"\s+(?=\w+=)", label.strip())
     return {"preset": preset, **parse_options(options)}
 
@@ -105,7 +105,7 @@ class Convention:
 
     @classmethod
     def parse(cls, label: str) -> Self:
-        """The convention of a label: a preset followed by options that differ, ``trec_eval
+        """The convention of a label: a preset followed by options that differ, such as ``trec_eval
         gain=exp2``.
         """
         options = parse_label(label)
@@ -113,14 +113,14 @@ class Convention:
 
     @classmethod
     def preset(cls, name: str) -> Self:
-        """The convention that reproduces a tool, by its name in PRESETS. ConventionError if there
-        is no such name.
+        """The convention that reproduces a tool, by its name in PRESETS. Raises ConventionError if
+        there is no such name.
         """
         return cls(based_on=name).replace(**PRESETS[name].options)
 
     def replace(self, **options: Any) -> Self:
-        """The same convention with some options changed. ConventionError if an option does not
-        exist.
+        """The same convention with some options changed. Raises ConventionError if an option does
+        not exist.
         """
         unknown = [option for option in options if option not in OPTIONS]
         if unknown:
@@ -149,7 +149,9 @@ class Convention:
 
     @property
     def ranks_decide(self) -> bool:
-        """Whether ranks are the order: those of the results, or the places of their rows."""
+        """Whether ranks decide the order: the ranks in the results, or the positions of their
+        rows.
+        """
         return self.order != "score"
 
     @property
@@ -162,7 +164,7 @@ class Convention:
 
     @property
     def has_own_ideal(self) -> bool:
-        """Whether each run has an ideal of its own, of the documents that it returned."""
+        """Whether each run has its own ideal, computed from the documents that it returned."""
         return self.ideal in ("retrieved", "retrieved_at_k")
 
     @property
@@ -178,7 +180,7 @@ class Convention:
 
 
 def relevant_grade(convention: Convention) -> float | None:
-    """The lowest grade of a relevant document; None if every judged document is relevant."""
+    """The lowest grade of a relevant document, or None if every judged document is relevant."""
     if isinstance(convention.relevant_from, str):
         return None
     least = convention.min_relevance
@@ -186,11 +188,13 @@ def relevant_grade(convention: Convention) -> float | None:
 
 
 def definition(label: str, formula: str, measures: MeasureSet) -> str:
-    """Which NDCG scores are, and which documents the measures beside it take for relevant."""
+    """The NDCG definition of the scores, and the documents that other measures treat as
+    relevant.
+    """
     sentence = f"{label}: {formula}"
     convention = Convention.parse(label)
     grade = relevant_grade(convention)
-    # The formula names every other threshold.
+    # The formula states any other threshold.
     is_default = convention.relevant_from == Convention().relevant_from
     if measures.counts_relevant and is_default and grade is not None:
         sentence += f"; documents with grade {show(grade)} or above are relevant"
@@ -198,24 +202,24 @@ def definition(label: str, formula: str, measures: MeasureSet) -> str:
 
 
 def why_no_value(column: str, convention: Convention) -> str:
-    """Why the mean of a score is null although it was evaluated: it is a mean over no query."""
+    """Why the mean of a score is null although it was evaluated: no query is in the mean."""
     if column in CATALOG_COLUMNS:
-        return "no list has an item that counts"
+        return "no list contains an item that is counted"
     grade = relevant_grade(convention)
     if column not in COLUMNS or grade is None:
-        return "no query that counts has a document with a gain"
+        return "no query in the mean has a document with a gain"
     option = "relevant_from" if convention.min_relevance == "none" else "min_relevance"
-    return f"no query that counts has a document of grade {show(grade)} or above ({option})"
+    return f"no query in the mean has a document of grade {show(grade)} or above ({option})"
 
 
 def counted_grade(grade: float, convention: Convention) -> float:
-    """The grade as it counts: with `min_relevance`, 1 or 0, unless it is negative."""
+    """The grade that is used: with `min_relevance`, 1 or 0, unless the grade is negative."""
     least = convention.min_relevance
     return grade if isinstance(least, str) or grade < 0 else float(grade >= least)
 
 
 def named_gain(name: str, grade: float) -> float:
-    """The gain of a grade by an entry of GAINS; infinite if it is too large for a double."""
+    """The gain of a grade by an entry of GAINS, or infinity if it is too large for a double."""
     try:
         return float(GAINS[name].compute(grade))
     except OverflowError:
@@ -226,7 +230,7 @@ def _contradictions(c: Convention) -> Iterator[str]:
     if c.ranks_decide and c.ties == "rank":
         yield (
             f"order={c.order} and ties=rank use the same ranks, so ties would stay tied; "
-            "set another ties"
+            "set a different ties"
         )
     if c.ranks_decide and c.score_precision == "float32":
         yield (
@@ -235,7 +239,7 @@ def _contradictions(c: Convention) -> Iterator[str]:
         )
     if c.ideal == "k_relevant" and c.gain not in ("binary", "judged"):
         yield (
-            f"ideal=k_relevant needs gains of 0 and 1, and gain={show(c.gain)} has others; "
+            f"ideal=k_relevant needs gains of 0 and 1, but gain={show(c.gain)} has others; "
             "set gain=binary"
         )
     yield from _contradicting_ties(c)
@@ -252,7 +256,7 @@ def _contradictions(c: Convention) -> Iterator[str]:
             )
         if isinstance(c.max_grade, float) and c.max_grade != 1:
             yield (
-                f"{least} makes the highest grade 1 and not max_grade={show(c.max_grade)}; "
+                f"{least} makes the highest grade 1 instead of max_grade={show(c.max_grade)}; "
                 "set only one of them"
             )
 
@@ -261,7 +265,7 @@ def _contradicting_ties(c: Convention) -> Iterator[str]:
     cuts_list = c.ideal == "retrieved_at_k"
     if cuts_list and c.ties == "average":
         why = "cuts the list at k, where averaged ties have no order"
-        advice = "set another ties"
+        advice = "set a different ties"
         yield f"ideal={c.ideal} {why}; {advice}"
 
 
@@ -269,7 +273,7 @@ def _contradicting_grade(c: Convention, unjudged: float) -> Iterator[str]:
     grade, shown = counted_grade(unjudged, c), f"unjudged={show(unjudged)}"
     if c.has_own_ideal or c.ideal == "k_relevant":
         yield (
-            f"{shown} counts in the DCG only, so with ideal={c.ideal} lists could score above 1; "
+            f"{shown} only counts in the DCG, so with ideal={c.ideal} lists could score above 1; "
             "set unjudged=zero"
         )
     if c.gain == "judged":
@@ -300,8 +304,8 @@ def list_presets_and_options() -> list[str]:
     lines += [
         "",
         (
-            "Measures: the first name stands for every cutoff (not in bpref or rprec), the second, "
-            "as in papers, for that after @"
+            "Measures: the first name is computed at every cutoff (except bpref and rprec), the "
+            "second is the name in papers, with its cutoff after @"
         ),
     ]
     for name, measure in MEASURES.items():
@@ -323,7 +327,7 @@ def describe_preset(name: str) -> list[str]:
     parts = {
         "In words": chosen.formula.split("; "),
         _NOTATION: mathematics(chosen),
-        "Options, and what standard has where it differs": [
+        "Options, with the value in standard if it differs": [
             f"{option:<26}{value:<17}{'' if value == default else default}".rstrip()
             for option, (value, default) in shown.items()
         ],

@@ -1,15 +1,15 @@
-"""What is measured: cutoffs, what each measure is and how it is computed, and which of them an
+"""What is measured: cutoffs, what each measure is and how it is computed, and which measures an
 evaluation computes.
 
-A cutoff is the rank down to which lists are scored, from 1; None is the whole ranking. A new
-measure is one entry of MEASURES. It is computed with SQL that every engine supports, which small
-functions return. The SQL uses
+A cutoff is the last rank that is scored, counted from 1; None is the whole ranking. A new measure
+is one entry of MEASURES. It is computed with SQL that every engine supports, which small functions
+return. The SQL uses
 
 * for a document: its rank, and the columns that the entry names in `documents`,
-* for a list: whether a document counts on it; the names of `lists`; and `returned`, its length,
-* for a query: `relevant_documents` and `other_documents`, how many judged documents are
-  relevant and how many are not,
-* for a cutoff and a convention: what `Names` has.
+* for a list: whether a document is in it; the names of `lists`; and `returned`, its length,
+* for a query: `relevant_documents` and `other_documents`, the numbers of judged documents that are
+  and are not relevant,
+* for a cutoff and a convention: the fields of `Names`.
 """
 
 import dataclasses
@@ -48,26 +48,26 @@ def by_run(row: Mapping[str, Any]) -> tuple[Any, ...]:
 
 
 def deepest_finite(cutoffs: Iterable[Cutoff]) -> Cutoff:
-    """The deepest of the cutoffs that is a rank; None, the whole ranking, if there is none."""
+    """The deepest cutoff that is a rank, or None (the whole ranking) if there is none."""
     return max((cutoff for cutoff in cutoffs if cutoff is not None), default=None)
 
 
 @dataclasses.dataclass(frozen=True)
 class Names:
-    """What the SQL of a measure is computed from, for a convention and a cutoff."""
+    """The inputs of a measure's SQL, for a convention and a cutoff."""
 
     #: The column with the rank of a document.
     rank: str
-    #: The condition that a document counts on its list.
+    #: The condition that a document is in its list.
     listed: str
-    #: The cutoff; for the whole ranking a number above every rank.
+    #: The cutoff; for the whole ranking, a number above every rank.
     k: int
-    #: How many ranks that is, at least 1.
+    #: The number of these ranks, at least 1.
     ranks: str
     is_whole: bool
     #: The persistence of RBP.
     persistence: float
-    #: By the names of `sums`, the columns that have them down to the cutoff.
+    #: The columns with the sums down to the cutoff, by the names of `sums`.
     sums: Mapping[str, str]
 
 
@@ -78,23 +78,23 @@ Formula = Callable[[Names], str]
 @dataclasses.dataclass(frozen=True)
 class Measure:
     words: str
-    #: Its names in papers and tools; the first is that of ir_measures.
+    #: Its names in papers and tools; the first is the name in ir_measures.
     written: tuple[str, ...]
-    #: Its columns in both tables of scores, each with the SQL of its value at a cutoff; the first
-    #: is the measure.
+    #: Its columns in both tables of scores, each with the SQL of its value at a cutoff. The first
+    #: column is the measure.
     values: Mapping[str, Formula]
     documents: tuple[str, ...] = ()
-    #: What is summed over the documents of a list; None for a column of `documents` itself.
+    #: The values summed over the documents of a list; None for a column of `documents` itself.
     sums: Mapping[str, Formula | None] = dataclasses.field(default_factory=dict)
     lists: Mapping[str, Formula] = dataclasses.field(default_factory=dict)
     #: The options of a convention that its arguments set: `P(rel=2)@5` sets relevant_from.
     arguments: Mapping[str, str] = dataclasses.field(default_factory=dict)
     #: Whether it is a sum over ranks, so that it can be averaged over ties.
     averages: bool = False
-    #: Whether it divides by the number of relevant documents, so that it is undefined without any.
+    #: Whether it divides by the number of relevant documents, so it is undefined without any.
     is_ratio: bool = False
     whole: bool = False
-    #: What it measures: a list by its judgments, by the catalog, or all lists of a run together.
+    #: What it measures: a list by its judgments or by the catalog, or all lists of a run together.
     of: Literal["judgments", "list", "run"] = "judgments"
 
     @property
@@ -109,26 +109,26 @@ _RELEVANT: Mapping[str, Formula | None] = {"relevant": None}
 
 
 def _list_measure(name: str, words: str, formula: Formula, **more: Any) -> Measure:
-    """A measure of what the catalog says of a list."""
+    """A measure of a list that uses the catalog."""
     arguments = catalog.arguments_of(name)
     values = {name: formula}
     return Measure(words, (name.capitalize(),), values, of="list", arguments=arguments, **more)
 
 
 def _run_measure(name: str, words: str) -> Measure:
-    """A measure of all lists of a run."""
+    """A measure of all lists of a run together."""
     arguments = catalog.arguments_of(name)
     values = {name: _of_run}
     return Measure(words, (name.capitalize(),), values, of="run", arguments=arguments)
 
 
 def _of_run(_: Names) -> str:
-    """`scoring.catalog_columns` computes it."""
+    """Empty, because `scoring.catalog_columns` computes the measure."""
     return ""
 
 
 def _novelty(at: Names) -> str:
-    # No document is counted where the mean is over k.
+    # No document is counted if the mean is over k.
     return f"{at.sums['novelty_value']} / coalesce({at.sums['novelty_counted']}, {at.ranks})"
 
 
@@ -147,7 +147,7 @@ def _rank_and_category(at: Names) -> str:
 
 
 def _ndcg(_: Names) -> str:
-    """It is computed apart from the others."""
+    """Empty, because NDCG is computed separately from the other measures."""
     return ""
 
 
@@ -191,7 +191,7 @@ def _rbp_residual(at: Names) -> str:
     seen = at.sums["weighted_unjudged"]
     if not at.is_whole:
         return seen
-    # What unjudged documents beyond the end could add is included, as in trec_eval.
+    # The part that unjudged documents beyond the end could add is included, as in trec_eval.
     return f"{seen} + if({seen} > 0, pow({at.persistence}D, cast(returned as double)), 0D)"
 
 
@@ -209,7 +209,7 @@ def _weight(at: Names) -> str:
 
 
 def _err(at: Names) -> str:
-    """Down the list: the probability that the reader reaches a document, and the sum so far."""
+    """The probability that the reader reaches a document, and the sum so far, down the list."""
     within = f"filter(stops, document -> document.rank <= {at.k})"
     reading = "so_far.reading * (1D - document.stop)"
     total = "so_far.sum + so_far.reading * document.stop / document.rank"
@@ -219,7 +219,9 @@ def _err(at: Names) -> str:
 
 
 def _bpref(_: Names) -> str:
-    """As trec_eval 9 computes it: down the list, with judged documents that are not relevant."""
+    """As trec_eval 9 computes it: down the list, using the judged documents that are not
+    relevant.
+    """
     above = "least(so_far.others, relevant_documents)"
     most = "greatest(least(other_documents, relevant_documents), 1)"
     others = "so_far.others + 1D - code % 2"
@@ -249,7 +251,7 @@ def _stop(at: Names) -> str:
 
 
 def _rank_and_relevance(at: Names) -> str:
-    """Twice the rank of a document, and one more if it is relevant."""
+    """Twice the rank of a document, plus one if it is relevant."""
     return f"{at.rank} * 2 + cast(relevant as int)"
 
 
@@ -291,13 +293,13 @@ MEASURES: dict[str, Measure] = {
         is_ratio=True,
     ),
     "rr": _relevance_measure(
-        "reciprocal rank of the first relevant document within k, else 0",
+        "reciprocal rank of the first relevant document within k, otherwise 0",
         ("RR", "MRR", "mrr", "recip_rank"),
         {"rr": _reciprocal_rank},
         lists={"first_relevant": _first_relevant},
     ),
     "success": _relevance_measure(
-        "1 if a relevant document is within k, else 0",
+        "1 if a relevant document is within k, otherwise 0",
         ("Success", "HitRate", "hit_rate", "HR"),
         {"success": _success},
         sums=_RELEVANT,
@@ -305,7 +307,7 @@ MEASURES: dict[str, Measure] = {
     "rbp": Measure(
         (
             "rank-biased precision: shares of the highest grade, "
-            "for a reader who goes on with probability p at each rank"
+            "for a reader who continues with probability p at each rank"
         ),
         ("RBP",),
         {"rbp": _rbp, "rbp_residual": _rbp_residual},
@@ -324,7 +326,7 @@ MEASURES: dict[str, Measure] = {
     "bpref": _relevance_measure(
         (
             "for each relevant document, "
-            "how few judged documents that are not relevant stand above it (trec_eval's)"
+            "how few judged documents that are not relevant are above it (as in trec_eval)"
         ),
         ("Bpref", "bpref"),
         {"bpref": _bpref},
@@ -341,7 +343,7 @@ MEASURES: dict[str, Measure] = {
         averages=True,
     ),
     "recall_cap": _relevance_measure(
-        "relevant documents within k, over k or all relevant ones, whichever is less (BEIR's)",
+        "relevant documents within k, over k or all relevant ones, whichever is less (as in BEIR)",
         ("R_cap",),
         {"recall_cap": _capped_recall},
         sums=_RELEVANT,
@@ -358,7 +360,7 @@ MEASURES: dict[str, Measure] = {
     ),
     "novelty": _list_measure(
         "novelty",
-        "mean self-information of the items within k: how few users each has",
+        "mean self-information of the items within k: how few users used each",
         _novelty,
         documents=("novelty_value", "novelty_counted"),
         sums={"novelty_value": None, "novelty_counted": None},
@@ -384,28 +386,28 @@ MEASURES: dict[str, Measure] = {
         "coverage", "share of the items of the catalog that are within k of a list of the run"
     ),
     "gini": _run_measure(
-        "gini", "Gini coefficient of how many lists of the run hold each item: 0 if all equally"
+        "gini", "Gini coefficient of how many lists of the run contain each item: 0 if all equally"
     ),
     "personalization": _run_measure(
         "personalization",
-        "mean share of the items within k that two lists of the run do not share",
+        "mean share of the items within k that two lists of the run do not have in common",
     ),
 }
 
-#: The columns of the measures besides NDCG that queries have, in the order of the tables.
+#: The query columns of the measures other than NDCG, in the order of the tables.
 COLUMNS = tuple(
     column
     for name, measure in MEASURES.items()
     if name != "ndcg" and measure.of != "run"
     for column in measure.values
 )
-#: Those that only runs have.
+#: The columns that only runs have.
 RUN_COLUMNS = tuple(name for name, measure in MEASURES.items() if measure.of == "run")
-#: The columns of the measures of the catalog, of which more is neither better nor worse.
+#: The columns of the measures of the catalog, for which more is neither better nor worse.
 CATALOG_COLUMNS = tuple(name for name, measure in MEASURES.items() if measure.of != "judgments")
 #: The measures that need no table of items, unless an option says so.
 _WITHOUT_ITEMS = ("items", "personalization")
-#: The share of the returned documents that are judged, which a check can hold to limits as a score.
+#: The share of the returned documents that are judged; a check can limit it like a score.
 JUDGED_RATE = "judged_rate"
 #: The columns of QUERY_SCORES that can be compared.
 SCORES = ("ndcg", "dcg", "ideal_dcg", "cg", *COLUMNS)
@@ -414,10 +416,10 @@ SCORES = ("ndcg", "dcg", "ideal_dcg", "cg", *COLUMNS)
 @dataclasses.dataclass(frozen=True)
 class MeasureSet:
     pairs: tuple[tuple[str, Cutoff], ...] = ()
-    #: The first measure in the list of which more is better; without a cutoff of its own, at the
-    #: deepest finite one.
+    #: The first measure in the list for which more is better. If it has no cutoff of its own, it is
+    #: at the deepest finite one.
     first: tuple[str, Cutoff] | None = None
-    #: The options that arguments of the measures set: of the convention, and of the catalog.
+    #: The options of the convention and of the catalog that the measures' arguments set.
     options: Mapping[str, str] = dataclasses.field(default_factory=dict)
 
     def headline(self, cutoffs: Iterable[Cutoff]) -> tuple[str, Cutoff]:
@@ -426,8 +428,8 @@ class MeasureSet:
     def main_cutoff(self, column: str, cutoffs: Iterable[Cutoff]) -> Cutoff:
         """The default cutoff of a column of scores with values at these cutoffs.
 
-        It is the headline's if the column is listed there, or is not listed and that is a rank;
-        else the deepest rank.
+        It is the headline's cutoff if the column is listed at that cutoff, or if the column is not
+        listed but has a value at that cutoff. Otherwise it is the deepest rank.
         """
         available = set(cutoffs)
         listed = available & {
@@ -444,7 +446,7 @@ class MeasureSet:
 
     @property
     def beside_ndcg(self) -> dict[str, Measure]:
-        """The measures of queries besides NDCG."""
+        """The query measures other than NDCG."""
         return {
             name: measure
             for name, measure in MEASURES.items()
@@ -453,13 +455,13 @@ class MeasureSet:
 
     @property
     def of_judgments(self) -> dict[str, Measure]:
-        """Those of them that need judgments, which leave out the same queries."""
+        """The query measures that need judgments, which leave out the same queries."""
         beside = self.beside_ndcg
         return {name: measure for name, measure in beside.items() if measure.of == "judgments"}
 
     @property
     def of_catalog(self) -> dict[str, Measure]:
-        """The measures of the catalog: those of lists, and those of runs."""
+        """The measures of the catalog, for lists and for runs."""
         asked = dict(self.pairs)
         return {name: MEASURES[name] for name in CATALOG_COLUMNS if name in asked}
 
@@ -477,7 +479,7 @@ class MeasureSet:
 
     @property
     def convention_options(self) -> dict[str, str]:
-        """The options of the convention that arguments set."""
+        """The options of the convention that the measures' arguments set."""
         options = self.options.items()
         return {name: value for name, value in options if not catalog.is_catalog_option(name)}
 
@@ -489,7 +491,7 @@ class MeasureSet:
 
     @property
     def counts_relevant(self) -> bool:
-        """Whether a measure asks which documents are relevant, and not how good they are."""
+        """Whether a measure uses only which documents are relevant, and not how good they are."""
         return any("rel" in measure.arguments for measure in self.beside_ndcg.values())
 
     @property
@@ -519,18 +521,18 @@ NDCG_ONLY = MeasureSet()
 
 
 def catalog_definitions(measure_set: MeasureSet) -> list[str]:
-    """What each measure of the catalog is, with its options, in words."""
+    """The definition of each measure of the catalog, with its options, in words."""
     sentences = []
     for name, measure in measure_set.of_catalog.items():
         words = [measure.words, *catalog.described(name, measure_set.options)]
         lists = "all lists of the run" if measure.of == "run" else "queries with a list"
-        sentences.append(f"{name}: {'; '.join(words)}; of {lists}")
+        sentences.append(f"{name}: {'; '.join(words)}; over {lists}")
     return sentences
 
 
 def arguments(measure: str, options: Mapping[str, str]) -> str:
-    """The arguments of a measure that set these options, in parentheses: `(rel=2)`; empty if there
-    are none.
+    """The arguments of a measure that set these options, in parentheses, such as `(rel=2)`; empty
+    if there are none.
     """
     takes = MEASURES[measure].arguments.items()
     given = ", ".join(f"{short}={options[option]}" for short, option in takes if option in options)

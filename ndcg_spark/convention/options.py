@@ -1,4 +1,4 @@
-"""Every option of a convention; validation, formulas, Columns and documentation follow from it."""
+"""Every option of a convention; validation, formulas, columns and documentation follow from it."""
 
 import ast
 import math
@@ -19,8 +19,8 @@ class Formula(NamedTuple):
 
 
 class TieRule(NamedTuple):
-    """The order among equal scores: by document id as text or as a number, by the rank column, or
-    by gain.
+    """The order of documents with equal scores: by document id as text or as a number, by the rank
+    column, or by gain.
     """
 
     words: str
@@ -37,7 +37,7 @@ class Option(NamedTuple):
 
 #: Sums of larger gains could overflow a double. With exp2 the largest grade is 996.
 MAX_GAIN = 1e300
-#: Every grade of a table adds a branch to the plan: a few hundred take seconds, ten thousand took
+#: Every grade of a table adds a branch to the plan: a few hundred took seconds, ten thousand took
 #: two minutes.
 MAX_GRADES = 500
 
@@ -84,7 +84,7 @@ DISCOUNTS: dict[str, Formula] = {
 TIES: dict[str, TieRule] = {
     "doc_id_desc": TieRule("ties by document id, descending", "doc_id"),
     "doc_id_asc": TieRule("ties by document id, ascending", "doc_id", ascending=True),
-    # For tools that read ids as numbers: 10 after 9.
+    # For tools that read ids as numbers, so that 10 comes after 9.
     "doc_id_num_desc": TieRule(
         "ties by document id as a number, descending, then other ids by their text", "number"
     ),
@@ -99,7 +99,7 @@ TIES: dict[str, TieRule] = {
     "rank": TieRule("ties by rank", "rank", ascending=True),
 }
 
-#: Every option in the order of the documentation.
+#: Every option, in the order of the documentation.
 OPTIONS: dict[str, Option] = {
     "gain": Option(
         {name: entry.words for name, entry in GAINS.items()},
@@ -182,7 +182,7 @@ OPTIONS: dict[str, Option] = {
         "a grade above 0",
         "grades from {} count as 1 and lower ones as 0, except negative ones",
     ),
-    # The last three concern only the measures besides NDCG.
+    # The last three affect only measures other than NDCG.
     "relevant_from": Option(
         {"1": "", "judged": "every judged document is relevant"},
         "a grade above 0",
@@ -196,7 +196,7 @@ OPTIONS: dict[str, Option] = {
     ),
 }
 
-#: Which numbers an option accepts. Unjudged documents have grade 0, which must not be relevant.
+#: The numbers that an option accepts. Unjudged documents have grade 0, which must not be relevant.
 _NUMBERS: dict[str, Callable[[float], bool]] = {
     **dict.fromkeys(
         ("min_relevance", "relevant_from", "max_grade"), lambda grade: 0 < grade <= MAX_GAIN
@@ -223,8 +223,8 @@ def parse_options(texts: Iterable[str]) -> dict[str, Any]:
 
 
 def parse_option(text: str) -> tuple[str, Any]:
-    """The option and the value of the text ``option=value``: a word, number, list or table that is
-    not yet checked.
+    """Parse the text ``option=value`` into the option and its value: a word, number, list or table
+    that is not yet checked.
     """
     option, equals, value = text.partition("=")
     if not equals:
@@ -234,7 +234,7 @@ def parse_option(text: str) -> tuple[str, Any]:
         parsed = ast.literal_eval(value.strip())
     except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
         parsed = None
-    # None stays the text as it was written, which no option accepts.
+    # None is kept as the text that was written, which no option accepts.
     return option.strip(), value.strip() if parsed is None else parsed
 
 
@@ -254,7 +254,7 @@ def show(value: object) -> str:
 
 
 def describe(option: str, value: object) -> str:
-    """The meaning of an option's value in words; empty if it is obvious."""
+    """The meaning of an option's value in words, or "" if it is obvious."""
     word = show(value)
     return OPTIONS[option].words.get(word, OPTIONS[option].says.format(word))
 
@@ -265,7 +265,7 @@ def choices(option: str) -> str:
 
 
 def accepted(option: str, value: Any) -> Any:
-    """The value in its normal form; None if the option does not accept it."""
+    """The value in its normal form, or None if the option does not accept it."""
     if option == "exclude_query_as_document":
         return {"true": True, "false": False}.get(show(value))
     if option in _NUMBERS and _NUMBERS[option](_number(value)):
@@ -285,7 +285,7 @@ def accepted(option: str, value: Any) -> Any:
 
 
 def _number(value: Any) -> float:
-    """The number; NaN, which no option accepts, if there is none."""
+    """The number, or NaN, which no option accepts, if the value is not a number."""
     try:
         return math.nan if isinstance(value, bool) else float(value)
     except (TypeError, ValueError, OverflowError):

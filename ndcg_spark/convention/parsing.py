@@ -11,7 +11,7 @@ from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.text import did_you_mean
 from ndcg_spark.voices import Advice, SetOption
 
-#: Each cutoff adds columns to every plan: a hundred take seconds, a thousand took three minutes.
+#: Each cutoff adds columns to every plan: a hundred took seconds, a thousand took three minutes.
 MAX_CUTOFFS = 100
 #: A whole number from 1 that fits into an int.
 _CUTOFF = re.compile("0*[1-9][0-9]{0,8}|0*1[0-9]{9}")
@@ -22,14 +22,14 @@ _NAMES = {
 _WORDS = re.compile(r"(?:[^\s,(]|\([^)]*\)?)+")
 _MEASURE = re.compile(r"(?P<name>\w+)(?:\((?P<arguments>[^)]*)\))?(?:@(?P<cutoff>\w+))?")
 _NUMBER = re.compile(r"[0-9]+\.?[0-9]*|\.[0-9]+")
-#: What arguments of ir_measures are called here.
+#: Our names for arguments of ir_measures.
 _OPTIONS = {"judged_only": ("unjudged", "drop")}
-#: The cutoff of a measure that is written without one, in lower case.
+#: The cutoff of a measure whose name is in lower case and has no cutoff.
 ALL_CUTOFFS = "all cutoffs"
 
 
 def parse_cutoffs(written: object) -> list[Cutoff]:
-    """The cutoffs that `10`, `"1,3,all"`, None or several of them stand for: ascending, the whole
+    """Parse `10`, `"1,3,all"`, None or several cutoffs. The result is ascending, with the whole
     ranking last.
     """
     several = written.split(",") if isinstance(written, str) else written
@@ -69,13 +69,14 @@ def parse_measures(
     default: Sequence[Cutoff],
     preset: str = "standard",
 ) -> ParsedMeasures:
-    """The measures of a text such as `ndcg precision P@5 AP RBP(p=0.5)@10`, or of a list.
+    """Parse measures from a text such as `ndcg precision P@5 AP RBP(p=0.5)@10`, or from a list.
 
-    A name in lower case (`precision`, `map`) stands for all `cutoffs`, or `default` if there are
-    none; a name with a cutoff (`precision@5`, `P@5`) for that cutoff, and a name from papers
-    without a cutoff (`AP`) for the whole ranking. `measures` is a text of measures separated by
-    blanks or commas, or any collection whose items, as text, are measures, such as those of
-    ir_measures. Measures of the catalog are by default as the tool of this `preset` has them.
+    A name in lower case (`precision`, `map`) is computed at all `cutoffs`, or at `default` if there
+    are none. A name with a cutoff (`precision@5`, `P@5`) is computed at that cutoff, and a name
+    from papers without a cutoff (`AP`) on the whole ranking. `measures` is a text of measures
+    separated by blanks or commas, or a collection whose items, as text, are measures, such as
+    ir_measures' own. By default, measures of the catalog have the options of the tool of this
+    `preset`.
     """
     words = _words(" ".join(map(str, listed(measures))))
     shared_cutoffs = list(cutoffs or ())
@@ -95,7 +96,7 @@ def parse_measures(
 
 
 def _cutoffs_of(word: _Word, shared_cutoffs: list[Cutoff]) -> list[Cutoff]:
-    """The cutoffs of a measure: its own, or those that measures without one share."""
+    """The cutoffs of a measure: its own, or the shared cutoffs of measures without one."""
     if word.cutoff == ALL_CUTOFFS:
         return shared_cutoffs
     return [parse_cutoff(word.cutoff)]
@@ -104,7 +105,7 @@ def _cutoffs_of(word: _Word, shared_cutoffs: list[Cutoff]) -> list[Cutoff]:
 def _headline(
     words: Sequence[_Word], cutoffs: Sequence[Sequence[Cutoff]]
 ) -> tuple[str, Cutoff] | None:
-    """The first measure of which more is better, with its deepest cutoff."""
+    """The first measure for which more is better, with its deepest cutoff."""
     for word, own in zip(words, cutoffs, strict=True):
         if MEASURES[word.name].of == "judgments":
             return word.name, deepest_finite(own)
@@ -127,8 +128,8 @@ def parse_columns(
     """The columns of scores in a text of measures, each with its cutoff: a rank, `all`, or
     ALL_CUTOFFS if it has none.
 
-    `also` are columns that are not measures: `dcg@10`. Arguments other than those that set
-    `options` are refused.
+    `also` are columns that are not measures, such as `dcg@10`. Arguments are refused unless they
+    set `options`.
     """
     words = _words(text, also)
     if wrong := [word.text for word in words if word.options.items() - (options or {}).items()]:
@@ -139,7 +140,7 @@ def parse_columns(
 
 
 def listed(one_or_several: Any) -> Iterable[Any]:
-    """What a user gave alone or as several; a text is one, and so is a number of numpy."""
+    """What a user gave, as several values; a text is one value, and so is a number of numpy."""
     is_one = isinstance(one_or_several, str | bytes) or getattr(one_or_several, "shape", None) == ()
     is_several = isinstance(one_or_several, Iterable) and not is_one
     return one_or_several if is_several else [one_or_several]
@@ -158,7 +159,7 @@ def _words(text: str, also: Collection[str] = ()) -> list[_Word]:
         match for word in words if (match := _MEASURE.fullmatch(word)) and match["name"] in names
     ]
     if unknown := [word for word in words if word not in {match[0] for match in matches}]:
-        # Of names that differ in case only, the first is suggested.
+        # Of names that differ only in case, the first is suggested.
         known = [*reversed(names)]
         refused = " or ".join(
             f"{word!r}{did_you_mean(re.split('[@(]', word)[0], known)}" for word in unknown
@@ -169,8 +170,8 @@ def _words(text: str, also: Collection[str] = ()) -> list[_Word]:
 
 
 def _example(word: str, names: Mapping[str, str]) -> str:
-    """How to write what trec_eval calls P_5 or ndcg_cut_10, ranx rbp.80, or others ndcg10; else,
-    any measure.
+    """How to write what trec_eval calls P_5 or ndcg_cut_10, ranx rbp.80, or others ndcg10; any
+    measure if the word is not one of these.
     """
     persistence = re.fullmatch(r"rbp(\.\d+)", word)
     if persistence and float(persistence[1]) > 0:
@@ -207,7 +208,7 @@ def _word(match: re.Match[str], names: Mapping[str, str]) -> _Word:
 
 
 def _arguments(word: str, text: str, takes: Mapping[str, str]) -> dict[str, str]:
-    """The options that the arguments in a measure set; it `takes` these, by their short names."""
+    """The options that the arguments in a measure set; `takes` has their short names."""
     options = {}
     for argument in text.split(",") if text else []:
         name, _, value = argument.partition("=")
@@ -239,7 +240,7 @@ def _unknown_argument(
 
 
 def _options(words: Sequence[_Word], preset: str) -> dict[str, str]:
-    """The options that the measures set; those that share an option must set the same value."""
+    """The options that the measures set. Measures that share an option must set the same value."""
     options: dict[str, tuple[str, str]] = {}
     for word in words:
         for short, option in MEASURES[word.name].arguments.items():
@@ -248,7 +249,7 @@ def _options(words: Sequence[_Word], preset: str) -> dict[str, str]:
             if earlier != value:
                 what = f"{first} and {word.text} set different values of {option}"
                 to_do = f"write {short}=... in both, or evaluate twice"
-                raise _refused(f"{what}, but an evaluation has one; {to_do}")
+                raise _refused(f"{what}, but an evaluation has only one value; {to_do}")
     given = {option: value for option, (_, value) in options.items() if value}
     of_convention = {name: given[name] for name in given if not is_catalog_option(name)}
     of_catalog = {name: given[name] for name in given if is_catalog_option(name)}

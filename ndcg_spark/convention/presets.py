@@ -1,4 +1,4 @@
-"""Presets: the tools whose NDCG has a name here, as the options that reproduce it (see
+"""Presets: the tools whose NDCG has a name here, as the options that reproduce each tool (see
 tests/parity).
 """
 
@@ -8,27 +8,27 @@ from typing import NamedTuple
 
 
 class Grades(NamedTuple):
-    """Which grades a tool does not take as they are; we take them all."""
+    """The grades that a tool does not accept as they are; we accept all of them."""
 
-    #: What it does with grades that are no whole numbers; empty if it takes them.
+    #: What it does with grades that are not whole numbers; empty if it accepts them.
     fractional: str = ""
     #: It refuses grades above this one.
     highest: float = math.inf
 
     def in_words(self) -> Iterator[str]:
         if self.fractional:
-            yield f"it {self.fractional} grades that are no whole numbers"
+            yield f"it {self.fractional} grades that are not whole numbers"
         if self.highest < math.inf:
             yield f"it refuses grades above {self.highest:g}"
 
 
 class Preset(NamedTuple):
     options: Mapping[str, str]
-    #: The call of the tool that gives the same numbers, and the version of the tool that they were
-    #: verified with.
+    #: The call of the tool that gives the same numbers, and the version of the tool used to verify
+    #: them.
     tool: str
     verified: str
-    #: What the tool does in addition that no option reproduces.
+    #: Other behaviour of the tool, which no option reproduces.
     not_reproduced: tuple[str, ...] = ()
     grades: Grades = Grades()
 
@@ -43,14 +43,14 @@ _GRADED = "Jarvelin and Kekalainen 2002, Burges et al. 2005"
 _TREC_EVAL = {"gain": "linear", "no_relevant": "zero"}
 _TREC_EVAL_9 = {**_TREC_EVAL, "score_precision": "float32"}
 _PYTREC_EVAL = {**_TREC_EVAL_9, "missing_query": "skip"}
-#: For lists that are the whole truth.
+#: For lists that are the complete ground truth.
 _RETRIEVED = {"ideal": "retrieved", "negative": "error", "missing_query": "skip"}
 _SKLEARN = {**_RETRIEVED, "gain": "linear", "ties": "average", "no_relevant": "zero"}
 #: For tools that ignore grades: a document is relevant if it is listed.
 _LISTED = {"gain": "judged", "negative": "keep", "no_relevant": "zero", "relevant_from": "judged"}
 _RECTOOLS = {**_LISTED, "order": "rank", "ideal": "k_relevant"}
 _RECTOOLS_RANKS = (
-    "ranks that are shared or have gaps, which it discounts as they are and not by their position",
+    "shared ranks and gaps in ranks, because it discounts the given ranks and not positions",
 )
 _LIGHTGBM = {**_RETRIEVED, "ties": "rank", "no_relevant": "one"}
 
@@ -61,7 +61,7 @@ PRESETS: Mapping[str, Preset] = {
         "trec_eval 10 -c -m ndcg_cut (scores compared as doubles)",
         "trec_eval 10.0-rc3, its printed evidence",
         (
-            "its comparator that cuts differences of custom gains to whole numbers",
+            "its comparator, which truncates differences of custom gains to whole numbers",
             "rounding to 4 decimals",
         ),
         _TRUNCATED,
@@ -74,7 +74,7 @@ PRESETS: Mapping[str, Preset] = {
         ),
         "trec_eval 9.0.8: 143 published scores of TREC-COVID round 1, its own regression tests",
         (
-            "its comparator that cuts differences of custom gains to whole numbers",
+            "its comparator, which truncates differences of custom gains to whole numbers",
             "rounding to 4 decimals",
         ),
         _TRUNCATED,
@@ -182,14 +182,14 @@ PRESETS: Mapping[str, Preset] = {
     ),
     "replay": Preset(
         {**_LISTED, "ties": "doc_id_num_desc"},
-        "replay.metrics.NDCG(k) of pandas, Polars or Spark tables",
+        "replay.metrics.NDCG(k) on pandas, Polars or Spark tables",
         "replay-rec 0.22.0",
         (
             (
-                "ids of digits that are stored as text, or mixed with other ids, "
-                "which it sorts as text: ties=doc_id_desc"
+                "ids of digits that are stored as text or mixed with other ids, "
+                "because it sorts these as text: ties=doc_id_desc"
             ),
-            "ties of a dictionary of lists, whose order it takes: with a rank column, ties=rank",
+            "ties in a dictionary of lists, which keep their order: with a rank column, ties=rank",
             "MAP, which divides by k where more documents are relevant",
         ),
     ),
@@ -252,12 +252,12 @@ PRESETS: Mapping[str, Preset] = {
 def about_grades(name: str, fractional: float | None, highest: float | None) -> Iterator[str]:
     """Warnings that the tool of a preset would not give our scores, because of the grades.
 
-    `fractional` is a grade that is no whole number, if there is one, and `highest` the highest.
+    `fractional` is a grade that is not a whole number, or None; `highest` is the highest grade.
     """
     grades = PRESETS[name].grades
     end = "and would not give these scores"
     if fractional is not None and grades.fractional:
-        what = f"grades that are no whole numbers, e.g. {fractional:g}"
+        what = f"grades that are not whole numbers, e.g. {fractional:g}"
         yield f"judgments: {name} itself {grades.fractional} {what}, {end}"
     if highest is not None and highest > grades.highest:
         what = f"grades above {grades.highest:g}, e.g. {highest:g}"

@@ -1,7 +1,7 @@
-"""What can be refused of a query, by code: what is wrong, and what to do.
+"""The reasons why a query can be refused, by code: what is wrong, and what to do.
 
 The steps on an engine and `reference` decide separately which queries are refused, so that each
-checks the other. They say it in these words.
+checks the other. Both use this wording.
 """
 
 from typing import NamedTuple
@@ -11,7 +11,7 @@ class QueryRefusal(NamedTuple):
     """A rule of the convention for a query, in words."""
 
     code: str
-    #: The table that it is about, or `convention`.
+    #: The table that the rule is about, or `convention`.
     table: str
     what: str
     to_do: str
@@ -25,16 +25,16 @@ class QueryRefusal(NamedTuple):
         return f"; {self.to_do}"
 
     def sentence(self, example: str, count: int | None = None) -> str:
-        """The refusal with an example, and how many there are, if that is known."""
+        """The refusal with an example and, if known, the number of refused queries."""
         what = self.what if count is None else f"{self.what}, {count} of them"
         return self._replace(what=what).before_example + example + self.after_example
 
     def example_in(self, sentence: str) -> str:
-        """The example of a sentence without a count."""
+        """The example in a sentence without a count."""
         return sentence.removeprefix(self.before_example).removesuffix(self.after_example)
 
 
-#: What lists of two runs look like that were merged into one.
+#: What the lists of two runs look like if they were merged into one.
 TWO_FIRSTS = "two results of rank 1 and different scores"
 
 JUDGED_TWICE = QueryRefusal(
@@ -59,7 +59,7 @@ MERGED = QueryRefusal(
     "two_lists_in_one",
     "results",
     f"a list with {TWO_FIRSTS}",
-    "give each run a name of its own, or write order=score in convention if scores alone decide",
+    "give each run its own name, or write order=score in convention if scores alone decide",
 )
 NEGATIVE = QueryRefusal(
     "relevance_negative",
@@ -83,7 +83,7 @@ MEAN_WITHOUT_GAIN = QueryRefusal(
     "mean_without_gain",
     "judgments",
     "the mean of a document's grades has no finite gain",
-    "set another gain, or set judgment_duplicates=max",
+    "set a different gain, or set judgment_duplicates=max",
 )
 NOT_FINITE = QueryRefusal(
     "dcg_is_not_finite",

@@ -1,5 +1,5 @@
-"""The engines: which one opens for an evaluation, and the embedded one: Sail in this process,
-behind a guarded port.
+"""The engines: which one opens for an evaluation, and the embedded one, which is Sail in this
+process behind a guarded port.
 """
 
 import atexit
@@ -53,10 +53,10 @@ __all__ = [
     "sail_version",
 ]
 
-#: What can be asked for.
+#: The engines that can be requested.
 ENGINES = ("auto", "embedded", "spark")
 _CONNECT_MODE = "SPARK_CONNECT_MODE_ENABLED"
-#: Fewer partitions than this were slower on Sail even on 2 cores (1.97 s against 2.42 s).
+#: Fewer partitions than this were slower on Sail, even on 2 cores (1.97 s against 2.42 s).
 MIN_PARTITIONS = 16
 #: The guard says that it has admitted a connection just after the server got it.
 _GUARD_SECONDS = 3
@@ -70,10 +70,10 @@ def open_engine(
 ) -> Iterator[Engine]:
     """The engine for one evaluation, stopped at the end if it was started here.
 
-    `auto` takes a running session, SPARK_REMOTE or the session of spark-submit if there is one;
-    otherwise the embedded engine if it is installed, else local Spark. An embedded engine that is
-    started here works in so many `partitions`; None for as many as large tables need. EngineError
-    where it is unavailable, or stops within the block.
+    `auto` uses a running session, SPARK_REMOTE or the spark-submit session if there is one;
+    otherwise the embedded engine if it is installed, otherwise local Spark. An embedded engine that
+    is started here uses `partitions` partitions; None for as many as large tables need. Raises
+    EngineError if the engine is not available, or stops within the block.
     """
     refuse_mixed_sparks()
     _import_client()
@@ -107,25 +107,26 @@ def open_engine(
 
 @contextlib.contextmanager
 def kept_open(engine: Engine) -> Iterator[Engine]:
-    """An engine that somebody else closes. EngineError if it stops within the block."""
+    """Use an engine that its owner closes. Raises EngineError if it stops within the block."""
     try:
         yield engine
     except Exception as error:
         if not lost(error):
             raise
-        # Whatever was blamed for the failure, such as the input, is not its cause.
+        # The failure was blamed on something else, such as the input, but this is the cause.
         reason = masked(failure_reason(error))
         raise EngineError(f"engine: it stopped, {reason}; its log may say more") from error
 
 
 def open_session(engine: str = "auto", remote: str | None = None) -> SparkSession:
-    """The running session or, if there is none, a new one that stays open until the program ends.
+    """Return the running session or, if there is none, a new one that stays open until the program
+    ends.
 
-    `engine` is that of a new one: `embedded`, `spark`, or `auto`, which takes SPARK_REMOTE or the
-    session of spark-submit if there is one, else the embedded engine if it is installed, else local
-    Spark. `remote`, the URL of a Spark Connect server, sc://host:port, is preferred to a running
-    session. ConfigurationError for another engine; EngineError if it, or every engine, is not
-    available.
+    `engine` applies to a new session: `embedded`, `spark`, or `auto`, which uses SPARK_REMOTE or
+    the spark-submit session if there is one, otherwise the embedded engine if it is installed,
+    otherwise local Spark. `remote`, the URL of a Spark Connect server (sc://host:port), takes
+    precedence over a running session. Raises ConfigurationError for an unknown engine, and
+    EngineError if the engine, or every engine, is not available.
     """
     if engine not in ENGINES:
         raise unknown_name("engine", "engine", engine, ENGINES)
@@ -136,7 +137,7 @@ def open_session(engine: str = "auto", remote: str | None = None) -> SparkSessio
 
 
 def _started(choice: str, remote: str | None, partitions: int | None) -> Engine:
-    """The engine that was asked for, where no session is running."""
+    """The requested engine, if no session is running."""
     if remote:
         return connect(remote)
     if "PYSPARK_GATEWAY_PORT" in os.environ:
@@ -145,7 +146,7 @@ def _started(choice: str, remote: str | None, partitions: int | None) -> Engine:
                 "engine: spark-submit brings its own Spark, not the embedded one; leave engine out"
             )
             raise EngineError(sentence)
-        return start_classic({CALL_SITES: "false"}, "the session of spark-submit")
+        return start_classic({CALL_SITES: "false"}, "the spark-submit session")
     is_installed = importlib.util.find_spec("pysail") is not None
     if choice == "embedded" or (choice == "auto" and is_installed):
         return start_embedded(partitions)
@@ -153,8 +154,8 @@ def _started(choice: str, remote: str | None, partitions: int | None) -> Engine:
 
 
 def _import_client() -> None:
-    """Import what pyspark-client is; it takes a program in no file, such as python -c, for its
-    doctests, and ends.
+    """Import the contents of pyspark-client. It takes a program that is not in a file, such as
+    python -c, for its doctests, and ends.
     """
     if is_client_alone() and not hasattr(sys, "ps1"):
         sys.ps1 = ">>> "
@@ -167,7 +168,7 @@ def _import_client() -> None:
 
 def _set_environment() -> None:
     """Set the variables that the embedded engine reads when it starts."""
-    # Even if the user has set them: scores would be those of other rows.
+    # These override the user's values, because the scores would come from different rows.
     os.environ.update(SETTINGS)
     memory = int(machine_memory() * MEMORY_SHARE)
     defaults = {
@@ -176,7 +177,7 @@ def _set_environment() -> None:
         "SAIL_RUNTIME__MEMORY_POOL__FAIR__MAX_SIZE": str(memory),
         # gRPC reads no_proxy only if this is not set; a web proxy cannot reach the engine.
         "no_grpc_proxy": f"127.0.0.1,{os.environ.get('no_proxy', '')}",
-        # AWS_ENDPOINT_URL may be a server without TLS, as it may for pyarrow.
+        # AWS_ENDPOINT_URL may be a server without TLS, as for pyarrow.
         "AWS_ALLOW_HTTP": "true",
     }
     for name, value in defaults.items():
@@ -187,16 +188,16 @@ def _is_failed_start(error: BaseException) -> bool:
     """Whether the engine did not start; an EngineError already says why."""
     if isinstance(error, EngineError):
         return False
-    # A panic of Rust is not an Exception.
+    # A Rust panic is not an Exception.
     is_panic = type(error).__name__ == "PanicException"
     return is_panic or isinstance(error, Exception)
 
 
 def start_embedded(partitions: int | None = None) -> Engine:
-    """Start the embedded engine in this process, and a session of it."""
+    """Start the embedded engine in this process, and a session on it."""
     _set_environment()
     with engine_imports():
-        # The client has packages of its own, which pysail does not require.
+        # The client needs packages that pysail does not require.
         import pyspark.sql.connect.session  # noqa: F401
         from pysail.spark import SparkConnectServer
     # Until the first answer: Sail replaces the handlers when its server begins to serve.
@@ -231,9 +232,9 @@ def start_embedded(partitions: int | None = None) -> Engine:
 
 @contextlib.contextmanager
 def _partitioned(partitions: int) -> Iterator[None]:
-    """A server that starts in this context has so many partitions, unless the user says how many.
+    """Start servers in this context with this many partitions, unless the user sets a number.
 
-    The variable is removed again, as the next engine of this process may read larger tables.
+    The variable is removed again, because the next engine of this process may read larger tables.
     """
     if _PARTITIONS in os.environ:
         yield

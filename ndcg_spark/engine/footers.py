@@ -1,8 +1,8 @@
-"""Whether a session reads the values of Parquet files, or takes what footers say for values.
+"""Whether a session reads the values of Parquet files, or relies on their footers instead.
 
-Sail does the latter unless it is told not to. In a column with one minimum and maximum, NaN is read
-as that number, and so is null where the footer does not count nulls. A filter, such as one for
-null, passes over parts of a file where the footer rules such rows out, although they are there.
+Sail relies on footers unless it is configured not to. In a column with one minimum and maximum, NaN
+is read as that number, and so is null if the footer does not count nulls. A filter, such as one for
+null, skips parts of a file if the footer rules such rows out, even if they exist.
 """
 
 import functools
@@ -15,7 +15,7 @@ from ndcg_spark.engine.sessions import failures, require_new_spark, sail_version
 from ndcg_spark.errors import EngineError
 from ndcg_spark.scratch import Scratch
 
-#: The settings of Sail's server with which it reads every value.
+#: The settings with which Sail's server reads every value.
 SETTINGS = {
     "SAIL_EXECUTION__COLLECT_STATISTICS": "false",
     "SAIL_PARQUET__PRUNING": "false",
@@ -24,8 +24,8 @@ SETTINGS = {
 
 
 def require_read_values(session: SparkSession) -> None:
-    """EngineError for a session of Sail that is not seen to read every value, which runs a query
-    once, and for one of Spark 3.
+    """Raise EngineError for a Sail session that does not demonstrably read every value (the first
+    check runs a query), and for a Spark 3 session.
     """
     sail = sail_version(session)
     if not sail:
@@ -33,15 +33,16 @@ def require_read_values(session: SparkSession) -> None:
     elif not _reads_values(session):
         settings = " ".join(f"{name}={value}" for name, value in SETTINGS.items())
         raise EngineError(
-            f"engine: this session of Sail {sail} may read other values than a Parquet file has, "
-            "such as a number instead of NaN or null; start its server on this machine with "
-            f"{settings}, take ndcg_spark.open_session(), or give paths or tables of pandas"
+            f"engine: this Sail {sail} session may read different values from those in a "
+            "Parquet file, such as a number instead of NaN or null; start its server on this "
+            f"machine with {settings}, use ndcg_spark.open_session(), or give paths or pandas "
+            "DataFrames"
         )
 
 
 @functools.lru_cache(maxsize=8)
 def _reads_values(session: SparkSession) -> bool:
-    """Whether NaN, which no minimum and maximum includes, is found in a file written for this."""
+    """Whether NaN, which is outside every minimum and maximum, is found in a file written here."""
     from pyarrow import parquet
 
     scratch = Scratch()
@@ -49,7 +50,7 @@ def _reads_values(session: SparkSession) -> bool:
         path = scratch.folder() / "values.parquet"
         # With statistics, unlike all other files.
         parquet.write_table(pa.table({"value": [1.0, math.nan]}), path, write_page_index=True)
-        # To Spark and to Sail, NaN is the largest number.
+        # For Spark and Sail, NaN is the largest number.
         rows = session.read.parquet(str(path)).where("value > 2").collect()
     except failures():
         return False

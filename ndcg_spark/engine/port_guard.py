@@ -1,8 +1,8 @@
-"""The embedded engine's port accepts connections of this process only.
+"""The embedded engine's port accepts connections only from this process.
 
 Sail has no authentication: without this guard, every user of the machine could connect to its port
 on loopback and run code as the user of this process. A seccomp filter on Sail's accepting thread
-makes the kernel pass each of its accept calls to the guard, which accepts in its place and closes
+makes the kernel pass each of its accept calls to the guard, which accepts instead and closes
 connections whose other end is not a socket of this process.
 """
 
@@ -27,7 +27,7 @@ from ndcg_spark.voices import Give
 _CALLS = {"x86_64": (317, 288), "aarch64": (277, 242)}
 _NO_NEW_PRIVILEGES = 38
 _SET_FILTER = 1
-#: Flags of the filter: no mitigation of Spectre, which slows a thread down; user space decides
+#: Flags of the filter: no Spectre mitigation, which slows a thread down; user space decides
 #: (SECCOMP_USER_NOTIF).
 _NO_MITIGATION, _USER_DECIDES = 1 << 2, 1 << 3
 #: Instructions of the filter: load the number of the call, compare it, return an action.
@@ -40,21 +40,21 @@ _NOTIFICATION = struct.Struct("=QIIiIQ6Q")
 _RESPONSE = struct.Struct("=QqiI")
 _RECEIVE, _SEND = 0xC0502100, 0xC0182101
 _ESTABLISHED = 1
-#: The variable that is set to 1 to start without a guard, where no other user can reach the
-#: loopback interface.
+#: The variable to set to 1 to start without a guard, if no other user can reach the loopback
+#: interface.
 OPEN_PORT = "NDCG_SPARK_OPEN_PORT"
 
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
 def start(server: Any) -> threading.Event:
-    """Start a server that accepts connections of this process only; the event is set when it has
+    """Start a server that accepts connections only from this process. The event is set when it has
     accepted one.
 
-    Its `start` starts the thread that accepts, and returns when it listens. Other systems than
+    The server's `start` starts the accepting thread and returns when it listens. Systems other than
     Linux have no guard: the server accepts every connection, and the event is set from the start.
-    EngineError where the kernel or the container does not allow a guard, and OPEN_PORT is not set;
-    the server was not started.
+    Raises EngineError if the kernel or the container does not allow a guard and OPEN_PORT is not
+    set; the server is then not started.
     """
     admitted = threading.Event()
     if sys.platform != "linux":
@@ -76,7 +76,7 @@ def start(server: Any) -> threading.Event:
                 f"{error}"
             )
             needs = "it needs Linux 5.0 on x86_64 or aarch64, and a container that allows seccomp"
-            alone = f"or, where nobody else can log in, set {OPEN_PORT}=1"
+            alone = f"or, if nobody else can log in, set {OPEN_PORT}=1"
             raise EngineError(
                 f"{what}; {needs}", Give("engine", "spark", words="use", then=alone)
             ) from error
@@ -89,7 +89,7 @@ def start(server: Any) -> threading.Event:
 
 
 def _filter_accept() -> int:
-    """Make accept calls of this thread wait for a guard; returns the descriptor of their
+    """Make accept calls of this thread wait for a guard, and return the descriptor of their
     notifications.
     """
     if platform.machine() not in _CALLS:
@@ -121,7 +121,7 @@ def _checked(value: int) -> int:
 
 
 def _guard(notifications: int, admitted: threading.Event) -> None:
-    """Accept for the filtered thread until it ends; if this ends first, that thread accepts nothing
+    """Accept for the filtered thread until it ends. If this ends first, that thread accepts nothing
     more.
     """
     with open(notifications, "rb", buffering=0) as file:
@@ -163,7 +163,7 @@ def _send(notifications: int, number: int, value: int = 0, error: int = 0) -> No
 
 
 def _accept(listening: int, address: int, length: int, flags: int) -> int:
-    """The next connection from this process, or the negative error of accept; all others are
+    """The next connection from this process, or the negative error of accept. Other connections are
     closed.
     """
     while True:
@@ -184,17 +184,17 @@ def _is_ours(connection: int) -> bool:
         _ends(int(entry.name)) == ends[::-1] for entry in Path("/proc/self/fd").iterdir()
     ):
         return False
-    # Ends are unique among established connections only: one that was closed may have had the same.
+    # Ends are unique only among established connections: a closed one may have had the same ends.
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM, fileno=os.dup(connection)) as accepted:
         return accepted.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 1)[0] == _ESTABLISHED
 
 
 def _ends(descriptor: int) -> tuple[object, object] | None:
-    """Host and port of the near and the far end of a connection; None if the descriptor is
-    something else.
+    """Host and port of the near and the far end of a connection, or None if the descriptor is not a
+    connection.
     """
     with contextlib.suppress(OSError):
-        # A socket of this family can return addresses of IPv4 and of IPv6.
+        # A socket of this family can return IPv4 and IPv6 addresses.
         end = socket.socket(socket.AF_INET6, socket.SOCK_STREAM, fileno=descriptor)
         try:
             return _host_and_port(end.getsockname()), _host_and_port(end.getpeername())

@@ -1,5 +1,5 @@
-"""Sessions of Spark: that of the process, local Spark, that of spark-submit, or one on a server;
-and their failures.
+"""Spark sessions (the running one, local Spark, spark-submit, or one on a server) and their
+failures.
 """
 
 import contextlib
@@ -32,7 +32,7 @@ from ndcg_spark.scratch import Scratch
 from ndcg_spark.text import masked
 from ndcg_spark.voices import Give
 
-# Whoever imports an engine is told at once, and not by a name that Spark 3 lacks.
+# Importing an engine fails at once with a clear message, not with a name that Spark 3 lacks.
 refuse_old_spark(installed_spark())
 
 #: The dialect of paths, formats and plans: Sail's, classic Spark's, or a Spark Connect server's.
@@ -41,20 +41,20 @@ Kind = Literal["embedded", "spark", "connect"]
 #: The share of the machine's memory that an engine may use before it spills; the rest is for Python
 #: and others.
 MEMORY_SHARE = 0.6
-#: Seconds until a server must have answered its first request; without this limit, more than ten
-#: minutes.
+#: Seconds until a server must have answered its first request. Without this limit, it takes more
+#: than ten minutes.
 ANSWER_SECONDS = 30.0
 CONTROL_GROUPS = Path("/sys/fs/cgroup")
 OWN_GROUPS = Path("/proc/self/cgroup")
 
-#: Whether every Column records the line of code that made it, which takes a quarter of a small
-#: evaluation's time. A server refuses to change it.
+#: Whether every Column records the line of code that created it, which takes a quarter of a small
+#: evaluation's time. A server does not allow changing it.
 CALL_SITES = "spark.python.sql.dataFrameDebugging.enabled"
-#: Java does not compile long methods, as Spark generates them: that took a quarter of an
+#: By default Java does not compile long methods, which Spark generates: that took a quarter of an
 #: evaluation's time.
 _LONG_METHODS = "-XX:-DontCompileHugeMethods"
-#: The gRPC status codes of an address without a server, with a server of another kind, or with one
-#: that refuses us.
+#: The gRPC status codes of an address without a server, with a different kind of server, or with a
+#: server that refuses us.
 _NO_ANSWER = (
     "UNAVAILABLE",
     "DEADLINE_EXCEEDED",
@@ -63,7 +63,7 @@ _NO_ANSWER = (
     "UNAUTHENTICATED",
     "PERMISSION_DENIED",
 )
-#: What gRPC says in this process of an answer that it cannot decode, which has no code of its own.
+#: What gRPC reports in this process for an answer that it cannot decode; it has no code of its own.
 _UNREADABLE = "Exception deserializing response!"
 #: The channels of `require_server` are never closed: closing one can deadlock gRPC, which then
 #: holds Python's lock, so that not even a signal ends the process.
@@ -74,29 +74,27 @@ _CHANNELS: list[object] = []
 class Engine:
     session: SparkSession
     kind: Kind
-    #: Its name and version as they are printed and recorded, without secrets: 'embedded (pysail
-    #: 0.7.2)'.
+    #: Its name and version as printed and recorded, without secrets: 'embedded (pysail 0.7.2)'.
     name: str
-    #: Whether it reads the files that this process sees.
+    #: Whether it can read the files that this process sees.
     sees_local_files: bool
-    #: What it puts before a path without a scheme, such as hdfs://host:port; empty for the files of
-    #: a machine.
+    #: The prefix of a path without a scheme, such as hdfs://host:port; empty for a machine's files.
     default_storage: str = ""
-    #: Stops everything that was started for it; a second call does nothing.
+    #: Stops everything that was started for it. A second call does nothing.
     close: Callable[[], None] = lambda: None
     #: Temporary folders that it reads from.
     scratch: Scratch = dataclasses.field(default_factory=Scratch, compare=False, repr=False)
-    #: Whether the values of folders stay text: of run=007 the run 007. Else they may be numbers.
+    #: Whether the values in folder names are kept as text (run=007 is the run 007) and not as
+    #: numbers.
     has_text_folders: bool = True
-    #: Options of every read of Parquet.
+    #: Options for every Parquet read.
     read_options: Mapping[str, str] = dataclasses.field(default_factory=dict)
 
     @property
     def for_lookups(self) -> "Engine":
-        """The same engine, reading Parquet in the way that is quickest where a filter leaves few
-        rows.
+        """The same engine, reading Parquet in the way that is fastest if a filter leaves few rows.
 
-        Sail decodes the other columns of these rows only, which took half the time for 60 of 96,000
+        Sail decodes the other columns only of these rows. That took half the time for 60 of 96,000
         queries, and a fifth longer for an evaluation. Spark ignores the option.
         """
         return dataclasses.replace(self, read_options={"pushdown_filters": "true"})
@@ -110,8 +108,8 @@ class Engine:
 
 
 def running_session() -> SparkSession | None:
-    """The active session of this thread, else the default session of the process; None if there is
-    neither.
+    """The active session of this thread, otherwise the default session of the process, or None if
+    there is neither.
     """
     try:
         return SparkSession.active()
@@ -136,7 +134,7 @@ def wrap_session(session: SparkSession, address: str = "running session") -> Eng
         )
     master = session.conf.get("spark.master", "") or ""
     files = session.conf.get("spark.hadoop.fs.defaultFS", "") or _default_storage()
-    # Storage without a host, such as dbfs:///, is where this process sees it too, as in /Volumes.
+    # Storage without a host, such as dbfs:///, is also visible to this process, as in /Volumes.
     storage = files.rstrip("/") if "://" in files.rstrip("/") else ""
     is_near = master.startswith("local") and files.startswith("file:")
     return Engine(
@@ -156,22 +154,22 @@ def is_classic(session: SparkSession) -> bool:
 
 @functools.lru_cache(maxsize=8)
 def sail_version(session: SparkSession) -> str | None:
-    """The version of Sail that a session runs on; None on Spark. A session on a server runs a
-    query, the first time.
+    """The version of Sail that a session runs on, or None on Spark. The first time, a session on a
+    server runs a query.
     """
     try:
         row = None if is_classic(session) else session.sql("SELECT version()").first()
     except failures():
         return None
     version = str(row[0]) if row else ""
-    # The version() of Spark ends with the revision it was built from. Everything else is the same
-    # on both.
+    # Spark's version() ends with the revision it was built from. Everything else is the same on
+    # both.
     return version if version and " " not in version and version != session.version else None
 
 
 def is_client_alone() -> bool:
-    """Whether pyspark is only its client: pyspark-client, which has no Spark."""
-    # Spark 3 has no such function, and no such package.
+    """Whether pyspark is only the client: pyspark-client, which contains no Spark."""
+    # Spark 3 has no such function and no such package.
     from pyspark.util import is_remote_only
 
     return is_remote_only()
@@ -179,19 +177,19 @@ def is_client_alone() -> bool:
 
 @functools.lru_cache(maxsize=8)
 def require_new_spark(session: SparkSession) -> None:
-    """InstallationError for a session of a Spark that is not supported. Asks a server once."""
+    """Raise InstallationError for a session of an unsupported Spark. Asks a server once."""
     refuse_old_spark(session.version)
 
 
 def start_local() -> Engine:
-    """Local Spark on every core that this process may use; InstallationError without Java, or with
-    a client alone.
+    """Local Spark on every core that this process may use. Raises InstallationError without Java,
+    or if only the client is installed.
     """
     has_java = (
         shutil.which("java") or Path(os.environ.get("JAVA_HOME", "")).joinpath("bin/java").is_file()
     )
     if is_client_alone() or not has_java:
-        what = "Spark but its client" if has_java else "Java for local Spark"
+        what = "Spark, only its client" if has_java else "Java for local Spark"
         raise InstallationError(f"engine: there is no {what}; {INSTALL_ADVICE}")
     # Without it, Spark's workers run whichever `python3` is first on the path.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
@@ -211,8 +209,8 @@ def start_local() -> Engine:
         # secret.
         "spark.authenticate": "true",
         "spark.sql.shuffle.partitions": str(4 * cores),
-        # Judgments are joined without sorting them where each partition is this small, so that it
-        # fits into memory.
+        # Judgments are joined without sorting if each partition is this small, so that it fits into
+        # memory.
         "spark.sql.adaptive.maxShuffledHashJoinLocalMapThreshold": "64m",
     }
     return start_classic(settings, "local Spark")
@@ -228,14 +226,14 @@ def start_classic(settings: dict[str, Any], what: str) -> Engine:
 def connect(url: str) -> Engine:
     require_server(url)
     session = start_session(SparkSession.builder.remote(url), url)
-    # Gives up after about 40 seconds, as another's server may come back.
+    # Gives up after about 40 seconds, because a user's server may come back.
     limit_retries(session, 8, 10_000)
     engine = dataclasses.replace(
         wrap_session(session, url), close=functools.partial(quietly, session.stop)
     )
     if engine.kind == "embedded":
         engine.close()
-        what = f"engine: {engine.name} is a server of Sail"
+        what = f"engine: {engine.name} is a Sail server"
         raise EngineError(what, Give("engine", "embedded", words="use", then="on that machine"))
     return engine
 
@@ -251,7 +249,7 @@ def require_server(url: str) -> None:
     try:
         address = DefaultChannelBuilder(url)
         _CHANNELS.append(address.toChannel())
-        # Releasing a session that never began is the only request that leaves nothing behind on the
+        # Releasing a session that never began is the only request that leaves nothing on the
         # server.
         request = proto.ReleaseSessionRequest(session_id=str(uuid.uuid4()))
         request.user_context.user_id = address.userId or ""
@@ -263,7 +261,7 @@ def require_server(url: str) -> None:
         # wrong.
         if not isinstance(error, grpc.RpcError) or error.code().name in _NO_ANSWER:
             if _status(error) == "UNIMPLEMENTED":
-                # Servers of Spark 3 do not know the request.
+                # Spark 3 servers do not know the request.
                 refuse_old_spark(_server_version(address))
             raise EngineError(
                 f"engine: no Spark Connect server answers at {masked(url)}, "
@@ -274,7 +272,8 @@ def require_server(url: str) -> None:
 
 
 def _server_version(address: Any) -> str:
-    """The version of Spark that the server of a DefaultChannelBuilder says; empty if it says none.
+    """The Spark version that the server of a DefaultChannelBuilder reports, or "" if it reports
+    none.
 
     `require_server` has opened a channel to it.
     """
@@ -298,12 +297,12 @@ def limit_retries(session: Any, retries: int, longest_pause: int) -> None:
 
     class Policy(DefaultPolicy):  # type: ignore[misc,unused-ignore]  # Any, where pyspark has no types
         def can_retry(self, e: BaseException) -> bool:
-            # Very seldom, an answer of Sail cannot be decoded; the next answer to the same request
-            # can.
+            # Very rarely, an answer from Sail cannot be decoded, but the next answer to the same
+            # request can.
             is_unreadable = _status(e) == "INTERNAL" and e.details() == _UNREADABLE  # type: ignore[attr-defined]
             return bool(super().can_retry(e) or is_unreadable)
 
-    # The session is Any: before Spark 4.2 the type of its `client` is wrong.
+    # The session is Any: before Spark 4.2, the type of its `client` is wrong.
     session.client.set_retry_policies([Policy(max_retries=retries, max_backoff=longest_pause)])
 
 
@@ -318,18 +317,19 @@ def start_session(builder: SparkSession.Builder, what: str) -> SparkSession:
 
 
 def configure(session: SparkSession) -> bool:
-    """Make the settings that the session lets us make; whether the values of folders stay text.
+    """Change the settings that the session allows. Return whether values of folders are kept as
+    text.
 
     Databricks' serverless compute refuses nearly all of them.
     """
-    # Join without a shuffle where all rows of a query are in one partition already.
+    # Join without a shuffle if all rows of a query are already in one partition.
     _is_set(session, "spark.sql.requireAllClusterKeysForCoPartition")
     # The folder run=007 is the run 007, not the number 7.
     return _is_set(session, "spark.sql.sources.partitionColumnTypeInference.enabled")
 
 
 def _is_set(session: SparkSession, name: str) -> bool:
-    """Whether a setting is false from now on."""
+    """Set a setting to false; returns whether it is false from now on."""
     try:
         session.conf.set(name, "false")
     except failures():
@@ -338,8 +338,8 @@ def _is_set(session: SparkSession, name: str) -> bool:
 
 
 def keep_rows(table: DataFrame, scratch: Scratch) -> DataFrame:
-    """The table, which is computed once where the engine keeps it; serverless compute keeps none,
-    and computes it at each use.
+    """The table, computed once if the engine can keep it. Serverless compute cannot, and computes
+    it at each use.
     """
     with contextlib.suppress(*failures()):
         table = table.persist()
@@ -361,7 +361,7 @@ def _default_storage() -> str:
 
 def machine_memory() -> int:
     """The memory that this process may use, in bytes: the machine's, or the limit of its control
-    groups if lower.
+    groups if that is lower.
     """
     total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     limits = [total]
@@ -374,7 +374,7 @@ def machine_memory() -> int:
 
 def usable_cores() -> int:
     """The processor cores that this process may use: its affinity, or the quota of its control
-    groups if lower.
+    groups if that is lower.
     """
     cores = (
         len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
@@ -412,8 +412,8 @@ def _numbers(file: Path) -> list[int]:
 
 
 def quietly(stop: Callable[[], object]) -> None:
-    """Stop something at the end, when an evaluation already has its result or its error: without
-    further errors.
+    """Stop something without further errors, because the evaluation already has its result or its
+    error.
     """
     with contextlib.suppress(Exception):
         stop()
@@ -423,14 +423,14 @@ def failures() -> tuple[type[Exception], ...]:
     """The exceptions that an engine raises when it fails, for an except clause."""
     from pyspark.errors import PySparkException
 
-    # After the JVM has died, py4j raises the errors of the operating system when it opens another
+    # After the JVM has died, py4j raises errors of the operating system when it opens another
     # connection.
     kinds: tuple[type[Exception], ...] = (
         PySparkException,
         ConnectionRefusedError,
         ConnectionResetError,
     )
-    # The client of Spark Connect comes without py4j (pyspark-client), and classic Spark without
+    # The Spark Connect client comes without py4j (pyspark-client), and classic Spark without
     # gRPC.
     for module, name in (("py4j.protocol", "Py4JError"), ("grpc", "RpcError")):
         with contextlib.suppress(ImportError):
@@ -450,8 +450,8 @@ def lost(error: BaseException) -> bool:
 
 
 def failure_reason(error: BaseException) -> str:
-    # A failed gRPC call prints many lines, which pyspark wraps; only `details` is what the server
-    # said.
+    # A failed gRPC call prints many lines, which pyspark wraps; only `details` is the server's
+    # message.
     details = [failure.details() for failure in _chain(error) if _status(failure)]  # type: ignore[attr-defined]
     text = next((text for text in details if text and text.strip()), None)
     return first_line(Exception(text) if text else error).rstrip(".")

@@ -1,4 +1,4 @@
-"""What becomes of the acceptance of a night that is evaluated again."""
+"""Whether a night that is evaluated again keeps its acceptance."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -9,9 +9,9 @@ from ndcg_spark.steps import report_step
 
 
 def taken_over(night: Night, known: Nights) -> Night | None:
-    """The evaluation before this one of a night that somebody accepted or acknowledged.
+    """The previous evaluation of this night that somebody accepted or acknowledged.
 
-    None if this one has other rows or options.
+    None if it has different rows or options.
     """
     for before in _accepted(night, known):
         if _made_of(before) == _made_of(night):
@@ -20,9 +20,9 @@ def taken_over(night: Night, known: Nights) -> Night | None:
 
 
 def warn_if_ended(night: Night, known: Nights, file: str | None, is_kept: bool = True) -> None:
-    """Warn where an evaluation ends an acceptance or an acknowledgement, with the command for it.
+    """Warn if an evaluation ends an acceptance or an acknowledgement, with the command to renew it.
 
-    `file` is a configuration with a gate. Without `is_kept`, nothing is taken over.
+    `file` is a configuration with a gate. If `is_kept` is false, no acceptance is kept.
     """
     for before in _accepted(night, known):
         if is_kept and _made_of(before) == _made_of(night):
@@ -40,7 +40,7 @@ def _warn_of_ended(night: Night, before: Night, file: str | None) -> None:
     if before.row["acknowledged"]:
         reason = before.record["acknowledged"]["reason"]
         command = acknowledge_command(output, file, night.dataset, date)
-        what = f"a loss of {night} was acknowledged, {reason}, but that of its new scores is not"
+        what = f"a loss of {night} was acknowledged, {reason}, but not the loss of its new scores"
         report_step("warning", f"{what}; to acknowledge it: {command}")
 
 
@@ -52,7 +52,7 @@ def _accepted(night: Night, known: Nights) -> Iterator[Night]:
 
 
 def _made_of(night: Night) -> Mapping[str, Any]:
-    """What the scores of a night follow from: the rows that were read, and the options."""
+    """What the scores of a night depend on: the rows that were read, and the options."""
     record = night.record
     return {
         "options": record["options"],

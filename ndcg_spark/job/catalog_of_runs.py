@@ -16,7 +16,7 @@ from ndcg_spark.steps import report_step
 
 
 def open_items(engine: Engine, config: EvaluationConfig) -> EngineItems | None:
-    """The items that the measures of a configuration need; None if they need none."""
+    """The items that the measures of a configuration need, or None if they need none."""
     measures = config.measure_set
     if not measures.of_items:
         return None
@@ -31,7 +31,7 @@ def open_items(engine: Engine, config: EvaluationConfig) -> EngineItems | None:
 
 
 def items_for_log(config: EvaluationConfig, items: ItemTable) -> dict[str, Any]:
-    """What the log keeps of the items: where they were, and their fingerprint."""
+    """What the log keeps about the items: where they were, and their fingerprint."""
     paths = []
     if config.items is not None:
         own = config.items.on(config.date)
@@ -42,7 +42,7 @@ def items_for_log(config: EvaluationConfig, items: ItemTable) -> dict[str, Any]:
 
 
 def about_unknown_items(rows: Iterable[Mapping[str, Any]], measures: MeasureSet) -> Iterator[str]:
-    """How many of the items that a run shows the catalog does not know; `rows` are its means."""
+    """How many items that a run shows are not in the catalog; `rows` are the means of the runs."""
     if not measures.of_items:
         return
     deepest = measures.cutoffs_for(*measures.of_catalog)[-1]

@@ -40,13 +40,13 @@ def _checked(config: EvaluationConfig) -> Iterator[Context]:
     with engine_for(config, partitions=partitions_for(config)) as engine:
         context = read_inputs(engine, config)
         with translated_failures(context.sources):
-            # At any depth.
+            # Duplicates are refused at any rank.
             refuse_duplicates(context.checked, *context.sources, context.evaluation.convention)
             yield context
 
 
 def check_inputs(config: EvaluationConfig) -> dict[str, Any]:
-    """Validate both tables by the rules of the configured convention: for JSON."""
+    """Validate both tables by the rules of the configured convention; the result is for JSON."""
     with _checked(config) as context:
         checked = context.checked
         deepest = dataclasses.replace(
@@ -73,24 +73,23 @@ def check_inputs(config: EvaluationConfig) -> dict[str, Any]:
 
 
 def documents_to_judge(config: EvaluationConfig, limit: int) -> list[dict[str, Any]]:
-    """The first rows of TO_JUDGE, at most `limit`, of inputs."""
+    """The first rows of TO_JUDGE for the inputs, at most `limit`."""
     with _checked(config) as context:
         checked = context.checked
-        # Lists without their unjudged documents, as `unjudged=drop` makes them, would have none to
-        # find.
+        # `unjudged=drop` removes unjudged documents from the lists, so none would be found.
         convention = context.evaluation.convention.replace(unjudged="zero")
         evaluation = dataclasses.replace(context.evaluation, convention=convention)
         results = checked.of_judged_queries(checked.needed_results)
         table = to_judge(checked.judgments, results, evaluation)
-        # Of large results there are millions, which this process need not hold; of these few,
-        # `first_to_judge` decides the order, as of those of nights.
+        # Large results have millions of them, which this process need not hold. `first_to_judge`
+        # sorts these few, as it does for nights.
         heaviest = F.round("weight", DECIMALS).desc()
         first = table.orderBy(heaviest, *KEY).limit(limit)
         return first_to_judge(first.toArrow(), limit)
 
 
 def convert(config: EvaluationConfig, folder: str) -> int:
-    """Write the judgments, or else the results, to a new folder; returns the number of rows."""
+    """Write the judgments, or otherwise the results, to a new folder; return the number of rows."""
     store = Store(folder)
     if store.files("", suffix=""):
         raise StorageError(f"output: there are files in {store.location}; name a new folder")

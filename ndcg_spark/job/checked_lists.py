@@ -1,4 +1,4 @@
-"""The lists of results that no judgments are needed for: read, checked and reported."""
+"""The lists of results for commands without judgments: read, checked and reported."""
 
 from typing import NamedTuple
 
@@ -17,9 +17,9 @@ from ndcg_spark.steps import report_step
 
 
 class CheckedLists(NamedTuple):
-    #: The results, and what they exclude.
+    #: The results, and the documents they exclude.
     seen: list[Seen]
-    #: The good rows that are not too deep.
+    #: The valid rows that are not too deep.
     results: DataFrame
     convention: Convention
     runs: set[str]
@@ -30,7 +30,7 @@ class CheckedLists(NamedTuple):
 
 
 def read_lists(engine: Engine, config: EvaluationConfig) -> CheckedLists:
-    """The results of a configuration. InputError if they break a rule."""
+    """The results of a configuration. Raises InputError if they break a rule."""
     source = results_source(engine, config)
     report_notes(source)
     with translated_failures([source]):

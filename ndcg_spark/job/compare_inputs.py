@@ -1,5 +1,5 @@
-"""Inputs compared, checked as for an evaluation: two sets of judgments or results, or one under
-every preset.
+"""Comparisons of inputs that are checked as for an evaluation: two sets of judgments or results, or
+one set under every preset.
 """
 
 import dataclasses
@@ -62,7 +62,7 @@ def compare_judgments(
     with translated_failures():
         refuse_changed(seen)
     agreements = _agreements(pairs, means)
-    # As from pandas, nan is null.
+    # As in pandas, nan is null.
     frame = pd.DataFrame(agreements, columns=AGREEMENTS.names)
     return pa.Table.from_pandas(frame, AGREEMENTS, preserve_index=False), convention
 
@@ -70,7 +70,7 @@ def compare_judgments(
 def _both_judgments(
     engine: Engine, context: Context | None, a: EvaluationConfig, b: EvaluationConfig
 ) -> tuple[list[DataFrame], list[Seen]]:
-    """The good judgments of both sides, and all inputs that were read, those of a context too."""
+    """The valid judgments of both sides, and all inputs that were read, including a context's."""
     sides = [context.checked.judgments] if context else []
     seen = list(context.checked.seen) if context else []
     needs_grades = a.convention.gain != "judged"
@@ -102,12 +102,14 @@ def _means_under_both(context: Context, sides: Sequence[DataFrame]) -> pd.DataFr
             scores.append(query_scores(side, judged, runs, evaluation))
         means: pd.DataFrame = agreement.mean_scores(*scores).toArrow().to_pandas()
     if means.empty:
-        raise InputError("judgments: no query is judged by both sets; write query ids alike")
+        raise InputError("judgments: no query is judged by both sets; use the same query ids")
     return means
 
 
 def _agreements(pairs: pd.DataFrame, means: pd.DataFrame) -> list[dict[str, Any]]:
-    """A row of AGREEMENTS for each dataset; warns of one without a document that both judge."""
+    """A row of AGREEMENTS for each dataset; warns about datasets without a document judged by
+    both.
+    """
     scored = dict(iter(means.groupby("dataset")))
     rows = []
     for name, own in pairs.groupby("dataset"):
@@ -127,9 +129,9 @@ def compare_lists(
     baseline: str | None,
     persistence: float,
 ) -> pd.DataFrame:
-    """The table LIST_CHANGES of new results and old ones, in its order.
+    """The table LIST_CHANGES of new and old results, in its order.
 
-    ConfigurationError if the baseline or every run is unknown, or ties need judgments.
+    Raises ConfigurationError if the baseline or every run is unknown, or if ties need judgments.
     """
     cutoffs = checked_cutoffs(old.convention, old.cutoffs, persistence)
     checked = [read_lists(engine, config) for config in (new, old)]
@@ -173,18 +175,19 @@ class PresetScores:
     preset: str
     rows: list[dict[str, Any]]
     refused: Notice | None = None
-    #: The rows of input that were left out, as those of an EvaluationOutcome.
+    #: The input rows that were left out, in the form used by EvaluationOutcome.
     rejected: Sequence[Mapping[str, Any]] = ()
 
 
 def compare_presets(
     config: EvaluationConfig, changed: Mapping[str, Any] | None = None
 ) -> list[PresetScores]:
-    """The configured data scored under every preset, in the order of PRESETS; `changed` are options
-    set in each.
+    """The configured data, scored under every preset, in the order of PRESETS. `changed` are
+    options to set in each.
 
-    If the results have no ranks, a preset that breaks ties by rank breaks them by document id, as
-    its name then says. A preset that does not have a score at one of the cutoffs refuses them.
+    If the results have no ranks, a preset that breaks ties by rank breaks them by document id
+    instead, and its name shows that. A preset refuses the data if it has no score at one of the
+    cutoffs. Raises InputError if every preset refuses the data.
     InputError if every preset refuses the data.
     """
     compared = []

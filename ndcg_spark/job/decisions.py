@@ -1,5 +1,5 @@
-"""What people decide about a published night: to accept it, to acknowledge its loss, or to take
-that back.
+"""Decisions of people about a published night: accept it, acknowledge its loss, or withdraw
+either.
 """
 
 import dataclasses
@@ -22,15 +22,15 @@ from ndcg_spark.text import unknown_name
 
 
 class Decision(NamedTuple):
-    """What somebody decides about a published night; at most one of these."""
+    """A decision about a published night; at most one of these kinds."""
 
-    #: Why it is accepted as a baseline of later nights, and for which runs; none: for all.
+    #: Why it is accepted as a baseline for later nights, and for which runs (empty means all).
     accepted: str | None = None
     runs: tuple[str, ...] = ()
     #: Why its failure is a known loss, and until which date.
     acknowledged: str | None = None
     until: str | None = None
-    #: Whether what was accepted or acknowledged is taken back.
+    #: Whether the acceptance or the acknowledgement is withdrawn.
     withdrawn: bool = False
 
 
@@ -38,7 +38,7 @@ NO_DECISION = Decision()
 
 
 def refuse_contradictions(decision: Decision) -> None:
-    """ConfigurationError for two decisions at once, or a part of one without it."""
+    """Raise ConfigurationError for two decisions at once, or for part of one without the rest."""
     given = {
         "accept-baseline": decision.accepted is not None,
         "acknowledge": decision.acknowledged is not None,
@@ -61,7 +61,7 @@ def refuse_contradictions(decision: Decision) -> None:
 def refuse_unknown_runs(
     runs: Sequence[str], night: log.Night, nights: log.Nights, scores: ScoreCache
 ) -> None:
-    """ConfigurationError for a run that neither this night nor an earlier one has."""
+    """Raise ConfigurationError for a run that neither this night nor an earlier one has."""
     known = set(scores.source(night).runs) | set(scores.source(night).silent)
     unknown = [run for run in runs if run not in known]
     for other in earlier(nights, night.dataset, night.evaluated_on) if unknown else ():
@@ -72,9 +72,10 @@ def refuse_unknown_runs(
 
 
 def refuse_nothing_to_acknowledge(nights: Sequence[log.Night], verdicts: Sequence[Verdict]) -> None:
-    """ConfigurationError unless a night fails, and each that fails was published as failed.
+    """Raise ConfigurationError unless a night fails, and each failing night was published as
+    failed.
 
-    Later nights are compared with the results in the log, which are those of the publication.
+    Later nights are compared with the results in the log, which were stored at publication.
     """
     failed = [
         night for night, verdict in zip(nights, verdicts, strict=True) if verdict.verdict == FAIL
@@ -100,7 +101,7 @@ def withdraw(
     scores: ScoreCache,
     options: ComparisonOptions,
 ) -> Verdict:
-    """Take back what was accepted or acknowledged on a night; its verdict without it."""
+    """Withdraw what was accepted or acknowledged on a night; return its verdict without that."""
     withdrawn = []
     if night.row["accepted"]:
         withdrawn.append(log.ACCEPTANCE)
@@ -126,7 +127,7 @@ def report_accepted_means(
     scores: ScoreCache,
     runs: Sequence[str],
 ) -> None:
-    """Say which level an acceptance sets for each run, and which it had before."""
+    """Report the level that an acceptance sets for each run, and its previous level."""
     rows = scores.mean_rows(night)
     measure, cutoff = night.measure_set.headline([row["cutoff"] for row in rows])
     column = MEASURES[measure].column

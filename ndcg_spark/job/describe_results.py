@@ -1,4 +1,4 @@
-"""What results show of the catalog, without judgments: the measures of all of their lists."""
+"""Which parts of the catalog the results show, without judgments: the measures of all lists."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -24,7 +24,7 @@ from ndcg_spark.scoring.ranking import by_window, list_by_list
 from ndcg_spark.scoring.shown_lists import shown_lists
 
 Row = dict[str, Any]
-#: What is described where nobody has asked for measures: without items, and with them.
+#: The measures to compute if none are requested: without items, and with items.
 WITHOUT_ITEMS = ("items", "personalization")
 WITH_ITEMS = ("items", "coverage", "gini", "personalization")
 _COUNTS = ("listed_queries", "lists", "unknown_items")
@@ -33,7 +33,8 @@ _COUNTS = ("listed_queries", "lists", "unknown_items")
 def describe(engine: Engine, config: EvaluationConfig) -> list[Row]:
     """A row per dataset, run and cutoff, with the measures of the catalog and their counts.
 
-    ConfigurationError for a measure that needs judgments or items; InputError for the results.
+    Raises ConfigurationError for a measure that needs judgments or items, and InputError for
+    invalid results.
     """
     measures = config.measure_set
     _refuse_judged(measures)
@@ -57,7 +58,7 @@ def _refuse_judged(measures: MeasureSet) -> None:
     judged = [name for name, _ in measures.pairs if name not in measures.of_catalog]
     if judged:
         what = f"{', '.join(dict.fromkeys(judged))} needs judgments"
-        raise ConfigurationError(f"{what}; describe has none", option="measures")
+        raise ConfigurationError(f"{what}, but describe uses none", option="measures")
 
 
 def _rows(
@@ -92,7 +93,7 @@ def _rows(
 def _row(
     of_run: Mapping[str, Any], of_lists: Mapping[str, Any], measures: MeasureSet, dataset: str
 ) -> Row:
-    """The measures of a run at a cutoff, and the means of those of its lists."""
+    """The measures of a run at a cutoff, and the means of its list measures."""
     cutoff = of_run["cutoff"] or None
     row = {"dataset": of_run.get("dataset", dataset), "run": of_run["run"], "cutoff": cutoff}
     for measure in (*measures.beside_ndcg, "listed_queries"):
@@ -103,7 +104,7 @@ def _row(
 
 
 def shown_columns(measures: MeasureSet) -> list[str]:
-    """The columns of the rows that have something to say."""
+    """The columns to show."""
     counts = list(_COUNTS)
     if not measures.beside_ndcg:
         counts.remove("listed_queries")

@@ -1,4 +1,4 @@
-"""One evaluation from its configuration to printed or published scores: read, check, evaluate,
+"""One evaluation, from its configuration to printed or published scores: read, check, evaluate,
 publish.
 """
 
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from ndcg_spark.comparison.matrix import QueryTables
     from ndcg_spark.comparison.runs import Comparison
 
-#: The columns of QUERY_SCORES that a comparison needs besides the measures.
+#: The columns of QUERY_SCORES that a comparison needs in addition to the measures.
 _COMPARED = (
     *("dataset", "evaluated_on", "run", "query_id", "cutoff", "evaluation_id"),
     *("status", "returned"),
@@ -66,28 +66,29 @@ class EvaluationOutcome:
     formula: str
     engine: str
     #: The rows of the table DATASET_SCORES for all queries, by dataset, run and cutoff, the whole
-    #: ranking last, with ndcg after the key. Besides NDCG, they have only the requested measures.
+    #: ranking last, with ndcg after the key. Apart from NDCG, they have only the requested
+    #: measures.
     dataset_scores: list[dict[str, Any]]
     counts: dict[str, int]
-    #: How many rows of which table were rejected for which reason, with an example each.
+    #: How many rows of each table were rejected for each reason, with an example each.
     rejected: list[dict[str, Any]]
     output: str | None
     #: The duration of each step in seconds.
     seconds: dict[str, float]
-    #: The requested measures; none for NDCG alone.
+    #: The requested measures; empty for NDCG only.
     measures: MeasureSet = NDCG_ONLY
     #: The verdict on each night; empty without a gate.
     verdicts: Sequence[Verdict] = ()
-    #: How many lists were recomputed in plain Python, or why scores that differ were published.
+    #: How many lists were recomputed in plain Python, or why differing scores were published.
     verified: str = ""
-    #: What the runs are ordered by, such as ndcg@10.
+    #: The measure that the runs are ordered by, such as ndcg@10.
     headline: str | None = None
-    #: The rows of DATASET_SCORES of slices, by attribute and value and then as the others, which
-    #: are of all queries.
+    #: The rows of DATASET_SCORES for slices, sorted by attribute and value and then like the other
+    #: rows, which cover all queries.
     slice_scores: list[dict[str, Any]] = dataclasses.field(default_factory=list)
     #: The datasets that are judged but have no results, and so no scores.
     datasets_without_results: list[str] = dataclasses.field(default_factory=list)
-    #: The runs compared with a baseline, which is printed beside the scores.
+    #: The runs compared with a baseline, printed with the scores.
     comparison: "Comparison | None" = None
 
     @property
@@ -107,13 +108,13 @@ def evaluate(
     engine: Engine | None = None,
     unverified: str | None = None,
 ) -> EvaluationOutcome:
-    """Evaluate as configured, and publish the scores, whatever the verdict, if the configuration
-    names an output.
+    """Evaluate as configured. If the configuration names an output, publish the scores, whatever
+    the verdict.
 
     `accepted` is the reason why the night is a baseline for later ones even if it does not pass.
     Once every check has passed, `write_queries` gets the table QUERY_SCORES, and the runs are
-    compared with the run `baseline`. An `engine` stays open. `unverified` is the reason to publish
-    scores that plain Python does not agree with.
+    compared with the run `baseline`. A given `engine` stays open. `unverified` is the reason to
+    publish scores that plain Python does not agree with.
     """
     clock = Clock()
     _refuse_unusable(config, accepted, unverified)
@@ -166,14 +167,14 @@ def _warn_of_renamed_queries(context: Context) -> None:
 
 
 class Scored(NamedTuple):
-    """Scores that are checked, and not published."""
+    """Scores that are checked but not published."""
 
     means: DatasetScores
     #: Reads the query scores with the engine.
     query_scores: Callable[[], DataFrame]
     #: Reads them without it.
     arrow: Callable[[], pa.Table]
-    #: What the log would say of the spot check.
+    #: The log entry about the spot check.
     verified: str
     #: The datasets that are judged but have no results.
     datasets_without_results: Sequence[str] = ()
@@ -182,10 +183,11 @@ class Scored(NamedTuple):
 def score_unpublished(
     engine: Engine, config: EvaluationConfig, folder: str
 ) -> tuple[Scored, pa.Table | None]:
-    """Evaluate as configured and publish nothing; with QUERY_ATTRIBUTES, if there are slices.
+    """Evaluate as configured but publish nothing. Also returns QUERY_ATTRIBUTES if there are
+    slices.
 
-    The query scores stay in the folder. EngineError if this process does not see what the engine
-    writes there.
+    The query scores are kept in the folder. Raises EngineError if this process cannot read what the
+    engine writes there.
     """
     if not engine.sees_local_files:
         raise EngineError(
@@ -200,11 +202,11 @@ def score_unpublished(
 
 
 def _with_query_tables(context: Context) -> tuple[Context, "QueryTables"]:
-    """The context with its slices, and the tables of queries that the configuration names."""
+    """The context with its slices, and the query tables that the configuration names."""
     config = context.config
     if not config.query_attributes and not config.query_weights:
         return context, (None, None)
-    # Imported here, because an evaluation without such tables need not wait for statistics.
+    # Imported here so that an evaluation without such tables does not wait for statistics.
     from ndcg_spark.comparison.matrix import read_query_tables
 
     tables = read_query_tables(config)
@@ -252,7 +254,7 @@ def _refuse_unusable(
         )
     if accepted is not None:
         raise ConfigurationError(
-            "scores that are not verified are no baseline; do not accept them",
+            "scores that are not verified cannot be a baseline; do not accept them",
             option="publish-unverified",
         )
 
@@ -260,7 +262,7 @@ def _refuse_unusable(
 def _refuse_unusable_gate(config: EvaluationConfig, accepted: str | None) -> None:
     if config.gate is None and accepted is None:
         return
-    # Imported here, because an evaluation without a gate need not wait for statistics.
+    # Imported here so that an evaluation without a gate does not wait for statistics.
     from ndcg_spark.job.gate import usable_gate
 
     usable_gate(config, accepted)
@@ -273,11 +275,11 @@ def _refuse_unknown_baseline(context: Context, baseline: str | None) -> None:
 
 
 def _scored(context: Context, attributes: pa.Table | None, folder: str) -> Scored:
-    """The scores, not published but checked."""
+    """The scores, checked but not published."""
     evaluation, engine = context.evaluation, context.engine
     if not engine.sees_local_files:
         return _scored_far(context, attributes)
-    # What is printed is what was checked: scores are written and read back as those of a night are.
+    # Scores are written and read back like those of a night, so the checked scores are printed.
     date = evaluation.evaluated_on.isoformat()
     publication = Publication(folder, date, evaluation.evaluation_id)
     rows = write_scores(context, publication)
@@ -289,7 +291,7 @@ def _scored(context: Context, attributes: pa.Table | None, folder: str) -> Score
 
 
 def _scored_far(context: Context, attributes: pa.Table | None) -> Scored:
-    """The same where the engine and this process share no folder: what is checked is fetched."""
+    """The same if the engine and this process share no folder; what is checked is fetched."""
     evaluation = context.evaluation
     with context.clock.step("evaluate", "evaluating the results"):
         batch = next(scores_by_batch(context))
@@ -310,7 +312,7 @@ def _scored_far(context: Context, attributes: pa.Table | None) -> Scored:
 
 
 class QueryOrder(NamedTuple):
-    """What the query scores are sorted by first."""
+    """The column that the query scores are sorted by first."""
 
     column: str
     is_descending: bool = False
@@ -320,8 +322,8 @@ def query_scores_in_order(
     scores: DataFrame,
     first: QueryOrder | None = None,
 ) -> Iterator[dict[str, Any]]:
-    """The rows of QUERY_SCORES by dataset, run, query and cutoff; by `first` before these."""
-    # They are sorted by the engine and streamed, as there may be more than fit into memory.
+    """The rows of QUERY_SCORES by dataset, run, query and cutoff, after `first` if given."""
+    # The engine sorts and streams them, because there may be more than fit into memory.
     keys = [F.asc_nulls_last(name) for name in ("dataset", "run", "query_id", "cutoff")]
     if first is not None:
         is_score = scores.schema[first.column].dataType == DoubleType()
@@ -337,7 +339,7 @@ def _compared(
     baseline: str,
     measure_set: MeasureSet,
 ) -> "Comparison":
-    # Imported here, because an evaluation without a baseline need not wait for statistics.
+    # Imported here so that an evaluation without a baseline does not wait for statistics.
     from ndcg_spark.comparison.differences import ComparisonOptions
     from ndcg_spark.comparison.runs import compare_sources
     from ndcg_spark.comparison.score_tables import sources, with_means

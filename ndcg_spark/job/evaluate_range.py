@@ -1,4 +1,4 @@
-"""The dates of a range, evaluated in their order by one engine."""
+"""The dates of a range, evaluated in order by one engine."""
 
 import dataclasses
 import datetime
@@ -30,12 +30,12 @@ _WORST = (InputError.exit_code, GATE_FAILED, NO_VERDICT, DONE)
 
 
 class Evaluated(NamedTuple):
-    """What one date of a range came to: an outcome, or why its input was refused."""
+    """The result for one date of a range: an outcome, or why its input was refused."""
 
     config: EvaluationConfig
     outcome: EvaluationOutcome | None = None
     refusal: InputError | None = None
-    #: The commands that accept what was accepted before this evaluation; the range stops after it.
+    #: Commands to accept again what was accepted before this evaluation; the range stops after it.
     stopped: Sequence[str] = ()
 
     @property
@@ -58,7 +58,7 @@ class Evaluated(NamedTuple):
 
 
 def dates_between(first: str, last: str) -> list[str]:
-    """Both dates and all between them. ConfigurationError if the last comes before the first."""
+    """Both dates and all dates between them. Raises ConfigurationError if they are reversed."""
     begin, end = datetime.date.fromisoformat(first), datetime.date.fromisoformat(last)
     if end < begin:
         problem = f"it is {last}, before the first date, {first}; exchange them"
@@ -67,7 +67,7 @@ def dates_between(first: str, last: str) -> list[str]:
 
 
 def worst_of(evaluated: Sequence[Evaluated]) -> int:
-    """The exit code of a range: that of its worst date; at least no verdict if it stopped."""
+    """The exit code of a range: its worst date's code; at least 6 (no verdict) if it stopped."""
     codes = {one.exit_code for one in evaluated}
     if any(one.stopped for one in evaluated):
         codes.add(NO_VERDICT)
@@ -78,12 +78,12 @@ def evaluate_range(
     configs: Sequence[EvaluationConfig],
     accept_first: str | None = None,
 ) -> Iterator[Evaluated]:
-    """Evaluate and publish every date in its order, and say what each came to.
+    """Evaluate and publish every date in order, and yield the result of each.
 
     `configs` has the configuration of each date. A date whose input is missing or refused is
-    passed over; any other failure is raised and ends the range. `accept_first` is the reason for
-    which the first night that is published is accepted as a baseline. Without it, the range ends
-    after a date on which the acceptance of a night has ended, unless that is the last date.
+    skipped; any other failure is raised and ends the range. `accept_first` is the reason for
+    accepting the first published night as a baseline. Without it, the range ends after a date that
+    ended the acceptance of a night, unless it is the last date.
     """
     _refuse_unusable(configs, accept_first)
     reason = accept_first
@@ -113,14 +113,14 @@ def _refuse_unusable(configs: Sequence[EvaluationConfig], accept_first: str | No
             raise ConfigurationError(problem, option="accept-first")
         usable_gate(first)
     if first is not last and first.results.on(first.date) == first.results.on(last.date):
-        what = "results: every date of the range would be given the same ones"
+        what = "results: every date of the range would use the same results"
         raise ConfigurationError(f"{what}; write {{date}} in their path or as_of")
 
 
 def _evaluated(engine: Engine, config: EvaluationConfig, accepted: str | None) -> Evaluated:
     date = config.date.isoformat()
     report_step("date", date)
-    # What is copied for one date is removed before the next one.
+    # Files that are copied for one date are removed before the next one.
     of_this_date = dataclasses.replace(engine, scratch=Scratch())
     try:
         return Evaluated(config, outcome=evaluate(config, accepted, engine=of_this_date))
@@ -139,7 +139,9 @@ def _accepted_nights(config: EvaluationConfig) -> list[Night]:
 
 
 def _ended(config: EvaluationConfig, before: Sequence[Night]) -> list[Night]:
-    """The nights that were accepted before this date was evaluated again, and are not now."""
+    """The nights that were accepted before this date was evaluated again, but are not accepted
+    now.
+    """
     if not before:
         return []
     still = {night.dataset for night in _accepted_nights(config)}
@@ -156,10 +158,10 @@ def _accept_commands(config: EvaluationConfig, ended: Sequence[Night]) -> list[s
 
 
 def _report_stop(evaluated: Evaluated, following: EvaluationConfig) -> None:
-    """Say that the range stopped: later nights would have other baselines than before."""
+    """Report that the range stopped, because later nights would have different baselines."""
     commands = " && ".join(evaluated.stopped)
-    what = f"before {following.date}, as the acceptance of {evaluated.date} has ended"
-    go_on = Give("from", following.date.isoformat(), words="and go on with")
+    what = f"before {following.date}, because the acceptance of {evaluated.date} has ended"
+    go_on = Give("from", following.date.isoformat(), words="and continue with")
     accept_all = Give("accept_first", words="or accept the first night of a range with")
     advice = Either((go_on, accept_all), ", ")
     sentence = f"{what}; to accept its new scores: {commands}"

@@ -1,7 +1,7 @@
 """Explain one query: from the inputs, by the steps of an evaluation, or from a night's documents.
 
-What a night keeps, explained or to be judged, needs no engine, so engine modules are imported only
-when needed.
+The documents that a night keeps can be explained or listed for judging without an engine, so engine
+modules are imported only when needed.
 """
 
 import dataclasses
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
     from ndcg_spark.engine import Engine
 
-#: So many queries are compared with an unknown one, which takes a second.
+#: The number of queries that an unknown one is compared with, which takes a second.
 _COMPARED = 20_000
 
 
@@ -74,7 +74,7 @@ def explain_on(engine: "Engine", config: EvaluationConfig, request: ExplainReque
         return table.where(F.col("dataset") == dataset) if "dataset" in key else table
 
     def of_query(table: "DataFrame") -> "DataFrame":
-        # Fetched, so that it is read once; and the embedded engine fails to plan windows over a
+        # Fetched so that it is read once; the embedded engine also fails to plan windows over a
         # constant number.
         found = keep_dataset(table).where(F.col("query_id") == request.query)
         return engine.session.createDataFrame(found.toArrow(), found.schema)
@@ -104,9 +104,9 @@ def _not_judged(query: str, queries: int, names: Iterable[str]) -> Configuration
 
 @read_again
 def explain_night(output: str, date: str | None, request: ExplainRequest) -> Explained:
-    """The explanations of a query of one night, the newest if no date is named.
+    """The explanations of a query of one night, the newest if no date is given.
 
-    It may be compared with another night.
+    The night may be compared with another night.
     """
     known = committed(output)
     nights = select_nights(known, output, date, request.dataset)
@@ -114,7 +114,7 @@ def explain_night(output: str, date: str | None, request: ExplainRequest) -> Exp
     night = next(night for night in nights if night.dataset == dataset)
     scores = _scores_of_query(night, request.query)
     cutoff = _kept_cutoff(night, scores, request)
-    # A baseline of another night is no run of this one.
+    # A baseline in another night is not a run of this one.
     own = request
     if request.baseline_date is not None:
         own = dataclasses.replace(request, baseline=None)
@@ -133,7 +133,9 @@ def explain_night(output: str, date: str | None, request: ExplainRequest) -> Exp
 
 
 def _scores_of_query(night: Night, query: str) -> list[dict[str, Any]]:
-    """The scores of a query; ConfigurationError if it is not judged, or no document is kept."""
+    """The scores of a query. Raises ConfigurationError if it is not judged, or keeps no
+    document.
+    """
     scores = night_rows(night, "query_scores", query_id=[query])
     if not scores:
         queries = {row["query_id"] for row in night_rows(night, "query_scores", ["query_id"])}
@@ -144,9 +146,9 @@ def _scores_of_query(night: Night, query: str) -> list[dict[str, Any]]:
 
 
 def _kept_cutoff(night: Night, scores: Iterable[Row], request: ExplainRequest) -> Cutoff:
-    """The cutoff to explain; ConfigurationError if the night has no scores there."""
+    """The cutoff to explain. Raises ConfigurationError if the night has no scores there."""
     known = list(dict.fromkeys(row["cutoff"] for row in scores))
-    # Documents are kept down to the deepest rank, also where the whole ranking is scored.
+    # Documents are kept down to the deepest rank, even if the whole ranking is scored.
     ranks = [rank for rank in known if rank is not None] or known
     cutoff = request.cutoff_or(night.measure_set.main_cutoff("ndcg", ranks))
     if cutoff not in ranks:
@@ -175,7 +177,7 @@ def _baselines(
     cutoff: Cutoff,
     request: ExplainRequest,
 ) -> dict[str, tuple[Facts, str]]:
-    """By run the facts of its baseline in another night, and where they are from."""
+    """By run, the facts of its baseline in another night, and where they come from."""
     (rows,) = read_dataset_scores([other])
     theirs = {row["run"] for row in rows}
     baseline = request.baseline
@@ -183,7 +185,7 @@ def _baselines(
         raise unknown_name("baseline", "run", baseline, theirs)
     if cutoff not in {row["cutoff"] for row in rows}:
         what = f"cutoff: {other} has no scores at {format_cutoff(cutoff)}"
-        raise ConfigurationError(what, Give("cutoff", words="choose another"))
+        raise ConfigurationError(what, Give("cutoff", words="choose a different one with"))
     names = {run: baseline or run for run in runs}
     facts = _facts_of_query(other, sorted(set(names.values())), cutoff, request.query)
     _refuse_unknown_ties(other, facts.values())
@@ -197,7 +199,7 @@ def _baselines(
 
 
 def _not_kept(night: Night, query: str) -> ConfigurationError:
-    what = f"documents: {night} keeps none of query {query!r} and these runs"
+    what = f"documents: {night} keeps none for query {query!r} and these runs"
     evaluate = Give("documents", "all", words="evaluate it with")
     explain = Do(words="explain it from the judgments and results")
     return ConfigurationError(what, Either((evaluate, explain)))
@@ -206,7 +208,7 @@ def _not_kept(night: Night, query: str) -> ConfigurationError:
 def read_facts(
     night: Night, runs: Sequence[str], cutoff: int | None, queries: Sequence[str]
 ) -> dict[tuple[str, str], Facts]:
-    """The facts of the lists whose documents a night keeps, of these runs and queries."""
+    """The facts of the lists whose documents a night keeps, for these runs and queries."""
     if not queries or not night.kept_rows("ranked_documents"):
         return {}
     based_on = night.record["convention"].partition(" ")[0]
@@ -220,10 +222,10 @@ def read_facts(
     for score in night_rows(night, "query_scores", query_id=queries, run=runs, cutoff=[cutoff]):
         run, query = score["run"], score["query_id"]
         own = lists.get((run, query), [])
-        # A list without documents is kept if the ideal ranking of its query is.
+        # A list without documents is kept if the ideal ranking of its query is kept.
         is_empty_list = score["returned"] == 0 and query in kept_queries
         if keeps_all or own or is_empty_list:
-            # An ideal is kept without a run.
+            # An ideal ranking is kept without a run.
             ideal = lists.get((None, query), [])
             facts[run, query] = _kept_facts(score, own, ideal, convention)
     return facts
@@ -235,9 +237,9 @@ def _kept_facts(
     ideal: Sequence[Row],
     convention: Convention,
 ) -> Facts:
-    """The facts of a list, of the documents that a night keeps of it and of the ideal ranking."""
+    """The facts of a list, from the documents that a night keeps of it and of the ideal ranking."""
     returned = []
-    # Of equal gains, the ideal begins with those of the run that is explained.
+    # Among equal gains, the ideal begins with documents of the run that is explained.
     known: list[Row] = []
     for row in own:
         returned.append({**row, "on_list": True, "own_gain": row["gain"]})
@@ -249,7 +251,7 @@ def _kept_facts(
 
 
 def _refuse_unknown_ties(night: Night, facts: Iterable[Facts]) -> None:
-    """ConfigurationError if a night of an older version lacks the tie groups that are needed."""
+    """Raise ConfigurationError if a night of an older version lacks tie groups that are needed."""
     if not all(one.knows_ties for one in facts):
         raise ConfigurationError(
             f"documents: {night} was written by a version that kept no tie groups, so with "
@@ -268,9 +270,9 @@ def _runs_of(nights: Sequence[Night]) -> set[str]:
 def _compared_run(
     run: str | None, baseline: str | None, nights: Sequence[Night], others: Sequence[Night]
 ) -> str | None:
-    """The run itself, or the only one beside the baseline.
+    """The run itself, or the only run other than the baseline.
 
-    ConfigurationError if there is no such run.
+    Raises ConfigurationError if there is no such run.
     """
     runs = _runs_of(nights)
     if run is not None and run not in runs:
@@ -284,7 +286,7 @@ def _compared_run(
     if others == nights:
         compared = compared - {baseline}
     if len(compared) != 1:
-        what = f"baseline: {baseline} is compared with one other run"
+        what = f"baseline: {baseline} is compared with a single other run"
         raise ConfigurationError(what, Give("run", words="choose it with"))
     return min(compared)
 
@@ -299,21 +301,21 @@ def night_documents_to_judge(
     baseline_date: str | None = None,
     baseline: str | None = None,
 ) -> list[dict[str, Any]]:
-    """The first rows of TO_JUDGE, at most `limit`, the largest weight first; of a run or of all.
+    """The first rows of TO_JUDGE, at most `limit`, the largest weight first, for one run or all.
 
-    With another night, or another run as the baseline of one, those of both, each weighted by how
-    far its discount differs: what judging it can change.
+    With another night, or with another run as the baseline of one, the documents of both sides are
+    listed, each weighted by how far its discounts differ, which is what judging it can change.
     """
     known = committed(output)
     nights = select_nights(known, output, date, dataset)
     others = [named_night(known, night, baseline_date) for night in nights] if baseline_date else []
     if others == nights and baseline in (None, run):
-        sentence = f"{nights[0]} would be compared with itself; choose another night"
+        sentence = f"{nights[0]} would be compared with itself; choose a different night"
         raise ConfigurationError(sentence, option="baseline-date")
     for night, other in zip(nights, others, strict=False):
-        # What the other judgments judge is not known from the documents of a night.
+        # The documents of a night do not show what the other judgments contain.
         if not has_judgments_of(other, night):
-            what = f"{other} has other judgments than {night}"
+            what = f"{other} has different judgments from {night}"
             what += ", so some of its documents may be judged"
             instead = "evaluate both with the same judgments, or leave out"
             raise ConfigurationError(what, Give("baseline_date", words=instead), "baseline-date")
@@ -327,7 +329,7 @@ def night_documents_to_judge(
 
 
 def _unjudged_lists(nights: Sequence[Night], run: str | None) -> pa.Table:
-    """The unjudged rows of RANKED_DOCUMENTS of these nights, of a run or of all."""
+    """The unjudged rows of RANKED_DOCUMENTS of these nights, for one run or all."""
     if not any(night.kept_rows("ranked_documents") for night in nights):
         what = f"documents: {nights[0]} keeps none"
         raise ConfigurationError(what, Give("documents", "all", words="evaluate it with"))
@@ -335,7 +337,7 @@ def _unjudged_lists(nights: Sequence[Night], run: str | None) -> pa.Table:
     if run is not None:
         where["run"] = [run]
     rows = read_rows(nights, "ranked_documents", [*KEY, "run", "rank", "discount"], where)
-    # A night may keep the lists of queries that are not judged, too.
+    # A night may also keep the lists of queries that are not judged.
     query = ["dataset", "query_id"]
     judged = read_rows(nights, "query_scores", query).group_by(query).aggregate([])
     return rows.join(judged, query, join_type="left semi")

@@ -1,4 +1,4 @@
-"""The gate on nights that are written and not published yet, or published; and rehearsed on all."""
+"""The gate on nights that are written but not yet published, on published nights, and rehearsed."""
 
 import dataclasses
 import datetime
@@ -46,7 +46,7 @@ from ndcg_spark.voices import Give
 if TYPE_CHECKING:
     from ndcg_spark.nights.commit import Publication
 
-#: The results that accepting a night does not change for later ones where a check names the date of
+#: The results that accepting a night does not change for later ones if a check names the date of
 #: its baseline.
 _DIFFERENT = (
     "dropped",
@@ -63,7 +63,8 @@ _DIFFERENT = (
 def usable_gate(config: EvaluationConfig, accepted: str | None = None) -> GateConfig:
     """The gate of a configuration.
 
-    ConfigurationError if there is none, or its verdict or an acceptance cannot be published.
+    Raises ConfigurationError if there is none, or if its verdict or an acceptance cannot be
+    published.
     """
     if config.gate is None:
         absent = "gate: the configuration has none; add [gate] and a [[gate.check]]"
@@ -78,7 +79,7 @@ def usable_gate(config: EvaluationConfig, accepted: str | None = None) -> GateCo
 
 
 def report_verdicts(verdicts: Sequence[Verdict], output: str, file: str | None = None) -> None:
-    """Tell the verdicts; `file` is the configuration, for the command to accept a first night."""
+    """Report the verdicts; `file` is the configuration, for the command to accept a first night."""
     for verdict in verdicts:
         prefix = f"{verdict.dataset}: " if len(verdicts) > 1 else ""
         for warning in verdict.warnings:
@@ -103,16 +104,16 @@ def _level(verdict: Verdict) -> int:
 
 
 def _report_accepted(verdict: Verdict, prefix: str) -> None:
-    """Tell that a night is accepted, and warn of checks that name the date of another baseline."""
+    """Report that a night is accepted, and warn about checks with a different dated baseline."""
     night = f"{verdict.dataset} of {verdict.evaluated_on}"
-    report_step("accepted", f"{night}, as a baseline of later nights: {verdict.accepted}")
+    report_step("accepted", f"{night}, as a baseline for later nights: {verdict.accepted}")
     dates = []
     for result in verdict.results:
         if result.reason in _DIFFERENT and has_dated_baseline(vars(result)):
             dates.append(result.baseline)
     for date in dict.fromkeys(dates):
         sentence = f"later nights are still compared with {date}"
-        advice = f"let `baseline` name {verdict.evaluated_on} in its place"
+        advice = f"let `baseline` name {verdict.evaluated_on} instead"
         report_step("warning", f"{prefix}{sentence}; {advice}")
 
 
@@ -125,7 +126,7 @@ def judge_written(
     options: ComparisonOptions,
     accepted: str | None = None,
 ) -> dict[str, Judged]:
-    """The verdict on every night that is written and not published yet, by dataset.
+    """The verdict on every night that is written but not yet published, by dataset.
 
     Also writes their comparisons.
     """
@@ -157,27 +158,27 @@ def judge_written(
 
 
 def _replaced(night: log.Night, written: Sequence[log.Night]) -> bool:
-    """Whether one of the written nights takes the place of a published one."""
+    """Whether one of the written nights replaces a published one."""
     own = (night.dataset, night.evaluated_on)
     return any((other.dataset, other.evaluated_on) == own for other in written)
 
 
 def _with_known_loss(night: log.Night, same: log.Night | None) -> log.Night:
-    """The night with what was acknowledged of an evaluation of the same rows."""
+    """The night, with the acknowledgement of an evaluation of the same rows."""
     if same is None:
         return night
     return dataclasses.replace(night, row={**night.row, "acknowledged": same.row["acknowledged"]})
 
 
 def _acceptance(accepted: str | None, same: log.Night | None) -> Acceptance | None:
-    """Why a night is accepted: as somebody says now, or said of an evaluation of the same rows."""
+    """Why a night is accepted: for the given reason, or as for an evaluation of the same rows."""
     if accepted is not None:
         return Acceptance(accepted)
     return None if same is None else acceptance_of(same)
 
 
 def _with_written(written: Sequence[log.Night], known: log.Nights) -> log.Nights:
-    """The nights as they will be when those that are written are published."""
+    """The nights as they will be when the written ones are published."""
     others = [night for night in known if not _replaced(night, written)]
     nights = sorted(others + list(written))
     return log.Nights(nights, known.rows, known.damaged)
@@ -190,9 +191,9 @@ def gate_published(
     dataset: str | None,
     decision: Decision = NO_DECISION,
 ) -> list[Verdict]:
-    """The verdicts of the configured gate on the nights of its date, of all datasets or of one.
+    """The verdicts of the configured gate on the nights of its date, for all datasets or for one.
 
-    The nights stay as they are, except that the log notes what somebody decides about them.
+    The nights do not change, except that the log records decisions about them.
     """
     refuse_contradictions(decision)
     gate, date = usable_gate(config, decision.accepted), config.date.isoformat()
@@ -214,7 +215,7 @@ def gate_published(
         verdicts.append(judge(gate, night, nights, scores, options, acceptance).verdict)
     if decision.acknowledged is not None:
         refuse_nothing_to_acknowledge(chosen, verdicts)
-    # No deployment passes a known loss.
+    # A deployment must not pass a known loss.
     verdicts = [_as_command(one) for one in verdicts]
     for night, verdict in zip(chosen, verdicts, strict=True):
         if decision.accepted is not None:
@@ -231,7 +232,7 @@ def gate_published(
 
 
 def _as_command(verdict: Verdict) -> Verdict:
-    """A verdict of the command `gate`, which a known loss fails, too."""
+    """A verdict for the command `gate`, which fails even a known loss."""
     if verdict.verdict != FAIL:
         return verdict
     return dataclasses.replace(verdict, exit_code=GATE_FAILED)
@@ -243,9 +244,10 @@ def rehearse_published(
     output: str,
     dataset: str | None,
 ) -> list[Verdict]:
-    """The verdicts of the configured gate on every published night, which do not change.
+    """The verdicts that the configured gate would give to every published night, without storing
+    them.
 
-    They are of all datasets, or of one.
+    They cover all datasets, or one.
     """
     gate = usable_gate(config)
     nights = log.committed(output)
@@ -254,15 +256,16 @@ def rehearse_published(
 
 
 def _comparison_options(config: EvaluationConfig, nights: Sequence[log.Night]) -> ComparisonOptions:
-    """What comparisons of published nights need, whose rows are not published."""
+    """The options that comparisons of published nights need; their rows are not published."""
     attributes, weights = read_query_tables(config, nights)
     return ComparisonOptions(attributes=attributes, weights=weights, only_losses=True)
 
 
 def date_to_judge(output: str, dataset: str | None = None) -> datetime.date | None:
-    """The date that a gate judges if none is named: that of the newest night; None without a night.
+    """The date that a gate judges if none is named: that of the newest night, or None without
+    nights.
 
-    StorageError if the log of a later date is damaged.
+    Raises StorageError if the log of a later date is damaged.
     """
     newest = newest_date(log.committed(output), dataset)
     return datetime.date.fromisoformat(newest) if newest else None

@@ -53,9 +53,8 @@ from ndcg_spark.tables.table import DatasetScores, split_slices
 
 #: The judgments and the results.
 Sources = tuple[Source, Source]
-#: The rows of DATASET_SCORES of all queries, and those of slices.
-#: Tables of so many bytes together are small, and how many partitions they get: the example took an
-#: eighth less processor time than with 16.
+#: The total bytes below which tables are small, and the number of partitions they get: the example
+#: took an eighth less processor time than with 16.
 _SMALL_BYTES, _FEW_PARTITIONS = 1 << 20, 2
 _TWICE = [refusal.code for refusal in (JUDGED_TWICE, RETURNED_TWICE, RANK_TWICE)]
 
@@ -63,11 +62,11 @@ _TWICE = [refusal.code for refusal in (JUDGED_TWICE, RETURNED_TWICE, RANK_TWICE)
 @dataclasses.dataclass(frozen=True)
 class Context:
     engine: Engine
-    #: As it was given; what is computed is in `evaluation`.
+    #: The configuration as given; what is computed is in `evaluation`.
     config: EvaluationConfig
     sources: Sources
     checked: CheckedTables
-    #: The results that are scored; several where they are scored in batches.
+    #: The results that are scored; several if they are scored in batches.
     lists: Sequence[ListsToScore]
     evaluation: Evaluation
     clock: Clock
@@ -89,9 +88,9 @@ def engine_for(
 
 
 def partitions_for(config: EvaluationConfig) -> int | None:
-    """Few partitions for small tables on this machine; None for others, as `open_engine` takes it.
+    """Few partitions for small tables on this machine, or None for others (see `open_engine`).
 
-    Each partition is a task, which took longer than its rows where a table has a few thousand.
+    Each partition is a task, which took longer than its rows for tables of a few thousand rows.
     """
     size = 0.0
     for table in (config.judgments, config.results, config.exclude):
@@ -104,7 +103,7 @@ def partitions_for(config: EvaluationConfig) -> int | None:
 
 
 def read_inputs(engine: Engine, config: EvaluationConfig, clock: Clock | None = None) -> Context:
-    """Both tables of a configuration, checked, reported and prepared to be scored."""
+    """Both tables of a configuration, checked, reported and prepared for scoring."""
     clock = clock or Clock()
     with clock.step("read", "looking at the inputs"):
         # Computed first, so that a Python gain that cannot be imported is reported before any table
@@ -155,7 +154,7 @@ def _warn(
 
 
 def report_notes(*sources: Source) -> None:
-    """Report what was recognised in tables and not configured."""
+    """Report what was recognised in tables without being configured."""
     for table in sources:
         for source in table.sources:
             for note in source.notes:
@@ -163,7 +162,7 @@ def report_notes(*sources: Source) -> None:
 
 
 def results_source(engine: Engine, config: EvaluationConfig) -> Source:
-    """The results and the documents to remove from their lists, found and opened but not read.
+    """The results and the documents to remove from their lists, located and opened but not read.
     Raises InputError.
     """
     is_ordered = config.convention.order == "file"
@@ -190,7 +189,7 @@ def report_read(source: Source, counts: JudgmentCounts | ResultCounts) -> None:
         else:
             advice = (
                 "that is right if the results leave them out already, "
-                "else check that both write ids in the same way"
+                "otherwise check that both write ids in the same way"
             )
             report_step("warning", f"exclude: {source.without.origin} removes no result; {advice}")
     if counts.rejections:
@@ -212,8 +211,8 @@ class PlanRefusedError(InputError):
 def translated_failures(
     sources: Sequence[Source] = (), output: str | None = None
 ) -> Iterator[None]:
-    """Run the block; an engine's exception becomes an error of a row, the convention, the `output`
-    or the engine.
+    """Run the block, and turn an engine's exception into an error of a row, the convention, the
+    `output` or the engine.
     """
     try:
         yield
@@ -232,7 +231,7 @@ def translated_failures(
                 f"convention: a python: function failed, {last}; correct it"
             ) from error
         if output:
-            # What is read while the output is written has been read before, so it is at fault only
+            # Anything read while the output is written has been read before, so it is at fault only
             # if it has changed.
             refuse_changed_files(sources)
             raise StorageError(
@@ -250,8 +249,8 @@ def translated_failures(
 
 @contextlib.contextmanager
 def count_refusals(context: Context) -> Iterator[None]:
-    """Run the block, which computes scores; if a row is refused, the error says how many are, as
-    far as it is known.
+    """Run the block, which computes scores. If a row is refused, the error says how many are, if
+    that is known.
     """
     checked, convention = context.checked, context.evaluation.convention
     try:
@@ -316,8 +315,8 @@ def measured_runs(shown: DataFrame, context: Context) -> pa.Table:
 
 
 def accepted_means(context: Context, rows: Iterable[Row | Mapping[str, Any]]) -> DatasetScores:
-    """Rows of dataset scores with the requested measures, sorted. InputError if too few documents
-    are judged.
+    """Rows of dataset scores with the requested measures, sorted. Raises InputError if too few
+    documents are judged.
     """
     measures = context.evaluation.measures
     columns = measure_first(DATASET_SCORES, measures.columns_of_means)
@@ -336,8 +335,8 @@ def accepted_means(context: Context, rows: Iterable[Row | Mapping[str, Any]]) ->
 def refuse_low_judged_rates(
     config: EvaluationConfig, checked: CheckedTables, rows: Sequence[Mapping[str, Any]]
 ) -> None:
-    """InputError if a run's judged_rate at the deepest cutoff is below `min_judged_rate`; a warning
-    if it is 0.
+    """Raise InputError if a run's judged_rate at the deepest cutoff is below `min_judged_rate`;
+    warn if it is 0.
     """
     deepest, advice = config.cutoffs[-1], ""
     rates = {

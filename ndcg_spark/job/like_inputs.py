@@ -1,4 +1,4 @@
-"""The scores of an earlier job and its inputs: read, fetched in part, scored by the engine."""
+"""The scores of an earlier job and its inputs: read, partly fetched, and scored by the engine."""
 
 import dataclasses
 import random
@@ -27,15 +27,15 @@ from ndcg_spark.search.trials import Trial
 from ndcg_spark.spot_check.plain_rows import Pair, Query
 from ndcg_spark.steps import hidden
 
-#: Up to so many results and lists, all are scored by this process as well; where only means are
-#: known, more, as arrays are quicker.
+#: Up to this many results and lists, this process also scores all of them. If only means are known,
+#: the limits are higher, because arrays are faster.
 _WHOLE_ROWS, _WHOLE_LISTS = 300_000, 20_000
 _WHOLE_FOR_MEANS = 4
-#: Else so many queries are, and so many of these have no score, or the score 0 or 1.
+#: The number of queries scored otherwise, and how many of them have no score, or a score of 0 or 1.
 _QUERIES, _OF_A_KIND = 150, 25
 #: The means of long inputs are compared at few cutoffs.
 FEW_CUTOFFS = (10, 5, 1, 3, 20, 100, None)
-#: What a configuration may say that has no meaning here.
+#: Parts of a configuration that have no meaning here.
 _NOT_USED = ("output", "documents", "gate", "query_weights", "query_attributes")
 #: Reads every row that any convention can score.
 _LENIENT = Convention(
@@ -48,7 +48,7 @@ _LENIENT = Convention(
 
 @dataclasses.dataclass
 class OldInputs:
-    """The inputs of an evaluation, and what the job says of them."""
+    """The inputs of an evaluation, with the job's scores."""
 
     context: Context
     targets: Targets
@@ -56,9 +56,9 @@ class OldInputs:
     queries: Sequence[Query]
     fixed: Mapping[str, Any]
     deadline: Deadline
-    #: The cutoffs that are tried.
+    #: The cutoffs to try.
     cutoffs: Sequence[Cutoff]
-    #: How long the engine has needed for all rows, in seconds.
+    #: How long the engine needed for all rows, in seconds.
     seconds_of_a_pass: float = 0.0
 
     def has_time(self) -> bool:
@@ -95,7 +95,7 @@ def read_old_inputs(
     fixed: Mapping[str, Any],
     deadline: Deadline,
 ) -> OldInputs:
-    """The inputs and the scores. InputError if the scores are of others, or cannot be read."""
+    """The inputs and the scores. Raises InputError if they do not match, or cannot be read."""
     rows = read_old_scores(scores, columns)
     lenient = _LENIENT
     if fixed.get("gain") == "judged":
@@ -150,12 +150,12 @@ def _of_judged(targets: Targets, known: Sequence[Query], context: Context) -> Ta
 
 def _about_unjudged(unjudged: Mapping[ScoreKey, float], example: str, number: int) -> str:
     several = f"{number:,} queries" if number > 1 else "1 query"
-    sentence = f"scores of {several} without judgments, e.g. {example}, are left aside"
+    sentence = f"scores of {several} without judgments, e.g. {example}, are ignored"
     if not unjudged:
         return sentence
     mean = sum(unjudged.values()) / len(unjudged)
     counted = f"{len(unjudged):,} score(s) with the mean {mean:.4f}"
-    return f"{sentence}: an evaluation has none of them, and the job's means have {counted}"
+    return f"{sentence}: an evaluation has none of them, but the job's means have {counted}"
 
 
 def _read_of_run(
@@ -163,9 +163,9 @@ def _read_of_run(
     config: EvaluationConfig,
     rows: list[OldRow],
 ) -> tuple[Context, list[OldRow]]:
-    """The inputs, and the rows. A configured run is one of those that the results name, if it is.
+    """The inputs, and the rows. A configured run selects one of the runs that the results name.
 
-    Elsewhere, it is the name of all results, whatever they say.
+    If they have no such run, it is the name of all results, whatever they say.
     """
     run = config.results.run
     if run is None:
@@ -185,9 +185,9 @@ def _without_run(config: EvaluationConfig) -> ResultsConfig:
 
 
 def whole_or_sampled(inputs: OldInputs) -> tuple[list[OldList], bool]:
-    """All lists if they are few, else those of some queries; and whether they are all.
+    """All lists if they are few, otherwise those of some queries; and whether they are all.
 
-    No list where only means are known, which need all of too many.
+    Returns no lists if only means are known, which would need too many lists.
     """
     counts = inputs.context.checked.result_counts
     lists = len(inputs.pairs(inputs.queries))
@@ -200,7 +200,7 @@ def whole_or_sampled(inputs: OldInputs) -> tuple[list[OldList], bool]:
 
 
 def _sampled(inputs: OldInputs) -> list[Query]:
-    """Queries at random, among them some whose score is absent, 0 or 1."""
+    """Queries at random, including some whose score is missing, 0 or 1."""
     chance = random.Random(0)  # noqa: S311  # the same queries every time
     scores = inputs.targets.scores
     known: dict[tuple[str, str | None], float | None] = {}
@@ -259,7 +259,7 @@ def pair_of_score(place: ScoreKey, inputs: OldInputs) -> Pair:
 
 
 def scored_by_engine(inputs: OldInputs, trial: Trial) -> dict[ScoreKey, Ours] | None:
-    """The scores of all lists by the engine; None if the convention refuses the inputs."""
+    """The scores of all lists by the engine, or None if the convention refuses the inputs."""
     targets, context = inputs.targets, inputs.context
     checked = context.checked
     evaluation = dataclasses.replace(

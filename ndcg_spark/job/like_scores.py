@@ -1,7 +1,7 @@
-"""Which convention gives the scores of an earlier job, of the same judgments and results.
+"""Find the convention that gives the scores of an earlier job, from the same judgments and results.
 
-Conventions are compared on lists that this process scores, and what is found there on all rows
-with the engine. Where that finds a query that differs, its lists join the others.
+Conventions are compared on lists that this process scores. What is found there is checked on all
+rows with the engine. If a query differs there, its lists are added to the others.
 """
 
 import dataclasses
@@ -41,7 +41,7 @@ from ndcg_spark.steps import LOGGER, report_step
 #: How long a search may take, in seconds, and the parts of that for an exact and a near convention.
 LIMIT = 60.0
 _FOR_EXACT, _FOR_NEAREST = 0.6, 0.8
-#: How many of the queries that differ join the sample.
+#: How many of the differing queries are added to the sample.
 _JOINING = 20
 
 
@@ -53,11 +53,11 @@ def find_convention(
     limit: float = LIMIT,
     columns: Mapping[str, str] | None = None,
 ) -> FoundConvention:
-    """The convention that gives these scores, a path, of the configured inputs.
+    """The convention that gives these scores (a path) for the configured inputs.
 
-    `fixed` are options that every convention has that is tried, and `columns` says what the scores
-    call ours. The search ends after `limit` seconds with the best so far. InputError if the scores
-    cannot be read or are of other inputs.
+    `fixed` are options that every convention to try has, and `columns` maps our column names to
+    those of the scores. The search ends after `limit` seconds with the best convention so far.
+    Raises InputError if the scores cannot be read or belong to other inputs.
     """
     for_exact, for_nearest, for_all = (
         Deadline.after(part * limit) for part in (_FOR_EXACT, _FOR_NEAREST, 1)
@@ -136,7 +136,7 @@ class _ReadingSearch:
         return Space(facts, inputs.fixed, cutoffs)
 
     def exact(self) -> FoundConvention | None:
-        """What gives every score, if the search finds it."""
+        """The convention that gives every score, if the search finds it."""
         while True:
             wrong: list[Compared] = []
             for trial in self.search.exact():
@@ -151,7 +151,7 @@ class _ReadingSearch:
             self._add_lists(wrong)
 
     def _add_lists(self, wrong: Iterable[Compared]) -> None:
-        """Compare the lists of these queries from now on, too."""
+        """Also compare the lists of these queries from now on."""
         queries = [pair_of_score(row.place, self.inputs).query for row in self._joining(wrong)]
         self.lists += fetched(self.inputs, list(dict.fromkeys(queries)))
         tried = self.search.tried
@@ -159,7 +159,7 @@ class _ReadingSearch:
         self.search.tried = tried
 
     def _joining(self, wrong: Iterable[Compared]) -> list[Compared]:
-        """The queries that differ on all rows, and are not among the lists that are compared."""
+        """The queries that differ on all rows and are not among the compared lists."""
         if self.is_whole or not self.lists:
             return []
         known = {(one.dataset, one.pair.query_id) for one in self.lists}
@@ -171,7 +171,7 @@ class _ReadingSearch:
         return new[:_JOINING]
 
     def _compared_on_all(self, trial: Trial) -> list[Compared]:
-        """Every score beside that of the engine, the first query first."""
+        """Every score next to the engine's, the first query first."""
         LOGGER.debug("scoring all rows under %s", trial.convention.label)
         begun = time.monotonic()
         rows = list(self._engine_judge().compared(trial))
@@ -179,7 +179,9 @@ class _ReadingSearch:
         return sorted(rows, key=_in_order)
 
     def _found(self, trial: Trial, compared: Sequence[Compared]) -> FoundConvention:
-        """What an exact trial, compared on all rows, is beside others with the same scores."""
+        """The result for an exact trial, compared on all rows, with others that give the same
+        scores.
+        """
         targets, deadline = self.inputs.targets, self.inputs.deadline
         self.search.deadline = deadline
         verdict: Verdict = "exact" if targets.scores else "consistent"
@@ -206,28 +208,28 @@ class _ReadingSearch:
         )
 
     def _notes(self, trial: Trial) -> list[str]:
-        """What has to be true of the scores as they are read."""
+        """What must be true of the scores as they are read."""
         notes = [self.reading.note] if self.reading.note else []
         named = self.reading.named_cutoff
         if named is not None and named != trial.cutoff:
-            notes.append(f"the job calls them ndcg@{named}, but they are of the cutoff found here")
+            notes.append(f"the job calls them ndcg@{named}, but they have the cutoff found here")
         return notes
 
     def _separated_by(self, option: str, trial: Trial, other: Trial) -> str:
-        """What would tell an exact trial from another one."""
+        """What would distinguish an exact trial from another one."""
         judge, targets = self.search.judge, self.inputs.targets
         needed = separated_by(trial, other, targets.cutoffs if targets.knows_cutoffs else [])
         is_inert = needed == NOTHING or self.search.is_inert(option)
         if is_inert or not isinstance(judge, ListJudge):
             return needed
-        # Data may have it, and yet not tell.
+        # The data may contain it and still not distinguish them.
         return judge.what_tells_apart(trial, other) or needed
 
     def _is_known_of_all(self) -> bool:
         return self.is_whole or not self.lists
 
     def _is_same_on_all(self, trial: Trial) -> bool:
-        """Whether a trial that is exact for the judge is so on all rows, if there is time."""
+        """Whether a trial that is exact for the judge is exact on all rows, if there is time."""
         if self._is_known_of_all():
             return True
         if not self.inputs.has_time():
@@ -235,7 +237,7 @@ class _ReadingSearch:
         return not any(row.differs for row in self._compared_on_all(trial))
 
     def nearest(self, deadline: Deadline) -> FoundConvention:
-        """What gives most of the scores, with the first that differs."""
+        """The convention that gives most of the scores, with the first that differs."""
         self.search.deadline = deadline
         trial = self.search.nearest()
         compared = self._compared_on_all(trial)

@@ -1,5 +1,5 @@
-"""Runs that seem to write ids in another way than the judgments: those of documents, and those of
-some queries.
+"""Runs that seem to write ids differently from the judgments: ids of documents, and ids of some
+queries.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,10 +17,10 @@ Row = Mapping[str, Any]
 
 
 def runs_with_unknown_ids(context: Context, rows: Sequence[Row]) -> dict[str, dict[str, str]]:
-    """By dataset and run, a sentence with an id of each table.
+    """By dataset and run, a sentence with an id from each table.
 
-    `rows` are those of DATASET_SCORES. Only runs of which no document is judged where it was
-    returned are looked at, as that takes a pass over the results.
+    `rows` are those of DATASET_SCORES. Only runs none of whose returned documents are judged are
+    examined, because that takes a pass over the results.
     """
     deepest = context.config.cutoffs[-1]
     suspects = [row for row in rows if row["cutoff"] == deepest and row["judged_rate"] == 0]
@@ -33,7 +33,9 @@ def runs_with_unknown_ids(context: Context, rows: Sequence[Row]) -> dict[str, di
 
 
 def _about_ids(context: Context, dataset: str, run: str) -> str | None:
-    """A sentence about the ids of a run; None if the judgments of some query have one of them."""
+    """A sentence about the ids of a run, or None if the judgments of some query have one of
+    them.
+    """
     judgments = context.checked.judgments
     results = context.checked.results.where(F.col("run") == run)
     if "dataset" in judgments.columns:
@@ -48,14 +50,14 @@ def _about_ids(context: Context, dataset: str, run: str) -> str | None:
     return f"no document of {run} is judged; {advice}"
 
 
-#: So few queries may be missing, and others unjudged, by chance.
+#: The fewest queries that are not missing from a run, or unjudged in it, by coincidence.
 _FEWEST = 5
 
 
 def about_renamed_queries(context: Context) -> Iterator[str]:
-    """A sentence where a run lacks queries and has as many that nobody judged, with one of each.
+    """A sentence if a run lacks queries and has as many unjudged queries, with one of each.
 
-    Their ids may be written in two ways, such as with two kinds of apostrophes.
+    Their ids may be written in two ways, for example with two kinds of apostrophes.
     """
     checked = context.checked
     for run in checked.result_counts.runs:

@@ -1,4 +1,4 @@
-"""The scores of checked tables are written and verified, judged by the gate if there is one, and
+"""Scores of checked tables are written and verified, judged by the gate if there is one, and
 published.
 """
 
@@ -69,7 +69,7 @@ class Published(NamedTuple):
     query_scores: Callable[[], DataFrame]
     #: A verdict per night; empty without a gate.
     verdicts: list[Verdict]
-    #: What the log says of the spot check.
+    #: The log entry about the spot check.
     verified: str
 
 
@@ -80,9 +80,9 @@ def publish(
     accepted: str | None = None,
     unverified: str | None = None,
 ) -> Published:
-    """Publish the scores, and what the gate says of them.
+    """Publish the scores and the gate's verdicts on them.
 
-    `unverified` is the reason why scores are published that the spot check does not agree with.
+    `unverified` is the reason to publish scores that the spot check does not agree with.
     """
     config, evaluation, session = context.config, context.evaluation, context.engine.session
     for sentence in remove(output, leftovers(output)):
@@ -120,7 +120,7 @@ def publish(
     for sentence in superseded:
         report_step("superseded", sentence)
     if verdicts:
-        # Imported here, because an evaluation without a gate need not wait for statistics.
+        # Imported here so that an evaluation without a gate does not wait for statistics.
         from ndcg_spark.job.gate import report_verdicts
 
         report_verdicts(verdicts, output, config.source["file"])
@@ -132,7 +132,7 @@ def publish(
 def _whole_record(
     context: Context, rows: Sequence[Mapping[str, Any]], verified: Verified
 ) -> dict[str, Any]:
-    """What the log keeps; `rows` are those of DATASET_SCORES of all queries."""
+    """What the log keeps; `rows` are those of DATASET_SCORES for all queries."""
     record = {**night_record(context), "verified": verified.in_words}
     unknown = runs_with_unknown_ids(context, rows)
     if unknown:
@@ -143,7 +143,7 @@ def _whole_record(
 def _warn_of_ended_acceptances(
     publication: Publication, record: dict[str, Any], datasets: Iterable[str]
 ) -> None:
-    """Warn of acceptances that an evaluation without a gate ends: only a gate takes them over."""
+    """Warn of acceptances that an evaluation without a gate ends; only a gate keeps them."""
     nights = committed(publication.store)
     for name in datasets:
         warn_if_ended(publication.night(name, record), nights, None, is_kept=False)
@@ -159,9 +159,9 @@ def _judged(
 ) -> "dict[str, Judged]":
     """The verdicts of the gate on what was written, by dataset.
 
-    Also keeps the documents of what changed most.
+    Also keeps the documents of the lists that changed most.
     """
-    # Imported here, because an evaluation without a gate need not wait for statistics.
+    # Imported here so that an evaluation without a gate does not wait for statistics.
     from ndcg_spark.comparison.differences import ComparisonOptions
     from ndcg_spark.job.gate import judge_written
 
@@ -185,7 +185,7 @@ def _judged(
 
 
 def write_scores(context: Context, publication: Publication) -> list[dict[str, Any]]:
-    """Write both tables of scores, and read back how many rows they have; the rows of
+    """Write both tables of scores, and read back how many rows they have. Returns the rows of
     DATASET_SCORES.
     """
     evaluation, clock, checked = context.evaluation, context.clock, context.checked
@@ -208,7 +208,7 @@ def write_scores(context: Context, publication: Publication) -> list[dict[str, A
         written = publication.read("query_scores", session)
         table = dataset_scores(written, checked.runs(), evaluation, context.slices, of_runs)
         rows = [row.asDict() for row in table.collect()]
-        # Every list of nights reads this small table. An engine may write several files, and this
+        # Every listing of nights reads this small table. An engine may write several files; this
         # is one.
         publication.write_rows("dataset_scores", rows)
         slice_rows = sum(row["attribute"] is not None for row in rows)
@@ -247,11 +247,11 @@ def _write_table(context: Context, publication: Publication, name: str, table: D
 def _write_documents(
     context: Context, publication: Publication, lists: DataFrame | None = None
 ) -> None:
-    """Write the table RANKED_DOCUMENTS of these lists, by default of all, each with the ideal
+    """Write the table RANKED_DOCUMENTS of these lists, by default of all lists, each with the ideal
     ranking of its query.
 
-    There must be as many rows as the query scores say were returned, and as many as the ideal
-    rankings are deep.
+    There must be as many rows as the query scores say were returned, plus the depth of the ideal
+    rankings.
     """
     checked, evaluation = context.checked, context.evaluation
     convention, depth = evaluation.convention, deepest_finite(evaluation.cutoffs)
@@ -291,8 +291,8 @@ def _write_unjudged_lists(context: Context, publication: Publication) -> int:
     key = query_key(checked.judgments.columns)
     rows = 0
     for batch in checked.by_batch:
-        # Not needed_results: these lack what is below the deepest cutoff in lists of judged
-        # queries, and any result in others.
+        # Not needed_results, which has no results below the deepest cutoff for judged queries, and
+        # no results for other queries.
         unjudged = rows_without_keys(batch.results, checked.judgments, key)
         lists = without_repeats(unjudged, ["run", *key], evaluation.convention)
         documents = ranked_documents(checked.judgments, lists, evaluation, with_ideal=False)
@@ -302,7 +302,7 @@ def _write_unjudged_lists(context: Context, publication: Publication) -> int:
 
 
 def _report_kept(context: Context, publication: Publication, nights: Nights) -> None:
-    """Say on the first night of an output what documents cost that nobody has asked for."""
+    """Report, on the first night of an output, the size of documents that nobody asked to keep."""
     if nights or context.config.documents is not None:
         return
     rows, size = publication.size("ranked_documents")
@@ -313,7 +313,7 @@ def _report_kept(context: Context, publication: Publication, nights: Nights) -> 
 
 
 def _keep_judgments(context: Context, publication: Publication, record: dict[str, Any]) -> None:
-    """Keep the judgments of every dataset, once, for when other nights are scored under them."""
+    """Keep the judgments of every dataset once, so that other nights can be scored under them."""
     checked, store = context.checked, publication.store
     fingerprints = {}
     for dataset in record["datasets"]:
@@ -361,8 +361,8 @@ def make_needed_copies(
     record: dict[str, Any],
     nights: Nights,
 ) -> None:
-    """Score the nights of the gate under tonight's judgments, and tonight under theirs."""
-    # Imported here, because an evaluation without a gate need not wait for statistics.
+    """Score the gate's nights under tonight's judgments, and tonight's under theirs."""
+    # Imported here so that an evaluation without a gate does not wait for statistics.
     from ndcg_spark.gate.needed import needed_copies
     from ndcg_spark.job.rescore import Wanted, make_copies
 
@@ -403,8 +403,8 @@ def logged_means(
 
 
 def night_record(context: Context) -> dict[str, Any]:
-    """What the log keeps of an evaluation, as JSON values without secrets: what was computed from
-    what.
+    """What the log keeps about an evaluation, as JSON values without secrets: what was computed
+    from which inputs.
     """
     config, checked, convention = context.config, context.checked, context.evaluation.convention
     inputs = {}
@@ -428,7 +428,7 @@ def night_record(context: Context) -> dict[str, Any]:
         inputs["items"] = items_for_log(config, context.evaluation.items.items)
     configuration = {**config.for_log({"convention"}), **config.source}
     if context.evaluation.measures.needs_highest_grade:
-        # The options have the highest grade itself.
+        # The options contain the highest grade itself.
         configuration["max_grade"] = config.convention.max_grade
     record = {
         "configuration": configuration,
@@ -448,7 +448,7 @@ def night_record(context: Context) -> dict[str, Any]:
         "rejected": [dataclasses.asdict(rejection) for rejection in checked.rejections],
         "seconds": context.clock.with_total(),
     }
-    # Paths and server names are kept; passwords and keys in them are not.
+    # Paths and server names are kept, but not passwords and keys in them.
     return {name: masked_within(value) for name, value in record.items()}
 
 

@@ -1,7 +1,7 @@
-"""Kept lists of published nights are scored under other judgments, by the road of every evaluation.
+"""Score the kept lists of published nights under other judgments, by the steps of any evaluation.
 
-The lists are in the order in which they were scored, so that their ranks are the order of all that
-is computed here. Which queries were answered is what the night says.
+The lists are in the order in which they were scored, so their ranks give the order of everything
+that is computed here. The night says which queries were answered.
 """
 
 import functools
@@ -53,12 +53,12 @@ from ndcg_spark.voices import Give
 if TYPE_CHECKING:
     import datetime
 
-#: Between the evaluation and its run, in the name of a run of several nights. No id has it.
+#: The separator of evaluation and run in the name of a run of several nights. No id contains it.
 _JOINT = "/"
 
 
 class Wanted(NamedTuple):
-    """The scores of a night under other judgments."""
+    """The scores to compute of a night under other judgments."""
 
     night: Night
     fingerprint: str
@@ -71,9 +71,9 @@ class _Table(NamedTuple):
 
 
 def make_copies(engine: Engine, wanted: Iterable[Wanted]) -> list[str]:
-    """Make the copies that are not there; a sentence for each night that could not be scored.
+    """Make the missing copies; return a sentence for each night that could not be scored.
 
-    Nothing is raised but a bug: without a copy, a night cannot be compared, and that is all.
+    Only bugs are raised: without a copy, a night just cannot be compared.
     """
     sentences, possible = [], []
     for night, fingerprint in dict.fromkeys(wanted):
@@ -88,14 +88,14 @@ def make_copies(engine: Engine, wanted: Iterable[Wanted]) -> list[str]:
 
 
 def _definition(wanted: Wanted) -> tuple[str, ...]:
-    """Nights for which this is equal are scored by one plan."""
+    """A key; nights with equal keys are scored by one plan."""
     configuration = wanted.night.record["configuration"]
     chosen = [configuration.get(name) for name in ("cutoffs", "measures", "max_grade")]
     return wanted.night.dataset, wanted.fingerprint, wanted.night.row["options"], json.dumps(chosen)
 
 
 def _make_together(engine: Engine, group: Sequence[Wanted]) -> list[str]:
-    """Make the copies of nights with one definition; if that fails, one by one."""
+    """Make the copies of nights with one definition; if that fails, make them one by one."""
     nights, fingerprint = [night for night, _ in group], group[0].fingerprint
     try:
         judgments = kept_judgments(nights[0].store, nights[0].dataset, fingerprint)
@@ -124,13 +124,13 @@ def _scored(
 ) -> Iterator[tuple[Night, pa.Table]]:
     """Each night with its rows of QUERY_SCORES under these judgments.
 
-    A query that the night did not judge has rows only where its list was kept.
+    A query that the night did not judge has rows only if its list was kept.
     """
     first, pairs = nights[0], _judged_pairs(nights)
     measures = _finite_measures(first.measure_set)
     convention, is_highest_equal = _convention_under(judgments, first, measures)
     results = _lists(engine, nights, pairs, convention)
-    # What was read by this process is whole, and the engine sees the same file.
+    # The table that this process read is complete, and the engine reads the same file.
     path = first.store.for_engine(judgments_path(first.dataset, fingerprint))
     judged = engine.session.read.schema(from_arrow_schema(JUDGED)).parquet(path)
     scores = _query_scores(engine, first, judged, results, pairs, convention, measures)
@@ -160,16 +160,16 @@ def _convention_under(
 ) -> tuple[Convention, bool]:
     """The convention of an evaluation of the lists under these judgments.
 
-    Also whether the highest grade is that of the night, if measures depend on it. A night of
-    several datasets has the highest grade of all of them, so it may differ although that of its
-    dataset does not.
+    Also returns whether the highest grade is the night's, if measures depend on it. A night of
+    several datasets has the highest grade of all of them, so it may differ even if the highest
+    grade of its dataset does not.
     """
     given = night_convention(night)
     convention = given.replace(
         **rules.options_without_scores(given, ["rank"]),
-        # The lists have been ranked, so no document is there twice.
+        # The lists have been ranked, so no document occurs twice.
         duplicates="error",
-        # Where it is an error, no pair of a run and a query that counts is missing, but others are.
+        # With `error`, no pair of a run and a query in the mean is missing, but other pairs are.
         missing_query="skip" if given.missing_query == "error" else given.missing_query,
     )
     is_settled = night.record["configuration"].get("max_grade", "highest") == "highest"
@@ -183,7 +183,7 @@ def _convention_under(
 def _judged_pairs(nights: Sequence[Night]) -> pa.Table:
     """The runs, named as in the plan, with the queries that nights judge.
 
-    `is_empty`: the run has answered the query, but there is no document on its list.
+    `is_empty`: the run has answered the query, but there is no document in its list.
     """
     tables = []
     for night in nights:
@@ -194,7 +194,7 @@ def _judged_pairs(nights: Sequence[Night]) -> pa.Table:
         is_listed = pc.greater(rows["returned"], 0)
         is_answered = pc.or_(is_listed, pc.equal(rows["status"], "scored"))
         if convention.missing_query != "zero" or convention.ideal not in ("judged", "k_relevant"):
-            # Else a query that was not answered has this status, too.
+            # Otherwise a query that was not answered also has this status.
             is_answered = pc.or_(is_answered, pc.equal(rows["status"], "no_relevant"))
         run = pc.binary_join_element_wise(night.evaluation_id, rows["run"], _JOINT)
         is_empty = pc.and_(is_answered, pc.invert(is_listed))
@@ -216,7 +216,7 @@ def _lists(
     empty = pairs.filter(pairs["is_empty"])
     if not len(empty) or not convention.exclude_query_as_document:
         return lists
-    # The query is no document of its list, which then is answered and empty.
+    # The convention removes the query itself from its list, so the list is answered but empty.
     only = pa.table(
         {
             "run": empty["run"],
@@ -237,7 +237,7 @@ def _query_scores(
     convention: Convention,
     measures: MeasureSet,
 ) -> pa.Table:
-    """QUERY_SCORES of all runs and of all judged queries, whether or not a night judges them."""
+    """QUERY_SCORES of all runs and all judged queries, whether or not a night judges them."""
     options = Options(
         convention,
         finite_cutoffs(night),
@@ -264,7 +264,7 @@ def _query_scores(
 
 def _of_night(scores: pa.Table, pairs: pa.Table) -> pa.Table:
     """The rows of queries that the night judges, or whose lists it kept."""
-    # Only what is needed is joined, as there may be millions of wide rows.
+    # Only what is needed is joined, because there may be millions of wide rows.
     key = ["run", "query_id"]
     numbered = scores.select(key).append_column("row", pa.array(np.arange(len(scores))))
     judged = numbered.join(pairs.select(key), key, join_type="inner")["row"]
@@ -286,11 +286,11 @@ def rescore(
 ) -> Rescored:
     """Score the nights of an output since a date under other judgments.
 
-    These are the judgments of the configuration, or by default for each dataset those of its newest
-    night whose judgments were kept. By default both sides of each change of judgments are made too,
-    and the newest night under all that were kept, so that it can be compared with any night.
-    ConfigurationError if no night has a dataset, or none kept its
-    judgments; InputError if the judgments are refused.
+    The judgments are those of the configuration or, by default, of each dataset's newest night
+    whose judgments were kept. By default, both sides of each change of judgments are also scored,
+    and the newest night under all judgments that were kept, so that it can be compared with any
+    night. Raises ConfigurationError if no night has the dataset or none kept its judgments, and
+    InputError if the judgments are refused.
     """
     nights = committed(output)
     chosen = nights_of_dataset(nights, output, dataset)
@@ -311,7 +311,7 @@ def rescore(
 
 
 def _under_one(nights: Iterable[Night], fingerprints: Mapping[str, str]) -> list[Wanted]:
-    """Each night under the judgments of its dataset, if it has others."""
+    """Each night under the judgments of its dataset, if the night has different ones."""
     wanted = []
     for night in nights:
         fingerprint = fingerprints.get(night.dataset)
@@ -355,7 +355,7 @@ def _keep_given(
     config: EvaluationConfig,
     nights: Sequence[Night],
 ) -> dict[str, str]:
-    """Keep the judgments of a configuration; their fingerprints, by dataset."""
+    """Keep the judgments of a configuration; return their fingerprints, by dataset."""
     if config.judgments is None:
         return {}
     convention = night_convention(nights[-1])

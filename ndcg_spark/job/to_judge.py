@@ -1,4 +1,4 @@
-"""Which unjudged documents matter most: to lists, or to the difference of two sides of them."""
+"""Which unjudged documents matter most to lists, or to the difference between two sides."""
 
 from typing import Any
 
@@ -15,33 +15,32 @@ KEY = ["dataset", "query_id", "doc_id"]
 def first_to_judge(documents: pa.Table, limit: int) -> list[dict[str, Any]]:
     """The first rows of a table TO_JUDGE, at most `limit`.
 
-    The largest weight comes first, then they are sorted by their key. A document whose weight is 0
-    is left out.
+    Rows are sorted by weight, the largest first, then by key. Documents with weight 0 are left out.
     """
     if not len(documents):
-        # Of no rows, pyarrow cannot say which are the first.
+        # For zero rows, pyarrow cannot say which are the first.
         return []
-    # Sums of the same weights in another order are the same number.
+    # Sums of the same weights in a different order must be the same number.
     rounded = documents.append_column("rounded", pc.round(documents["weight"], DECIMALS))
     order = [("rounded", "descending"), *((name, "ascending") for name in KEY)]
-    # There may be a million, of which a hundred are shown.
+    # There may be a million, and only a hundred are shown.
     first = rounded.take(pc.select_k_unstable(rounded, limit, order))
     return list(first.filter(pc.field("rounded") > 0).select(TO_JUDGE.names).to_pylist())
 
 
 def listed_documents(lists: pa.Table) -> pa.Table:
-    """The table TO_JUDGE of lists: a document weighs as much as the discounts of its ranks.
+    """The table TO_JUDGE of lists: a document's weight is the sum of the discounts of its ranks.
 
-    `lists` has the rows of RANKED_DOCUMENTS that are unjudged.
+    `lists` has the unjudged rows of RANKED_DOCUMENTS.
     """
     return _by_document(lists, lists["rank"], lists["discount"])
 
 
 def moved_documents(lists: pa.Table, others: pa.Table, *, by_run: bool) -> pa.Table:
-    """The same for two sides: a document weighs as much as its discounts differ.
+    """The table TO_JUDGE of two sides: a document's weight is how far its discounts differ.
 
-    That is what judging it can change. With `by_run` each run is compared with itself, else a side
-    is the lists of one run.
+    That is what judging it can change. With `by_run`, each run is compared with itself; otherwise
+    each side is the lists of one run.
     """
     key = [*KEY, "run"] if by_run else KEY
     here, there = (side.select([*key, "rank", "discount"]) for side in (lists, others))
@@ -54,7 +53,7 @@ def moved_documents(lists: pa.Table, others: pa.Table, *, by_run: bool) -> pa.Ta
 
 
 def _by_document(lists: pa.Table, rank: pa.ChunkedArray, weight: pa.ChunkedArray) -> pa.Table:
-    """The table TO_JUDGE of rows of one run each."""
+    """The table TO_JUDGE from rows of one run each."""
     rows = lists.select(KEY).append_column("rank", rank).append_column("weight", weight)
     sums = rows.group_by(KEY).aggregate([([], "count_all"), ("rank", "min"), ("weight", "sum")])
     return sums.select([*KEY, "count_all", "rank_min", "weight_sum"]).rename_columns(TO_JUDGE.names)

@@ -43,11 +43,11 @@ _MOST_KEPT = 1_000
 
 
 class Verified(NamedTuple):
-    """The end of a spot check."""
+    """The result of a spot check."""
 
     #: How many lists were recomputed.
     lists: int
-    #: Why scores are published that an engine and plain Python do not agree about; else None.
+    #: Why scores are published although the engine and plain Python disagree about them, or None.
     unverified: str | None = None
 
     @property
@@ -63,11 +63,11 @@ def verify(
     unverified: str | None = None,
     bucket: Bucket | None = None,
 ) -> Verified:
-    """The spot check of scores.
+    """Run the spot check of scores.
 
-    `scores` are the files of QUERY_SCORES, `dataset_rows` the rows of DATASET_SCORES, or None where
-    only the query scores of a `bucket` of queries are there. NotVerifiedError if the engine and
-    plain Python disagree, unless the scores are to be published `unverified`, for this reason.
+    `scores` are the files of QUERY_SCORES, `dataset_rows` the rows of DATASET_SCORES, or None if
+    only the query scores of a `bucket` of queries exist. Raises NotVerifiedError if the engine and
+    plain Python disagree, unless `unverified` gives a reason to publish the scores anyway.
     """
     with context.clock.step("verify", "recomputing some lists in plain Python"), _system_memory():
         subject = _subject(context, bucket)
@@ -77,13 +77,13 @@ def verify(
     differences = [*outcome.differences, *highest]
     if not differences:
         return Verified(len(outcome.lists))
-    # Rows that have changed since are nothing that the engine did.
+    # Rows that have changed since are not the engine's fault.
     refuse_changed(context.checked.seen)
     sentence = _disagreement(context, subject, outcome, differences)
     if unverified is None:
         sentence += "; nothing was published"
         raise NotVerifiedError(sentence, log_entries=_log_entries(context, differences))
-    report_step("warning", f"{sentence}; published all the same: {unverified}")
+    report_step("warning", f"{sentence}; published anyway: {unverified}")
     return Verified(len(outcome.lists), unverified)
 
 
@@ -123,8 +123,8 @@ def _subject(context: Context, bucket: Bucket | None) -> Subject:
 
 
 def _lookup(source: Source, runs: Collection[str]) -> DataFrame:
-    """The rows in the files of these runs; in all files if they name no run, or runs are not asked
-    for.
+    """The rows in the files of these runs, or in all files if they name no run or no runs are
+    given.
     """
     if source.lookup is None:
         return source.table
@@ -148,7 +148,7 @@ def _listed_before(config: EvaluationConfig, fingerprints: Sequence[str]) -> lis
 
 
 def _differing_highest_grade(context: Context) -> list[Difference]:
-    """The highest grade of all judgments, which RBP and ERR use, found again without the engine.
+    """The highest grade of all judgments, which RBP and ERR use, computed again without the engine.
 
     It is compared only if no row was rejected.
     """
@@ -182,7 +182,7 @@ def _log_entries(context: Context, differences: Iterable[Difference]) -> Row:
 def _disagreement(
     context: Context, subject: Subject, outcome: Outcome, differences: Sequence[Difference]
 ) -> str:
-    """What differs, the command that shows the first list, and the file with all of them."""
+    """What differs, the command that shows the first list, and the file with all lists."""
     command = _command_to_see(context.config, context.evaluation.convention, differences[0])
     return report_findings(
         context.engine.name,
@@ -195,7 +195,7 @@ def _disagreement(
 
 
 def _command_to_see(config: EvaluationConfig, convention: Convention, first: Difference) -> str:
-    """The command that shows a list; empty where there is none, or its run or its tables have no
+    """The command that shows a list, or "" if there is none, or if its run or its tables have no
     name there.
     """
     is_nameless = config.results.run is not None or not first.run or first.query_id is None

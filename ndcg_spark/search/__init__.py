@@ -1,1 +1,1 @@
-"""Which convention gives the scores of an earlier job, in plain Python: what is tried, and how."""
+"""The search for the convention that gives an earlier job's scores, in plain Python."""

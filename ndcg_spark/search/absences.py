@@ -1,4 +1,4 @@
-"""How scores of a job can be read: what a list without one means, and the name of the cutoff."""
+"""How a job's scores can be read: what a list without a score means, and the name of the cutoff."""
 
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
@@ -12,24 +12,24 @@ from ndcg_spark.search.targets import Targets
 class Reading(NamedTuple):
     targets: Targets
     absent: Absent
-    #: What is true if a convention gives the scores as they are read.
+    #: What must be true if a convention gives the scores as they are read.
     note: str = ""
-    #: The only cutoff that the job names, where others are tried.
+    #: The only cutoff that the job names, if other cutoffs are tried.
     named_cutoff: Cutoff = None
 
 
 class _Lacking(NamedTuple):
     """The lists without a score."""
 
-    #: Those with a row whose score is empty, and those without a row.
+    #: Lists that have a row with an empty score, and lists without a row.
     empty: list[OldList]
     absent: list[OldList]
-    #: Of both those that every convention scores.
+    #: The lists among both that every convention scores.
     certain: list[OldList]
 
 
 def readings(targets: Targets, lists: Sequence[OldList]) -> list[Reading]:
-    """How the scores can be read, the reading that says most first."""
+    """The ways to read the scores, the most informative first."""
     if targets.means or not targets.scores:
         ways = [Reading(targets, "unknown")]
     else:
@@ -57,7 +57,7 @@ def _lacking(targets: Targets, lists: Sequence[OldList]) -> _Lacking:
 
 
 def _rows(one: OldList, targets: Targets) -> list[float | None]:
-    """The scores that the job has of a list, one for each row; None if it is empty."""
+    """The scores that the job has for a list, one for each row; None if a score is empty."""
     found = []
     for cutoff in targets.cutoffs:
         place = one.place(cutoff)
@@ -86,5 +86,5 @@ def _in_words(lists: Sequence[OldList], lack: str, empty: Sequence[OldList] = ()
         some += f" ({len(empty):,} of them an empty one)"
     return (
         f"{some}, e.g. query {one.query_id} of {one.run}, and no convention leaves out just these: "
-        "the scores are taken for a part of the job's, and what has none is not compared"
+        "the scores are assumed to be incomplete, and lists without a score are not compared"
     )

@@ -1,7 +1,7 @@
 """The scores of all lists of a run at once, as arrays: what `reference` computes, but faster.
 
-Means are only known when every list is scored, so plain Python would take a second for each
-convention. What is found by arrays is compared with the engine before it is shown.
+Means are known only when every list is scored, so plain Python would take a second for each
+convention. A convention that the arrays find is compared with the engine before it is shown.
 """
 
 import functools
@@ -23,13 +23,13 @@ Floats = npt.NDArray[np.float64]
 Whole = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
 
-#: The options on which the order of a list depends, its gains, and the sums of these.
+#: The options that affect the order of a list, its gains, and the sums of the gains.
 _OF_ORDER = ("order", "ties", "score_precision")
 _OF_GRADES = ("judgment_duplicates", "negative")
 _OF_GAINS = ("gain", "min_relevance", *_OF_GRADES)
 _OF_LISTS = (*_OF_ORDER, *_OF_GAINS, "unjudged", "duplicates", "exclude_query_as_document")
 _OF_SUMS = (*_OF_LISTS, "discount")
-#: So many numbers of a step are kept for other conventions that share them.
+#: The number of a step's results that are kept for other conventions that share them.
 _MOST_NUMBERS = 20_000_000
 
 
@@ -40,15 +40,15 @@ class _RefusedError(Exception):
 class _Grades(NamedTuple):
     """The grades of judged documents, in the order of their lists."""
 
-    #: Of which list a judgment is, and its grade.
+    #: The list that a judgment belongs to, and its grade.
     at: Whole
     judged: Floats
-    #: The grade of each returned document; NaN if it has none.
+    #: The grade of each returned document, or NaN if it has no grade.
     returned: Floats
 
 
 class _Gains(NamedTuple):
-    """As `_Grades`; NaN where a grade has no gain."""
+    """Like `_Grades`, with NaN if a grade has no gain."""
 
     at: Whole
     judged: Floats
@@ -56,16 +56,16 @@ class _Gains(NamedTuple):
 
 
 class _Lists(NamedTuple):
-    """A row for each list and a column for each rank, filled with 0."""
+    """A row for each list and a column for each rank, padded with 0."""
 
-    #: The gain of each document, and at each rank, which differ where ties are averaged.
+    #: The gain of each document, and the gain at each rank; they differ if ties are averaged.
     of_documents: Floats
     at_ranks: Floats
     lengths: Whole
 
 
 class ArrayScorer:
-    """Scores lists; steps that conventions share are done once."""
+    """Scores lists. Steps that conventions share are computed once."""
 
     def __init__(self, lists: Sequence[OldList]) -> None:
         self._lists = lists
@@ -90,9 +90,9 @@ class ArrayScorer:
         self._kept: dict[str, dict[tuple[Any, ...], Any]] = {}
 
     def scores(self, convention: Convention, cutoffs: Sequence[Cutoff]) -> Floats | None:
-        """NDCG of every list, with a column for each cutoff, and NaN where a list is left out.
+        """NDCG of every list, with a column for each cutoff, and NaN if a list is left out.
 
-        A column is infinite where the convention refuses a list; None if it does at every cutoff.
+        A column is infinite if the convention refuses a list. None if it does at every cutoff.
         """
         try:
             with np.errstate(all="ignore"):
@@ -109,7 +109,7 @@ class ArrayScorer:
         ideal = self._ideal(convention, cutoffs)
         is_without = ideal == 0
         if convention.no_relevant == "one":
-            # As in plain Python: a negative ideal is none for the tools that score it 1.
+            # As in plain Python: for tools that score it 1, a negative ideal counts as missing.
             is_without |= ideal < 0
         instead = {"zero": 0.0, "one": 1.0}.get(convention.no_relevant, math.nan)
         ndcg = np.where(is_without, instead, dcg / np.where(is_without, 1.0, ideal))
@@ -129,7 +129,7 @@ class ArrayScorer:
         convention: Convention,
         *more: Any,
     ) -> Any:
-        """What a step computes, or has computed for a convention with the same options."""
+        """The result of a step, computed once for all conventions with the same options."""
         kept = self._kept.setdefault(step.__name__, {})
         values = tuple(str(getattr(convention, option)) for option in options)
         key = (*values, *more)
@@ -143,7 +143,7 @@ class ArrayScorer:
             kept.clear()
 
     def _grades(self, convention: Convention) -> _Grades:
-        """The grade of every document, one where several people judged it."""
+        """The grade of every document, combined if it was judged several times."""
         by_list = [
             reference.merged_grades(one.pair.query_id, one.judged, convention)
             for one in self._lists
@@ -165,7 +165,7 @@ class ArrayScorer:
         return _Gains(grades.at, judged, _gains_of(grades.returned, convention))
 
     def _listed(self, convention: Convention) -> _Lists:
-        """The lists in the order of the convention, without what leaves them."""
+        """The lists in the order of the convention, without removed documents."""
         grades = self._shared(self._grades, _OF_GRADES, convention)
         gains = self._shared(self._gains, _OF_GAINS, convention).returned
         is_judged = ~np.isnan(gains)
@@ -196,7 +196,7 @@ class ArrayScorer:
         return _Lists(of_documents, _filled(at, means[group], lengths), lengths)
 
     def _keys(self, convention: Convention) -> Floats:
-        """What lists are ordered by, ascending."""
+        """The keys that lists are sorted by, ascending."""
         if convention.order == "rank":
             return self._ranks
         if convention.score_precision == "float32":
@@ -204,14 +204,14 @@ class ArrayScorer:
         return -self._scores
 
     def _order(self, convention: Convention, gain: Floats) -> Whole:
-        """The returned documents, list after list in the order of the convention."""
+        """The returned documents, list by list, in the order of the convention."""
         order: Whole = self._shared(self._order_of, _OF_ORDER, convention)
         if convention.ties not in ("worst", "best"):
             return order
         by_gain = gain if convention.ties == "worst" else -gain
         _, places = np.unique(by_gain[order], return_inverse=True)
         tied = self._shared(self._tied, _OF_ORDER, convention)
-        # Nearly sorted, which a stable sort is quick at.
+        # The keys are nearly sorted, so a stable sort is fast.
         return order[np.argsort(tied * len(order) + places, kind="stable")]
 
     def _tied(self, convention: Convention) -> Whole:
@@ -231,7 +231,7 @@ class ArrayScorer:
 
     @functools.cached_property
     def _text_order(self) -> Whole:
-        """The place of each document id among all ids; Python orders text as UTF-8 does."""
+        """The position of each document id among all ids; Python sorts text as UTF-8 does."""
         return self._places(sorted(set(self._ids)))
 
     @functools.cached_property
@@ -249,7 +249,7 @@ class ArrayScorer:
         return np.array([places[doc_id] for doc_id in self._ids], np.int64)
 
     def _first_of_each(self, order: Whole) -> Whole:
-        """Without the later ones of a document that is returned twice."""
+        """The order without repeated occurrences of a document in a list."""
         pairs = self._pairs(order)
         _, first = np.unique(pairs, return_index=True)
         return order[np.sort(first)]
@@ -260,7 +260,7 @@ class ArrayScorer:
             raise _RefusedError
 
     def _pairs(self, order: Whole) -> Whole:
-        """A number for each list and document."""
+        """A number for each pair of list and document."""
         return self._at[order] * len(self._ids) + self._text_order[order]
 
     def _sums(self, convention: Convention) -> Floats:
@@ -302,7 +302,7 @@ class ArrayScorer:
         return found
 
     def _retrieved_at(self, convention: Convention, cutoffs: tuple[Cutoff, ...]) -> Floats:
-        """The sums of the gains down to each cutoff in their best order."""
+        """The sums of the gains down to each cutoff, in their best order."""
         lists = self._shared(self._listed, _OF_LISTS, convention)
         known: dict[int, Floats] = {}
         depths = _depths(cutoffs, self._shared(self._sums, _OF_SUMS, convention))
@@ -334,7 +334,7 @@ def _groups(at: Whole, key: Floats) -> Whole:
 
 
 def _gains_of(grades: Floats, convention: Convention) -> Floats:
-    """The gain of each grade; NaN without one."""
+    """The gain of each grade, or NaN if there is none."""
     known, place = np.unique(grades, return_inverse=True)
     gains = []
     for grade in known.tolist():
@@ -344,7 +344,7 @@ def _gains_of(grades: Floats, convention: Convention) -> Floats:
 
 
 def _filled(at: Whole, values: Floats, lengths: Whole) -> Floats:
-    """A row for each list; `values` are those of list after list."""
+    """A row for each list; `values` has the values of all lists, one list after another."""
     table = np.full((len(lengths), int(lengths.max(initial=0))), 0.0)
     starts = np.cumsum(lengths) - lengths
     table[at, np.arange(len(at)) - starts[at]] = values
@@ -354,14 +354,14 @@ def _filled(at: Whole, values: Floats, lengths: Whole) -> Floats:
 def _sorted_gains(gains: Floats, lengths: Whole) -> Floats:
     """The gains of each list in their best order."""
     ranks = np.arange(gains.shape[1])
-    # What is no document comes last, even after negative gains.
+    # Padding comes last, even after negative gains.
     known = np.where(ranks < lengths[:, None], gains, -np.inf)
     best = -np.sort(-known, axis=1)
     return np.where(np.isneginf(best), 0.0, best)
 
 
 def _sums_to_each_rank(gains: Floats, convention: Convention) -> Floats:
-    """The discounted gains added up: a column for each rank, after one for none."""
+    """The cumulative discounted gains: a column for rank 0, then one for each rank."""
     sums = np.cumsum(gains * _weights(gains.shape[1], convention), axis=1)
     return np.hstack([np.zeros((len(gains), 1)), sums])
 
@@ -371,6 +371,6 @@ def _weights(depth: int, convention: Convention) -> Floats:
 
 
 def _depths(cutoffs: Iterable[Cutoff], sums: Floats) -> list[int]:
-    """The columns of these cutoffs in a table of sums."""
+    """The columns for these cutoffs in a table of sums."""
     longest = sums.shape[1] - 1
     return [longest if cutoff is None else min(cutoff, longest) for cutoff in cutoffs]

@@ -1,4 +1,4 @@
-"""The search: the simplest conventions that give the scores of a job, else the nearest one."""
+"""The search: the simplest conventions that give a job's scores, otherwise the nearest one."""
 
 import dataclasses
 import statistics
@@ -13,16 +13,16 @@ from ndcg_spark.search.space import DECIDING, Space, changed_or_none
 from ndcg_spark.search.trials import Trial
 from ndcg_spark.steps import report_step
 
-#: How many conventions are compared in full where none is exact, and how many lead further.
+#: How many conventions are compared in full if none is exact, and how many are expanded.
 _BEST, _BEAM = 20, 6
-#: How often these lead further, by one more option each time.
+#: How often conventions are expanded, by one option each time.
 _ROUNDS = 4
 _LEVELS = ("presets", "with one option changed", "with two options changed")
 
 
 @dataclasses.dataclass
 class Deadline:
-    """When a search has to end, and whether it did so early."""
+    """When a search has to end, and whether it ended early."""
 
     ends_at: float
     has_passed: bool = False
@@ -38,12 +38,12 @@ class Deadline:
 
 
 class Distance(NamedTuple):
-    """How far a convention is from the scores."""
+    """The distance of a convention from the scores."""
 
-    #: The difference in the middle of all, 0 if that score is equal. Scores of 0 and 1 count only
-    #: where there are no others: many conventions give these.
+    #: The median difference, 0 if that score is equal. Scores of 0 and 1 are used only if there are
+    #: no others, because many conventions give them.
     middle: float
-    #: How many of a thousand scores differ.
+    #: The number of differing scores per thousand.
     differing: int
     difference: float
     options: int
@@ -56,20 +56,20 @@ class Search:
     judge: Judge
     space: Space
     deadline: Deadline
-    #: How many conventions were tried, each at every cutoff.
+    #: The number of conventions tried, each at every cutoff.
     tried: int = 0
 
     def exact(self) -> list[Trial]:
         """The conventions that give every score, the nearest to `standard` first.
 
-        With more options changed, conventions are only tried where none with fewer is exact.
+        Conventions with more options changed are tried only if none with fewer is exact.
         """
         for changed, level in enumerate(self.space.levels()):
             before = self.tried
             found: list[Trial] = []
             for group in level:
                 found.extend(self._exact_of(group))
-                # All of a level take long where every list is scored for a mean.
+                # A whole level takes long if every list is scored for a mean.
                 if self.deadline.is_over() or (found and self.judge.is_slow):
                     break
             number = f"{self.tried - before:,} {_LEVELS[changed]}"
@@ -94,7 +94,7 @@ class Search:
                     yield trial
 
     def _simplest(self, found: Sequence[Trial]) -> list[Trial]:
-        """These, with every option as in `standard` that may be, then as they are."""
+        """The exact trials with as many options as possible as in `standard`, then as they are."""
         reduced = list(map(self._reduced, found))
         every = dict.fromkeys(reduced + list(found))
         return sorted(every, key=self._nearest_to_standard)
@@ -108,9 +108,9 @@ class Search:
         )
 
     def _reduced(self, trial: Trial) -> Trial:
-        """An exact trial with the options of `standard` where the scores stay the same."""
+        """An exact trial with the options of `standard` wherever the scores do not change."""
         simplest = trial
-        # What changes scores least often is given up first.
+        # The options that change scores least often are reset first.
         for option in reversed(DECIDING):
             back = {option: self.space.plain(simplest.convention, option)}
             convention = changed_or_none(simplest.convention, back)
@@ -155,7 +155,7 @@ class Search:
         return option in self.space.facts.inert
 
     def _neighbours(self, convention: Convention) -> Iterator[tuple[str, Any, Convention]]:
-        """The conventions that have another value of one option."""
+        """The conventions that have a different value of one option."""
         options = [option for option in OPTIONS if option in DECIDING]
         for option in options:
             values = [] if option in self.space.fixed else self.space.values(option)
@@ -167,10 +167,10 @@ class Search:
                     yield option, value, changed
 
     def nearest(self) -> Trial:
-        """The convention that gives most scores, where none gives all.
+        """The convention that gives most scores, if none gives all.
 
-        It begins with the nearest presets. In each round it changes one more option of the nearest
-        of the round before.
+        Starts from the nearest presets. Each round changes one more option of the nearest
+        conventions of the round before.
         """
         seen: set[tuple[Any, ...]] = set()
         front = self._screened(self.space.new(self.space.presets(), seen))
@@ -192,7 +192,7 @@ class Search:
         return min(compared, key=_by_distance)[1]
 
     def _screened(self, conventions: Iterable[Convention]) -> list[tuple[Distance, Trial]]:
-        """The nearest of these by some of the scores."""
+        """The nearest of these conventions, judged by some of the scores."""
         found: list[tuple[Distance, Trial]] = []
         for convention in conventions:
             if found and self.deadline.is_over():
@@ -203,7 +203,7 @@ class Search:
         return found[:_BEAM]
 
     def _estimated(self, convention: Convention) -> Iterator[tuple[Distance, Trial]]:
-        """How far a convention is by a sample, at every cutoff."""
+        """The estimated distance of a convention at every cutoff, from a sample."""
         cutoffs = self.space.cutoffs
         if self.judge.sample is None:
             for cutoff in cutoffs:
@@ -235,12 +235,12 @@ def _by_distance(pair: tuple[Distance, Trial]) -> Distance:
 
 
 def difference_of(row: Compared) -> float:
-    """How far a score is from ours; 1 if only one side has it."""
+    """The difference of a score from ours; 1 if only one side has it."""
     if row.given is None or row.ours is None:
         return float(row.differs)
     return abs(row.given - row.ours)
 
 
 def is_telling(row: Compared) -> bool:
-    """Whether few conventions give a score, as it is neither 0 nor 1, nor absent."""
+    """Whether few conventions give a score: it is present, and neither 0 nor 1."""
     return row.given is not None and 0 < row.given < 1

@@ -1,4 +1,4 @@
-"""What a search has found, and the first query about which a convention and a job disagree."""
+"""The result of a search, and the first query for which a convention and a job disagree."""
 
 import dataclasses
 from collections.abc import Sequence
@@ -11,21 +11,22 @@ from ndcg_spark.errors import ConventionError, InputError
 from ndcg_spark.search.hints import RunMean
 from ndcg_spark.search.old_lists import OldList
 
-#: `exact`: it gives every score of the job. `consistent`: it gives all means, and the job's scores
-#: of queries are not known. `nearest`: no convention that was tried gives all, and this one most.
+#: `exact`: it gives every score of the job. `consistent`: it gives all means, but the job's query
+#: scores are not known. `nearest`: no convention that was tried gives all scores; this one gives
+#: most.
 Verdict = Literal["exact", "consistent", "nearest"]
-#: So many means tell conventions apart; fewer may agree by chance.
+#: The number of means that tell conventions apart; fewer may agree by coincidence.
 ENOUGH_MEANS = 3
 
 
 class Alternative(NamedTuple):
-    """Another value of an option that gives the same scores."""
+    """A different value of an option that gives the same scores."""
 
     option: str
     value: Any
-    #: What inputs must have to tell the two values apart.
+    #: What inputs must contain to distinguish the two values.
     separated_by: str
-    #: Whether all rows were scored with it, and not only some queries.
+    #: Whether all rows were scored with it, not just some queries.
     on_all_rows: bool
 
 
@@ -57,35 +58,35 @@ class Difference(NamedTuple):
 @final
 @dataclasses.dataclass(frozen=True)
 class FoundConvention:
-    """The convention of an earlier job's scores, as far as they tell it.
+    """The convention of an earlier job's scores, as far as the scores determine it.
 
-    Of several that give the same scores, `convention` is the one with the fewest options that
-    differ from `standard`; `presets` and `alternatives` are the others.
+    If several give the same scores, `convention` is the one with the fewest options that differ
+    from `standard`; `presets` and `alternatives` are the others.
     """
 
     verdict: Verdict
     convention: Convention
-    #: The cutoffs of the scores; one that was found, if the job does not say its own.
+    #: The cutoffs of the scores, or a cutoff that the search found if the job does not name any.
     cutoffs: Sequence[Cutoff]
     #: How many scores were compared, how many are equal, and the largest difference of the others.
     compared: int
     equal: int
     largest_difference: float
-    #: How far two numbers may be apart and be equal.
+    #: The largest difference at which two numbers are considered equal.
     tolerance: float
-    #: The presets that give the same scores, by their labels.
+    #: The labels of the presets that give the same scores.
     presets: Sequence[str] = ()
     alternatives: Sequence[Alternative] = ()
     first_difference: Difference | None = None
-    #: The means of the runs beside those of the convention.
+    #: The means of the runs, with those of the convention.
     means: Sequence[RunMean] = ()
     #: Whether the nearest gives at least half of the scores other than 0 and 1, up to a digit.
     is_near: bool = True
-    #: Whether all conventions were tried that could be; if not, the time was over.
+    #: Whether all possible conventions were tried before the time was over.
     is_finished: bool = True
-    #: How many conventions were tried.
+    #: The number of conventions tried.
     tried: int = 0
-    #: Sentences about what was left aside.
+    #: Sentences about scores that were ignored.
     notes: Sequence[str] = ()
 
     @property
@@ -94,12 +95,12 @@ class FoundConvention:
 
     @property
     def has_enough_means(self) -> bool:
-        """Whether means alone are enough to tell the convention."""
+        """Whether means alone are enough to determine the convention."""
         return self.verdict != "consistent" or self.compared >= ENOUGH_MEANS
 
     @property
     def other_means(self) -> list[RunMean]:
-        """The means that are not those of the convention, up to the digits of the scores."""
+        """The means that differ from the convention's, up to the digits of the scores."""
         return [mean for mean in self.means if mean.differs(self.tolerance)]
 
     @property
@@ -112,7 +113,7 @@ class FoundConvention:
 
 
 def sides_by_rank(one: OldList, convention: Convention, cutoff: Cutoff) -> list[SidesAtRank]:
-    """The gains of a list beside those of its ideal ranking. InputError if it is refused."""
+    """The gains of a list and of its ideal ranking, by rank. Raises InputError if it is refused."""
     query = one.pair.query_id
     ranking = reference.rank_documents(query, one.judged, one.returned, convention)
     gains = list(ranking.gains[:cutoff])
@@ -136,7 +137,7 @@ def sides_by_rank(one: OldList, convention: Convention, cutoff: Cutoff) -> list[
 
 
 def why_refused(one: OldList, convention: Convention, cutoff: Cutoff) -> str:
-    """Why a convention refuses a list; empty if it does not."""
+    """Why a convention refuses a list, or "" if it does not."""
     try:
         reference.score(one.pair.query_id, one.judged, one.returned, convention, cutoff)
     except (InputError, ConventionError) as error:

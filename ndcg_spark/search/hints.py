@@ -1,4 +1,6 @@
-"""What explains the scores that the nearest convention does not give, and the means beside ours."""
+"""What explains the scores that the nearest convention does not give, and the means next to
+ours.
+"""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
@@ -11,17 +13,17 @@ from ndcg_spark.search.targets import LEAST_TOLERANCE, ScoreKey, Targets
 from ndcg_spark.search.trials import Trial
 from ndcg_spark.tolerance import EQUAL
 
-#: So many lists that differ are no chance.
+#: The number of differing lists that cannot be a coincidence.
 _ENOUGH = 5
 
 
 class RunMean(NamedTuple):
-    """The mean of a run in the scores, beside that of the convention."""
+    """The mean of a run in the scores, and the convention's mean."""
 
     dataset: str
     run: str
     cutoff: Cutoff
-    #: The queries that have a score; None where only the mean is given.
+    #: The number of queries that have a score; None if only the mean is given.
     given_queries: int | None
     given: float
     queries: int | None
@@ -32,7 +34,7 @@ class RunMean(NamedTuple):
 
 
 def run_means(compared: Iterable[Compared], targets: Targets, trial: Trial) -> list[RunMean]:
-    """The mean of every run: that which the job gives, else that of all its scores."""
+    """The mean of every run: the one that the job gives, otherwise the mean of all its scores."""
     given: dict[ScoreKey, list[float]] = {}
     ours: dict[ScoreKey, list[float]] = {}
     means: dict[ScoreKey, float | None] = {}
@@ -79,7 +81,7 @@ def hints(
     targets: Targets,
     convention: Convention,
 ) -> Iterator[str]:
-    """Sentences about what the scores that differ have in common."""
+    """Sentences about what the differing scores have in common."""
     rows = list(compared)
     wrong = [row for row in rows if row.differs and row.place.query_id is not None]
     if not wrong:
@@ -87,14 +89,14 @@ def hints(
     if _is_cut_off(wrong, targets):
         yield (
             "every score that differs is below ours by less than one unit of its last digit: "
-            "the job may cut digits off in place of rounding"
+            "the job may cut digits off instead of rounding"
         )
     if convention.order == "score" and _is_of_ties(wrong, _by_place(lists)):
         yield (
             f"all {len(wrong):,} lists that differ have documents with equal scores, and lists "
-            "without are equal: the job may order these as the rows of its results are ordered. "
+            "without are equal: the job may keep tied documents in the order of its rows. "
             "Give the results a column rank that says so, in pandas results['rank'] = "
-            "results.groupby(['run', 'query_id']).cumcount() + 1, and ask again"
+            "results.groupby(['run', 'query_id']).cumcount() + 1, and search again"
         )
 
 
@@ -116,7 +118,7 @@ def _is_of_ties(
     wrong: Sequence[Compared],
     lists: Mapping[tuple[str, str, str], OldList],
 ) -> bool:
-    """Whether lists differ that have tied scores, and none of many others."""
+    """Whether lists with tied scores differ, and none of many other lists does."""
     known = []
     for row in wrong:
         one = lists.get((row.place.dataset, row.place.run, str(row.place.query_id)))

@@ -1,4 +1,4 @@
-"""Whether a convention gives the scores of an earlier job: every score beside ours."""
+"""Whether a convention gives an earlier job's scores: every score next to ours."""
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -20,21 +20,21 @@ from ndcg_spark.tolerance import EQUAL
 
 
 class Ours(NamedTuple):
-    """Our score of a list; None where the convention leaves the query out."""
+    """Our score of a list, or None if the convention leaves the query out."""
 
     ndcg: float | None
 
 
 class Compared(NamedTuple):
     place: ScoreKey
-    #: None where the job has no score.
+    #: None if the job has no score.
     given: float | None
     ours: float | None
     differs: bool
 
 
-#: What it says if the job has no score of a list: that it left the list out; that it did where a
-#: row says so by an empty score; or nothing, because the scores are only some.
+#: What it means that the job has no score of a list: it left the list out; it left it out only if a
+#: row has an empty score; or nothing, because the scores are incomplete.
 Absent = Literal["left_out", "left_out_if_empty", "unknown"]
 
 
@@ -46,14 +46,14 @@ class Judge(Protocol):
 
     @property
     def is_slow(self) -> bool:
-        """Whether a convention takes as long as all lists, and not until the first difference."""
+        """Whether checking a convention requires scoring all lists, not just up to a difference."""
 
     @property
     def sample(self) -> ListSample | None:
-        """Some lists, on which most conventions differ already."""
+        """Some lists that already distinguish most conventions."""
 
     def compared(self, trial: Trial) -> Iterator[Compared]:
-        """Every score beside ours, as far as they are asked for."""
+        """Every score next to ours, computed lazily."""
 
     def differs(self, trial: Trial) -> bool: ...
 
@@ -70,15 +70,15 @@ class ListJudge:
         is_whole: bool,
         cutoffs: Sequence[Cutoff] = (None,),
     ) -> None:
-        """`cutoffs` are those that are tried if the job does not name its own."""
+        """`cutoffs` are the cutoffs to try if the job does not name its own."""
         self.lists = lists
         self.targets = targets
         self.absent = absent
-        #: Whether these are all lists, so that their means are those of the runs.
+        #: Whether these are all lists, so that their means are the means of the runs.
         self.is_whole = is_whole
         self.sample = ListSample(lists, targets) if targets.scores else None
         self._scorer = ListScorer(lists)
-        #: The lists in the order in which they are compared: first what told conventions apart.
+        #: The order in which lists are compared: those that distinguished conventions come first.
         self._order = list(range(len(lists)))
         self._means = RunMeans(lists if is_whole else [], targets, cutoffs)
 
@@ -114,7 +114,7 @@ class ListJudge:
                     yield compare_score(place, ours, self.targets, self.absent)
 
     def what_tells_apart(self, a: Trial, b: Trial) -> str:
-        """What the scores lack to tell two trials apart; empty if no list has different scores."""
+        """What the scores lack to distinguish two trials, or "" if no list differs."""
         if not self.targets.scores:
             return self._means.what_tells_apart(a, b)
         for at, one in enumerate(self.lists):
@@ -141,7 +141,7 @@ class ListJudge:
         return abs(first - second) <= EQUAL
 
     def _put_first(self, place: ScoreKey) -> None:
-        """Compare the list of a place first from now on, as it tells conventions apart."""
+        """Compare the list of a place first from now on, because it distinguishes conventions."""
         for index, at in enumerate(self._order):
             one = self.lists[at]
             if one.place(place.cutoff) == place:
@@ -150,12 +150,12 @@ class ListJudge:
 
 
 def depth_of(trial: Trial, cutoff: Cutoff, targets: Targets) -> Cutoff:
-    """The cutoff of a score: the one that the job names, else the one that is tried."""
+    """The cutoff of a score: the one that the job names, otherwise the one that is tried."""
     return cutoff if targets.knows_cutoffs else trial.cutoff
 
 
 class RunMeans:
-    """Compares the means of runs, of which `lists` are all."""
+    """Compares the means of runs; `lists` are all lists of these runs."""
 
     def __init__(
         self,
@@ -170,12 +170,12 @@ class RunMeans:
             for one in lists:
                 self._of_run.setdefault((one.dataset, one.pair.run), []).append(one)
         self._scorers: dict[tuple[str, str], ArrayScorer] = {}
-        #: The means of the last convention at every cutoff, by its runs.
+        #: The means of the last convention at every cutoff, by run.
         self._convention: Convention | None = None
         self._known: dict[tuple[str, str], Sequence[float]] = {}
 
     def compared(self, trial: Trial) -> Iterator[Compared]:
-        """The means as far as they are asked for, as each takes a moment."""
+        """The means next to ours, computed lazily because each takes a moment."""
         if not self._of_run:
             return
         for place, given in self.targets.means.items():
@@ -185,7 +185,7 @@ class RunMeans:
                 differs = abs(mean - given) > self.targets.mean_tolerance
                 yield Compared(place, given, mean, differs)
             else:
-                # No query counts, or the convention refuses one.
+                # No query is in the mean, or the convention refuses one.
                 yield Compared(place, given, None, True)
 
     def _means_of(self, place: ScoreKey, convention: Convention) -> Sequence[float]:
@@ -212,7 +212,7 @@ class RunMeans:
         return self._scorers[run].scores(convention, self._cutoffs)
 
     def what_tells_apart(self, a: Trial, b: Trial) -> str:
-        """What the means lack to tell two trials apart; empty if they do not differ."""
+        """What the means lack to distinguish two trials, or "" if they do not differ."""
         for place in self.targets.means:
             columns = []
             for trial in (a, b):
@@ -227,23 +227,23 @@ class RunMeans:
         return ""
 
 
-#: The options on which the ranked list and its gains depend.
+#: The options that affect the ranked list and its gains.
 _OF_RANKING = (
     *("gain", "min_relevance", "order", "ties", "score_precision", "unjudged", "negative"),
     *("duplicates", "judgment_duplicates", "exclude_query_as_document"),
 )
-#: So many lists, and so many sums, are kept for other conventions that share them.
+#: The number of lists, and of sums, that are kept for other conventions that share them.
 _MOST_RANKED, _MOST_SUMS = 200_000, 1_000_000
 
 
 class ListScorer:
-    """Scores lists; conventions that differ in other options share ranked lists and sums."""
+    """Scores lists. Conventions that differ in other options share ranked lists and sums."""
 
     def __init__(self, lists: Sequence[OldList]) -> None:
         self.lists = lists
         self._longest = max((len(one.returned) + len(one.judged) for one in lists), default=0)
         self._convention: Convention | None = None
-        #: What of the convention the ranked lists, and the sums, depend on.
+        #: The options of the convention that affect the ranked lists, and the sums.
         self._ranks_by: tuple[str, ...] = ()
         self._sums_by: tuple[str, ...] = ()
         self._ranked: dict[tuple[Any, ...], Ranking] = {}
@@ -251,7 +251,7 @@ class ListScorer:
         self._weights: dict[str, list[float]] = {}
 
     def score(self, at: int, convention: Convention, cutoff: Cutoff) -> Ours | None:
-        """The score of a list; None if the convention refuses it."""
+        """The score of a list, or None if the convention refuses it."""
         self._use(convention)
         query = self.lists[at].pair.query_id
         try:
@@ -337,11 +337,11 @@ class ScoreJudge:
 
 class Scorer(Protocol):
     def __call__(self, trial: Trial) -> Mapping[ScoreKey, Ours] | None:
-        """Every score under a convention; None if it refuses the inputs."""
+        """Every score under a convention, or None if it refuses the inputs."""
 
 
 def compare_score(place: ScoreKey, ours: Ours, targets: Targets, absent: Absent) -> Compared:
-    """The score of a query beside ours."""
+    """The score of a query next to ours."""
     given = targets.scores.get(place)
     if given is None:
         is_left_out = absent == "left_out"
@@ -353,7 +353,7 @@ def compare_score(place: ScoreKey, ours: Ours, targets: Targets, absent: Absent)
 
 
 def compare_mean(place: ScoreKey, scores: Sequence[float], targets: Targets) -> Compared:
-    """The mean of a run beside that of our `scores`."""
+    """The mean of a run next to the mean of our `scores`."""
     given = targets.means[place]
     if not scores:
         return Compared(place, given, None, True)

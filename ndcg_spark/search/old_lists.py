@@ -1,4 +1,4 @@
-"""The lists whose scores are compared: results of a query with its judgments."""
+"""The lists whose scores are compared: the results of a query with its judgments."""
 
 import dataclasses
 from collections.abc import Iterable, Sequence
@@ -32,9 +32,9 @@ def highest_grade(lists: Iterable[OldList]) -> float:
 
 
 def is_always_scored(one: OldList, highest: float) -> bool:
-    """Whether every convention scores a list: its first document has the highest grade.
+    """Whether every convention scores a list, because its first document has the highest grade.
 
-    It is the first by score and by rank, and not tied with a document of a lower grade.
+    The document must be first by score and by rank, and not tied with a lower grade.
     """
     if not one.returned or highest <= 0:
         return False

@@ -1,4 +1,6 @@
-"""What data must have to tell two conventions apart: small lists on which their scores differ."""
+"""What data must contain to distinguish two conventions: small lists that they score
+differently.
+"""
 
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
@@ -9,9 +11,9 @@ from ndcg_spark.errors import ConventionError, InputError
 from ndcg_spark.reference import Returned
 from ndcg_spark.search.trials import Trial
 
-#: Where no list has two scores.
-NOTHING = "nothing: with the other options it means the same"
-#: A list to the whole ranking is as long as one to this cutoff.
+#: The answer if no list gets two scores.
+NOTHING = "nothing: with the other options, both values have the same effect"
+#: A list for the whole ranking is as long as one for this cutoff.
 _WHOLE = 5
 _QUERY = "q"
 
@@ -25,7 +27,7 @@ class Probe(NamedTuple):
 
 
 def separated_by(here: Trial, other: Trial, cutoffs: Sequence[Cutoff]) -> str:
-    """What data must have to tell two trials apart; `cutoffs` are those that the job names."""
+    """What data must contain to distinguish two trials; `cutoffs` are those that the job names."""
     if here.cutoff != other.cutoff:
         return f"relevant documents below rank {_least(here.cutoff, other.cutoff)}"
     least = _least_grade(here, other)
@@ -38,13 +40,13 @@ def separated_by(here: Trial, other: Trial, cutoffs: Sequence[Cutoff]) -> str:
 
 
 def _least_grade(here: Trial, other: Trial) -> float:
-    """The grade from which documents are relevant under both conventions."""
+    """The lowest grade at which documents are relevant under both conventions."""
     bounds = (here.convention.min_relevance, other.convention.min_relevance)
     return max([bound for bound in bounds if isinstance(bound, float)], default=1.0)
 
 
 def _with_grades(probe: Probe, least: float) -> Probe:
-    """The same list where a relevant document has at least this grade."""
+    """The same list, with relevant documents of at least this grade."""
     judged = [(document, grade * least if grade > 0 else grade) for document, grade in probe.judged]
     return probe._replace(judged=judged)
 
@@ -54,7 +56,7 @@ def _least(a: Cutoff, b: Cutoff) -> int:
 
 
 def _below_another(probe: Probe) -> Probe:
-    """The same list from the second rank on, as some discounts are equal for the first two."""
+    """The same list from the second rank on, because some discounts are equal for the first two."""
     first: list[Returned] = [("f", 1e9, 1)] if probe.returned else []
     others: list[Returned] = [
         (document, score, (rank or 0) + 1) for document, score, rank in probe.returned
@@ -63,7 +65,7 @@ def _below_another(probe: Probe) -> Probe:
 
 
 def _score(probe: Probe, trial: Trial, cutoff: Cutoff) -> float | str | None:
-    """The score of a list; None if it is left out, and a word if it is refused."""
+    """The score of a list, None if it is left out, or a word if it is refused."""
     try:
         score = reference.score(_QUERY, probe.judged, probe.returned, trial.convention, cutoff)
     except (InputError, ConventionError):
@@ -72,7 +74,7 @@ def _score(probe: Probe, trial: Trial, cutoff: Cutoff) -> float | str | None:
 
 
 def _probes(here: Trial, other: Trial, cutoff: Cutoff) -> Iterator[Probe]:
-    """Every probe; one that has several things comes after those that have one."""
+    """Every probe; those with several properties come after those with one."""
     depth = cutoff or _WHOLE
     yield from _of_grades(here, other)
     yield from _of_ideals(depth)
@@ -129,23 +131,23 @@ def _of_orders() -> Iterator[Probe]:
 
 
 def _of_ties() -> Iterator[Probe]:
-    words = "documents with equal scores and different grades that both order differently"
+    words = "documents with equal scores and different grades that the two order differently"
     yield from _tied(words, "a", "b")
     yield from _tied("equal scores of documents whose ids are numbers of two lengths", "9", "10")
 
 
 def _of_ranked_ties() -> Iterator[Probe]:
-    words = "documents with equal scores whose ranks are not in the order that both have here"
+    words = "documents with equal scores whose ranks differ from the order that both give here"
     yield from _tied(words, "a", "b")
     yield from _tied(words, "b", "a")
 
 
 def _tied(words: str, first: str, second: str, apart: float = 0.0) -> Iterator[Probe]:
-    """Two documents with scores so far apart; each of them may be the better one."""
+    """Two documents whose scores differ by `apart`; each of them may be the better one."""
     returned = [(first, 16777216.0, 1), (second, 16777216.0 + apart, 2)]
     for one, other in ((2.0, 1.0), (1.0, 2.0), (1.0, 0.0), (0.0, 1.0)):
         yield Probe(words, [(first, one), (second, other)], returned)
-    # Not every gain tells grades apart, but all tell a judged document from an unjudged one.
+    # Some gains do not distinguish grades, but all distinguish judged from unjudged documents.
     for judged in (first, second):
         yield Probe(words, [(judged, 1.0)], returned)
 

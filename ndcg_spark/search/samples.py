@@ -1,4 +1,4 @@
-"""Some lists as arrays: most conventions differ on these already, at every cutoff."""
+"""Some lists as arrays, which already distinguish most conventions at every cutoff."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -12,12 +12,12 @@ from ndcg_spark.search.old_lists import OldList
 from ndcg_spark.search.targets import Targets
 from ndcg_spark.tolerance import EQUAL
 
-#: How many lists with a score other than 0 and 1, and with one of these.
+#: The number of lists with a score other than 0 and 1, and with 0 or 1.
 _TELLING, _OTHERS = 90, 30
 
 
 class Estimate(NamedTuple):
-    """How far a convention is from the scores of a sample, as `Distance` has it."""
+    """The distance of a convention from the scores of a sample, with the fields of `Distance`."""
 
     middle: float
     differing: int
@@ -35,7 +35,7 @@ class ListSample:
         for one in chosen:
             places = [one.place(cutoff) for cutoff in targets.cutoffs]
             given.append([targets.scores.get(place) for place in places])
-        # None, which is no score, becomes NaN.
+        # None, which means no score, becomes NaN.
         self._given = np.array(given, np.float64).reshape(len(chosen), len(targets.cutoffs))
         self._is_telling = (self._given > 0) & (self._given < 1)
 
@@ -47,14 +47,14 @@ class ListSample:
         tolerance = self._targets.tolerance + EQUAL
         found = []
         for cutoff, column in zip(cutoffs, differences, strict=True):
-            # A score that one side lacks is NaN here, which is no difference.
+            # A score that one side lacks is NaN here, which is not a difference.
             is_different = column > tolerance
             if not is_different.any():
                 found.append(cutoff)
         return found
 
     def estimates(self, convention: Convention, cutoffs: Sequence[Cutoff]) -> list[Estimate]:
-        """How far the convention is at each cutoff; none if it is refused."""
+        """The estimate at each cutoff; empty if the convention refuses a list."""
         differences = self._differences(convention, cutoffs)
         if differences is None:
             return []
@@ -72,12 +72,14 @@ class ListSample:
         convention: Convention,
         cutoffs: Sequence[Cutoff],
     ) -> list[Floats] | None:
-        """Of each cutoff that is tried how far the scores are from ours; 0 where none is given."""
+        """For each cutoff that is tried, the difference of each score from ours; 0 if none is
+        given.
+        """
         depths = self._targets.cutoffs if self._targets.knows_cutoffs else list(cutoffs)
         ours = self._scorer.scores(convention, depths)
         if ours is None:
             return None
-        # Where the convention leaves a query out, 1 is as far as a score can be.
+        # If the convention leaves a query out, 1 is the largest possible difference.
         far = np.where(np.isnan(ours), np.inf, ours)
         if self._targets.knows_cutoffs:
             return [self._apart(far)] * len(cutoffs)
@@ -89,7 +91,7 @@ class ListSample:
 
 
 def _chosen(lists: Sequence[OldList], targets: Targets) -> list[OldList]:
-    """Lists that have a score, from everywhere."""
+    """Lists that have a score, spread over all lists."""
     telling, others = [], []
     for one in lists:
         scores = [targets.scores.get(one.place(cutoff)) for cutoff in targets.cutoffs]
@@ -102,7 +104,7 @@ def _chosen(lists: Sequence[OldList], targets: Targets) -> list[OldList]:
 
 
 def _evenly(lists: list[OldList], number: int) -> list[OldList]:
-    """So many of these, equally far from each other."""
+    """`number` of these lists, evenly spaced."""
     if len(lists) <= number:
         return lists
     places = np.linspace(0, len(lists) - 1, number).astype(int)

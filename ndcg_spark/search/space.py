@@ -1,4 +1,4 @@
-"""The conventions that are tried: presets, then these with one and with two options changed."""
+"""The conventions to try: presets, then presets with one and with two options changed."""
 
 import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -12,25 +12,25 @@ from ndcg_spark.convention.presets import PRESETS
 from ndcg_spark.errors import ConventionError
 from ndcg_spark.search.old_lists import OldList
 
-#: The options that change NDCG, those first that home-made jobs most often have otherwise.
+#: The options that change NDCG; those in which home-made jobs most often differ come first.
 DECIDING = (
     *("gain", "ideal", "no_relevant", "missing_query", "ties", "discount", "order"),
     *("unjudged", "negative", "min_relevance", "exclude_query_as_document"),
     *("score_precision", "duplicates", "judgment_duplicates"),
 )
-#: The cutoffs that are tried where the job does not say its own.
+#: The cutoffs to try if the job does not name its own.
 CUTOFFS = (10, *range(1, 10), *range(11, 31), 40, 50, 60, 80, 100, 150, 200, 500, 1000, None)
-#: So many options of a preset are changed at once.
+#: The number of options of a preset that are changed at once.
 MOST_CHANGED = 2
 _MOST_GRADES = 5
-#: A table of gains is tried for so many grades, up to this one.
+#: A table of gains is tried for up to this many grades, none above the second number.
 _MOST_GAINS, _HIGHEST_POWER = 20, 30
-#: Values that give the same NDCG as another one, whatever the inputs: ln only scales DCG.
+#: Values that always give the same NDCG as another value: ln only scales DCG.
 _NEVER_DIFFER = ("ln",)
 
 
 class Facts(NamedTuple):
-    """What of the inputs decides which options can matter."""
+    """The facts about the inputs that decide which options can matter."""
 
     has_scores: bool
     has_ranks: bool
@@ -38,7 +38,7 @@ class Facts(NamedTuple):
     grades: Sequence[float]
     #: Options that change nothing here.
     inert: frozenset[str]
-    #: Gains that no word names, as tables.
+    #: Gains that have no name, as tables.
     gains: Sequence[Mapping[float, float]] = ()
 
 
@@ -69,7 +69,7 @@ def facts_of(lists: Sequence[OldList]) -> Facts:
 
 
 def _gain_tables(grades: Iterable[float]) -> Iterator[Mapping[float, float]]:
-    """2^grade, where the job forgot to subtract 1: an unjudged document has the gain 1."""
+    """2^grade, if the job forgot to subtract 1: an unjudged document has the gain 1."""
     known = sorted({0.0, *grades})
     if len(known) <= _MOST_GAINS and known[-1] <= _HIGHEST_POWER:
         yield {grade: 2.0**grade for grade in known}
@@ -101,7 +101,9 @@ def _matters(one: OldList) -> Iterator[str]:
 
 
 def _ties(scores: Iterable[float | None]) -> Iterator[str]:
-    """`ties` if scores are equal as floats of 32 bits, `score_precision` if only as these."""
+    """`ties` if scores are equal as 32-bit floats, `score_precision` if they are equal only
+    then.
+    """
     exact = np.array([score for score in scores if score is not None], float)
     with np.errstate(over="ignore"):
         single = len(np.unique(exact.astype(np.float32)))
@@ -112,7 +114,7 @@ def _ties(scores: Iterable[float | None]) -> Iterator[str]:
 
 
 class Space:
-    """The conventions that can be tried on inputs; `fixed` options have one value in all."""
+    """The conventions that can be tried on inputs; `fixed` options have the same value in all."""
 
     def __init__(self, facts: Facts, fixed: Mapping[str, Any], cutoffs: Sequence[Any]) -> None:
         self.facts = facts
@@ -122,7 +124,7 @@ class Space:
         self._live = [option for option in DECIDING if option not in facts.inert]
 
     def adapted(self, convention: Convention) -> Convention:
-        """The convention with what is fixed, as far as these inputs can be ranked by it."""
+        """The convention with the fixed options, adapted so that it can rank these inputs."""
         changed = dict(self.fixed)
         if not self.facts.has_scores:
             order = changed.get("order", "rank")
@@ -134,7 +136,7 @@ class Space:
         return convention.replace(**changed)
 
     def key(self, convention: Convention) -> tuple[Any, ...]:
-        """What the scores of these inputs depend on: every option that matters to them."""
+        """The options that the scores of these inputs depend on, with their values."""
         options = convention.options()
         return tuple(str(options[option]) for option in self._live)
 
@@ -144,9 +146,9 @@ class Space:
         return not convention.needs_rank
 
     def levels(self) -> Iterator[Iterator[Sequence[Convention]]]:
-        """The presets; with one option changed; with two. Each convention once.
+        """The presets, then with one option changed, then with two. Each convention occurs once.
 
-        Each level comes in groups that change the same options, the likely ones first.
+        Each level comes in groups that change the same options, the most likely groups first.
         """
         presets = list(self.presets())
         seen: set[tuple[Any, ...]] = set()
@@ -174,7 +176,7 @@ class Space:
             try:
                 convention = self.adapted(Convention.preset(name))
             except ConventionError:
-                # What is fixed contradicts the preset.
+                # The fixed options contradict the preset.
                 continue
             if self.is_usable(convention):
                 yield convention
@@ -205,14 +207,14 @@ class Space:
         return [option for option in self._live if option not in self.fixed]
 
     def values(self, option: str) -> list[Any]:
-        """The values of an option that are tried. One that refuses the inputs gives no score."""
+        """The values of an option to try. A value that refuses the inputs gives no score."""
         if option == "min_relevance":
             return ["none", *self.facts.grades]
         known = list(OPTIONS[option].words)
         left_out = set(_NEVER_DIFFER)
         if known[0] != "error":
             left_out.add("error")
-        # The places of rows are their ranks, if they are read as such.
+        # The positions of rows are their ranks, if they are read as such.
         left_out.add("file")
         if not self.facts.has_ranks:
             left_out.add("rank")
@@ -222,21 +224,21 @@ class Space:
         return values
 
     def plain(self, convention: Convention, option: str) -> Any:
-        """The value that an option has if nothing speaks for another one: that of `standard`.
+        """The value that an option has unless something requires another: the value in `standard`.
 
-        Where grades count as 1 and 0, every gain is the same, and `binary` says so.
+        If grades count as 1 and 0, every gain is the same; `binary` is then the plain value.
         """
         if option == "gain" and convention.min_relevance != "none" and "gain" not in self.fixed:
             return "binary"
         return self.standard.options()[option]
 
     def distance(self, convention: Convention) -> int:
-        """How many options differ from what they plainly are."""
+        """The number of options that differ from their plain values."""
         options = convention.options()
         return sum(options[option] != self.plain(convention, option) for option in DECIDING)
 
     def rareness(self, convention: Convention) -> int:
-        """Larger for values that stand later in the documentation: ids as numbers after text."""
+        """Larger for values that come later in the documentation: ids as numbers after text."""
         options = convention.options()
         places = 0
         for option in DECIDING:
@@ -247,7 +249,9 @@ class Space:
 
 
 def changed_or_none(convention: Convention, options: Mapping[str, Any]) -> Convention | None:
-    """The convention with these options; None if they change nothing or contradict each other."""
+    """The convention with these options, or None if they change nothing or contradict each
+    other.
+    """
     if all(_equal(getattr(convention, option), value) for option, value in options.items()):
         return None
     try:

@@ -1,4 +1,4 @@
-"""What a convention has to give: the scores of an earlier job, per query and as means."""
+"""The scores that a convention has to give: an earlier job's, per query and as means."""
 
 import dataclasses
 import decimal
@@ -12,15 +12,15 @@ from ndcg_spark.errors import InputError
 from ndcg_spark.inputs.old_scores import OldRow
 from ndcg_spark.tolerance import EQUAL
 
-#: However many digits are given: many jobs compute in floats of 32 bits.
+#: Applies however many digits are given, because many jobs compute in 32-bit floats.
 LEAST_TOLERANCE = 1e-6
-#: The largest score that is no mistake of rounding, and as percent.
+#: The largest score that can be a rounding error above 1, and the same for percentages.
 _MOST = 1 + LEAST_TOLERANCE
 _PERCENT = 100 * _MOST
 
 
 class ScoreKey(NamedTuple):
-    """Which score: that of a query, or a mean if `query_id` is None."""
+    """The key of a query's score, or of a mean if `query_id` is None."""
 
     dataset: str
     run: str
@@ -30,20 +30,20 @@ class ScoreKey(NamedTuple):
 
 @dataclasses.dataclass(frozen=True)
 class Targets:
-    #: The scores of queries; None where the job names a query and has no score for it.
+    #: The scores of queries; None if the job names a query but has no score for it.
     scores: Mapping[ScoreKey, float | None]
     means: Mapping[ScoreKey, float]
-    #: How far two numbers may be apart and be the same.
+    #: The largest difference at which two numbers are considered the same.
     tolerance: float
     mean_tolerance: float
-    #: Whether the job says at which cutoffs it scored. If not, every cutoff here is None.
+    #: Whether the job names the cutoffs of its scores. If not, every cutoff here is None.
     knows_cutoffs: bool
     notes: Sequence[str] = ()
     #: The scores of queries without judgments, which are not compared.
     unjudged: Mapping[ScoreKey, float] = dataclasses.field(default_factory=dict)
 
     def with_any_cutoff(self) -> "Targets":
-        """The same scores as those of a cutoff that is not known."""
+        """The same scores with an unknown cutoff."""
         scores = {place._replace(cutoff=None): value for place, value in self.scores.items()}
         means = {place._replace(cutoff=None): value for place, value in self.means.items()}
         unjudged = {place._replace(cutoff=None): value for place, value in self.unjudged.items()}
@@ -70,13 +70,13 @@ class Targets:
 
 
 def tolerance_of(numbers: Iterable[str | None]) -> float:
-    """Half a unit of the last digit given, of all numbers: a rounded 0.5000 may be written 0.5."""
+    """Half a unit of the last digit given in any number: a rounded 0.5000 may be written 0.5."""
     most = 0
     for number in numbers:
         if number is not None:
             exponent = decimal.Decimal(number).as_tuple().exponent
             most = max(most, -int(exponent))
-    # What a sum of doubles lacks is no difference.
+    # Smaller differences are rounding errors in sums of doubles.
     return max(0.5 * 10.0**-most, LEAST_TOLERANCE) + EQUAL
 
 
@@ -85,14 +85,15 @@ def make_targets(
     runs: Sequence[tuple[str | None, str]],
     dataset: str,
 ) -> Targets:
-    """The targets of these rows among these runs, each with its dataset, else `dataset`.
+    """The targets of these rows among these runs, each with its dataset or `dataset`.
 
-    InputError if it is not clear which run a row is of, or two rows contradict each other.
+    Raises InputError if it is not clear which run a row belongs to, or if two rows contradict each
+    other.
     """
     rows, percent = _without_percent(rows)
     knows = {row.has_cutoff for row in rows}
     if len(knows) > 1:
-        raise InputError("scores: some have a cutoff and some have none; name each, or none")
+        raise InputError("scores: some have a cutoff and some do not; give every cutoff, or none")
     named = {(own or dataset, run) for own, run in runs}
     only_run = _only_run(rows, named)
     rows = _with_datasets(rows, named, only_run, dataset)
@@ -110,10 +111,10 @@ def make_targets(
         _add(means if row.query_id is None else scores, place, value)
     theirs, ours = _names_of_runs(lost, named)
     if not kept:
-        sentence = f"no run of theirs, {', '.join(theirs)}, is one of the results"
+        sentence = f"none of their runs, {', '.join(theirs)}, is in the results"
         raise InputError(f"scores: {sentence}, {', '.join(ours)}")
     of_queries, of_means = _numbers(kept)
-    notes = [f"scores of {run}, which is no run of the results, are ignored" for run in theirs]
+    notes = [f"scores of {run} are ignored, because the results have no such run" for run in theirs]
     notes.extend(percent)
     notes.extend(_above_1(scores))
     return Targets(
@@ -160,9 +161,9 @@ def _names_of_runs(
 
 
 def _without_percent(rows: Sequence[OldRow]) -> tuple[Sequence[OldRow], list[str]]:
-    """The rows, whose numbers are divided by 100 if they are percent, and a sentence about that.
+    """The rows, divided by 100 if their numbers are percentages, and a sentence about that.
 
-    They are if most of those that are not 0 are above 1, and none above 100.
+    They are percentages if most of the numbers other than 0 are above 1, and none is above 100.
     """
     values = [float(row.number) for row in rows if _is_number(row.number)]
     positive = [value for value in values if value > 0]
@@ -176,7 +177,7 @@ def _without_percent(rows: Sequence[OldRow]) -> tuple[Sequence[OldRow], list[str
         if _is_number(number):
             number = str(decimal.Decimal(number).scaleb(-2))
         divided.append(row._replace(number=number))
-    return divided, [f"the scores are percent, up to {max(values):g}: they are divided by 100"]
+    return divided, [f"the scores are percentages, up to {max(values):g}; divided by 100"]
 
 
 def _is_number(text: str | None) -> TypeGuard[str]:
@@ -191,7 +192,7 @@ def _above_1(scores: Mapping[ScoreKey, float | None]) -> Iterator[str]:
     if above:
         place = min(above, key=lambda place: (place.run, place.query_id or ""))
         number = f"{len(above):,} score(s) above 1, e.g. {above[place]:g} of {_in_words(place)}"
-        yield f"{number}: NDCG has none, but DCG; check that the column is the right one"
+        yield f"{number}: DCG can be above 1, but not NDCG; check that the column is the right one"
 
 
 def _add(known: dict[ScoreKey, float | None], place: ScoreKey, value: float | None) -> None:
@@ -212,7 +213,7 @@ def _numbers(rows: Sequence[OldRow]) -> tuple[list[str | None], list[str | None]
 
 
 def _only_run(rows: Sequence[OldRow], named: set[tuple[str, str]]) -> str | None:
-    """The run that all rows are of, if both sides have only one, whatever they call it."""
+    """The only run of all rows, if both sides have only one, whatever its names are."""
     theirs = {row.run for row in rows}
     ours = {run for _, run in named}
     if len(theirs) == len(ours) == 1:
@@ -248,7 +249,7 @@ def _value(row: OldRow) -> float | None:
     except ValueError:
         value = math.nan
     if not math.isfinite(value):
-        raise InputError(f"scores: {row.number!r} is no number; leave the row out, or empty")
+        raise InputError(f"scores: {row.number!r} is not a number; leave the row out, or empty")
     return value
 
 

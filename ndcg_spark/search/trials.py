@@ -1,4 +1,4 @@
-"""What is tried."""
+"""A trial of the search."""
 
 from typing import NamedTuple
 
@@ -7,7 +7,7 @@ from ndcg_spark.convention.measures import Cutoff
 
 
 class Trial(NamedTuple):
-    """What is tried: a convention, and a cutoff where the job does not say its own."""
+    """A convention to try, and a cutoff if the job does not name its own."""
 
     convention: Convention
     cutoff: Cutoff = None

@@ -68,7 +68,7 @@ def test_columns_are_mapped_or_have_the_names_of_other_tools(tmp_path):
     [
         (
             "Slices;;\nquery_id;lang;kind\nq1;de;x\n",
-            "2 columns have no name, beside 'Slices'; .* a title",
+            "2 columns have no name, next to 'Slices'; .* a title",
         ),
         ("Slices;\nquery_id;lang\nq1;de\n", "columns Slices, ; .* a title"),
         ("Nr,lang\nq1,de\n", "columns Nr, lang; .*; rename its columns to query_id$"),

@@ -88,7 +88,7 @@ def test_a_value_that_means_nothing_is_refused_by_its_option(option, value):
         ({"order": "rank", "score_precision": "float32"}, "score_precision=float32 has no effect"),
         ({"ideal": "retrieved", "unjudged": 1}, "lists could score above 1"),
         ({"ideal": "retrieved_at_k", "unjudged": 1}, "lists could score above 1"),
-        ({"ideal": "retrieved_at_k", "ties": "average"}, "set another ties"),
+        ({"ideal": "retrieved_at_k", "ties": "average"}, "set a different ties"),
         ({"gain": "judged", "unjudged": 1}, "gain=judged ignores grades"),
         ({"gain": "exp2", "unjudged": 1000}, "unjudged=1000 is too large for gain=exp2"),
         (
@@ -100,7 +100,7 @@ def test_a_value_that_means_nothing_is_refused_by_its_option(option, value):
             {"min_relevance": 2, "relevant_from": 2},
             "makes every grade 1 or 0, below relevant_from=2",
         ),
-        ({"min_relevance": 2, "max_grade": 3}, "makes the highest grade 1 and not max_grade=3"),
+        ({"min_relevance": 2, "max_grade": 3}, "makes the highest grade 1 instead of max_grade=3"),
         *(
             ({"ideal": "k_relevant", **options}, "ideal=k_relevant")
             for options in ({}, {"gain": "linear"}, {"gain": "binary", "unjudged": 1.0})

@@ -14,7 +14,7 @@ def test_a_preset_is_described_with_its_formula_options_and_differences(name):
     assert convention.label == name
     assert lines[:2] == [f"{name}: {PRESETS[name].tool}", f"verified with {PRESETS[name].verified}"]
     assert {f"  {line}" for line in mathematics(convention)} <= {*lines}
-    options = lines[lines.index("Options, and what standard has where it differs") + 1 :]
+    options = lines[lines.index("Options, with the value in standard if it differs") + 1 :]
     standard = Convention().options()
     assert [line.split() for line in options[: len(OPTIONS)]] == [
         [option, show(value), *([] if value == standard[option] else [show(standard[option])])]
@@ -102,8 +102,8 @@ def test_a_tool_refuses_the_grades_that_its_preset_warns_of(name):
 def test_trec_eval_truncates():
     (sentence,) = about_grades("trec_eval", 0.9, 2.0)
     assert sentence == (
-        "judgments: trec_eval itself truncates grades that are no whole numbers, e.g. 0.9, and would "
+        "judgments: trec_eval itself truncates grades that are not whole numbers, e.g. 0.9, and would "
         "not give these scores"
     )
-    assert "  it truncates grades that are no whole numbers" in describe_preset("trec_eval")
+    assert "  it truncates grades that are not whole numbers" in describe_preset("trec_eval")
     assert [*about_grades("standard", 0.9, 1e300)] == []

@@ -84,7 +84,7 @@ REFUSED = [
         "a.csv",
         "May;;\nquery_id;doc_id;relevance\n",
         {},
-        "2 columns have no name, beside 'May'; .* a title",
+        "2 columns have no name, next to 'May'; .* a title",
     ),
     (judged, "a.csv", "Of May, 2026;;\nquery_id;doc_id;relevance\n", {}, "2 columns have no name"),
     (judged, "a.csv", "May;\nquery_id;doc_id;relevance\n", {}, "3 column.* missing, .* a title"),

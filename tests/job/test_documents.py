@@ -191,6 +191,6 @@ def test_a_rerun_without_documents_leaves_none_of_the_old(session, configured):
     evaluated(configured(output="out"))
     (night,) = committed("out")
     assert read_rows([night], "ranked_documents").num_rows == 0
-    with pytest.raises(ConfigurationError, match=r"keeps none of query 'q1' ") as refused:
+    with pytest.raises(ConfigurationError, match=r"keeps none for query 'q1' ") as refused:
         explain_night("out", None, ExplainRequest("q1"))
     assert refused.value.advice.ways[0] == Give("documents", "all", words="evaluate it with")

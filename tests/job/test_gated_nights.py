@@ -82,7 +82,7 @@ def test_who_accepts_a_night_is_told_that_a_date_in_baseline_stays(caplog, reaso
     refused = gates.result("not_comparable", reason, baseline=baseline)
     with caplog.at_level("INFO"):
         report_verdicts([gates.verdict(refused, accepted="judged again")], "out")
-    assert ("let `baseline` name 2026-11-20 in its place" in caplog.text) == told
+    assert ("let `baseline` name 2026-11-20 instead" in caplog.text) == told
 
 
 def test_a_night_that_fails_is_published_with_what_its_verdict_rests_on(after_two):
@@ -248,7 +248,7 @@ def test_a_night_that_is_accepted_later_says_why_and_nothing_else_of_it_changes(
     assert done.returncode == 5, done.stderr
     assert 'ndcg_spark_verdict{dataset="default"} 1\n' in file.read_text(encoding="utf-8")
     assert (
-        "accepted default of 2026-11-02, as a baseline of later nights: the new index"
+        "accepted default of 2026-11-02, as a baseline for later nights: the new index"
         in done.stderr
     )
     after = records(nights)["2026-11-02"]

@@ -13,8 +13,8 @@ BELOW_ONE = {"qrels.txt": "q1 0 a 0.5\nq2 0 c 0.9\n"}
 NOTHING = {"qrels.txt": "q1 0 a 0\nq2 0 c 0\n"}
 ANOTHER_RUN = {"other.txt": "q1 Q0 b 1 3.0 other\nq2 Q0 c 1 2.0 other\n"}
 MEASURES = "P@1 AP nDCG@1"
-NO_GRADE = "no query that counts has a document of grade {} or above ({})"
-NO_GAIN = "no query that counts has a document with a gain"
+NO_GRADE = "no query in the mean has a document of grade {} or above ({})"
+NO_GAIN = "no query in the mean has a document with a gain"
 #: The grades, the measures and options; and the measures without a value, with the reason.
 CASES = {
     "below the threshold": (
@@ -81,7 +81,7 @@ def test_a_measure_without_a_value_is_shown(configured, tmp_path, style):
 
 def test_python_shows_a_measure_without_a_value_and_warns():
     judged, returned = {"q1": {"a": 0.5}}, {"q1": {"a": 1.0}}
-    with pytest.warns(UserWarning, match="no value for precision@1, ap@all: no query that counts"):
+    with pytest.warns(UserWarning, match="no value for precision@1, ap@all: no query in the mean"):
         scores = evaluate(judged, returned, measures=MEASURES)
     assert scores.table().columns.tolist() == ["P@1", "AP", "ndcg@1"]
     assert str(scores).splitlines()[1].split() == ["run", "-", "-", "1.0000"]
@@ -90,7 +90,7 @@ def test_python_shows_a_measure_without_a_value_and_warns():
 
 def test_spark_warns_of_a_measure_without_a_value(session):
     judged, returned = {"q1": {"a": 0.5}}, {"q1": {"a": 1.0}}
-    with pytest.warns(UserWarning, match="no value for precision@1: no query that counts"):
+    with pytest.warns(UserWarning, match="no value for precision@1: no query in the mean"):
         evaluate(judged, returned, measures="P@1", session=session).to_pandas()
 
 
