@@ -1,4 +1,4 @@
-"""The gate of a configuration: what a night is compared with, and what it may lose."""
+"""The gate of a configuration: what a night is compared with, and how much it may lose."""
 
 import re
 from collections.abc import Iterator
@@ -25,7 +25,7 @@ from ndcg_spark.convention.measures import (
 from ndcg_spark.convention.parsing import listed, parse_cutoff
 from ndcg_spark.text import ACCEPTED, GOOD, RUN
 
-#: The measures of the catalog have values of any size, of which more is neither better nor worse.
+#: Catalog measures are excluded: they are unbounded, and more is neither better nor worse.
 MEASURES_OF_CHECKS = tuple(name for name in (*SCORES, JUDGED_RATE) if name not in CATALOG_COLUMNS)
 
 _Names = Annotated[list[Annotated[str, Field(min_length=1)]], Field(min_length=1)]
@@ -57,22 +57,22 @@ class Strict(BaseModel):
 
 
 class CheckConfig(Strict):
-    #: By default every run of the night, and every dataset.
+    #: The default is every run of the night, and every dataset.
     runs: _Names | None = None
     datasets: _Names | None = None
     measure: str = "ndcg"
     cutoff: Annotated[Any, BeforeValidator(parse_cutoff)]
     slice: Annotated[str, Field(pattern="^[^=]+=.+$")] | None = None
     weighted: bool = False
-    #: How much the mean may drop: absolutely, and as a share of the baseline's mean; the stricter
-    #: counts.
+    #: How much the mean may drop: absolutely, and as a share of the baseline's mean. The stricter
+    #: limit applies.
     max_drop: _Limit | None = None
     max_relative_drop: Annotated[_Limit, Field(le=1)] | None = None
-    #: The least that the mean may be, whatever the baseline.
+    #: The lowest allowed mean, whatever the baseline.
     min_value: Annotated[float, Field(allow_inf_nan=False)] | None = None
     min_queries: _Queries | None = None
     severity: Literal["fail", "warn"] = "fail"
-    #: By default those of the gate.
+    #: The default is the baselines of the gate.
     baselines: (
         Annotated[tuple[str, ...], Field(min_length=1), BeforeValidator(_baselines)] | None
     ) = None
@@ -81,7 +81,7 @@ class CheckConfig(Strict):
     def _has_limit(self) -> Self:
         if not self.limits_drop and self.min_value is None:
             raise ValueError(
-                "it has no limit; give max_drop, which may be 0, max_relative_drop or min_value"
+                "it has no limit; set max_drop (which may be 0), max_relative_drop or min_value"
             )
         return self
 
@@ -98,7 +98,7 @@ class CheckConfig(Strict):
 
     @property
     def needs_means(self) -> bool:
-        """Whether the means of the night itself are needed: for a minimum, or to see whether the
+        """Whether the means of the night itself are needed: for a minimum, or to check that the
         slice exists.
         """
         return self.min_value is not None or self.slice is not None
@@ -122,23 +122,23 @@ class CheckConfig(Strict):
         return min(limit for limit in (self.max_drop, relative) if limit is not None)
 
     def subject(self, run: str) -> str:
-        """What it measures: `ndcg@10 of hybrid for language=de`."""
+        """What the check measures: `ndcg@10 of hybrid for language=de`."""
         what = f"{'weighted ' if self.weighted else ''}{measure_at(*self.metric)}"
         return f"{what} of {run}{f' for {self.slice}' if self.slice else ''}"
 
 
 class GateConfig(Strict):
-    #: The level per night, two-sided: an unchanged system fails in about alpha / 2 of its nights.
+    #: The two-sided level per night: an unchanged system fails in about alpha / 2 of its nights.
     alpha: Annotated[float, Field(gt=0, le=0.5)] = 0.05
     min_queries: _Queries = 50
-    #: What follows if the results are identical to those of the last night.
+    #: What to do if the results are identical to those of the last night.
     same_results: Literal["warn", "undecided"] = "warn"
-    #: GOOD, ACCEPTED, dates, and runs of the same night, written `run NAME`.
+    #: GOOD, ACCEPTED, dates, and runs of the same night, which are written `run NAME`.
     baseline: Annotated[tuple[str, ...], Field(min_length=1), BeforeValidator(_baselines)] = (
         GOOD,
         ACCEPTED,
     )
-    #: How many good nights GOOD is the mean of.
+    #: The number of good nights that GOOD averages.
     nights: Annotated[int, Field(ge=1, le=90)] = 7
     check: Annotated[tuple[CheckConfig, ...], Field(min_length=1)]
 
@@ -152,7 +152,7 @@ class GateConfig(Strict):
         ]
 
     def baselines_of(self, check: CheckConfig) -> tuple[str, ...]:
-        """The names of what a check compares with."""
+        """The names of a check's baselines."""
         return check.baselines or self.baseline
 
     @property
@@ -167,7 +167,7 @@ class GateConfig(Strict):
 def contradictions(
     gate: GateConfig, cutoffs: list[Cutoff], has_attributes: bool, has_weights: bool
 ) -> Iterator[str]:
-    """Contradictions within a gate or with the rest of a configuration, with the path of a key."""
+    """Contradictions within a gate or with the rest of a configuration, each with a key's path."""
     for number, check in enumerate(gate.check, 1):
         name, drop = f"gate.check[{number}]", check.max_drop or 0.0
         if check.cutoff not in cutoffs:
@@ -175,18 +175,18 @@ def contradictions(
             cutoff = format_cutoff(check.cutoff)
             yield f"{name}.cutoff: {cutoff} is not evaluated; cutoffs has {known}"
         if check.measure in CATALOG_COLUMNS:
-            what = f"{check.measure} is of the catalog, of which more is neither better nor worse"
-            yield f"{name}.measure: {what}, and no check holds it; see how it moves with trend"
+            what = f"{check.measure} is a catalog measure: more is neither better nor worse"
+            yield f"{name}.measure: {what}, so a check cannot limit it; follow it with trend"
         elif check.measure not in MEASURES_OF_CHECKS:
             known = ", ".join(MEASURES_OF_CHECKS)
             yield f"{name}.measure: unknown measure {check.measure!r}; choose {known}"
         if check.slice is not None and not has_attributes:
             table = "[query_attributes] with path"
-            yield f"{name}.slice: there are no slices; name their table, {table}"
+            yield f"{name}.slice: there are no slices; configure their table, {table}"
         if check.weighted and not has_weights:
             table = "[query_weights] with path"
-            yield f"{name}.weighted: there are no weights; name their table, {table}"
-        # Such as a limit that was meant as a percentage.
+            yield f"{name}.weighted: there are no weights; configure their table, {table}"
+        # For example, a limit that was meant as a percentage.
         if drop >= 1 and check.measure not in ("dcg", "ideal_dcg", "cg"):
             what = f"{check.measure} cannot fall by more than 1"
             yield f"{name}.max_drop: {what}; write {drop / 100:g} for {drop:g} %"

@@ -68,7 +68,7 @@ def test_more_is_higher_and_not_better(session, folder):
 @pytest.mark.parametrize(
     ("items", "measures", "reason"),
     [
-        ("other.csv", MEASURES, "has other items, which novelty looks up"),
+        ("other.csv", MEASURES, "has different items, which novelty looks up"),
         ("items.csv", "nDCG@5 Novelty(unseen=drop)@5", "unseen=one there and drop here"),
     ],
 )
@@ -112,4 +112,4 @@ def test_a_check_of_a_gate_does_not_take_what_is_of_the_catalog(session, folder,
     asked = ["evaluate", "qrels.csv", "runs.csv", *catalog, "--config", "gate.toml"]
     done = command_line(*asked, "--output", "out", cwd=folder)
     assert done.returncode == 2
-    assert f"{measure} is of the catalog" in done.stderr
+    assert f"{measure} is a catalog measure" in done.stderr
