@@ -40,7 +40,8 @@ def counted(engine, scale, tmp_path_factory, without=()):
 def classic(tmp_path_factory):
     # 40,000 results: Parquet's footers are a tenth of their bytes.
     # With all measures the plans are those that the embedded engine shows, a quarter of a minute sooner.
-    return counted("spark", 0.02, tmp_path_factory, without=("measures", "example"))
+    without = ("measures", "catalog", "catalog, no ranks", "example")
+    return counted("spark", 0.02, tmp_path_factory, without)
 
 
 @pytest.fixture(scope="module")
@@ -98,6 +99,16 @@ def test_for_all_measures_the_embedded_engine_runs_no_further_plan_and_reads_the
     assert measures["analyses"] <= alone["analyses"] + 1
     # Of the judgments a little more, and the scores that are read back.
     assert measures["bytes_read"] <= 1.2 * alone["bytes_read"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("case", "alone"), [("catalog", "with ranks"), ("catalog, no ranks", "no ranks")]
+)
+def test_for_the_catalog_the_embedded_engine_reads_the_results_no_more_often(embedded, case, alone):
+    # The lists are ranked and written, and read once more.
+    assert embedded[case]["plans"] == embedded[alone]["plans"] + 2
+    assert embedded[case]["bytes_read"] <= 1.2 * embedded[alone]["bytes_read"]
 
 
 @pytest.mark.slow

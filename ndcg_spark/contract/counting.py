@@ -346,13 +346,15 @@ def _with_empty_runs(
     no row at all.
     """
     kept = [run for run in runs if run.rows or run.dataset in judged]
-    present, names = {(run.dataset, run.run) for run in kept}, {run.run for run in kept}
+    present = {(run.dataset, run.run) for run in kept}
+    names = {name for _, name in present}
     datasets = list(dict.fromkeys(run.dataset for run in kept))
     for dataset, name in named:
-        if (name not in names) if dataset is None else ((dataset, name) not in present):
-            kept += [
-                RunCounts(known, name) for known in (datasets if dataset is None else [dataset])
-            ]
+        if dataset is not None:
+            if (dataset, name) not in present:
+                kept.append(RunCounts(dataset, name))
+        elif name not in names:
+            kept.extend(RunCounts(known, name) for known in datasets)
     return kept
 
 
@@ -368,7 +370,9 @@ def _with_excluded(table: DataFrame, exclude: Source, checks: ListChecks) -> Dat
     with about(exclude.name):
         excluded = rules.conform(exclude.table, EXCLUDE)
     # Ids may have been read as numbers.
-    texts = {name: F.col(name).cast("string") for name in checks.exclude_key}
+    texts = {}
+    for name in checks.exclude_key:
+        texts[name] = F.col(name).cast("string")
     return mark_listed(table.withColumns(texts), excluded, checks.exclude_key, EXCLUDED)
 
 

@@ -4,6 +4,9 @@ import functools
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+import pyarrow as pa
+from pyspark.sql import DataFrame
+
 from ndcg_spark.config import EvaluationConfig, missing_items
 from ndcg_spark.convention.measures import MeasureSet
 from ndcg_spark.engine import Engine
@@ -11,7 +14,9 @@ from ndcg_spark.errors import ConfigurationError, about
 from ndcg_spark.inputs.dataframes import read_arrow
 from ndcg_spark.inputs.items import read_items
 from ndcg_spark.item_table import ItemTable
+from ndcg_spark.schemas import query_key
 from ndcg_spark.scoring.catalog_columns import EngineItems
+from ndcg_spark.scoring.evaluation import Evaluation, run_measures
 from ndcg_spark.steps import report_step
 
 
@@ -32,13 +37,20 @@ def open_items(engine: Engine, config: EvaluationConfig) -> EngineItems | None:
 
 def items_for_log(config: EvaluationConfig, items: ItemTable) -> dict[str, Any]:
     """What the log keeps about the items: where they were, and their fingerprint."""
-    paths = []
+    paths: list[str] = []
     if config.items is not None:
         own = config.items.on(config.date)
-        paths = [*own.path, *(own.interactions.path if own.interactions else [])]
+        paths.extend(own.path)
+        if own.interactions is not None:
+            paths.extend(own.interactions.path)
     files = [{"path": path} for path in paths]
     known = {"rows": len(items.rows), "users": items.users, "fingerprint": items.fingerprint}
     return {"files": files, **known}
+
+
+def measured_runs(lists: DataFrame, evaluation: Evaluation) -> pa.Table:
+    """The measures of all lists of each run, computed."""
+    return run_measures(lists, query_key(lists.columns), evaluation).toArrow()
 
 
 def about_unknown_items(rows: Iterable[Mapping[str, Any]], measures: MeasureSet) -> Iterator[str]:

@@ -8,7 +8,6 @@ import functools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-import pyarrow as pa
 from pyspark.sql import DataFrame, Row
 
 from ndcg_spark.config import EvaluationConfig
@@ -39,12 +38,7 @@ from ndcg_spark.reference import unjudged_gain
 from ndcg_spark.schemas import DATASET_SCORES, measure_first, query_key
 from ndcg_spark.scoring import refusals
 from ndcg_spark.scoring.counted_queries import Slices
-from ndcg_spark.scoring.evaluation import (
-    Evaluation,
-    lists_of_catalog,
-    query_scores,
-    run_measures,
-)
+from ndcg_spark.scoring.evaluation import Evaluation, lists_of_catalog, query_scores
 from ndcg_spark.scoring.prepare import ListsToScore, Tables, prepare
 from ndcg_spark.scoring.ranking import as_ranked, documents_of
 from ndcg_spark.scoring.shown_lists import shown_lists
@@ -306,12 +300,6 @@ def _scores_of_shared_lists(
         documents = documents_of(batch.lists_to_score(shown), ["run", *key])
         ranked = dataclasses.replace(evaluation, rank=as_ranked)
         yield BatchScores(query_scores(judgments, documents, runs, ranked), runs, shown)
-
-
-def measured_runs(shown: DataFrame, context: Context) -> pa.Table:
-    """The measures of all lists of each run, computed."""
-    key = query_key(context.checked.judgments.columns)
-    return run_measures(shown, key, context.evaluation).toArrow()
 
 
 def accepted_means(context: Context, rows: Iterable[Row | Mapping[str, Any]]) -> DatasetScores:

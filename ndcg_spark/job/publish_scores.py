@@ -22,11 +22,10 @@ from ndcg_spark.gate.settings import GateConfig
 from ndcg_spark.gate.verdict import Verdict, unverified_verdict
 from ndcg_spark.inputs.source_tables import Source
 from ndcg_spark.job.acceptance import warn_if_ended
-from ndcg_spark.job.catalog_of_runs import items_for_log
+from ndcg_spark.job.catalog_of_runs import items_for_log, measured_runs
 from ndcg_spark.job.inputs import (
     Context,
     accepted_means,
-    measured_runs,
     scores_by_batch,
     translated_failures,
 )
@@ -196,7 +195,7 @@ def write_scores(context: Context, publication: Publication) -> list[dict[str, A
             _write_table(context, publication, "query_scores", batch.query_scores)
         if batch.shown is not None:
             with clock.step("catalog", "measuring what the runs show of the catalog"):
-                parts.append(measured_runs(batch.shown, context))
+                parts.append(measured_runs(batch.shown, evaluation))
     with clock.step("evaluate", "evaluating the results"):
         # This comes before rows are counted: if a changed input is why there are too few, the
         # storage is not at fault.

@@ -161,6 +161,8 @@ def cases_of(setting: Setting) -> dict[str, dict[str, Any]]:
         "no ranks": unranked,
         "text": setting.text(20, 20)["gzipped"],
         "measures": ranked,
+        "catalog": ranked,
+        "catalog, no ranks": unranked,
     }
     cases: dict[str, dict[str, Any]] = {
         name: {
@@ -182,6 +184,8 @@ def cases_of(setting: Setting) -> dict[str, dict[str, Any]]:
         "err",
         "judged",
     )
+    for name in ("catalog", "catalog, no ranks"):
+        cases[name]["measures"] = f"nDCG@{CUTOFF} Items@{CUTOFF} Personalization@{CUTOFF}"
     cases["example"] = {
         "judgments": {"path": str(EXAMPLE / "judgments.qrels")},
         "results": {"path": str(EXAMPLE / "runs")},
