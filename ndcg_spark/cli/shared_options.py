@@ -305,6 +305,13 @@ _EVALUATION = [
 ]
 
 
+_MEASURES_OF_CATALOG = option(
+    "--measures",
+    "MEASURE[,...]",
+    "Measures to show: items, coverage, gini, personalization, novelty, popularity or categories, "
+    "at every cutoff; or with options and a cutoff of its own: Novelty(unseen=drop)@10. "
+    "[default: all that --items or --interactions allow, but categories]",
+)
 #: The options of tables that only measures look up.
 _OF_MEASURES = ("items", "items_users", "interactions")
 
@@ -321,6 +328,15 @@ def evaluation(without: str = "", only: str = "") -> list[click.Parameter]:
     ]
     shown = [parameter for parameter in _EVALUATION if parameter.name in names]
     return [*shown, *messages]
+
+
+def catalog(without: str) -> list[click.Parameter]:
+    """The options of `evaluation` for measures that need no judgments."""
+    parameters = []
+    for parameter in evaluation(without=without):
+        shown = _MEASURES_OF_CATALOG if parameter.name == "measures" else parameter
+        parameters.append(shown)
+    return parameters
 
 
 def load_arguments(

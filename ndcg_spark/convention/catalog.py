@@ -41,16 +41,16 @@ CATALOG_OPTIONS: Mapping[str, CatalogOption] = {
     ),
     "gini_of": CatalogOption(
         {
-            "catalog": "over all items of the table, of which those that are not shown have 0",
+            "catalog": "over all items of the catalog, with 0 for an item that is not shown",
             "shown": "over the items that are shown",
         }
     ),
     "gini_divisor": CatalogOption(
-        {"n": "divided by n times the sum", "n-1": "divided by (n - 1) times the sum"}
+        {"n": "divided by the number of items", "n-1": "divided by the number of items - 1"}
     ),
     "gini_p": CatalogOption(
-        {"none": "each list that holds an item counts 1"},
-        "a list that holds an item at rank r counts {}^(r - 1)",
+        {"none": "each list counts 1"},
+        "a list counts {}^(r - 1) for its item at rank r",
     ),
     "novelty_unseen": CatalogOption(
         {
@@ -61,15 +61,20 @@ CATALOG_OPTIONS: Mapping[str, CatalogOption] = {
     ),
     "novelty_of": CatalogOption(
         {
-            "users": "the share of the users who used the item",
-            "interactions": "the share of the interactions that are with the item",
+            "users": "the users who used the item",
+            "interactions": "the interactions that are with the item",
         }
     ),
     "novelty_over": CatalogOption(
-        {"list": "over the items that count", "k": "over k, also where the list is shorter"}
+        {"list": "the items within k", "k": "k items, also where the list is shorter"}
     ),
     "novelty_scale": CatalogOption(
-        {"bits": "in bits", "share": "as a share of the bits of an item that one used"}
+        {
+            "bits": "0 for an item with all of them, 1 with half, 3.3 with a tenth",
+            "share": (
+                "divided by log2 of how many there are: 0 for an item with all of them, 1 with one"
+            ),
+        }
     ),
     "popularity_unseen": CatalogOption(
         {
@@ -79,16 +84,36 @@ CATALOG_OPTIONS: Mapping[str, CatalogOption] = {
     ),
     "popularity_of": CatalogOption(
         {
-            "users": "how many users used the item",
-            "interactions": "how many interactions are with the item",
+            "users": "how many users used each item within k",
+            "interactions": "how often each item within k was used",
         }
     ),
     "popularity_scale": CatalogOption(
         {
-            "count": "as they are",
-            "share": "as a share of all users or interactions",
-            "max": "as a share of those of the most popular item",
+            "count": "",
+            "share": ", as a share of all users or interactions",
+            "max": ", as a share of that of the most popular item",
         }
+    ),
+}
+
+#: What each measure is, with the words of its options in braces.
+_DEFINITIONS: Mapping[str, str] = {
+    "novelty": (
+        "how little known the items are: the mean over {over} of -log2(the share of {of}), "
+        "{scale}; {unseen}"
+    ),
+    "popularity": "the mean of {of}{scale}; {unseen}",
+    "categories": "different categories of the items within k, over k",
+    "items": "how many different items the lists show within k",
+    "coverage": "the share of the items of the catalog that a list shows within k; {unknown}",
+    "gini": (
+        "how unequally the items are shown: Gini's coefficient of how many lists show each within "
+        "k, 0 if all equally many, near 1 if a few items take all places; {of}; {p}; {divisor}"
+    ),
+    "personalization": (
+        "1 - the mean cosine of two lists within k: 0 if all show the same items, "
+        "1 if no two share an item"
     ),
 }
 
@@ -224,14 +249,15 @@ def persistence(options: Mapping[str, str]) -> float:
     return 1.0 if value == "none" else float(value)
 
 
-def described(measure: str, options: Mapping[str, str]) -> list[str]:
-    """What the options of a measure mean, in words."""
-    words = []
+def defined(measure: str, options: Mapping[str, str]) -> str:
+    """What a measure is with these options, in words."""
+    words = {}
     for name, option in CATALOG_OPTIONS.items():
         if _is_of(name, measure):
             value = catalog_option(options, name)
-            words.append(option.words.get(value) or option.number.format(value))
-    return words
+            argument = name.partition("_")[2]
+            words[argument] = option.words.get(value) or option.number.format(value)
+    return _DEFINITIONS[measure].format(**words)
 
 
 def _is_of(option: str, measure: str) -> bool:

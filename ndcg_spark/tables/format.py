@@ -1,5 +1,7 @@
 """How numbers are written for people: on pages, in tables and in sentences."""
 
+import math
+
 from ndcg_spark.tolerance import DECIMALS
 
 #: Smaller p values are not told apart.
@@ -14,6 +16,16 @@ def score(value: float | None) -> str:
         return "-"
     # 0.77075 must not be 0.7707 once and 0.7708 the next time.
     return f"{round(value, DECIMALS):z.4f}"
+
+
+def whole(value: float) -> str:
+    """A number of items: `276`; a mean of such numbers like a score; `-` for nan."""
+    if math.isnan(value):
+        return "-"
+    is_whole = float(value).is_integer()
+    if is_whole:
+        return f"{value:,.0f}"
+    return score(value)
 
 
 def difference(value: float | None) -> str:

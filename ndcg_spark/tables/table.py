@@ -64,6 +64,13 @@ def cell(heading: str, value: Any) -> str:
     return form(value)
 
 
+def shown_value(measure: str, value: float | None) -> float | int | None:
+    """The value of a measure for a cell: a number of items without decimals."""
+    if measure == "items" and value is not None and float(value).is_integer():
+        return int(value)
+    return value
+
+
 class Marked(float):
     """A score of a paper's table: whether it is the best of its column, and stars behind it."""
 
