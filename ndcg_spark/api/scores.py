@@ -204,9 +204,10 @@ class Scores:
         return [self._convention(), *catalog_definitions(self.measures), *self.macro.notes]
 
     def __repr__(self) -> str:
-        whole = dict.fromkeys(self._whole, numbers.whole)
-        text = self.table().to_string(**_STYLE, formatters=whole)
-        return "\n".join([text, "", *self._notes()])
+        whole: dict[str, Any] = {"formatters": dict.fromkeys(self._whole, numbers.whole)}
+        table = self.table().to_string(**_STYLE, **whole)
+        notes = "\n".join(self._notes())
+        return f"{table}\n\n{notes}"
 
     def _repr_html_(self) -> str:
         table = self.table()

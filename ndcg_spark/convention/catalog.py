@@ -186,9 +186,26 @@ CATALOG_PRESETS: Mapping[str, CatalogPreset] = {
         "LensKit 2025.8.1",
         ("MeanPopRank, the mean quantile of the popularity",),
     ),
+    "recommenders": CatalogPreset(
+        {"coverage_unknown": "count", "novelty_of": "interactions", "novelty_unseen": "zero"},
+        {
+            "coverage": "recommenders.evaluation catalog_coverage(train, reco), lists of k items",
+            "novelty": "recommenders.evaluation novelty(train, reco), lists of k items",
+        },
+        "recommenders 1.2.1",
+        (
+            "the mean of novelty over rows, which differs where lists are shorter than k",
+            "distributional_coverage, an entropy, and what needs the history of each user",
+        ),
+    ),
 }
 #: The presets of conventions that are of the same tools.
-_OF_CONVENTIONS = {"rectools": "rectools", "rectools_achievable": "rectools", "replay": "replay"}
+_OF_CONVENTIONS = {
+    "rectools": "rectools",
+    "rectools_achievable": "rectools",
+    "replay": "replay",
+    "recommenders": "recommenders",
+}
 
 
 def option_of(measure: str, argument: str) -> str:
@@ -258,6 +275,28 @@ def defined(measure: str, options: Mapping[str, str]) -> str:
             argument = name.partition("_")[2]
             words[argument] = option.words.get(value) or option.number.format(value)
     return _DEFINITIONS[measure].format(**words)
+
+
+def tool_of(convention: str) -> str | None:
+    """The preset of the measures of the catalog that has this name, or that a convention sets."""
+    return convention if convention in CATALOG_PRESETS else _OF_CONVENTIONS.get(convention)
+
+
+def described_preset(tool: str) -> list[str]:
+    """Which call of a tool gives the same number as each measure, and what differs, in words."""
+    preset = CATALOG_PRESETS[tool]
+    lines = [f"Measures of the catalog, verified with {preset.verified}"]
+    for measure, call in preset.calls.items():
+        arguments = []
+        for name, value in _options_of(tool, [measure]).items():
+            arguments.append(f"{name.partition('_')[2]}={value}")
+        written = f"{measure.capitalize()}(preset={tool})"
+        lines.append(f"  {written:<34}{call}")
+        if arguments:
+            lines.append(f"  {'':<34}{', '.join(arguments)}")
+    lines += ["", "Not reproduced of these"]
+    lines += [f"  {sentence}" for sentence in preset.not_reproduced]
+    return lines
 
 
 def _is_of(option: str, measure: str) -> bool:

@@ -8,7 +8,12 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Self
 
-from ndcg_spark.convention.catalog import CATALOG_OPTIONS, CATALOG_PRESETS
+from ndcg_spark.convention.catalog import (
+    CATALOG_OPTIONS,
+    CATALOG_PRESETS,
+    described_preset,
+    tool_of,
+)
 from ndcg_spark.convention.measures import CATALOG_COLUMNS, COLUMNS, MEASURES, MeasureSet
 from ndcg_spark.convention.options import (
     DISCOUNTS,
@@ -291,7 +296,8 @@ def list_presets_and_options() -> list[str]:
     change = SetOption("option", "value", words="change one with")
     lines += ["", Notice("Options and their values, the default first", change).worded(COMMANDS)]
     lines += [f"  {option:<26}{choices(option)}" for option in OPTIONS]
-    lines += ["", "Options of measures of the catalog, the default first, and their presets"]
+    what = "Options of measures of the catalog, the default first, and their presets"
+    lines += ["", f"{what}, which a NAME explains, too"]
     for name, entry in CATALOG_OPTIONS.items():
         owner, _, argument = name.partition("_")
         lines.append(f"  {f'{owner}({argument}=...)':<26}{entry.choices}")
@@ -315,6 +321,16 @@ def list_presets_and_options() -> list[str]:
 
 
 def describe_preset(name: str) -> list[str]:
+    """What a preset is; that of measures of the catalog may have no convention of NDCG."""
+    tool = tool_of(name)
+    if tool is None:
+        return _describe_convention(name)
+    if name not in PRESETS:
+        return [f"{name}: {', '.join(CATALOG_PRESETS[name].calls)}", "", *described_preset(name)]
+    return [*_describe_convention(name), "", *described_preset(tool)]
+
+
+def _describe_convention(name: str) -> list[str]:
     chosen, preset, standard = Convention.preset(name), PRESETS[name], Convention().options()
     not_reproduced = [*preset.not_reproduced, *preset.grades.in_words()]
     shown = {
