@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from ndcg_spark.convention.measures import catalog_definitions, written
+from ndcg_spark.convention.measures import MeasureSet, catalog_definitions, written
 from ndcg_spark.report.night import NightPage
 from ndcg_spark.tables.format import count
 from ndcg_spark.tables.table import Table, make_table, shown_value
@@ -23,20 +23,28 @@ def catalog_table(page: NightPage) -> Table | None:
         return None
     rows = []
     for run in page.runs:
-        row: dict[str, Any] = {"run": run}
-        for name, cutoff in measures.pairs:
-            value = page.scores[run, cutoff].get(name)
-            row[written(name, cutoff)] = shown_value(name, value)
-        for name in _COUNTS:
-            row[name] = _largest(page, run, name)
-        rows.append(row)
+        rows.append(_row(page, run, measures))
     notes = catalog_definitions(measures)
     if any(row["unknown_items"] for row in rows):
         notes.append(_UNKNOWN)
-    kept = [written(name, cutoff) for name, cutoff in measures.pairs]
-    source = (page.record["inputs"] or {}).get("items")
-    sentences = [_about_items(source)] if source else []
-    return make_table(rows, (), notes, kept, sentences=sentences)
+    sentences = []
+    inputs = page.record["inputs"]
+    if inputs and "items" in inputs:
+        sentences.append(_about_items(inputs["items"]))
+    headings = []
+    for name, cutoff in measures.pairs:
+        headings.append(written(name, cutoff))
+    return make_table(rows, (), notes, headings, sentences=sentences)
+
+
+def _row(page: NightPage, run: str, measures: MeasureSet) -> dict[str, Any]:
+    row: dict[str, Any] = {"run": run}
+    for name, cutoff in measures.pairs:
+        value = page.scores[run, cutoff].get(name)
+        row[written(name, cutoff)] = shown_value(name, value)
+    for name in _COUNTS:
+        row[name] = _largest(page, run, name)
+    return row
 
 
 def _largest(page: NightPage, run: str, name: str) -> int | None:
@@ -50,6 +58,11 @@ def _largest(page: NightPage, run: str, name: str) -> int | None:
 
 def _about_items(source: Mapping[str, Any]) -> str:
     """`600 items of 1,000 users, from train.parquet.`"""
-    users = f" of {count(source['users'], 'user')}" if source.get("users") else ""
-    paths = [message(file["path"]) for file in source.get("files") or ()]
-    return f"{count(source['rows'], 'item')}{users}, from {', '.join(paths)}."
+    sentence = count(source["rows"], "item")
+    users = source.get("users")
+    if users:
+        sentence += f" of {count(users, 'user')}"
+    paths = []
+    for file in source["files"]:
+        paths.append(message(file["path"]))
+    return f"{sentence}, from {', '.join(paths)}."
