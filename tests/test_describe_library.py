@@ -1,4 +1,6 @@
-"""The library's `describe` with whatever people have for a table, beside plain Python."""
+"""The library's `describe` with whatever people have for a table, beside plain Python; and what it shows of measures of
+the catalog.
+"""
 
 import pandas as pd
 import pyarrow as pa
@@ -6,7 +8,8 @@ import pytest
 import shown
 from pyarrow import parquet
 
-from ndcg_spark import describe
+from ndcg_spark import describe, evaluate, latex
+from ndcg_spark.convention.measures import catalog_definitions
 from ndcg_spark.errors import ConfigurationError, InputError
 
 ALL = "novelty popularity categories items coverage gini personalization"
@@ -137,5 +140,27 @@ def test_a_view_says_what_the_numbers_are(session):
     text = repr(view)
     for name in ("novelty", "popularity", "items", "coverage", "gini", "personalization"):
         assert f"\n{name}: " in text
-    assert "the mean over all lists" in text
+    # Nobody is judged here.
+    assert "judged" not in text
     assert "Gini" in view._repr_html_()
+
+
+def test_scores_say_what_the_measures_of_the_catalog_are():
+    columns = {"dataset": list("xxyy"), "query_id": list("uvuv"), "doc_id": list("abaa")}
+    judged = pd.DataFrame({**columns, "relevance": 1.0})
+    results = pd.DataFrame({**columns, "score": 1.0})
+    scores = evaluate(judged, results, 1, measures="ndcg@1 Items@1 Personalization@1")
+    text, page = repr(scores), scores._repr_html_()
+    for sentence in catalog_definitions(scores.measures):
+        assert sentence in text
+        assert sentence in latex(scores)
+    assert "items: how many" in page
+    # A number of items is whole, and has no mean over datasets.
+    shown_items = [line.split()[-2] for line in text.splitlines()[2:5]]
+    assert shown_items == ["2", "1", "-"]
+    assert ">2<" in page
+
+
+def test_why_a_measure_of_the_catalog_has_no_value_is_not_told_of_grades():
+    with pytest.warns(UserWarning, match="personalization@1: no run has two lists; check the ids"):
+        evaluate({"u": {"a": 1}}, {"u": {"a": 1.0}}, 1, measures="ndcg personalization")

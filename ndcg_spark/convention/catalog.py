@@ -35,13 +35,13 @@ class CatalogOption(NamedTuple):
 CATALOG_OPTIONS: Mapping[str, CatalogOption] = {
     "coverage_unknown": CatalogOption(
         {
-            "drop": "shown items that the table does not know are left out",
-            "count": "shown items that the table does not know count, so that it may exceed 1",
+            "drop": "shown items that are not in the table are ignored",
+            "count": "shown items that are not in the table count, so it may exceed 1",
         }
     ),
     "gini_of": CatalogOption(
         {
-            "catalog": "over all items of the catalog, with 0 for an item that is not shown",
+            "catalog": "over all items of the catalog, shown or not",
             "shown": "over the items that are shown",
         }
     ),
@@ -54,32 +54,30 @@ CATALOG_OPTIONS: Mapping[str, CatalogOption] = {
     ),
     "novelty_unseen": CatalogOption(
         {
-            "one": "an item that nobody used counts as used by one",
-            "drop": "items that nobody used are left out",
-            "zero": "items that nobody used count 0",
+            "one": "an item that nobody used counts as used once",
+            "drop": "items that nobody used are ignored",
+            "zero": "items that nobody used count as 0",
         }
     ),
     "novelty_of": CatalogOption(
         {
-            "users": "the users who used the item",
-            "interactions": "the interactions that are with the item",
+            "users": "the share of the users who used the item",
+            "interactions": "the share of the interactions that are with the item",
         }
     ),
     "novelty_over": CatalogOption(
-        {"list": "the items within k", "k": "k items, also where the list is shorter"}
+        {"list": "the items within k", "k": "k items, even if the list is shorter"}
     ),
     "novelty_scale": CatalogOption(
         {
-            "bits": "0 for an item with all of them, 1 with half, 3.3 with a tenth",
-            "share": (
-                "divided by log2 of how many there are: 0 for an item with all of them, 1 with one"
-            ),
+            "bits": "which is 0 for 100 %, 1 for 50 %, 3.3 for 10 %",
+            "share": "divided by its largest value, so 0 for 100 % and 1 for a single one",
         }
     ),
     "popularity_unseen": CatalogOption(
         {
-            "zero": "items that nobody used count 0",
-            "drop": "items that nobody used are left out",
+            "zero": "items that nobody used count as 0",
+            "drop": "items that nobody used are ignored",
         }
     ),
     "popularity_of": CatalogOption(
@@ -91,8 +89,8 @@ CATALOG_OPTIONS: Mapping[str, CatalogOption] = {
     "popularity_scale": CatalogOption(
         {
             "count": "",
-            "share": ", as a share of all users or interactions",
-            "max": ", as a share of that of the most popular item",
+            "share": ", as a share of all of them",
+            "max": ", as a share of the most popular item's",
         }
     ),
 }
@@ -100,20 +98,21 @@ CATALOG_OPTIONS: Mapping[str, CatalogOption] = {
 #: What each measure is, with the words of its options in braces.
 _DEFINITIONS: Mapping[str, str] = {
     "novelty": (
-        "how little known the items are: the mean over {over} of -log2(the share of {of}), "
+        "how little known the shown items are: the mean, over {over}, of -log2({of}), "
         "{scale}; {unseen}"
     ),
     "popularity": "the mean of {of}{scale}; {unseen}",
-    "categories": "different categories of the items within k, over k",
+    "categories": "how many different categories the items within k have, divided by k",
     "items": "how many different items the lists show within k",
-    "coverage": "the share of the items of the catalog that a list shows within k; {unknown}",
+    "coverage": "the share of the catalog that at least one list shows within k; {unknown}",
     "gini": (
-        "how unequally the items are shown: Gini's coefficient of how many lists show each within "
-        "k, 0 if all equally many, near 1 if a few items take all places; {of}; {p}; {divisor}"
+        "how unequally the items are shown: the Gini coefficient of how many lists show each item "
+        "within k, 0 if equally many do, near 1 if a few items take most places; {of}; {p}; "
+        "{divisor}"
     ),
     "personalization": (
-        "1 - the mean cosine of two lists within k: 0 if all show the same items, "
-        "1 if no two share an item"
+        "how different the lists are: 1 - the mean cosine of two lists within k, "
+        "0 if all lists show the same items, 1 if no two lists share an item"
     ),
 }
 

@@ -202,10 +202,17 @@ def definition(label: str, formula: str, measures: MeasureSet) -> str:
     return sentence
 
 
+#: Why a measure of the catalog has no value, where that is not for lack of items in lists.
+_WITHOUT_VALUE = {
+    "gini": "no run shows enough items that count",
+    "personalization": "no run has two lists",
+}
+
+
 def why_no_value(column: str, convention: Convention) -> str:
     """Why the mean of a score is null although it was evaluated: it is a mean over no query."""
     if column in CATALOG_COLUMNS:
-        return "no list has an item that counts"
+        return _WITHOUT_VALUE.get(column, "no list has an item that counts")
     grade = relevant_grade(convention)
     if column not in COLUMNS or grade is None:
         return "no query that counts has a document with a gain"

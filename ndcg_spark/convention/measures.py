@@ -549,16 +549,16 @@ def catalog_definitions(measure_set: MeasureSet, *, are_judged: bool = True) -> 
         return sentences
     of_lists = [name for name in asked if name not in RUN_COLUMNS]
     populations = []
-    if of_lists and are_judged:
-        where = "the judged queries with a list (listed queries); describe has it over all lists"
+    if of_lists:
+        where = "the judged queries with a list (listed queries)" if are_judged else "all lists"
         populations.append(f"{_and(of_lists)}: the mean over {where}")
-    elif of_lists:
-        populations.append(f"{_and(of_lists)}: the mean over all lists")
+    if of_lists and are_judged:
+        populations.append("describe computes it over all lists")
     of_runs = measure_set.of_runs
     if of_runs:
         judged = ", judged or not" if are_judged else ""
-        populations.append(f"{_and(of_runs)}: over all lists of the run{judged} (lists)")
-    populations.append("more of these is neither better nor worse")
+        populations.append(f"{_and(of_runs)}: computed over all lists of the run{judged} (lists)")
+    populations.append("more is neither better nor worse")
     return [*sentences, "; ".join(populations)]
 
 

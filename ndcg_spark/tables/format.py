@@ -19,13 +19,8 @@ def score(value: float | None) -> str:
 
 
 def whole(value: float) -> str:
-    """A number of items: `276`; a mean of such numbers like a score; `-` for nan."""
-    if math.isnan(value):
-        return "-"
-    is_whole = float(value).is_integer()
-    if is_whole:
-        return f"{value:,.0f}"
-    return score(value)
+    """A number of items: `276`; `-` for nan."""
+    return "-" if math.isnan(value) else f"{value:,.0f}"
 
 
 def difference(value: float | None) -> str:

@@ -66,9 +66,7 @@ def cell(heading: str, value: Any) -> str:
 
 def shown_value(measure: str, value: float | None) -> float | int | None:
     """The value of a measure for a cell: a number of items without decimals."""
-    if measure == "items" and value is not None and float(value).is_integer():
-        return int(value)
-    return value
+    return int(value) if measure == "items" and value is not None else value
 
 
 class Marked(float):

@@ -136,7 +136,7 @@ def test_what_is_printed_says_what_the_numbers_are(session, files):
     table, definitions = said.stdout.split("\n\n")
     for line in definitions.splitlines()[:2]:
         assert line.partition(":")[0] in ("coverage", "items")
-    assert "may exceed 1" in definitions
+    assert "so it may exceed 1" in definitions
     shown_items = table.splitlines()[1].split()
     # A number of items has no decimals.
     assert any(cell.isdigit() for cell in shown_items[1:3])

@@ -8,6 +8,8 @@ import shown
 from commands import command_line
 from pyarrow import csv
 
+from ndcg_spark.convention.measures import catalog_definitions
+from ndcg_spark.convention.parsing import parse_measure_set
 from ndcg_spark.report.page import read_page
 
 HEADING = "What is shown of the catalog"
@@ -43,8 +45,9 @@ def test_the_page_has_the_numbers_what_they_are_and_where_the_items_are_from(ses
     for run in shop.lists:
         assert f" {run} {shown.of_run(shop, run, {}, 5).items} " in text
     assert f"{len(shop.catalog)} items of 50 users, from items.csv." in text
-    assert "coverage: the share of the items of the catalog" in text
-    assert "may exceed 1" in text
+    asked = parse_measure_set(["items@5", "coverage(unknown=count)@3"])
+    for sentence in catalog_definitions(asked):
+        assert sentence in text
     unknown = max(shown.of_run(shop, run, {}, 5).unknown for run in shop.lists)
     assert ("unknown items: how many" in text) == (unknown > 0)
 
@@ -55,5 +58,5 @@ def test_a_night_without_such_measures_has_no_such_part(session, folder):
 
 def test_what_needs_no_items_names_none(session, folder):
     text = part(folder[1], "nDCG@5 Personalization@5")
-    assert "personalization: 1 - the mean cosine" in text
+    assert " personalization: " in text
     assert "items.csv" not in text
