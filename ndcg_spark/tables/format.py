@@ -20,7 +20,9 @@ def score(value: float | None) -> str:
 
 def whole(value: float) -> str:
     """A number of items: `276`; `-` for nan."""
-    return "-" if math.isnan(value) else f"{value:,.0f}"
+    if math.isnan(value):
+        return "-"
+    return f"{value:,.0f}"
 
 
 def difference(value: float | None) -> str:

@@ -66,7 +66,9 @@ def cell(heading: str, value: Any) -> str:
 
 def shown_value(measure: str, value: float | None) -> float | int | None:
     """The value of a measure for a cell: a number of items without decimals."""
-    return int(value) if measure == "items" and value is not None else value
+    if measure != "items" or value is None:
+        return value
+    return int(value)
 
 
 class Marked(float):
