@@ -14,7 +14,7 @@ from click.core import ParameterSource
 from ndcg_spark.convention.options import parse_option
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.text import did_you_mean, expanded, label_text
-from ndcg_spark.voices import KEYS, OPTIONS
+from ndcg_spark.voices import KEYS, OPTIONS, Give
 
 if TYPE_CHECKING:
     from ndcg_spark.config import EvaluationConfig
@@ -357,6 +357,7 @@ def load_arguments(
         _ask_separator(asked, text)
     for text in given.pop("column", ()):
         _ask_column(asked, text, tables)
+    asked["items"]["interactions"] = _interactions(asked.pop("interactions"))
     return load(file, {**given, **asked}, EvaluationConfig if needs_inputs else NightConfig)
 
 
@@ -398,10 +399,21 @@ def _take_tables(given: dict[str, Any]) -> dict[str, dict[str, Any]]:
         "items": {
             "path": take("items"),
             "users": take("items_users"),
-            "interactions": take("interactions"),
         },
+        "interactions": {"path": take("interactions")},
         "convention": {"preset": take("convention"), **dict(options)},
     }
+
+
+def _interactions(asked: dict[str, Any]) -> dict[str, Any] | None:
+    """The interactions as a key of the items; None if none are given."""
+    if asked["path"] is not None:
+        return asked
+    if len(asked) > 1:
+        advice = Give("interactions", "FILE", words="give")
+        what = "columns of interactions that are not given"
+        raise ConfigurationError(f"arguments: {what}", advice)
+    return None
 
 
 def _grades(texts: Sequence[str]) -> dict[str, str] | None:
@@ -421,13 +433,20 @@ def _grades(texts: Sequence[str]) -> dict[str, str] | None:
 
 def _column_names() -> dict[str, tuple[str, ...]]:
     """The columns of each table of the inputs."""
-    from ndcg_spark.config import ExcludeConfig, ItemsConfig, JudgmentsConfig, ResultsConfig
+    from ndcg_spark.config import (
+        ExcludeConfig,
+        InteractionsConfig,
+        ItemsConfig,
+        JudgmentsConfig,
+        ResultsConfig,
+    )
 
     return {
         "judgments": JudgmentsConfig.names,
         "results": ResultsConfig.names,
         "exclude": ExcludeConfig.names,
         "items": ItemsConfig.names,
+        "interactions": InteractionsConfig.names,
     }
 
 

@@ -140,3 +140,18 @@ def test_what_is_printed_says_what_the_numbers_are(session, files):
     shown_items = table.splitlines()[1].split()
     # A number of items has no decimals.
     assert any(cell.isdigit() for cell in shown_items[1:3])
+
+
+def test_several_cutoffs_have_a_line_each_and_not_a_column(session, files):
+    shop, folder = files
+    said = command_line("describe", "runs.csv", "--cutoffs", "1,2,all", cwd=folder)
+    header, *lines = said.stdout.partition("\n\n")[0].splitlines()
+    assert header.split() == ["run", "cutoff", "items", "personalization", "lists"]
+    assert len(lines) == 3 * len(shop.lists)
+    # Each has its own.
+    said = command_line("describe", "runs.csv", "--measures", "Items@1 Items@3", cwd=folder)
+    assert [line.split()[1] for line in said.stdout.splitlines()[1:3]] == ["1", "3"]
+    said = command_line(
+        "describe", "runs.csv", "--measures", "Items@1 Personalization@3", cwd=folder
+    )
+    assert said.stdout.splitlines()[0].split()[:3] == ["run", "items@1", "personalization@3"]
