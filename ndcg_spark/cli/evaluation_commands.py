@@ -562,9 +562,10 @@ def compare_lists(
     output_format(*FORMATS),
 )
 def describe(files: tuple[str, ...], style: str | None, **arguments: Any) -> None:
-    """Show what results show of the catalog, without judgments. All lists count.
+    """Show coverage and variety of results, without judgments.
 
-    A configuration is that of an evaluation: of its measures, those of the catalog are shown.
+    All lists count. Below the table, each measure is defined. With --config, the results, the items
+    and the measures of the catalog come from the configuration of an evaluation.
     """
     from ndcg_spark.job.describe_results import describe as job
     from ndcg_spark.job.describe_results import measures_for

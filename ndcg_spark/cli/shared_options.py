@@ -366,7 +366,10 @@ def _name_paths(given: dict[str, Any]) -> None:
     paths = given.pop("paths", None)
     if not paths:
         return
-    if len(paths) < 2 or given.keys() & {"judgments", "results"}:
+    if given.keys() & {"judgments", "results"}:
+        ways = "give --judgments or --results before every path, or no path with either"
+        raise ConfigurationError(f"arguments: {paths[0]}: {ways}")
+    if len(paths) < 2:
         ways = "give judgments, then results; or --judgments and --results, which may be repeated"
         raise ConfigurationError(f"arguments: {paths[0]}: {ways}")
     given |= {"judgments": paths[:1], "results": paths[1:]}
