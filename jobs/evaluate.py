@@ -1,4 +1,4 @@
-"""What spark-submit gets: `ndcg-spark evaluate` with the same arguments, on its session."""
+"""The program for spark-submit: `ndcg-spark evaluate` with the same arguments, in its session."""
 
 import sys
 

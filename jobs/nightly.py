@@ -16,5 +16,5 @@ except ModuleNotFoundError as error:
 
 if __name__ == "__main__":
     yesterday = datetime.datetime.now(datetime.UTC).date() - datetime.timedelta(days=1)
-    # A date that is given comes later, so it wins.
+    # A date in the arguments comes later, so it wins.
     main(["evaluate", "--date", yesterday.isoformat(), *sys.argv[1:]])

@@ -122,7 +122,7 @@ class LongRows:
         own_gain = f"case when {is_judged} then {ml_sql.gain_of(grade, convention)} end"
         gain = f"coalesce({own_gain}, {_unjudged(convention)})"
         keys = ml_sql.order_keys(document, score, "", convention)
-        fields = {**keys, **ml_sql.gain_key(gain, convention), "gain": gain}
+        fields = {**keys, **ml_sql.gain_tie_break(gain, convention), "gain": gain}
         stays = [is_returned]
         if convention.exclude_query_as_document:
             stays.append(f"{document} != {query}")

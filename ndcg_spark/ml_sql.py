@@ -142,11 +142,16 @@ def is_descending(convention: Convention) -> bool:
     return orders_by_id(convention) and not rule.ascending
 
 
-def gain_key(worth: str, convention: Convention) -> dict[str, str]:
-    """What breaks ties in an ascending order, if gains do."""
-    if convention.ranks_decide or convention.ties not in ("best", "worst"):
+def gain_tie_break(gain: str, convention: Convention) -> dict[str, str]:
+    """The column that breaks ties in an ascending order; empty if gains do not break them."""
+    if convention.ranks_decide:
         return {}
-    return {"by_gain": worth if convention.ties == "worst" else f"-{worth}"}
+    if convention.ties == "worst":
+        return {"by_gain": gain}
+    if convention.ties == "best":
+        # The order is ascending, so the largest gain comes first.
+        return {"by_gain": f"-{gain}"}
+    return {}
 
 
 def first_of(values: str, depth: int | str) -> str:

@@ -680,20 +680,21 @@ def _rank_biased_precision(
 ) -> dict[str, float]:
     """RBP and its residual: what the unjudged documents could add (Moffat and Zobel 2008)."""
     documents = ranking.documents
-    goes_on = convention.rbp_persistence
+    persistence = convention.rbp_persistence
     shares = [0.0] * len(documents)
     if highest > 0:
         shares = [grade / highest for grade in _grades(ranking, convention)]
-    worth = averaged(documents, shares, convention)
-    is_unknown = [float(not document.is_judged) for document in documents]
-    unknown = averaged(documents, is_unknown, convention)
-    weights = [(1 - goes_on) * goes_on**at for at in range(len(documents[:cutoff]))]
-    found = list(map(operator.mul, weights, worth))
-    residual = math.fsum(map(operator.mul, weights, unknown))
+    relevances = averaged(documents, shares, convention)
+    is_unjudged = [float(not document.is_judged) for document in documents]
+    unknown = averaged(documents, is_unjudged, convention)
+    depth = len(documents[:cutoff])
+    weights = [(1 - persistence) * persistence**position for position in range(depth)]
+    rbp = math.fsum(map(operator.mul, weights, relevances[:depth]))
+    residual = math.fsum(map(operator.mul, weights, unknown[:depth]))
     if cutoff is None and residual > 0:
-        # As trec_eval has it: also what is beyond the end of the list.
-        residual += goes_on ** len(documents)
-    return {"rbp": math.fsum(found), "rbp_residual": residual}
+        # trec_eval also adds what is beyond the end of the list, but only to a residual above 0.
+        residual += persistence ** len(documents)
+    return {"rbp": rbp, "rbp_residual": residual}
 
 
 def _expected_reciprocal_rank(

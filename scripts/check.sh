@@ -1,17 +1,18 @@
 #!/usr/bin/env bash
 # The test command: ruff, ruff format, import-linter, mypy --strict and pytest; installs what they need.
-#     scripts/check.sh               everything that matters, in a few minutes: on the embedded engine, and what takes
-#                                    the session of the tests once more on classic Spark
+#     scripts/check.sh               everything that matters, in a few minutes: on the embedded engine, and the tests that
+#                                    use the test session once more on classic Spark
 #     scripts/check.sh --thorough    more random inputs, more cases for the live tools, coverage, older versions of
-#                                    Spark, the oldest and the newest versions of everything, and the site of the documentation; other arguments go to pytest too
-#     SPARK_VERSION=4.0 scripts/check.sh    everything with a Spark other than the pinned one, as in CI
+#                                    Spark, the oldest and the newest versions of all packages, and the documentation site;
+#                                    other arguments are passed to pytest
+#     SPARK_VERSION=4.0 scripts/check.sh    everything with a Spark version other than the pinned one, as in CI
 set -euo pipefail
-# Another checkout on this path would be tested in place of this one.
+# Another checkout on this path would be tested instead of this one.
 unset PYTHONPATH
 source "$(dirname "${BASH_SOURCE[0]}")/environment.sh" dev
 
 # What only the tests need is installed while the code is checked: the live tools that the presets are compared with,
-# what drives a browser, and the S3 server, which needs an older python-dateutil and so an environment of its own.
+# what drives a browser, and the S3 server, which needs an older python-dateutil and therefore its own environment.
 install_object_store() {
     python -m venv .venv/object-store
     .venv/object-store/bin/python -m pip install --quiet --disable-pip-version-check --requirement "$1" >&2
@@ -20,7 +21,7 @@ stamped object-store tests/requirements-object-store.txt -- install_object_store
 object_store=$!
 stamped requirements-parity.txt tests/requirements-parity.txt -- install --requirement tests/requirements-parity.txt &
 parity=$!
-# So is what is sent to the workers of a cluster, which takes a minute to make the first time.
+# So is the environment for cluster workers, which takes a minute to build the first time.
 scripts/package.sh &
 package=$!
 # No installation keeps running when a check fails, because the next call would install into the same place.
@@ -53,13 +54,13 @@ wait "$object_store"
 wait "$parity"
 wait "$package"
 
-# The quick tests on other versions, in an environment of its own: test_with NAME ENGINE PIP_ARGUMENT...
+# Runs the quick tests on other versions, in a separate environment: test_with NAME ENGINE PIP_ARGUMENT...
 test_with() {
     local name=$1 engine=$2 other="$PWD/.venv/$1"
     shift 2
     install_other() {
         python -m venv "$other"
-        # The groups of dependencies need a newer pip than Python 3.11 brings.
+        # Dependency groups need a newer pip than Python 3.11 includes.
         "$other/bin/python" -m pip install --quiet --disable-pip-version-check --upgrade 'pip>=25.1' >&2
         "$other/bin/python" -m pip install --quiet --disable-pip-version-check --editable '.[dev]' "$@" >&2
     }
@@ -92,9 +93,9 @@ if [[ " $* " == *" --thorough "* ]]; then
             test_with "spark-$version" spark --constraint ".venv/constraints-$version.txt" \
                 --constraint tests/requirements-parity.txt --group tables
         done
-        # The oldest versions that pyproject.toml admits of what users share with it.
+        # The oldest versions that pyproject.toml allows for packages that users share with it.
         test_with oldest embedded --constraint tests/requirements-oldest.txt --group parity --group tables
-        # Installed anew each time, because what is newest changes.
+        # Installed again each time, because the newest versions change.
         rm -rf .venv/newest .venv/stamp-newest
         test_with newest embedded --group parity --group tables
     fi

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Makes the site of the documentation in dist/site: the guides, the Python API and notebooks, which are run. Fails if a
-# link or an anchor leads nowhere. Installs what it needs into .venv/docs; once that is there, it needs no network.
+# Builds the documentation site in dist/site: the guides, the Python API and notebooks, which are run. Fails if a link or
+# an anchor is broken. Installs what it needs into .venv/docs; after that, it needs no network.
 set -euo pipefail
-# Another checkout on this path would be documented in place of this one.
+# Another checkout on this path would be documented instead of this one.
 unset PYTHONPATH
 source "$(dirname "${BASH_SOURCE[0]}")/environment.sh" embedded
 

@@ -1,12 +1,12 @@
-# Sourced by the other scripts: a virtual environment with this project and these extras, made when needed:
-#     source environment.sh embedded    what an evaluation on the embedded engine imports, and no more; embedded,hdfs
-#     source environment.sh dev  both engines and what the tests import
-# Versions are exactly those of requirements.txt; SPARK_VERSION=4.0 sets another Spark. Afterwards the current folder is
+# Sourced by the other scripts: creates a virtual environment with this project and these extras if needed:
+#     source environment.sh embedded    only what an evaluation on the embedded engine imports; also embedded,hdfs
+#     source environment.sh dev         both engines and what the tests import
+# Versions are exactly those of requirements.txt; SPARK_VERSION=4.0 sets a different Spark. Afterwards the current folder is
 # the project's and `.venv/bin` comes first on the path.
 
 cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit 1
 
-# MESSAGE [EXIT CODE]: 2 for what is not installed and cannot be, 4 for what may succeed later (REFERENCE.md).
+# MESSAGE [EXIT CODE]: 2 if something is not installed and cannot be, 4 if it may succeed later (REFERENCE.md).
 fail() {
     echo "$1" >&2
     exit "${2:-2}"
@@ -73,12 +73,12 @@ constraints() {
 # It is written only if it changes, because other scripts may be reading it.
 cmp --silent <(constraints) .venv/constraints.txt || constraints >.venv/constraints.txt || exit 2
 extras=$1
-# The tests' requirements include the embedded engine, with pyspark in place of the client.
+# The tests' requirements include the embedded engine, with pyspark instead of the client.
 [ ! -x .venv/bin/spark-submit ] || extras=${extras/#embedded/dev}
 stamped "$extras" .venv/constraints.txt pyproject.toml -- install_project "$extras"
 
 export PATH="$PWD/.venv/bin:$PATH"
-# Otherwise every start would compile again what it imports.
+# Otherwise every start would compile its imports again.
 unset PYTHONDONTWRITEBYTECODE
 # Spark's Python workers use this Python, not whatever `python3` is elsewhere.
 export PYSPARK_PYTHON="$PWD/.venv/bin/python"

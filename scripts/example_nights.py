@@ -1,9 +1,9 @@
-"""Evaluates the example as four weeks of nights, so that there is something to follow, explain and report.
+"""Evaluates the example as four weeks of nights, as data for trend, explain and report.
 
 python scripts/example_nights.py OUTPUT : scripts/run-example.sh --nights calls it.
 
-The scores of the rankers vary a little from night to night. From the third week on more documents are judged, and one
-night the ranker `hybrid` is broken for German queries. The same nights come out every time.
+The scores of the rankers vary a little from night to night. From the third week on, more documents are judged, and on one
+night the ranker `hybrid` is broken for German queries. Every run makes the same nights.
 """
 
 import csv
@@ -19,12 +19,12 @@ from ndcg_spark.job.evaluate_inputs import evaluate
 
 ROOT = Path(__file__).resolve().parents[1]
 FIRST, NIGHTS = datetime.date(2026, 10, 24), 28
-#: The night from which on more is judged, and that on which a ranker is broken for German queries, from 0.
+#: The first night with more judgments, and the night on which a ranker is broken for German queries, from 0.
 MORE_JUDGED, BROKEN = 14, 24
 
 
 def main(output: str) -> None:
-    """Evaluate every night and say what to do with them."""
+    """Evaluate every night and print what to do with them."""
     with open_engine("embedded") as engine, tempfile.TemporaryDirectory() as folder:
         for number in range(NIGHTS):
             _evaluate(engine, Path(folder), output, number)
@@ -67,7 +67,7 @@ def _evaluate(engine: Engine, folder: Path, output: str, number: int) -> None:
 
 
 def _judgments(number: int) -> str:
-    """The judgments, from a night on with two more of each query."""
+    """The judgments, from a certain night on with two more for each query."""
     text = (ROOT / "conf/example/judgments.qrels").read_text(encoding="utf-8")
     if number < MORE_JUDGED:
         return text
@@ -88,7 +88,7 @@ def _german() -> set[str]:
 
 
 def _varied(line: str, broken: set[str], chance: random.Random) -> str:
-    """A result whose score varies a little; the scores of a broken query are upside down."""
+    """A result whose score varies a little; the scores of a broken query are reversed."""
     query, zero, document, rank, score, run = line.split()
     value = float(score) * (1 + chance.uniform(-0.005, 0.005))
     return f"{query} {zero} {document} {rank} {-value if query in broken else value:.6f} {run}"

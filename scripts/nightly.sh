@@ -1,22 +1,22 @@
 #!/usr/bin/env bash
-# One night's evaluation, for cron; running it again for the same night replaces that night:
+# Evaluates one night, for cron; running it again for the same night replaces that night:
 #
 #     scripts/nightly.sh [YYYY-MM-DD] [CONFIG.toml] [options of ndcg-spark evaluate]
 #     30 2 * * *  cd /opt/ndcg_spark && scripts/nightly.sh >>/var/log/ndcg_spark.log 2>&1
 #
-# The date is yesterday in UTC unless given: the last day that is over, as in Airflow's {{ ds }}. The configuration is
-# conf/nightly.toml unless given. Files that have not arrived end it with exit code 3; the recipes show how to wait.
+# The date is yesterday in UTC by default: the last day that is over, as in Airflow's {{ ds }}. The configuration is
+# conf/nightly.toml by default. If files have not arrived, the exit code is 3; the recipes show how to wait for them.
 #
-#     NDCG_SPARK_SUBMIT    options of scripts/submit.sh, e.g. '--master yarn': the evaluation is submitted with them.
-#                          Without it this machine computes, as the configuration says.
-#     NDCG_SPARK_EXTRAS    what is installed besides the engine, e.g. 'delta,hdfs'
-#     NDCG_SPARK_EXPORT    tables, e.g. delta:/data/tables, to which a night that is published is copied
+#     NDCG_SPARK_SUBMIT    options of scripts/submit.sh, e.g. '--master yarn', to submit the evaluation with.
+#                          Without it, this machine computes, as the configuration says.
+#     NDCG_SPARK_EXTRAS    what to install in addition to the engine, e.g. 'delta,hdfs'
+#     NDCG_SPARK_EXPORT    tables to which a published night is copied, e.g. delta:/data/tables
 #
-# One line on stderr at the beginning and one at the end, as JSON with --log-format json; with --quiet only one at the end,
-# and only if the exit code is not 0. The exit code is the job's (REFERENCE.md): 5 and 6 come from a gate, and the night
-# is published; 75 means the same configuration is already running and nothing was done. In a checkout of the project,
-# what is not installed is installed first: 2 if that cannot be, 4 if pip fails. Elsewhere, in a folder that ndcg-spark
-# init has written, ndcg-spark must be on the PATH, or in a folder .venv beside scripts (else 2).
+# Prints one line to stderr at the beginning and one at the end, as JSON with --log-format json; with --quiet only one at
+# the end, and only if the exit code is not 0. The exit code is the job's (REFERENCE.md): 5 and 6 come from a gate, and the
+# night is published; 75 means that the same configuration is already running and nothing was done. In a checkout of the
+# project, missing packages are installed first: 2 if that is impossible, 4 if pip fails. Elsewhere, in a folder that
+# ndcg-spark init has written, ndcg-spark must be on the PATH, or in a folder .venv next to scripts (otherwise 2).
 set -euo pipefail
 
 called_from=$PWD
@@ -28,7 +28,7 @@ if [[ ${1:-} = -h || ${1:-} = --help ]]; then
 fi
 engine=embedded${NDCG_SPARK_EXTRAS:+,$NDCG_SPARK_EXTRAS}
 
-# Only a checkout has what installs the program, and what submits it to a cluster.
+# Only a checkout has the scripts that install the program and submit it to a cluster.
 in_checkout() { [[ -e $project/scripts/environment.sh ]]; }
 is_installed() { ! in_checkout || [[ -x $project/.venv/bin/ndcg-spark ]]; }
 use_installation() {
@@ -70,7 +70,7 @@ if [[ ${1:--} != -* ]]; then
     exit 2
 fi
 for argument; do
-    # Otherwise another configuration would be locked, and another night told, than the one that is evaluated.
+    # Otherwise a different configuration would be locked, and a different night reported, than the one that is evaluated.
     if [[ $argument =~ ^--(config|date)(=|$) ]]; then
         tell error "$argument: the date and the configuration are not options here; give [YYYY-MM-DD] [CONFIG.toml], then options"
         exit 2
@@ -91,8 +91,8 @@ if ! in_checkout; then
     fi
 fi
 
-# The configuration itself is locked: there is no lock file to forget, and two configurations never wait for each other.
-# The job inherits the lock, so that it holds until the job has ended, whatever becomes of this script.
+# The configuration itself is locked: no lock file can be left behind, and two configurations never wait for each other.
+# The job inherits the lock, so it is held until the job has ended, whatever happens to this script.
 exec 9<"$config"
 locked=0
 flock --nonblock 9 || locked=$?
@@ -115,7 +115,7 @@ run() {
     exec ndcg-spark evaluate "${arguments[@]}"
 }
 
-# The evaluation writes the text for people here, as on_end gets it.
+# The evaluation writes the text for people here, as on_end receives it.
 ended=$(mktemp) || ended=
 trap 'rm -f "$ended"' EXIT
 export NDCG_SPARK_ENDED=$ended
@@ -123,24 +123,24 @@ export NDCG_SPARK_ENDED=$ended
 tell info "begin $night $config"
 run &
 job=$!
-# Signals to this script are passed on to the job, and its end is still reported.
+# Signals to this script are passed on to the job, and the end of the job is still reported.
 trap 'kill -TERM "$job" 2>/dev/null || true' TERM INT HUP
 code=0
-# What a signal ended is told by our last line, and not by bash.
+# If a signal ends the job, the last line reports it, and not bash.
 wait "$job" 2>/dev/null || code=$?
 while kill -0 "$job" 2>/dev/null; do # a signal ends a wait early
     code=0
     wait "$job" 2>/dev/null || code=$?
 done
 trap - TERM INT HUP
-# What the job cannot do itself, if it was installed: run on_end after a signal, and export what it has published. 141 is
-# no signal: nobody reads its stdout.
+# This does what the job cannot do itself, if it was installed: run on_end after a signal, and export what it has published.
+# 141 is not a signal to report: nobody reads its stdout.
 if is_installed && [[ ($code -gt 128 && $code -ne 141) || (-n ${NDCG_SPARK_EXPORT:-} && $code = [056]) ]]; then
     (
         use_installation
-        # On stdout there is what the evaluation has printed, and nothing else.
+        # Stdout contains only what the evaluation has printed.
         NDCG_SPARK_ENDED="" ndcg-spark finish --exit-code "$code" "${arguments[@]}" >/dev/null
-    ) || tell error "$night $config: what follows an evaluation failed, as said above; the exit code stays $code"
+    ) || tell error "$night $config: the step after the evaluation failed, see above; the exit code is still $code"
 fi
 level=error
 case $code in
@@ -153,7 +153,7 @@ case $code in
 esac
 said=
 if [[ -n $ended && -s $ended ]]; then
-    # In one line.
+    # On one line.
     said=": $(sed -z 's/\n$//; s/\n/ | /g' "$ended")"
 fi
 tell "$level" "end $night $config after $SECONDS s: exit code $code$meaning$said"

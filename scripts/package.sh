@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# Makes what machines without this project need to run it, in dist/; does nothing if it is up to date:
-#     ndcg_spark.zip          the package alone, for --py-files
-#     ndcg_spark_env.tar.gz   a Python environment of what the package imports, for --archives ...#environment and
+# Builds in dist/ what machines without this project need to run it; does nothing if it is up to date:
+#     ndcg_spark.zip          only the package, for --py-files
+#     ndcg_spark_env.tar.gz   a Python environment with what the package imports, for --archives ...#environment and
 #                             spark.pyspark.python=./environment/bin/python; pyspark comes with the cluster's Spark
 #
-# The environment links to the interpreter that made it, as those of venv-pack do: every machine needs the same minor
-# version at the same path and the same kind of system. NDCG_SPARK_PYTHON=/usr/bin/python3.11 chooses the interpreter.
+# The environment links to the interpreter that made it, like those of venv-pack: every machine needs the same minor
+# version at the same path, and the same kind of system. NDCG_SPARK_PYTHON=/usr/bin/python3.11 chooses the interpreter.
 # A plain tar suffices: only bin/python is ever called there, so no script's first line has to be rewritten.
 set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/environment.sh" embedded
@@ -14,7 +14,7 @@ mkdir -p dist
 work=$(mktemp -d dist/.package.XXXXXX)
 trap 'rm -rf "$work"' EXIT
 
-# A wheel is a zip file. Files are moved into place whole: a job that is running may be fetching the old ones.
+# A wheel is a zip file. Complete files are moved into place, because a running job may be fetching the old ones.
 make_package() {
     python -m pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir "$work" . >&2 ||
         fail "package: pip could not make a wheel" 4

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Builds the wheel and the source distribution of a release in dist/release and tries them as strangers do: metadata and
-# long description, size, every extra in a clean environment, and the README's commands outside the checkout.
-# .github/RELEASING.md says what else a release takes. Changes nothing else, and publishes nothing.
+# Builds the wheel and the source distribution of a release in dist/release and tries them as a new user would: metadata
+# and long description, size, every extra in a clean environment, and the README's commands outside the checkout.
+# .github/RELEASING.md describes the rest of a release. Changes nothing else, and publishes nothing.
 set -euo pipefail
 unset PYTHONPATH
 source "$(dirname "${BASH_SOURCE[0]}")/environment.sh" embedded
@@ -14,7 +14,7 @@ tell() {
     echo "release: $1" >&2
 }
 
-# A clean environment at a path, with these packages.
+# Creates a clean environment at a path, with these packages.
 environment() {
     python -m venv "$1"
     "$1/bin/python" -m pip install --quiet --disable-pip-version-check "${@:2}" >&2
@@ -59,7 +59,7 @@ while IFS= read -r command; do
     tell "$command"
     bash -c "$command" >"$work/said" 2>&1 || fail "release: exit code $?; $(tail -5 "$work/said")"
 done < <(commands "$checkout/README.md")
-# The library in a program that is in no file, where pyspark behaves otherwise.
+# The library in a program without a file, where pyspark behaves differently.
 sed -n '/^```python$/,/^```$/{/^```/d;p}' "$checkout/README.md" | python - >"$work/said" 2>&1 ||
     fail "release: the README's Python ends with exit code $?; $(tail -5 "$work/said")"
 tell "dist/release has $version, a wheel of $((size / 1024)) KB; .github/RELEASING.md says what comes next"

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Evaluates the example data set on the embedded engine and prints the table of scores; installs what that needs.
-#     scripts/run-example.sh --nights [OUTPUT]    instead, four weeks of nights, to follow, explain and report
-# Relative paths are those of the project's folder.
+# Evaluates the example dataset on the embedded engine and prints the table of scores; installs what this needs.
+#     scripts/run-example.sh --nights [OUTPUT]    evaluates four weeks of nights instead, to try trend, explain and report
+# Relative paths start at the project's folder.
 set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/environment.sh" embedded
 

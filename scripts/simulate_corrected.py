@@ -1,4 +1,4 @@
-"""Checks the difference that grades of people correct, by simulation: bias, coverage and width in every cell.
+"""Checks the difference corrected by human grades with a simulation: bias, coverage and width in every cell.
 
     python scripts/simulate_corrected.py [--draws 2000] [--seed 1]
 
@@ -20,12 +20,12 @@ import judges
 from ndcg_spark.comparison.human_sample import probabilities
 
 QUERIES, SIZES = 150, (20, 50, 100)
-#: What the interval must cover, and how many standard errors a mean may be off, of so many cells.
+#: The coverage that the interval must reach, and by how many standard errors a mean may be off, for this many cells.
 COVERS, OFF = 0.935, 4.0
 
 
 def these_queries(draws: int, rng: np.random.Generator) -> bool:
-    """One population a cell, and many samples of it."""
+    """One population for each cell, and many samples from it."""
     print(
         "judge, movement, graded | moved, truth, judge | mean, off (std errors) | covered, width, true width"
     )
@@ -73,18 +73,18 @@ def all_queries(draws: int, rng: np.random.Generator) -> bool:
 
 
 def beside_chance(draws: int, rng: np.random.Generator) -> bool:
-    """How wide the interval is beside that of as many documents drawn at random."""
+    """How wide the interval is compared with the same number of documents drawn at random."""
     print("\nwidth beside documents drawn at random: movement | found, 1 / sqrt(1 + CV^2)")
     is_right = True
     for movement in judges.MOVEMENTS:
-        # Enough documents that a sample of 50 is a small part.
+        # Enough documents to make a sample of 50 a small part.
         population = judges.population(4_000, movement, "useless", rng)
         sizes = np.abs(population.moved.weight)
         theory = 1 / math.sqrt(1 + (sizes.std() / sizes.mean()) ** 2)
         ways = probabilities(population.moved, 50), np.full(len(sizes), 50 / len(sizes))
         widths = []
         for pi in ways:
-            # Widths of samples, by the variance that the estimates really have.
+            # Widths of samples, from the true variance of the estimates.
             errors = (population.human - population.moved.gain) ** 2
             widths.append(math.sqrt(np.sum((1 - pi) / pi * sizes**2 * errors)))
         shown = []

@@ -3,12 +3,12 @@
 #     scripts/submit.sh [--dry-run] [options of spark-submit] -- [arguments of ndcg-spark evaluate]
 #     scripts/submit.sh --master yarn --py-files gains.py -- --config night.toml --set gain=python:gains.shop
 #
-# All options before -- go to spark-submit as they are, after those set here, so they win. --py-files, --archives and
+# All options before -- are passed to spark-submit unchanged, after the ones set here, so they win. --py-files, --archives and
 # --files add to ours instead of replacing them. Without --master, Spark runs on this machine: local[*]. --dry-run
 # prints the command line, prepares nothing and runs nothing. The exit code is the job's (REFERENCE.md), but not with
 # --deploy-mode cluster, where spark-submit only distinguishes success (0) from failure.
 #
-# The Spark used is that of SPARK_HOME, else the spark-submit on the PATH, else the one that is installed into .venv.
+# It uses the Spark of SPARK_HOME, otherwise the spark-submit on the PATH, otherwise the one installed in .venv.
 set -euo pipefail
 
 called_from=$PWD
@@ -36,7 +36,7 @@ version_in() {
     done
 }
 
-# VERSION: says what the program itself would say (ndcg_spark/errors.py), as Spark 3 does not know our options.
+# VERSION: prints what the program itself would print (ndcg_spark/errors.py), because Spark 3 does not know our options.
 refuse_old_spark() {
     if [[ $1 = [0-3].* ]]; then
         echo "submit: Spark $1 is not supported, only Spark 4; run ndcg-spark beside the cluster, with the embedded" \
@@ -53,7 +53,7 @@ if [ -n "${SPARK_HOME:-}" ]; then
     [ -x "$spark_submit" ] || usage_error "SPARK_HOME is $SPARK_HOME, which has no bin/spark-submit"
 elif spark_submit=$(command -v spark-submit); then
     extras=embedded,hdfs
-    # The Spark of a Python package finds its files by the Python beside it, which .venv would hide.
+    # The Spark of a Python package finds its files through the Python next to it, which .venv would hide.
     bin=$(dirname "$spark_submit")
     if [ -f "$bin/find_spark_home.py" ] && [ -x "$bin/python3" ]; then
         SPARK_HOME=$("$bin/python3" "$bin/find_spark_home.py")
@@ -69,7 +69,7 @@ spark_version=$(version_in "${SPARK_HOME:-$(dirname "$(dirname "$(readlink -f "$
 refuse_old_spark "$spark_version"
 
 dry_run=
-# What we set too: the last value of the first two counts, and those of the others are added to ours.
+# Options that this script also sets: the last value of the first two wins, and values of the others are added to ours.
 declare -A given=([--master]='local[*]' [--deploy-mode]=client [--py-files]='' [--archives]='' [--files]='')
 options=()
 while [ $# -gt 0 ] && [ "$1" != -- ]; do
@@ -114,17 +114,17 @@ local*)
     archives=,$project/dist/ndcg_spark_env.tar.gz#environment$archives
     settings+=(--conf spark.pyspark.python=./environment/bin/python)
     if [ "$deploy_mode" = client ]; then
-        # The driver stays here, with what is installed here.
+        # The driver stays here, with the packages installed here.
         settings+=(--conf "spark.pyspark.driver.python=$python")
     fi
     ;;
 esac
 case $master in
 yarn*)
-    # YARN puts files beside a program before it starts; elsewhere executors keep the cluster's log configuration.
+    # YARN puts files next to a program before it starts; elsewhere executors keep the cluster's log configuration.
     files=,$project/conf/log4j2.properties$files
     settings+=(--conf spark.executor.defaultJavaOptions=-Dlog4j2.configurationFile=log4j2.properties)
-    # YARN would rerun its own driver whatever its exit code, even for a night that was refused or whose gate failed.
+    # YARN would rerun its own driver whatever the exit code, even if a night was refused or its gate failed.
     settings+=(--conf spark.yarn.maxAppAttempts=1)
     [ "$deploy_mode" = client ] || log4j=log4j2.properties
     ;;
@@ -135,7 +135,7 @@ if [ "$deploy_mode" = client ] || [ "$log4j" = log4j2.properties ]; then
 fi
 
 command=("$spark_submit" --master "$master" --deploy-mode "$deploy_mode")
-# The cluster's own spark-defaults.conf applies too, where ours sets nothing.
+# The cluster's own spark-defaults.conf also applies where ours sets nothing.
 command+=(--properties-file "$project/conf/spark-defaults.conf" --load-spark-defaults "${settings[@]}")
 [ -z "$py_files" ] || command+=(--py-files "${py_files#,}")
 [ -z "$archives" ] || command+=(--archives "${archives#,}")
@@ -149,7 +149,7 @@ if [ -n "$dry_run" ]; then
     exit
 fi
 if [ -z "$spark_version" ]; then
-    # A program of a distribution, such as EMR's, which starts the Spark of another folder.
+    # The program of a distribution, such as EMR's, which starts the Spark in a different folder.
     spark_version=$("$spark_submit" --version 2>&1 | sed -n 's/.* version \([0-9][^ ]*\).*/\1/p' | head -n 1) || true
     refuse_old_spark "$spark_version"
 fi
@@ -158,6 +158,6 @@ if [[ $master != local* ]]; then
 fi
 source "$project/scripts/environment.sh" "$extras"
 cd "$called_from"
-# The settings above name the Python of the driver and of the executors; YARN would send these there too.
+# The settings above name the Python of the driver and of the executors; YARN would also send these.
 unset PYSPARK_PYTHON PYSPARK_DRIVER_PYTHON
 exec "${command[@]}"

@@ -133,7 +133,7 @@ def test_lists_are_sorted_by_score_and_what_breaks_ties(session, ties, key, is_d
     assert value(session, keys["first"]) == float(key)
     assert ml_sql.is_descending(convention) is is_descending
     assert ("document" in keys) == ml_sql.orders_by_id(convention) == (ties != "best")
-    assert bool(ml_sql.gain_key("1D", convention)) == (ties == "best")
+    assert bool(ml_sql.gain_tie_break("1D", convention)) == (ties == "best")
 
 
 def test_numbers_in_text_are_sorted_by_their_value(session):

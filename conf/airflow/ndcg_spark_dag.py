@@ -1,8 +1,8 @@
-"""One evaluation per day for Airflow 2.9 and later, and 3: copy it into the DAG folder.
+"""One evaluation per day for Airflow 2.9 and later, and Airflow 3: copy it into the DAG folder.
 
-A rerun of a date replaces that date whole (conf/README.md, Nights), so retries, clears and backfills are safe. What a
-retry can cure is tried again; wrong arguments and refused input stay wrong until somebody mends them. A gate that
-fails, or comes to no verdict, fails the task at once: the night is published, and somebody has to look at it.
+Rerunning a date replaces that whole date (conf/README.md, Nights), so retries, clears and backfills are safe. Failures
+that a retry can fix are retried. Wrong arguments and refused input fail until somebody fixes them. If a gate fails or
+comes to no verdict, the task fails at once: the night is published, and somebody has to look at it.
 """
 
 import datetime
@@ -21,13 +21,13 @@ try:
 except ImportError:  # Airflow 2 and 3.0
     from airflow.exceptions import AirflowException, AirflowFailException
 
-#: Where this project is on the Airflow worker, and what is evaluated: set them there.
+#: Where this project is on the Airflow worker, and its configuration; set these variables there.
 PROJECT = os.environ.get("NDCG_SPARK_PROJECT", "/opt/ndcg_spark")
 CONFIG = os.environ.get("NDCG_SPARK_CONFIG", f"{PROJECT}/conf/nightly.toml")
-#: The Spark that computes, such as yarn; without it the worker computes with the embedded engine, and needs no Java.
+#: The Spark to use, such as yarn. Without it, the worker computes with the embedded engine, and needs no Java.
 MASTER = os.environ.get("NDCG_SPARK_MASTER")
 
-#: The exit codes that no retry can cure (REFERENCE.md). After 5 and 6 the night is published all the same.
+#: The exit codes that no retry can fix (REFERENCE.md). After 5 and 6 the night is published anyway.
 HOPELESS = {
     1: "a bug in the program; report it with the log",
     2: "the arguments or the configuration are wrong",
@@ -38,7 +38,7 @@ HOPELESS = {
 
 
 def command(night: str) -> list[str]:
-    """The command line that evaluates a date, and copies it to the tables that NDCG_SPARK_EXPORT names, if any."""
+    """The command line that evaluates a date and copies it to the tables in NDCG_SPARK_EXPORT, if any."""
     line = [f"{PROJECT}/scripts/nightly.sh", night, CONFIG]
     return (
         ["env", f"NDCG_SPARK_SUBMIT=--master {MASTER}", *line]
@@ -48,9 +48,9 @@ def command(night: str) -> list[str]:
 
 
 def run(line: list[str]) -> None:
-    """Run the command, its output into the task's log; an exit code becomes a failure with or without retries."""
+    """Run the command and log its output; an exit code becomes a failure with or without retries."""
     log = logging.getLogger("airflow.task")
-    # A task that Airflow ends takes its job with it: the script hears SIGTERM as a part of the task's process group.
+    # If Airflow ends a task, its job ends as well: the script gets SIGTERM as a part of the task's process group.
     # Our own script.
     with subprocess.Popen(  # noqa: S603
         line, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
@@ -66,20 +66,20 @@ def run(line: list[str]) -> None:
         raise AirflowException(f"ndcg-spark ended with {code}; it is tried again")
 
 
-# The interval is said, not only the hour: Airflow 3 would otherwise give a run the day on which it starts.
+# The interval is explicit, not only the hour: otherwise Airflow 3 would give a run the day on which it starts.
 @dag(
     schedule=CronDataIntervalTimetable("30 2 * * *", timezone="UTC"),
     start_date=datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC),
-    # Days before the DAG was switched on are asked for by a backfill, not evaluated by surprise.
+    # Days before the DAG was switched on are evaluated only by an explicit backfill.
     catchup=False,
-    # One night at a time: a backfill of a month is not a month of Spark jobs at once.
+    # One night at a time, so a backfill of a month does not start a month of Spark jobs at once.
     max_active_runs=1,
     tags=["ndcg"],
 )
 def ndcg_spark() -> None:
-    """NDCG of the day that is over."""
+    """NDCG of the previous day."""
 
-    # The engine or the storage failed (4), or the machine: three more tries, 10, 20 and 40 minutes apart.
+    # If the engine or the storage fails (4), or the machine: three more tries, 10, 20 and 40 minutes apart.
     @task(
         retries=3,
         retry_delay=datetime.timedelta(minutes=10),
@@ -87,7 +87,7 @@ def ndcg_spark() -> None:
         execution_timeout=datetime.timedelta(hours=3),
     )
     def evaluate(ds: str | None = None) -> None:
-        """{{ ds }}, the date at which the day's interval starts, is the night."""
+        """Evaluate the night {{ ds }}, the date at which the day's interval starts."""
         if ds is None:
             raise AirflowFailException(
                 "this run has no logical date, so no night: trigger it with one"

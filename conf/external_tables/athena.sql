@@ -1,16 +1,16 @@
 -- The nights of ndcg-spark in Athena: external tables over the published files, named
--- ndcg.*_files, and views of what counts: ndcg.nights, ndcg.query_scores and ndcg.dataset_scores.
--- Query the views. The files also have the rows of evaluations that were replaced or have not
--- ended. Acceptances and acknowledgements, which people add later, are in what `ndcg-spark export`
--- copies.
+-- ndcg.*_files, and views of the valid rows: ndcg.nights, ndcg.query_scores and
+-- ndcg.dataset_scores. Query the views, because the files also have the rows of evaluations that
+-- were replaced or have not ended. Acceptances and acknowledgements, which people add later, are in
+-- the copies that `ndcg-spark export` makes.
 --
--- Replace s3://BUCKET/scores by the output. Athena runs one statement at a time. New nights are
--- there after MSCK REPAIR TABLE: run the last three statements after every night. Trino has the
--- same views.
+-- Replace s3://BUCKET/scores with the output. Athena runs one statement at a time. New nights
+-- appear after MSCK REPAIR TABLE: run the last three statements after every night. Trino can use
+-- the same views.
 
 CREATE DATABASE IF NOT EXISTS ndcg;
 
--- One row per run, query and cutoff, of every evaluation whose rows are there.
+-- One row per run, query and cutoff, for every evaluation with files.
 CREATE EXTERNAL TABLE IF NOT EXISTS ndcg.query_scores_files (
     dataset string, run string, query_id string, cutoff int, status string, returned bigint,
     judged bigint, judged_discount_share double, judgments_hash bigint, ndcg double, dcg double,
@@ -40,7 +40,7 @@ PARTITIONED BY (evaluated_on date, evaluation_id string)
 STORED AS PARQUET
 LOCATION 's3://BUCKET/scores/dataset_scores/';
 
--- The log: one row per dataset of an evaluation, and one more whenever somebody revises it.
+-- The log: one row per dataset of an evaluation, and another one whenever somebody revises it.
 CREATE EXTERNAL TABLE IF NOT EXISTS ndcg.evaluations_files (
     dataset string, evaluation_id string, status string, number bigint, revision bigint,
     committed_at string, revised_at string, exit_code bigint, verdict string, reason string,
@@ -55,8 +55,8 @@ PARTITIONED BY (evaluated_on date)
 STORED AS PARQUET
 LOCATION 's3://BUCKET/scores/evaluations/';
 
--- The nights that count: of the published rows of a dataset and date the one with the greatest
--- (number, evaluation_id, revision), without what was added to a night that had expired.
+-- The valid nights: of the published rows of a dataset and date, the one with the greatest
+-- (number, evaluation_id, revision), ignoring rows that were added to an expired night.
 CREATE OR REPLACE VIEW ndcg.nights AS
 WITH published AS (
     SELECT

@@ -1,15 +1,15 @@
 -- The nights of ndcg-spark in BigQuery: external tables over the published files, named
--- ndcg.*_files, and views of what counts: ndcg.nights, ndcg.query_scores and ndcg.dataset_scores.
--- Query the views. The files also have the rows of evaluations that were replaced or have not
--- ended. Acceptances and acknowledgements, which people add later, are in what `ndcg-spark export`
--- copies.
+-- ndcg.*_files, and views of the valid rows: ndcg.nights, ndcg.query_scores and
+-- ndcg.dataset_scores. Query the views, because the files also have the rows of evaluations that
+-- were replaced or have not ended. Acceptances and acknowledgements, which people add later, are in
+-- the copies that `ndcg-spark export` makes.
 --
--- Replace gs://BUCKET/scores by the output; ndcg is a dataset in the location of the bucket. New
--- nights are there at once.
+-- Replace gs://BUCKET/scores with the output; ndcg is a dataset in the location of the bucket. New
+-- nights appear immediately.
 
 CREATE SCHEMA IF NOT EXISTS ndcg;
 
--- One row per run, query and cutoff, of every evaluation whose rows are there.
+-- One row per run, query and cutoff, for every evaluation with files.
 CREATE EXTERNAL TABLE IF NOT EXISTS ndcg.query_scores_files (
     dataset STRING, run STRING, query_id STRING, cutoff INT64, status STRING, returned INT64,
     judged INT64, judged_discount_share FLOAT64, judgments_hash INT64, ndcg FLOAT64, dcg FLOAT64,
@@ -45,7 +45,7 @@ OPTIONS (
     hive_partition_uri_prefix = 'gs://BUCKET/scores/dataset_scores'
 );
 
--- The log: one row per dataset of an evaluation, and one more whenever somebody revises it.
+-- The log: one row per dataset of an evaluation, and another one whenever somebody revises it.
 CREATE EXTERNAL TABLE IF NOT EXISTS ndcg.evaluations_files (
     dataset STRING, evaluation_id STRING, status STRING, number INT64, revision INT64,
     committed_at STRING, revised_at STRING, exit_code INT64, verdict STRING, reason STRING,
@@ -63,8 +63,8 @@ OPTIONS (
     hive_partition_uri_prefix = 'gs://BUCKET/scores/evaluations'
 );
 
--- The nights that count: of the published rows of a dataset and date the one with the greatest
--- (number, evaluation_id, revision), without what was added to a night that had expired.
+-- The valid nights: of the published rows of a dataset and date, the one with the greatest
+-- (number, evaluation_id, revision), ignoring rows that were added to an expired night.
 CREATE OR REPLACE VIEW ndcg.nights AS
 WITH published AS (
     SELECT

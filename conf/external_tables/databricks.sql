@@ -1,16 +1,16 @@
 -- The nights of ndcg-spark in Databricks SQL: external tables over the published files, named
--- ndcg.*_files, and views of what counts: ndcg.nights, ndcg.query_scores and ndcg.dataset_scores.
--- Query the views. The files also have the rows of evaluations that were replaced or have not
--- ended. Acceptances and acknowledgements, which people add later, are in what `ndcg-spark export`
--- copies.
+-- ndcg.*_files, and views of the valid rows: ndcg.nights, ndcg.query_scores and
+-- ndcg.dataset_scores. Query the views, because the files also have the rows of evaluations that
+-- were replaced or have not ended. Acceptances and acknowledgements, which people add later, are in
+-- the copies that `ndcg-spark export` makes.
 --
--- Replace s3://BUCKET/scores by the output, an external location. Unity Catalog finds new nights by
--- itself; in hive_metastore, or with partition metadata logging, run after every night
--- MSCK REPAIR TABLE ... SYNC PARTITIONS for the three tables, evaluations_files last.
+-- Replace s3://BUCKET/scores with the output, an external location. Unity Catalog finds new nights
+-- by itself; in hive_metastore, or with partition metadata logging, run
+-- MSCK REPAIR TABLE ... SYNC PARTITIONS for the three tables after every night, evaluations_files last.
 
 CREATE SCHEMA IF NOT EXISTS ndcg;
 
--- One row per run, query and cutoff, of every evaluation whose rows are there.
+-- One row per run, query and cutoff, for every evaluation with files.
 CREATE TABLE IF NOT EXISTS ndcg.query_scores_files (
     dataset STRING, run STRING, query_id STRING, cutoff INT, status STRING, returned BIGINT,
     judged BIGINT, judged_discount_share DOUBLE, judgments_hash BIGINT, ndcg DOUBLE, dcg DOUBLE,
@@ -41,7 +41,7 @@ USING PARQUET
 PARTITIONED BY (evaluated_on, evaluation_id)
 LOCATION 's3://BUCKET/scores/dataset_scores';
 
--- The log: one row per dataset of an evaluation, and one more whenever somebody revises it.
+-- The log: one row per dataset of an evaluation, and another one whenever somebody revises it.
 CREATE TABLE IF NOT EXISTS ndcg.evaluations_files (
     dataset STRING, evaluation_id STRING, status STRING, number BIGINT, revision BIGINT,
     committed_at STRING, revised_at STRING, exit_code BIGINT, verdict STRING, reason STRING,
@@ -56,8 +56,8 @@ USING PARQUET
 PARTITIONED BY (evaluated_on)
 LOCATION 's3://BUCKET/scores/evaluations';
 
--- The nights that count: of the published rows of a dataset and date the one with the greatest
--- (number, evaluation_id, revision), without what was added to a night that had expired.
+-- The valid nights: of the published rows of a dataset and date, the one with the greatest
+-- (number, evaluation_id, revision), ignoring rows that were added to an expired night.
 CREATE OR REPLACE VIEW ndcg.nights AS
 WITH published AS (
     SELECT

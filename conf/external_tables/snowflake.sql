@@ -1,12 +1,12 @@
 -- The nights of ndcg-spark in Snowflake: external tables over the published files, named
--- ndcg.*_files, and views of what counts: ndcg.nights, ndcg.query_scores and ndcg.dataset_scores.
--- Query the views. The files also have the rows of evaluations that were replaced or have not
--- ended. Acceptances and acknowledgements, which people add later, are in what `ndcg-spark export`
--- copies.
+-- ndcg.*_files, and views of the valid rows: ndcg.nights, ndcg.query_scores and
+-- ndcg.dataset_scores. Query the views, because the files also have the rows of evaluations that
+-- were replaced or have not ended. Acceptances and acknowledgements, which people add later, are in
+-- the copies that `ndcg-spark export` makes.
 --
--- Replace s3://BUCKET/scores by the output, and INTEGRATION by a storage integration that may read
--- it. New nights are there after ALTER EXTERNAL TABLE ... REFRESH: run the last three statements
--- after every night. Snowflake passes over a file that it cannot read.
+-- Replace s3://BUCKET/scores with the output, and INTEGRATION with a storage integration that may
+-- read it. New nights appear after ALTER EXTERNAL TABLE ... REFRESH: run the last three statements
+-- after every night. Snowflake skips files that it cannot read.
 
 CREATE SCHEMA IF NOT EXISTS ndcg;
 
@@ -14,7 +14,7 @@ CREATE STAGE IF NOT EXISTS ndcg.output
     URL = 's3://BUCKET/scores/'
     STORAGE_INTEGRATION = INTEGRATION;
 
--- One row per run, query and cutoff, of every evaluation whose rows are there.
+-- One row per run, query and cutoff, for every evaluation with files.
 CREATE EXTERNAL TABLE IF NOT EXISTS ndcg.query_scores_files (
     dataset VARCHAR AS (VALUE:dataset::VARCHAR),
     run VARCHAR AS (VALUE:run::VARCHAR),
@@ -58,7 +58,7 @@ AUTO_REFRESH = FALSE
 FILE_FORMAT = (TYPE = PARQUET);
 
 -- One row per run, cutoff and slice; attribute and value are null for all queries. Here value
--- is attribute_value, as every external table has a column VALUE, the whole row.
+-- is called attribute_value, because every external table has a column VALUE with the whole row.
 CREATE EXTERNAL TABLE IF NOT EXISTS ndcg.dataset_scores_files (
     dataset VARCHAR AS (VALUE:dataset::VARCHAR),
     run VARCHAR AS (VALUE:run::VARCHAR),
@@ -113,7 +113,7 @@ PATTERN = '.*[.]parquet'
 AUTO_REFRESH = FALSE
 FILE_FORMAT = (TYPE = PARQUET);
 
--- The log: one row per dataset of an evaluation, and one more whenever somebody revises it.
+-- The log: one row per dataset of an evaluation, and another one whenever somebody revises it.
 CREATE EXTERNAL TABLE IF NOT EXISTS ndcg.evaluations_files (
     dataset VARCHAR AS (VALUE:dataset::VARCHAR),
     evaluation_id VARCHAR AS (VALUE:evaluation_id::VARCHAR),
@@ -162,8 +162,8 @@ PATTERN = '.*[.]parquet'
 AUTO_REFRESH = FALSE
 FILE_FORMAT = (TYPE = PARQUET);
 
--- The nights that count: of the published rows of a dataset and date the one with the greatest
--- (number, evaluation_id, revision), without what was added to a night that had expired.
+-- The valid nights: of the published rows of a dataset and date, the one with the greatest
+-- (number, evaluation_id, revision), ignoring rows that were added to an expired night.
 CREATE OR REPLACE VIEW ndcg.nights AS
 WITH published AS (
     SELECT

@@ -244,10 +244,11 @@ def _over_datasets(comparison: Comparison) -> "pd.DataFrame":
         warnings.warn(sentence, stacklevel=3)
     table = pd.DataFrame(rows, columns=list(COLUMNS))
     table["cutoff"] = table["cutoff"].astype("Int64")
-    order = table.assign(best=-table["difference"].round(DECIMALS))
-    order = order.sort_values(["measure", "cutoff", "best", "run"], ignore_index=True)
-    unused = [name for name in ("baseline_night", "side") if order[name].isna().all()]
-    return order.drop(columns=["best", *unused])
+    # pandas would sort runs downwards, too, if it sorted the differences downwards.
+    table["fall"] = -table["difference"].round(DECIMALS)
+    table = table.sort_values(["measure", "cutoff", "fall", "run"], ignore_index=True)
+    unused = [name for name in ("baseline_night", "side") if table[name].isna().all()]
+    return table.drop(columns=["fall", *unused])
 
 
 def _only_numbers(scores: pa.Table) -> str | None:

@@ -272,28 +272,35 @@ def make_config(
     """The configuration of a job for tables, which are written to a folder of `scratch`, and for
     files.
     """
-    given: dict[str, dict[str, Any]] = {}
+    sections: dict[str, dict[str, Any]] = {}
     chosen = as_chosen(settings)
     separators = split_ids or {}
-    others = dict(tables)
+    separate_tables = dict(tables)
     if relevance is None:
         with about("results"):
             refuse_one_column(tables.get("judgments"), tables.get("results"))
     if is_one_table(tables.get("judgments"), tables.get("results")):
-        given = _one_input(others.pop("judgments"), relevance is None, scratch)
-        del others["results"]
-    left_out = set[str]() if relevance is None else {"relevance"}
-    for name, table in others.items():
-        has_places = name in separators or _order(chosen["convention"]) == "file"
-        without = {"score", "rank"} if name == "results" and has_places else left_out
-        if table is not None or name in ("judgments", "results"):
-            given[name] = _input(table, name, without, scratch)
+        sections = _one_input(separate_tables.pop("judgments"), relevance is None, scratch)
+        del separate_tables["results"]
+    position_is_rank = "results" in separators or _order(chosen["convention"]) == "file"
+    for name, table in separate_tables.items():
+        if table is None and name not in ("judgments", "results"):
+            continue
+        not_read = set[str]() if relevance is None else {"relevance"}
+        if name == "results" and position_is_rank:
+            not_read = {"score", "rank"}
+        sections[name] = _input(table, name, not_read, scratch)
     for name, separator in separators.items():
-        given.setdefault(name, {})["split_ids"] = separator
-    given.get("judgments", {}).update({} if relevance is None else {"relevance": relevance})
-    given.get("judgments", {}).update({} if grades is None else {"grades": grades})
-    given.get("results", {}).update({} if run is None else {"run": run})
-    return validate({**chosen, **given}, "arguments", NightConfig)
+        sections.setdefault(name, {})["split_ids"] = separator
+    settings_of_tables = [
+        ("judgments", "relevance", relevance),
+        ("judgments", "grades", grades),
+        ("results", "run", run),
+    ]
+    for name, setting, value in settings_of_tables:
+        if value is not None and name in sections:
+            sections[name][setting] = value
+    return validate({**chosen, **sections}, "arguments", NightConfig)
 
 
 def items_given(

@@ -37,7 +37,7 @@ def evaluate(engine: "Engine", config: EvaluationConfig, folder: str) -> Evaluat
     from ndcg_spark.job.evaluate_inputs import score_unpublished
 
     scored, attributes = score_unpublished(engine, config, folder)
-    rows = [*scored.means[0], *scored.means[1]]
+    rows = scored.means.all_queries + scored.means.slices
     table = pa.Table.from_pylist(rows, DATASET_SCORES)
     absent = scored.datasets_without_results
     return Evaluated(table, scored.arrow, config.measure_set, attributes, absent)

@@ -106,11 +106,11 @@ class Baseline:
             return "this night"
         if self.kind is Kind.ACCEPTED:
             return "the accepted night"
-        if self.kind is not Kind.GOOD or not self.nights:
-            return str(self.name)
-        if len(self.nights) == 1:
+        if self.kind is Kind.GOOD and len(self.nights) == 1:
             return f"the good night {self.newest}"
-        return f"{len(self.nights)} good nights to {self.newest}"
+        if self.kind is Kind.GOOD and self.nights:
+            return f"{len(self.nights)} good nights to {self.newest}"
+        return str(self.name)
 
     @property
     def label(self) -> str:

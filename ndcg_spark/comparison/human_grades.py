@@ -275,19 +275,21 @@ def _earlier_grades(pair: Pair, samples: Iterable[GradedSample]) -> dict[tuple[s
 
 def _earlier_errors(nights: Nights, samples: Iterable[GradedSample]) -> dict[str, float]:
     """By grade of the machine, the root of the mean square of its errors in earlier samples."""
-    squares: dict[str, float] = {}
+    sums: dict[str, float] = {}
     counts: dict[str, int] = {}
     for graded in samples:
         with about("human"):
             sample, human = _graded_sample(nights, graded, HumanGrades("", True))
-        for name, (square, many) in errors_by_grade(sample.moved, sample.pi, human).items():
-            squares[name] = squares.get(name, 0.0) + square * many
-            counts[name] = counts.get(name, 0) + many
-    found = {}
-    for name in sorted(squares):
-        # As the file has it, so that whoever reads that has the same probabilities.
-        found[name] = float(f"{math.sqrt(squares[name] / counts[name]):.{DIGITS}g}")
-    return found
+        errors = errors_by_grade(sample.moved, sample.pi, human)
+        for grade, (mean_square, count) in errors.items():
+            sums[grade] = sums.get(grade, 0.0) + mean_square * count
+            counts[grade] = counts.get(grade, 0) + count
+    roots = {}
+    for grade in sorted(sums):
+        root = math.sqrt(sums[grade] / counts[grade])
+        # Rounded as in sample files, so that drawing again from a file has the same probabilities.
+        roots[grade] = float(f"{root:.{DIGITS}g}")
+    return roots
 
 
 def _graded_sample(

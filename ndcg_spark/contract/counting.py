@@ -99,16 +99,15 @@ class CheckedTables:
         return [ListsToScore(batch._results_for(rank), batch.runs()) for batch in self.by_batch]
 
     def _results_for(self, rank: Ranker) -> DataFrame:
-        results, rows = self.needed_results, self.result_counts.rows
-        # Where windows rank the results and the check leaves some out, the others are moved once.
-        # Otherwise fewer rows are moved if Spark prunes them itself before it moves any.
-        is_moved = rank is by_window and self.cut is not None and 2 * self.unjudged_rows <= rows
-        if is_moved:
+        results = self.needed_results
+        rows = self.result_counts.rows
+        is_mostly_judged = 2 * self.unjudged_rows <= rows
+        if rank is by_window and self.cut is not None and is_mostly_judged:
+            # The results are shuffled once, after the cut: windows use the same partitions.
             results = results.repartition(*query_key(self.judgments.columns))
-        # Where results are not repartitioned, leaving some out repartitions them.
-        if not is_moved or self.unjudged_rows > _NOT_WORTH_A_SCAN * rows:
-            results = self.of_judged_queries(results)
-        return results
+            if self.unjudged_rows <= _NOT_WORTH_A_SCAN * rows:
+                return results
+        return self.of_judged_queries(results)
 
     def runs(self) -> DataFrame:
         """The table of `raising.count_unjudged_queries`, built from counts that are known."""
@@ -153,16 +152,17 @@ class CheckedTables:
         """The tables once for each batch, with its results and the counts of its runs only; usually
         there is one.
         """
-        return [self] if self.batches == WHOLE else [self._only(batch) for batch in self.batches]
+        if self.batches == WHOLE:
+            return [self]
+        return [self._with_runs_of(batch) for batch in self.batches]
 
-    def _only(self, batch: Batch) -> Self:
+    def _with_runs_of(self, batch: Batch) -> Self:
         runs = [run for run in self.result_counts.runs if batch.has(run.run)]
-        counts = dataclasses.replace(
-            self.result_counts, rows=sum(run.rows for run in runs), runs=runs
-        )
-        return dataclasses.replace(
-            self, results=batch.select(self.results), result_counts=counts, batches=WHOLE
-        )
+        rows = sum(run.rows for run in runs)
+        counts = dataclasses.replace(self.result_counts, rows=rows, runs=runs)
+        results = batch.select(self.results)
+        # The copy is one batch, so it is not split again.
+        return dataclasses.replace(self, results=results, result_counts=counts, batches=WHOLE)
 
     def counts(self, cutoffs: int) -> dict[str, int]:
         judged, runs = self.judgment_counts, self.result_counts.runs

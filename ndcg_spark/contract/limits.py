@@ -547,12 +547,9 @@ def about_input(
             "find out why the results are missing, or remove the judgments"
         )
     runs = _sorted(returned.runs)
-    strangers = [run for run in runs if run.unjudged_queries > run.judged_queries]
-    # Of a dataset without judgments, runs answer no judged query.
-    strangers = [
-        run for run in strangers if 2 * run.judged_queries < judged.queries.get(run.dataset, 1)
-    ]
-    for run in strangers[:1]:
+    strangers = [run for run in runs if _answers_other_queries(run, judged)]
+    if strangers:
+        run = strangers[0]
         counts = run.judged_queries, judged.queries.get(run.dataset, 0), run.unjudged_queries
         yield about_strangers(len(strangers), run_example(run.run, run.dataset), *counts)
     empty = [run for run in runs if not run.rows]
@@ -569,6 +566,15 @@ def about_input(
         what = "have ranks that contradict their scores in every list (rank 1 has the lowest score)"
         advice = SetOption("order", "rank", words="the scores decide; to let the ranks decide:")
         yield from _about(_opposite(returned), what, advice)
+
+
+def _answers_other_queries(run: RunCounts, judged: JudgmentCounts) -> bool:
+    """Whether most queries of a run are not judged, and it answers few of those that are."""
+    if run.unjudged_queries <= run.judged_queries:
+        return False
+    # A dataset without judgments has no query to answer.
+    expected = judged.queries.get(run.dataset, 0)
+    return expected == 0 or 2 * run.judged_queries < expected
 
 
 def _about_fragments(runs: Sequence[RunCounts]) -> Iterator[Notice]:

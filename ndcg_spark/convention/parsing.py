@@ -76,18 +76,27 @@ def parse_measures(
     ir_measures. Measures of the catalog are by default as the tool of this `preset` has them.
     """
     words = _words(" ".join(map(str, listed(measures))))
-    configured = list(
-        cutoffs or (default if any(word.cutoff == ALL_CUTOFFS for word in words) else ())
-    )
-    own = [
-        configured if word.cutoff == ALL_CUTOFFS else [parse_cutoff(word.cutoff)] for word in words
-    ]
-    pairs = dict.fromkeys(
-        (word.name, k) for word, depths in zip(words, own, strict=True) for k in depths
-    )
-    headline = _headline(words, own)
-    needed = parse_cutoffs([*configured, *(cutoff for _, cutoff in pairs)])
+    shared_cutoffs = list(cutoffs or ())
+    if not shared_cutoffs and any(word.cutoff == ALL_CUTOFFS for word in words):
+        shared_cutoffs = list(default)
+    cutoffs_of_words = []
+    # A dictionary, because the order matters and a measure may be named twice.
+    pairs: dict[tuple[str, Cutoff], None] = {}
+    for word in words:
+        own = _cutoffs_of(word, shared_cutoffs)
+        cutoffs_of_words.append(own)
+        for cutoff in own:
+            pairs[word.name, cutoff] = None
+    headline = _headline(words, cutoffs_of_words)
+    needed = parse_cutoffs([*shared_cutoffs, *(cutoff for _, cutoff in pairs)])
     return ParsedMeasures(MeasureSet(tuple(pairs), headline, _options(words, preset)), needed)
+
+
+def _cutoffs_of(word: _Word, shared_cutoffs: list[Cutoff]) -> list[Cutoff]:
+    """The cutoffs of a measure: its own, or those that measures without one share."""
+    if word.cutoff == ALL_CUTOFFS:
+        return shared_cutoffs
+    return [parse_cutoff(word.cutoff)]
 
 
 def _headline(

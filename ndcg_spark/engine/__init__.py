@@ -163,20 +163,36 @@ def _import_client() -> None:
             del sys.ps1
 
 
-def start_embedded(partitions: int | None = None) -> Engine:
-    # Whatever the user has set, as scores would be of other rows.
+def _set_environment() -> None:
+    """Set the variables that the embedded engine reads when it starts."""
+    # Even if the user has set them: scores would be those of other rows.
     os.environ.update(SETTINGS)
-    for name, value in {
+    memory = int(machine_memory() * MEMORY_SHARE)
+    defaults = {
         "RUST_LOG": "off",
         "SAIL_RUNTIME__MEMORY_POOL__TYPE": "fair",
-        "SAIL_RUNTIME__MEMORY_POOL__FAIR__MAX_SIZE": str(int(machine_memory() * MEMORY_SHARE)),
-        # gRPC uses no_proxy only where this is not set; a proxy for web pages cannot reach the
-        # engine.
+        "SAIL_RUNTIME__MEMORY_POOL__FAIR__MAX_SIZE": str(memory),
+        # gRPC reads no_proxy only if this is not set; a web proxy cannot reach the engine.
         "no_grpc_proxy": f"127.0.0.1,{os.environ.get('no_proxy', '')}",
-        # So that AWS_ENDPOINT_URL may be a server without TLS, as it may for pyarrow.
+        # AWS_ENDPOINT_URL may be a server without TLS, as it may for pyarrow.
         "AWS_ALLOW_HTTP": "true",
-    }.items():
+    }
+    for name, value in defaults.items():
         os.environ.setdefault(name, value)
+
+
+def _is_failed_start(error: BaseException) -> bool:
+    """Whether the engine did not start; an EngineError already says why."""
+    if isinstance(error, EngineError):
+        return False
+    # A panic of Rust is not an Exception.
+    is_panic = type(error).__name__ == "PanicException"
+    return is_panic or isinstance(error, Exception)
+
+
+def start_embedded(partitions: int | None = None) -> Engine:
+    """Start the embedded engine in this process, and a session of it."""
+    _set_environment()
     with engine_imports():
         # The client has packages of its own, which pysail does not require.
         import pyspark.sql.connect.session  # noqa: F401
@@ -196,11 +212,8 @@ def start_embedded(partitions: int | None = None) -> Engine:
             # Gives up after about one second.
             limit_retries(session, 3, 1_000)
             session.conf.set(CALL_SITES, "false")
-        except (
-            BaseException
-        ) as error:  # many kinds, for its settings in the environment; a panic is no Exception
-            is_panic = type(error).__name__ == "PanicException"
-            if isinstance(error, EngineError) or not (is_panic or isinstance(error, Exception)):
+        except BaseException as error:
+            if not _is_failed_start(error):
                 raise
             raise EngineError(
                 f"engine: the embedded engine does not start, {failure_reason(error)}; "

@@ -133,25 +133,27 @@ def query_facts(
 
     `score` is its row of QUERY_SCORES at the cutoff to explain, `returned` are rows of
     `returned_documents` of this and perhaps of other runs, `judged` have doc_id, relevance and gain
-    of the judged documents of the query.
+    of the judged documents of the query. `whole` says that nothing of the ideal was left out.
     """
     documents = []
     for row in returned:
-        if row["run"] == score["run"]:
-            off_list = {} if row["on_list"] else {"rank": None, "tied": False}
-            columns = {**row, **off_list}
-            document = ReturnedDocument(**{name: columns[name] for name in _DOCUMENT_FIELDS})
-            documents.append(document)
+        if row["run"] != score["run"]:
+            continue
+        fields = {name: row[name] for name in _DOCUMENT_FIELDS}
+        if not row["on_list"]:
+            # The convention has removed it.
+            fields |= {"rank": None, "tied": False}
+        documents.append(ReturnedDocument(**fields))
     return Facts(
-        score["dataset"],
-        score["run"],
-        score["query_id"],
-        score["cutoff"],
-        convention,
-        reference.Score(**{name: score[name] for name in _SCORE_FIELDS}),
-        documents,
-        {row["doc_id"]: (row["relevance"], row["gain"]) for row in judged},
-        whole,
+        dataset=score["dataset"],
+        run=score["run"],
+        query_id=score["query_id"],
+        cutoff=score["cutoff"],
+        convention=convention,
+        score=reference.Score(**{name: score[name] for name in _SCORE_FIELDS}),
+        returned=documents,
+        judged={row["doc_id"]: (row["relevance"], row["gain"]) for row in judged},
+        whole=whole,
     )
 
 
@@ -234,11 +236,19 @@ def _best_first(explanation: Explanation) -> tuple[Any, ...]:
 
 
 def explain(facts: Facts) -> Explanation:
-    if not (facts.whole or _is_ideal_kept(facts)):
-        return Explanation(facts, _lines(facts, []))
+    """Explain a score; only by the list if the night does not keep the whole ideal ranking."""
+    is_ideal_known = facts.whole or _is_ideal_kept(facts)
+    if not is_ideal_known:
+        return Explanation(facts, _lines(facts, ideal=[]))
     unjudged = [row for row in facts.listed[: facts.cutoff] if row.relevance is None]
-    lines = _lines(facts, facts.ideal)
-    return Explanation(facts, lines, True, _losses(facts), _absent(facts), unjudged)
+    return Explanation(
+        facts,
+        _lines(facts, facts.ideal),
+        ideal_known=True,
+        losses=_losses(facts),
+        absent=_absent(facts),
+        unjudged=unjudged,
+    )
 
 
 def _is_ideal_kept(facts: Facts) -> bool:
@@ -483,22 +493,23 @@ def changed_documents(run: Facts, baseline: Sequence[Facts]) -> list[Row]:
 
 def _change(before: Sequence[_Place], now: _Place) -> Row:
     """What changed of one document, the newest of `before` last."""
-    mean = statistics.fmean(place.contribution for place in before)
-    part = now.share - statistics.fmean(place.share for place in before)
+    contribution_before = statistics.fmean(place.contribution for place in before)
+    share_before = statistics.fmean(place.share for place in before)
+    part = now.share - share_before
     newest = before[-1].rank
     moved_up = None
     if newest is not None and now.rank is not None:
         moved_up = newest - now.rank
-    known = [place.relevance for place in (*before, now) if place.rank is not None]
+    on_list = [place for place in (*before, now) if place.rank is not None]
     return {
-        "relevance": known[-1] if known else None,
+        "relevance": on_list[-1].relevance if on_list else None,
         "rank": now.rank,
         "baseline_rank": newest,
         "moved_up": moved_up,
         "what": _what_changed(before, now, part),
         "contribution": now.contribution,
-        "baseline_contribution": mean,
-        "change": now.contribution - mean,
+        "baseline_contribution": contribution_before,
+        "change": now.contribution - contribution_before,
         "part": part,
     }
 

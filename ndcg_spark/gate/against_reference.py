@@ -83,25 +83,25 @@ class ReferenceScores:
         nights: Nights,
         scores: ScoreCache,
         options: ComparisonOptions,
-        most: int,
+        max_nights: int,
     ) -> None:
         self.tonight = tonight
         self._nights = nights
         self._scores = scores
         self._options = options
-        self._most = most
-        #: What was computed, as every check and slice asks for it again.
+        self._max_nights = max_nights
+        # Caches, because every check and every slice asks for the same again.
         self._paired: dict[Any, list[Row]] = {}
         self._references: dict[tuple[Baseline, str], Reference | None] = {}
         self._nights_of_run: dict[str, list[Night]] = {}
-        self._of_runs: dict[tuple[str, Metric], RunScores] = {}
+        self._scores_of_run: dict[tuple[str, Metric], RunScores] = {}
         self._masks = _SliceMasks(scores, options.attributes)
 
     def runs_of(self, night: Night) -> Sequence[str]:
         return self._scores.source(night).runs
 
     def reference(self, baseline: Baseline, run: str) -> Reference | None:
-        """What a run is compared with, whether or not the judgments can be crossed."""
+        """The nights that a run is compared with. The judgments may have changed since then."""
         key = baseline, run
         if key not in self._references:
             self._references[key] = self._found_reference(baseline, run)
@@ -109,7 +109,7 @@ class ReferenceScores:
 
     def _found_reference(self, baseline: Baseline, run: str) -> Reference | None:
         if baseline.kind is Kind.ACCEPTED:
-            most = self._most
+            most = self._max_nights
             return accepted_reference(run, self.tonight, self._nights, self.runs_of, most)
         date = str(baseline.newest)
         return dated_reference(run, date, self.tonight, self._nights, self.runs_of)
@@ -179,7 +179,7 @@ class ReferenceScores:
         mask_of = self._masks.of_slice(question)
         limits = Limits(question.allowed, question.min_queries, mask_of)
         nights = self._nights_with(question.run)
-        return usable_reference(reference, self.tonight, nights, self._most, scores, limits)
+        return usable_reference(reference, self.tonight, nights, self._max_nights, scores, limits)
 
     def _nights_with(self, run: str) -> list[Night]:
         if run not in self._nights_of_run:
@@ -189,9 +189,9 @@ class ReferenceScores:
 
     def _run_scores(self, question: Question) -> RunScores:
         key = question.run, question.metric
-        if key not in self._of_runs:
-            self._of_runs[key] = RunScores(*key, self._scores)
-        return self._of_runs[key]
+        if key not in self._scores_of_run:
+            self._scores_of_run[key] = RunScores(*key, self._scores)
+        return self._scores_of_run[key]
 
     def _rows(self, reference: Reference, question: Question, reading: int) -> list[Row]:
         if not reference.links:

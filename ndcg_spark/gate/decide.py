@@ -471,23 +471,24 @@ def _all_pass(decisions: Sequence[Decided]) -> str:
         return "checks that only warn"
     shown = passed or measured
     first = shown[0]
-    against = _compared_with(first)
+    baseline = _baseline_in_words(first)
     own: dict[str | None, Result] = {}
     for one in shown:
-        if one.result.check == first.result.check and _compared_with(one) == against:
+        if one.result.check == first.result.check and _baseline_in_words(one) == baseline:
             own.setdefault(one.result.run, one.result)
     named = ", ".join(map(_in_short, list(own.values())[:_MAX_NAMED]))
     more = len({one.result.run for one in shown}) - min(len(own), _MAX_NAMED)
     others = f" and {more} more" if more else ""
     warns = "" if len(passed) == len(decisions) else "; others only warn"
+    against = f" {baseline}" if baseline else ""
     return f"{_measured(first)}: {named}{others}{against}{warns}"
 
 
-def _compared_with(decision: Decided) -> str:
-    """What a passed result is compared with, after its scores."""
+def _baseline_in_words(decision: Decided) -> str:
+    """What a passed result is compared with; empty for a minimum."""
     if decision.case is None or decision.result.baseline is None:
         return ""
-    return f" {against_in_words(decision.case)}"
+    return against_in_words(decision.case)
 
 
 def _measured(decision: Decided) -> str:

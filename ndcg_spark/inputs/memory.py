@@ -182,21 +182,22 @@ def _columns(table: pa.Table, wanted: Sequence[str]) -> pa.Table:
 
 
 def _names(table: pa.Table, wanted: Sequence[str]) -> dict[str, str]:
-    """By the table's names of columns that are wanted, ours."""
-    names = plain_names(kinds_of_schema(table.schema))
-    called = resolve_columns({}, wanted or ("dataset", "query_id"), names)
-    ours = {theirs: name for name, theirs in called.items()}
-    if "doc_id" in wanted:
-        doubtful = doubtful_run(called, {})
-        if doubtful is not None:
-            # It keeps its name, as it is looked at before it counts.
-            ours[doubtful] = doubtful
-    if "ndcg" in wanted:
+    """{name of a column in the table: its name in ours}, for the columns that are wanted."""
+    columns = plain_names(kinds_of_schema(table.schema))
+    theirs_by_ours = resolve_columns({}, wanted or ("dataset", "query_id"), columns)
+    ours_by_theirs = {theirs: ours for ours, theirs in theirs_by_ours.items()}
+    is_of_documents = "doc_id" in wanted
+    doubtful = doubtful_run(theirs_by_ours, {}) if is_of_documents else None
+    if doubtful is not None:
+        # It keeps its name until its values show whether it names a run.
+        ours_by_theirs[doubtful] = doubtful
+    is_of_scores = "ndcg" in wanted
+    if is_of_scores:
         # Scores that are compared may have any name.
         for field in table.schema:
             if is_number(field.type):
-                ours.setdefault(field.name, field.name)
-    return ours
+                ours_by_theirs.setdefault(field.name, field.name)
+    return ours_by_theirs
 
 
 def _refuse_lacking(table: pa.Table, wanted: Sequence[str], ours: Mapping[str, str]) -> None:

@@ -100,13 +100,17 @@ def _of_table(rows: Sequence[Mapping[str, Any]], is_named: bool) -> Iterator[Old
     if not rows:
         return
     names = list(rows[0])
-    columns = [_Column("score", None, False)] if is_named else _score_columns(names)
-    of_rows = next((name for name in names if name.lower() in _CUTOFFS), None)
+    if is_named:
+        columns = [_Column("score", cutoff=None, has_cutoff=False)]
+    else:
+        columns = _score_columns(names)
+    cutoff_column = next((name for name in names if name.lower() in _CUTOFFS), None)
     for row in rows:
         for column in columns:
             cutoff, has_cutoff = column.cutoff, column.has_cutoff
-            if of_rows is not None and not has_cutoff:
-                cutoff, has_cutoff = _cutoff_of(row[of_rows]), True
+            if cutoff_column is not None and not has_cutoff:
+                cutoff = _cutoff_of(row[cutoff_column])
+                has_cutoff = True
             yield OldRow(
                 _text(row.get("dataset")),
                 _text(row.get("run")),

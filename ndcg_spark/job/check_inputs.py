@@ -29,7 +29,7 @@ from ndcg_spark.job.inputs import (
 from ndcg_spark.job.to_judge import KEY, first_to_judge
 from ndcg_spark.nights.store import Store
 from ndcg_spark.scoring.evaluation import dataset_scores, to_judge
-from ndcg_spark.tables.table import without_slices
+from ndcg_spark.tables.table import split_slices
 from ndcg_spark.tolerance import DECIMALS
 
 _RATE = ("dataset", "run", "cutoff", "judged_rate")
@@ -57,7 +57,8 @@ def check_inputs(config: EvaluationConfig) -> dict[str, Any]:
             means = [
                 dataset_scores(*batch, deepest).select(*_RATE) for batch in scores_by_batch(alone)
             ]
-            rows, _ = without_slices(row.asDict() for table in means for row in table.collect())
+            scores = split_slices(row.asDict() for table in means for row in table.collect())
+            rows = scores.all_queries
         # Its message has examples, which the engine reads.
         refuse_low_judged_rates(config, checked, rows)
     return {

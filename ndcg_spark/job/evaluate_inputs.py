@@ -25,7 +25,6 @@ from ndcg_spark.inputs.dataframes import read_arrow
 from ndcg_spark.job.catalog_of_runs import measured_runs
 from ndcg_spark.job.inputs import (
     Context,
-    Means,
     accepted_means,
     count_refusals,
     engine_for,
@@ -42,6 +41,7 @@ from ndcg_spark.scoring.counted_queries import make_slices
 from ndcg_spark.scoring.evaluation import dataset_scores, new_id
 from ndcg_spark.spot_check.subject import fetch_scores
 from ndcg_spark.steps import Clock, report_step
+from ndcg_spark.tables.table import DatasetScores
 from ndcg_spark.text import unknown_name
 from ndcg_spark.tolerance import DECIMALS
 from ndcg_spark.voices import voice_of
@@ -144,14 +144,14 @@ def evaluate(
             convention.label,
             convention.formula,
             opened.name,
-            means[0],
+            means.all_queries,
             counts=checked.counts(len(config.cutoffs)),
             rejected=[dataclasses.asdict(rejection) for rejection in checked.rejections],
             output=output,
             seconds=context.clock.with_total(),
             measures=config.measure_set,
             headline=config.headline,
-            slice_scores=means[1],
+            slice_scores=means.slices,
             verdicts=verdicts,
             verified=verified,
             datasets_without_results=checked.datasets_without_results,
@@ -168,7 +168,7 @@ def _warn_of_renamed_queries(context: Context) -> None:
 class Scored(NamedTuple):
     """Scores that are checked, and not published."""
 
-    means: Means
+    means: DatasetScores
     #: Reads the query scores with the engine.
     query_scores: Callable[[], DataFrame]
     #: Reads them without it.
@@ -216,8 +216,8 @@ def _with_query_tables(context: Context) -> tuple[Context, "QueryTables"]:
     return dataclasses.replace(context, attributes=frame(attributes), slices=slices), tables
 
 
-def _warn_of_unmatched(attributes: pa.Table | None, means: Means) -> None:
-    for notice in about_attributes(means[1], attributes):
+def _warn_of_unmatched(attributes: pa.Table | None, means: DatasetScores) -> None:
+    for notice in about_attributes(means.slices, attributes):
         report_step("warning", notice)
 
 

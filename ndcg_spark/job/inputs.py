@@ -40,12 +40,11 @@ from ndcg_spark.scoring.counted_queries import Slices
 from ndcg_spark.scoring.evaluation import Evaluation, query_scores
 from ndcg_spark.scoring.prepare import ListsToScore, Tables, prepare
 from ndcg_spark.steps import Clock, report_step
-from ndcg_spark.tables.table import without_slices
+from ndcg_spark.tables.table import DatasetScores, split_slices
 
 #: The judgments and the results.
 Sources = tuple[Source, Source]
 #: The rows of DATASET_SCORES of all queries, and those of slices.
-Means = tuple[list[dict[str, Any]], list[dict[str, Any]]]
 #: Tables of so many bytes together are small, and how many partitions they get: the example took an
 #: eighth less processor time than with 16.
 _SMALL_BYTES, _FEW_PARTITIONS = 1 << 20, 2
@@ -269,18 +268,20 @@ def scores_by_batch(context: Context) -> list[tuple[DataFrame, DataFrame]]:
     return scored
 
 
-def accepted_means(context: Context, rows: Iterable[Row | Mapping[str, Any]]) -> Means:
+def accepted_means(context: Context, rows: Iterable[Row | Mapping[str, Any]]) -> DatasetScores:
     """Rows of dataset scores with the requested measures, sorted. InputError if too few documents
     are judged.
     """
     measures = context.evaluation.measures
     columns = measure_first(DATASET_SCORES, measures.columns_of_means)
-    means = without_slices({name: row[name] for name in columns} for row in rows)
+    means = split_slices({name: row[name] for name in columns} for row in rows)
     refuse_changed_files(context.sources)
-    limits.refuse_lost(context.checked.judgment_counts, context.checked.result_counts, means[0])
-    refuse_low_judged_rates(context.config, context.checked, means[0])
-    report_unknown_items(means[0], measures)
-    for sentence in about_no_values(means[0], measures):
+    limits.refuse_lost(
+        context.checked.judgment_counts, context.checked.result_counts, means.all_queries
+    )
+    refuse_low_judged_rates(context.config, context.checked, means.all_queries)
+    report_unknown_items(means.all_queries, measures)
+    for sentence in about_no_values(means.all_queries, measures):
         report_step("warning", sentence)
     return means
 

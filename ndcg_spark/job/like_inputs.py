@@ -22,7 +22,7 @@ from ndcg_spark.search.finder import Deadline
 from ndcg_spark.search.judges import Ours
 from ndcg_spark.search.old_lists import OldList
 from ndcg_spark.search.space import CUTOFFS
-from ndcg_spark.search.targets import Score, Targets, make_targets
+from ndcg_spark.search.targets import ScoreKey, Targets, make_targets
 from ndcg_spark.search.trials import Trial
 from ndcg_spark.spot_check.plain_rows import Pair, Query
 from ndcg_spark.steps import hidden
@@ -148,7 +148,7 @@ def _of_judged(targets: Targets, known: Sequence[Query], context: Context) -> Ta
     return dataclasses.replace(targets, scores=kept, unjudged=unjudged, notes=notes)
 
 
-def _about_unjudged(unjudged: Mapping[Score, float], example: str, number: int) -> str:
+def _about_unjudged(unjudged: Mapping[ScoreKey, float], example: str, number: int) -> str:
     several = f"{number:,} queries" if number > 1 else "1 query"
     sentence = f"scores of {several} without judgments, e.g. {example}, are left aside"
     if not unjudged:
@@ -252,15 +252,13 @@ def fetched(inputs: OldInputs, queries: Sequence[Query]) -> list[OldList]:
     return found
 
 
-def list_of(place: Score, inputs: OldInputs) -> Pair:
-    """The list that a score of a query is of."""
-    pair = Pair(place.dataset, place.run, str(place.query_id))
-    if inputs.has_datasets:
-        return pair
-    return pair._replace(dataset=None)
+def pair_of_score(place: ScoreKey, inputs: OldInputs) -> Pair:
+    """The run and query whose list has this score."""
+    dataset = place.dataset if inputs.has_datasets else None
+    return Pair(dataset, place.run, str(place.query_id))
 
 
-def scored_by_engine(inputs: OldInputs, trial: Trial) -> dict[Score, Ours] | None:
+def scored_by_engine(inputs: OldInputs, trial: Trial) -> dict[ScoreKey, Ours] | None:
     """The scores of all lists by the engine; None if the convention refuses the inputs."""
     targets, context = inputs.targets, inputs.context
     checked = context.checked
@@ -282,7 +280,7 @@ def scored_by_engine(inputs: OldInputs, trial: Trial) -> dict[Score, Ours] | Non
     found = {}
     for row in rows.to_pylist():
         cutoff = row["cutoff"] if targets.knows_cutoffs else None
-        place = Score(row["dataset"], row["run"], row["query_id"], cutoff)
+        place = ScoreKey(row["dataset"], row["run"], row["query_id"], cutoff)
         if (place.dataset, place.run) in targets.runs:
             found[place] = Ours(row["ndcg"])
     return found

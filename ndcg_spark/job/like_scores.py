@@ -15,7 +15,7 @@ from ndcg_spark.job.like_inputs import (
     FEW_CUTOFFS,
     OldInputs,
     fetched,
-    list_of,
+    pair_of_score,
     read_old_inputs,
     scored_by_engine,
     whole_or_sampled,
@@ -152,7 +152,7 @@ class _ReadingSearch:
 
     def _add_lists(self, wrong: Iterable[Compared]) -> None:
         """Compare the lists of these queries from now on, too."""
-        queries = [list_of(row.place, self.inputs).query for row in self._joining(wrong)]
+        queries = [pair_of_score(row.place, self.inputs).query for row in self._joining(wrong)]
         self.lists += fetched(self.inputs, list(dict.fromkeys(queries)))
         tried = self.search.tried
         self.search = self._new_search(self.search.deadline)
@@ -221,7 +221,7 @@ class _ReadingSearch:
         if is_inert or not isinstance(judge, ListJudge):
             return needed
         # Data may have it, and yet not tell.
-        return judge.told_apart(trial, other) or needed
+        return judge.what_tells_apart(trial, other) or needed
 
     def _is_known_of_all(self) -> bool:
         return self.is_whole or not self.lists
@@ -267,7 +267,7 @@ class _ReadingSearch:
         found = Difference(place.dataset, place.run, place.query_id, cutoff, row.given, row.ours)
         if place.query_id is None:
             return found
-        pair = list_of(place, self.inputs)
+        pair = pair_of_score(place, self.inputs)
         (one,) = [one for one in fetched(self.inputs, [pair.query]) if one.pair == pair]
         refused = why_refused(one, trial.convention, cutoff)
         if refused:

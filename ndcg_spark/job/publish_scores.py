@@ -25,7 +25,6 @@ from ndcg_spark.job.acceptance import warn_if_ended
 from ndcg_spark.job.catalog_of_runs import items_for_log, measured_runs
 from ndcg_spark.job.inputs import (
     Context,
-    Means,
     accepted_means,
     scores_by_batch,
     translated_failures,
@@ -48,6 +47,7 @@ from ndcg_spark.scoring.evaluation import (
 from ndcg_spark.scoring.ideal import ideal_sizes, judged_documents
 from ndcg_spark.scoring.lists import rows_with_keys, rows_without_keys, without_repeats
 from ndcg_spark.steps import report_step
+from ndcg_spark.tables.table import DatasetScores
 from ndcg_spark.text import masked_within
 from ndcg_spark.voices import OPTIONS
 
@@ -63,7 +63,7 @@ MOST_JUDGMENTS = 20_000_000
 class Published(NamedTuple):
     """Scores that are published."""
 
-    means: Means
+    means: DatasetScores
     #: Reads the query scores.
     query_scores: Callable[[], DataFrame]
     #: A verdict per night; empty without a gate.
@@ -94,11 +94,11 @@ def publish(
         _write_others(context, publication)
         means = accepted_means(context, rows)
         verified = verify(context, publication.stored("query_scores"), rows, tables[0], unverified)
-        record = _whole_record(context, means[0], verified)
+        record = _whole_record(context, means.all_queries, verified)
         if config.kept_documents in WHOLE_LISTS:
             _keep_judgments(context, publication, record)
         datasets: dict[str, dict[str, Any]] = {}
-        for name in dict.fromkeys(row["dataset"] for row in means[0]):
+        for name in dict.fromkeys(row["dataset"] for row in means.all_queries):
             datasets[name] = {"means": logged_means(config, means, name)}
         if verified.unverified is not None:
             date, reason = config.date.isoformat(), verified.unverified
@@ -284,9 +284,11 @@ def _write_unjudged_lists(context: Context, publication: Publication) -> int:
     A list that would be refused if its query were judged is left out.
     """
     checked, evaluation = context.checked, context.evaluation
-    key, rows = query_key(checked.judgments.columns), 0
+    key = query_key(checked.judgments.columns)
+    rows = 0
     for batch in checked.by_batch:
-        # Which results are below the deepest cutoff is proved for judged queries only.
+        # Not needed_results: these lack what is below the deepest cutoff in lists of judged
+        # queries, and any result in others.
         unjudged = rows_without_keys(batch.results, checked.judgments, key)
         lists = without_repeats(unjudged, ["run", *key], evaluation.convention)
         documents = ranked_documents(checked.judgments, lists, evaluation, with_ideal=False)
@@ -379,17 +381,20 @@ def make_needed_copies(
         report_step("warning", f"{refused[0]}{more}")
 
 
-def logged_means(config: EvaluationConfig, means: Means, dataset: str) -> list[dict[str, Any]]:
-    """The mean NDCG and the mean of the headline of a dataset, by run and cutoff.
+def logged_means(
+    config: EvaluationConfig, means: DatasetScores, dataset: str
+) -> list[dict[str, Any]]:
+    """The mean NDCG and the mean of the headline measure of a dataset, by run and cutoff.
 
     The log keeps them when the scores of the night are replaced.
     """
-    headline = MEASURES[config.measure_set.headline(config.cutoffs)[0]].column
+    measure, _ = config.measure_set.headline(config.cutoffs)
+    column = MEASURES[measure].column
+    names = ["run", "cutoff", "ndcg", column]
     kept = []
-    for row in means[0]:
+    for row in means.all_queries:
         if row["dataset"] == dataset:
-            key = {"run": row["run"], "cutoff": row["cutoff"]}
-            kept.append({**key, "ndcg": row["ndcg"], headline: row[headline]})
+            kept.append({name: row[name] for name in names})
     return kept
 
 

@@ -70,15 +70,15 @@ def notify(
     What the command prints is not shown if `is_silent`.
     """
     nights: Sequence[Night] = ()
-    is_told = bool(config.on_end or os.environ.get(_TEXT_FILE))
-    if config.output and (is_told or config.metrics_file):
+    has_listener = bool(config.on_end or os.environ.get(_TEXT_FILE))
+    if config.output and (has_listener or config.metrics_file):
         with contextlib.suppress(StorageError):
             nights = committed(config.dated(config.output))
     if config.metrics_file and outcome:
         for dataset in outcome.datasets:
             with failures_shown("metrics-file"):
                 write_metrics(config, measured_outcome(outcome, dataset), nights)
-    if is_told:
+    if has_listener:
         with failures_shown("on-end"):
             _tell(config.on_end, _content(config, exit_code, failure, outcome, nights), is_silent)
 

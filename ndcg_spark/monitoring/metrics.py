@@ -22,7 +22,7 @@ from ndcg_spark.nights.log import Night, committed
 from ndcg_spark.nights.reader import night_rows, read_dataset_scores
 from ndcg_spark.scratch import write_whole
 from ndcg_spark.steps import report_step
-from ndcg_spark.tables.table import without_slices
+from ndcg_spark.tables.table import split_slices
 from ndcg_spark.text import expanded, masked
 
 if TYPE_CHECKING:
@@ -140,7 +140,7 @@ def _of_slices(
     """The rows of these slices, sorted."""
     pairs = {(one["attribute"], one["value"]) for one in named}
     own = [row for row in rows if (row["attribute"], row["value"]) in pairs]
-    return without_slices(own)[1]
+    return split_slices(own).slices
 
 
 def _verdict_number(verdict: str, accepted: str | None) -> int:

@@ -22,7 +22,7 @@ from ndcg_spark.errors import ConfigurationError, NdcgSparkError, StorageError, 
 from ndcg_spark.nights.log import Night, Nights, committed, log_table, refuse_replaced
 from ndcg_spark.nights.store import LOG
 from ndcg_spark.schemas import DATASET_SCORES, IN_PATHS, KEPT, NO_VALUE, measure_first
-from ndcg_spark.tables.table import without_slices
+from ndcg_spark.tables.table import split_slices
 from ndcg_spark.tables.writers import to_pandas
 from ndcg_spark.text import masked, unknown_name
 
@@ -438,9 +438,8 @@ def read_dataset_scores(nights: Sequence[Night]) -> list[list[Row]]:
             for table in tables
             for row in table.filter(pc.is_null(table["attribute"])).to_pylist()
         )
-        return without_slices(
-            {**empty, **row, **key} for row in rows if row["dataset"] == night.dataset
-        )[0]
+        own = ({**empty, **row, **key} for row in rows if row["dataset"] == night.dataset)
+        return split_slices(own).all_queries
 
     with concurrent.futures.ThreadPoolExecutor(nights[0].store.at_once if nights else 1) as pool:
         return list(pool.map(scores_of_all_queries, nights))

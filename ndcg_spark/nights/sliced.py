@@ -13,7 +13,7 @@ from ndcg_spark.nights.newest import mean_rows
 from ndcg_spark.nights.reader import read_dataset_scores, read_night_batches
 from ndcg_spark.schemas import DATASET_SCORES
 from ndcg_spark.spot_check.means import Means
-from ndcg_spark.tables.table import without_slices
+from ndcg_spark.tables.table import split_slices
 
 #: The columns of query scores that means need besides the measures.
 _NEEDED = (
@@ -28,7 +28,7 @@ def sliced_scores(
 ) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     """The rows of DATASET_SCORES of nights: of all queries as published, and of these slices.
 
-    Slices that nights were evaluated with are left out. Both are in the order of `without_slices`.
+    Slices that nights were evaluated with are left out. Both are in the order of `split_slices`.
     """
     whole: list[dict[str, Any]] = []
     sliced: list[dict[str, Any]] = []
@@ -36,7 +36,7 @@ def sliced_scores(
         day = pa.scalar(night.evaluated_on).cast(pa.date32()).as_py()
         whole.extend({**row, "evaluated_on": day} for row in rows)
         sliced.extend(_slices(night, attributes))
-    return whole, without_slices(sliced)[1]
+    return whole, split_slices(sliced).slices
 
 
 def read_sliced(nights: Sequence[Night], attributes: pa.Table) -> pa.Table:

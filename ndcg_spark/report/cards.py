@@ -16,7 +16,7 @@ from ndcg_spark.report.night import NightPage, QueryScore
 from ndcg_spark.report.sentences import Sentence, said, together
 from ndcg_spark.report.words import TONES
 from ndcg_spark.tables.format import difference, score
-from ndcg_spark.tables.html import Block, Cell, HtmlTable, joined, marked, name, plain_table
+from ndcg_spark.tables.html import NUMBER, Block, Cell, HtmlTable, joined, marked, name, plain_table
 from ndcg_spark.tables.macro import DATASETS, NO_MEANS, MacroMeans
 from ndcg_spark.tables.table import best_first
 from ndcg_spark.text import day
@@ -94,14 +94,13 @@ def _title(pages: Sequence[NightPage], home: Markup) -> dict[str, Markup]:
 
 def _overview(pages: Sequence[NightPage], answers: Sequence[Answer]) -> HtmlTable:
     """The datasets of a page, the verdict on each, and the cause."""
-    number = Markup(' class="n"')
     rows = []
     for page, top in zip(pages, answers, strict=True):
         link = marked('<a href="#dataset{}">{}</a>', page.id, name(page.night.dataset))
         verdict = marked('<b class="{}">{}</b>', top.tone, top.word.lower())
         change = difference(page.row["difference"]) if page.row else "-"
         plain = [Cell(Markup(""), value) for value in (link, verdict, name(page.run))]
-        rows.append([*plain, Cell(number, change), Cell(Markup(""), _short_cause(page))])
+        rows.append([*plain, Cell(NUMBER, change), Cell(Markup(""), _short_cause(page))])
     headings = ("dataset", "verdict", "run", "difference", "cause")
     return plain_table(headings, rows, "datasets")
 
@@ -111,12 +110,11 @@ def _over_datasets(page: NightPage, over: MacroMeans) -> HtmlTable:
     column, cutoff = page.metric
     rows = [row for row in over.rows if row["cutoff"] == cutoff]
     rows.sort(key=lambda row: best_first(row.get(column), row["run"]))
-    number = Markup(' class="n"')
     lines = []
     for row in rows[:_RUNS]:
         value = row.get(column)
-        mean = Cell(number, "-" if value is None else score(value))
-        lines.append([Cell(Markup(""), name(row["run"])), mean, Cell(number, str(row[DATASETS]))])
+        mean = Cell(NUMBER, "-" if value is None else score(value))
+        lines.append([Cell(Markup(""), name(row["run"])), mean, Cell(NUMBER, str(row[DATASETS]))])
     headings = ("run", f"mean of {measure_at(column, cutoff)} over the datasets", DATASETS)
     table = plain_table(headings, lines, "over the datasets")
     return table._replace(notes=over.notes)
@@ -199,12 +197,11 @@ def _sides(page: NightPage) -> HtmlTable | None:
     drawn = [row for row in on_sides if row["difference"] is not None]
     if not drawn:
         return None
-    number = Markup(' class="n"')
     drawn.sort(key=lambda row: (round(row["difference"], DECIMALS), row["run"]))
     rows = []
     for row in drawn[: words.DRAWN]:
         values = [side["difference"] for side in row["sides"]] + [row["difference"]]
-        cells = [Cell(number, difference(value)) for value in values]
+        cells = [Cell(NUMBER, difference(value)) for value in values]
         rows.append([Cell(Markup(""), name(row["run"])), *cells])
     first = str(drawn[0]["sides"][0]["side"])
     headings = ("old judgments", "new ones")
@@ -217,7 +214,7 @@ def _means(page: NightPage) -> HtmlTable:
     """The means of runs that are compared with nothing."""
     rows = []
     for run in page.runs[:_RUNS]:
-        number = Cell(Markup(' class="n"'), score(page.value(run)))
+        number = Cell(NUMBER, score(page.value(run)))
         rows.append([Cell(Markup(""), name(run)), number])
     for row in page.missing:
         if row["run"]:
@@ -267,7 +264,6 @@ def _first_queries(page: NightPage) -> list[QueryScore]:
 
 
 def _first_queries_table(page: NightPage, queries: Sequence[QueryScore]) -> HtmlTable:
-    number = Markup(' class="n"')
     baseline = page.baseline
     now = name(page.run) if baseline.run else "now"
     headings = ["lowest scores", now]
@@ -282,11 +278,11 @@ def _first_queries_table(page: NightPage, queries: Sequence[QueryScore]) -> Html
         if page.compares:
             colour = charts.tone_of(query.change) if page.is_concluded else "mid"
             tone = marked(' class="n {}"', colour)
-            cells.append(Cell(number, score(query.before)))
-            cells.append(Cell(number, score(query.score)))
+            cells.append(Cell(NUMBER, score(query.before)))
+            cells.append(Cell(NUMBER, score(query.score)))
             cells.append(Cell(tone, difference(query.change)))
         else:
-            cells.append(Cell(number, score(query.score)))
+            cells.append(Cell(NUMBER, score(query.score)))
         rows.append(cells)
     return plain_table(headings, rows)
 

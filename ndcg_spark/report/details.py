@@ -14,7 +14,16 @@ from ndcg_spark.report.night_tables import verdict_table
 from ndcg_spark.report.sentences import ALL_KEPT, night_command
 from ndcg_spark.report.shown_catalog import catalog_table
 from ndcg_spark.tables.format import count, score
-from ndcg_spark.tables.html import Block, Cell, HtmlTable, marked, name, page_table, plain_table
+from ndcg_spark.tables.html import (
+    NUMBER,
+    Block,
+    Cell,
+    HtmlTable,
+    marked,
+    name,
+    page_table,
+    plain_table,
+)
 from ndcg_spark.tables.table import Table, make_table
 from ndcg_spark.text import day, message
 from ndcg_spark.voices import OPTIONS
@@ -197,13 +206,13 @@ def _documents(page: NightPage, query: QueryScore) -> Documents:
 
 
 def _document_table(page: NightPage, lists: QueryLists) -> HtmlTable:
-    number, text = Markup(' class="n"'), Markup("")
-    headings = [Cell(number, "rank"), Cell(text, name(page.run)), Cell(number, "grade")]
+    text = Markup("")
+    headings = [Cell(NUMBER, "rank"), Cell(text, name(page.run)), Cell(NUMBER, "grade")]
     if lists.newest:
-        headings += [Cell(text, _other_list(page, lists)), Cell(number, "grade")]
+        headings += [Cell(text, _other_list(page, lists)), Cell(NUMBER, "grade")]
     rows = []
     for at in range(_shown_ranks(lists)):
-        row = [Cell(number, at + 1), *_document(page, lists.facts.listed, at)]
+        row = [Cell(NUMBER, at + 1), *_document(page, lists.facts.listed, at)]
         if lists.newest:
             row += _document(page, lists.newest.listed, at)
         rows.append(row)
@@ -226,12 +235,12 @@ def _shown_ranks(lists: QueryLists) -> int:
 
 def _document(page: NightPage, listed: Sequence[Any], at: int) -> list[Cell]:
     """The document at a rank and its grade; empty where the list has ended."""
-    number, text = Markup(' class="n"'), Markup("")
+    text = Markup("")
     if at >= len(listed):
-        return [Cell(text, ""), Cell(number, "")]
+        return [Cell(text, ""), Cell(NUMBER, "")]
     document = listed[at]
     grade = "unjudged" if document.relevance is None else f"{document.relevance:g}"
-    return [Cell(text, page.request.labels.document(document.doc_id)), Cell(number, grade)]
+    return [Cell(text, page.request.labels.document(document.doc_id)), Cell(NUMBER, grade)]
 
 
 def _explain_command(page: NightPage, query: QueryScore, lists: QueryLists) -> Markup:

@@ -5,7 +5,7 @@ import io
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from xml.etree import ElementTree as ET
 
 from ndcg_spark.comparison.judgment_changes import Change
@@ -218,17 +218,18 @@ def _measure_cell(line: TrendLine) -> str:
 
 
 def _unusual_nights(lines: Sequence[TrendLine]) -> list[dict[str, str]]:
-    runs: dict[tuple[str, ...], dict[str, None]] = {}
+    # What happened to several runs is one row, with their names in this order.
+    runs_of_rows: dict[tuple[str, ...], dict[str, None]] = {}
     for line in lines:
         for point in line.points:
-            for what, why, *about in _events(point):
-                key = (point.date, line.dataset, _measure_cell(line), what, why)
-                event = runs.setdefault(key, {})
-                event |= dict.fromkeys(about or [line.run])
+            for event in _events(point):
+                key = (point.date, line.dataset, _measure_cell(line), event.what, event.why)
+                runs = runs_of_rows.setdefault(key, {})
+                runs.update(dict.fromkeys(event.runs or [line.run]))
     rows = []
-    by_date = sorted(runs.items(), key=lambda pair: pair[0][0])
-    for (date, dataset, measure, what, why), event in by_date[-_EVENTS:]:
-        row = {"dataset": dataset, "measure": measure, "run": _named_cells(list(event))}
+    by_date = sorted(runs_of_rows.items(), key=lambda pair: pair[0][0])
+    for (date, dataset, measure, what, why), runs in by_date[-_EVENTS:]:
+        row = {"dataset": dataset, "measure": measure, "run": _named_cells(list(runs))}
         rows.append({**row, "date": date, "what": what, "why": why})
     return rows
 
@@ -240,16 +241,27 @@ def _named_cells(runs: Sequence[str]) -> str:
     return f"{shown} and {more} more" if more > 0 else shown
 
 
-def _events(point: Point) -> Iterator[tuple[str, ...]]:
-    """What happened, why, and the runs that it is about if not only that of the point."""
-    yield from (("note", note) for note in point.notes)
+class _Event(NamedTuple):
+    """Something that happened on a night, as the table lists it."""
+
+    what: str
+    why: str
+    #: The runs that it is about; empty if it is about the run of the line only.
+    runs: Sequence[str] = ()
+
+
+def _events(point: Point) -> Iterator[_Event]:
+    for note in point.notes:
+        yield _Event("note", note)
     if point.breaks and not point.change:
-        yield "break", f"other {' and other '.join(point.breaks)} than the night before"
+        yield _Event("break", f"other {' and other '.join(point.breaks)} than the night before")
     if point.change:
-        yield "new judgments", _change_in_words(point.change)
-    yield from ((code.replace("_", " "), words) for code, words in point.flags)
+        yield _Event("new judgments", _change_in_words(point.change))
+    for code, words in point.flags:
+        yield _Event(code.replace("_", " "), words)
     if point.gate:
-        yield verdict_in_words(point.gate), point.gate["sentence"], *point.gate["runs"]
+        gate = point.gate
+        yield _Event(verdict_in_words(gate), gate["sentence"], gate["runs"])
 
 
 def _change_in_words(change: Change) -> str:

@@ -47,7 +47,7 @@ from ndcg_spark.report.page import make_page, place, render, warn_of_unmatched
 from ndcg_spark.report.usual_range import usual_range
 from ndcg_spark.steps import report_step
 from ndcg_spark.tables.format import difference, score
-from ndcg_spark.tables.html import Cell, joined, marked, name, plain_table
+from ndcg_spark.tables.html import NUMBER, Cell, joined, marked, name, plain_table
 from ndcg_spark.text import GOOD, day, unknown_name
 from ndcg_spark.voices import Notice
 
@@ -365,15 +365,15 @@ def _failed_cells(row: Mapping[str, Any]) -> list[Cell]:
 
 def _cells(shown: Any, dataset: str, label: tuple[str, str], said: _Said) -> list[Cell]:
     word, tone = label
-    plain, number = Markup(""), Markup(' class="n"')
+    plain = Markup("")
     verdict = marked('<b class="{}">{}</b>', tone, word)
     return [
         Cell(plain, shown),
         Cell(plain, name(dataset)),
         Cell(marked(' data-verdict="{}"', word), verdict),
         Cell(plain, name(said.run)),
-        Cell(number, said.score),
-        Cell(number, said.difference),
+        Cell(NUMBER, said.score),
+        Cell(NUMBER, said.difference),
         Cell(plain, said.text),
     ]
 
@@ -488,12 +488,22 @@ def _decided_by(
 ) -> Mapping[str, Any] | None:
     """The result of a run by which a night was decided, else the first that has a difference."""
     verdict = night.record["verdict"] or {}
-    found = []
-    for row in verdict.get("results", ()):
-        is_own = (row["run"], row["measure"]) == (run, metric[0])
-        is_whole = row["slice"] is None and not row["weighted"] and row["baseline"] is not None
-        is_same = row["cutoff"] == format_cutoff(metric[1])
-        if is_own and is_whole and is_same and row["difference"] is not None:
-            found.append(row)
+    results = verdict.get("results", ())
+    differences = [row for row in results if _is_difference_of(row, run, metric)]
+    # It may be about another run, another measure, or a slice.
     deciding = deciding_result(night)
-    return deciding if deciding in found else next(iter(found), None)
+    if deciding in differences:
+        return deciding
+    return differences[0] if differences else None
+
+
+def _is_difference_of(result: Mapping[str, Any], run: str, metric: Metric) -> bool:
+    """Whether a result compares the mean of a run over all queries with a baseline."""
+    measure, cutoff = metric
+    if (result["run"], result["measure"]) != (run, measure):
+        return False
+    if result["cutoff"] != format_cutoff(cutoff):
+        return False
+    if result["slice"] is not None or result["weighted"]:
+        return False
+    return result["baseline"] is not None and result["difference"] is not None

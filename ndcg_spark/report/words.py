@@ -223,14 +223,15 @@ def unanswered(page: "NightPage") -> Sentence | None:
 
 def answered(page: "NightPage") -> Sentence | None:
     """The queries that have some results again."""
-    found = page.answered
-    if found is None:
+    again = page.answered
+    if again is None:
         return None
-    of = (page.row or page.mean)["queries"]
+    # Without a comparison, all queries of the mean.
+    compared_queries = (page.row or page.mean)["queries"]
     text = "{} has results again for {} that had none, of {:,}{}."
-    queries = count(found.queries, "query", "queries")
-    values = (name(page.run), queries, of, _part_of("gain", found.share))
-    return sentence("answered", text, *values)
+    queries = count(again.queries, "query", "queries")
+    share_of_gain = _part_of("gain", again.share)
+    return sentence("answered", text, name(page.run), queries, compared_queries, share_of_gain)
 
 
 def _part_of(what: str, value: float) -> str:

@@ -178,6 +178,7 @@ def _by_list(measures: MeasureSet) -> list[Column]:
     columns = [F.count(F.lit(1)).alias("returned")]
     for name, measure in measures.beside_ndcg.items():
         for total in measure.sums:
+            # The sums of measures of the catalog are of columns that each document has.
             columns += sql.aggregates(sums_at(measures.cutoffs_for(name), total, total))
         for total, formula in measure.lists.items():
             columns.append(F.expr(formula(_names(None, {}))).alias(total))

@@ -158,12 +158,13 @@ def rejected_rows(
     """The table REJECTED_ROWS. A row of no published dataset gets the first, so that it creates no
     other night.
     """
-    named = [name for name in datasets if name is not None]
+    published = [name for name in datasets if name is not None]
     rows = functools.reduce(DataFrame.unionByName, tables)
-    if named:
-        read = F.col("dataset_read")
-        rows = rows.withColumn("dataset", F.when(read.isin(named), read).otherwise(F.lit(named[0])))
-    constants = _constants(["dataset"] if named else [], evaluation)
+    if published:
+        own = F.col("dataset_read")
+        dataset = F.when(own.isin(published), own).otherwise(F.lit(published[0]))
+        rows = rows.withColumn("dataset", dataset)
+    constants = _constants(["dataset"] if published else [], evaluation)
     return _complete(rows, REJECTED_ROWS, constants)
 
 

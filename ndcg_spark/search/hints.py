@@ -7,7 +7,7 @@ from ndcg_spark.convention.convention import Convention
 from ndcg_spark.convention.measures import Cutoff
 from ndcg_spark.search.judges import Compared, depth_of
 from ndcg_spark.search.old_lists import OldList
-from ndcg_spark.search.targets import LEAST_TOLERANCE, Score, Targets
+from ndcg_spark.search.targets import LEAST_TOLERANCE, ScoreKey, Targets
 from ndcg_spark.search.trials import Trial
 from ndcg_spark.tolerance import EQUAL
 
@@ -33,9 +33,9 @@ class RunMean(NamedTuple):
 
 def run_means(compared: Iterable[Compared], targets: Targets, trial: Trial) -> list[RunMean]:
     """The mean of every run: that which the job gives, else that of all its scores."""
-    given: dict[Score, list[float]] = {}
-    ours: dict[Score, list[float]] = {}
-    means: dict[Score, float | None] = {}
+    given: dict[ScoreKey, list[float]] = {}
+    ours: dict[ScoreKey, list[float]] = {}
+    means: dict[ScoreKey, float | None] = {}
     for row in compared:
         run = row.place._replace(query_id=None)
         if row.place.query_id is None:
@@ -65,7 +65,7 @@ def run_means(compared: Iterable[Compared], targets: Targets, trial: Trial) -> l
     return found
 
 
-def _in_order(place: Score) -> tuple[str, str, int]:
+def _in_order(place: ScoreKey) -> tuple[str, str, int]:
     return place.dataset, place.run, place.cutoff or 0
 
 

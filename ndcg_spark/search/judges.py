@@ -14,7 +14,7 @@ from ndcg_spark.reference import Ranking
 from ndcg_spark.search.arrays import ArrayScorer, Floats
 from ndcg_spark.search.old_lists import OldList
 from ndcg_spark.search.samples import ListSample
-from ndcg_spark.search.targets import Score, Targets
+from ndcg_spark.search.targets import ScoreKey, Targets
 from ndcg_spark.search.trials import Trial
 from ndcg_spark.tolerance import EQUAL
 
@@ -26,7 +26,7 @@ class Ours(NamedTuple):
 
 
 class Compared(NamedTuple):
-    place: Score
+    place: ScoreKey
     #: None where the job has no score.
     given: float | None
     ours: float | None
@@ -113,10 +113,10 @@ class ListJudge:
                 else:
                     yield compare_score(place, ours, self.targets, self.absent)
 
-    def told_apart(self, a: Trial, b: Trial) -> str:
-        """What the scores lack to tell two trials apart whose scores of these lists differ."""
+    def what_tells_apart(self, a: Trial, b: Trial) -> str:
+        """What the scores lack to tell two trials apart; empty if no list has different scores."""
         if not self.targets.scores:
-            return self._means.told_apart(a, b)
+            return self._means.what_tells_apart(a, b)
         for at, one in enumerate(self.lists):
             for cutoff in self.targets.cutoffs:
                 if self._has_same(at, a, b, cutoff):
@@ -140,7 +140,7 @@ class ListJudge:
             return first is second
         return abs(first - second) <= EQUAL
 
-    def _put_first(self, place: Score) -> None:
+    def _put_first(self, place: ScoreKey) -> None:
         """Compare the list of a place first from now on, as it tells conventions apart."""
         for index, at in enumerate(self._order):
             one = self.lists[at]
@@ -188,7 +188,7 @@ class RunMeans:
                 # No query counts, or the convention refuses one.
                 yield Compared(place, given, None, True)
 
-    def _means_of(self, place: Score, convention: Convention) -> Sequence[float]:
+    def _means_of(self, place: ScoreKey, convention: Convention) -> Sequence[float]:
         if self._convention is not convention:
             self._convention = convention
             self._known = {}
@@ -204,15 +204,15 @@ class RunMeans:
             self._known[run] = means
         return self._known[run]
 
-    def _scores(self, place: Score, convention: Convention) -> Floats | None:
+    def _scores(self, place: ScoreKey, convention: Convention) -> Floats | None:
         """The scores of a run, with a column for each cutoff."""
         run = place.dataset, place.run
         if run not in self._scorers:
             self._scorers[run] = ArrayScorer(self._of_run.get(run, []))
         return self._scorers[run].scores(convention, self._cutoffs)
 
-    def told_apart(self, a: Trial, b: Trial) -> str:
-        """As that of a judge."""
+    def what_tells_apart(self, a: Trial, b: Trial) -> str:
+        """What the means lack to tell two trials apart; empty if they do not differ."""
         for place in self.targets.means:
             columns = []
             for trial in (a, b):
@@ -324,7 +324,7 @@ class ScoreJudge:
         if self.targets.scores:
             for place, ours in found.items():
                 yield compare_score(place, ours, self.targets, self.absent)
-        of_runs: dict[Score, list[float]] = {}
+        of_runs: dict[ScoreKey, list[float]] = {}
         for place, ours in found.items():
             if ours.ndcg is not None:
                 of_runs.setdefault(place._replace(query_id=None), []).append(ours.ndcg)
@@ -336,11 +336,11 @@ class ScoreJudge:
 
 
 class Scorer(Protocol):
-    def __call__(self, trial: Trial) -> Mapping[Score, Ours] | None:
+    def __call__(self, trial: Trial) -> Mapping[ScoreKey, Ours] | None:
         """Every score under a convention; None if it refuses the inputs."""
 
 
-def compare_score(place: Score, ours: Ours, targets: Targets, absent: Absent) -> Compared:
+def compare_score(place: ScoreKey, ours: Ours, targets: Targets, absent: Absent) -> Compared:
     """The score of a query beside ours."""
     given = targets.scores.get(place)
     if given is None:
@@ -352,7 +352,7 @@ def compare_score(place: Score, ours: Ours, targets: Targets, absent: Absent) ->
     return Compared(place, given, ours.ndcg, differs)
 
 
-def compare_mean(place: Score, scores: Sequence[float], targets: Targets) -> Compared:
+def compare_mean(place: ScoreKey, scores: Sequence[float], targets: Targets) -> Compared:
     """The mean of a run beside that of our `scores`."""
     given = targets.means[place]
     if not scores:

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 
 from ndcg_spark.convention.measures import Cutoff
 from ndcg_spark.reference import Returned
-from ndcg_spark.search.targets import Score
+from ndcg_spark.search.targets import ScoreKey
 from ndcg_spark.spot_check.plain_rows import Pair
 
 
@@ -18,8 +18,8 @@ class OldList:
     judged: Sequence[tuple[str, float]]
     returned: Sequence[Returned]
 
-    def place(self, cutoff: Cutoff) -> Score:
-        return Score(self.dataset, self.pair.run, self.pair.query_id, cutoff)
+    def place(self, cutoff: Cutoff) -> ScoreKey:
+        return ScoreKey(self.dataset, self.pair.run, self.pair.query_id, cutoff)
 
     @property
     def has_tied_scores(self) -> bool:

@@ -44,12 +44,14 @@ class ListSample:
         differences = self._differences(convention, cutoffs)
         if differences is None:
             return []
-        most = self._targets.tolerance + EQUAL
-        return [
-            cutoff
-            for cutoff, column in zip(cutoffs, differences, strict=True)
-            if not (column > most).any()
-        ]
+        tolerance = self._targets.tolerance + EQUAL
+        found = []
+        for cutoff, column in zip(cutoffs, differences, strict=True):
+            # A score that one side lacks is NaN here, which is no difference.
+            is_different = column > tolerance
+            if not is_different.any():
+                found.append(cutoff)
+        return found
 
     def estimates(self, convention: Convention, cutoffs: Sequence[Cutoff]) -> list[Estimate]:
         """How far the convention is at each cutoff; none if it is refused."""

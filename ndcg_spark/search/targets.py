@@ -19,8 +19,8 @@ _MOST = 1 + LEAST_TOLERANCE
 _PERCENT = 100 * _MOST
 
 
-class Score(NamedTuple):
-    """A place of a score: of a query, or of a mean if `query_id` is None."""
+class ScoreKey(NamedTuple):
+    """Which score: that of a query, or a mean if `query_id` is None."""
 
     dataset: str
     run: str
@@ -31,8 +31,8 @@ class Score(NamedTuple):
 @dataclasses.dataclass(frozen=True)
 class Targets:
     #: The scores of queries; None where the job names a query and has no score for it.
-    scores: Mapping[Score, float | None]
-    means: Mapping[Score, float]
+    scores: Mapping[ScoreKey, float | None]
+    means: Mapping[ScoreKey, float]
     #: How far two numbers may be apart and be the same.
     tolerance: float
     mean_tolerance: float
@@ -40,7 +40,7 @@ class Targets:
     knows_cutoffs: bool
     notes: Sequence[str] = ()
     #: The scores of queries without judgments, which are not compared.
-    unjudged: Mapping[Score, float] = dataclasses.field(default_factory=dict)
+    unjudged: Mapping[ScoreKey, float] = dataclasses.field(default_factory=dict)
 
     def with_any_cutoff(self) -> "Targets":
         """The same scores as those of a cutoff that is not known."""
@@ -65,7 +65,7 @@ class Targets:
         return {(place.dataset, place.run) for place in self._places}
 
     @property
-    def _places(self) -> list[Score]:
+    def _places(self) -> list[ScoreKey]:
         return list(self.scores) + list(self.means)
 
 
@@ -94,8 +94,8 @@ def make_targets(
     if len(knows) > 1:
         raise InputError("scores: some have a cutoff and some have none; name each, or none")
     named = {(own or dataset, run) for own, run in runs}
-    scores: dict[Score, float | None] = {}
-    means: dict[Score, float | None] = {}
+    scores: dict[ScoreKey, float | None] = {}
+    means: dict[ScoreKey, float | None] = {}
     lost: dict[str, None] = {}
     renamed = _only_run(rows, named)
     for row in rows:
@@ -152,7 +152,7 @@ def _is_number(text: str | None) -> TypeGuard[str]:
         return False
 
 
-def _above_1(scores: Mapping[Score, float | None]) -> Iterator[str]:
+def _above_1(scores: Mapping[ScoreKey, float | None]) -> Iterator[str]:
     above = {place: value for place, value in scores.items() if value and value > _MOST}
     if above:
         place = min(above, key=lambda place: (place.run, place.query_id or ""))
@@ -160,7 +160,7 @@ def _above_1(scores: Mapping[Score, float | None]) -> Iterator[str]:
         yield f"{number}: NDCG has none, but DCG; check that the column is the right one"
 
 
-def _add(known: dict[Score, float | None], place: Score, value: float | None) -> None:
+def _add(known: dict[ScoreKey, float | None], place: ScoreKey, value: float | None) -> None:
     if place in known and known[place] != value:
         two = f"{known[place]} and {value}"
         raise InputError(f"scores: two for {_in_words(place)}, {two}; keep one")
@@ -194,7 +194,7 @@ def _place(
     named: set[tuple[str, str]],
     renamed: str | None,
     dataset: str,
-) -> Score:
+) -> ScoreKey:
     run = renamed or str(row.run)
     datasets = {own for own, name in named if name == run}
     own = row.dataset
@@ -206,7 +206,7 @@ def _place(
     elif datasets == {dataset}:
         # The tables name no dataset, or it is the only one.
         own = dataset
-    return Score(own, run, row.query_id, row.cutoff)
+    return ScoreKey(own, run, row.query_id, row.cutoff)
 
 
 def _value(row: OldRow) -> float | None:
@@ -221,6 +221,6 @@ def _value(row: OldRow) -> float | None:
     return value
 
 
-def _in_words(place: Score) -> str:
+def _in_words(place: ScoreKey) -> str:
     query = "the mean" if place.query_id is None else f"query {place.query_id}"
     return f"{query} of {place.run}"

@@ -76,13 +76,20 @@ def chosen_pairs(
     listed: Listed,
     cutoffs: Sequence[Cutoff],
 ) -> list[Pair]:
-    """The lists to recompute, of all that were drawn; `listed` are their documents."""
-    drawn = list(dict.fromkeys(from_inputs))
-    tied = [pair for pair in drawn if is_tied(listed.get(pair, ()), cutoffs)]
-    inputs = list(dict.fromkeys(tied[:1] + drawn))
-    first = inputs[:FROM_INPUTS]
-    chosen = dict.fromkeys([*required, *first, *from_scores, *inputs])
-    return list(chosen)[:LISTS]
+    """The lists to recompute, out of all that were drawn; `listed` are their documents.
+
+    The required ones come first, then some of the inputs, those of the scores, and the rest of the
+    inputs. Of the inputs, a list with a tie at a cutoff comes first.
+    """
+    of_inputs = list(dict.fromkeys(from_inputs))
+    for pair in of_inputs:
+        if is_tied(listed.get(pair, ()), cutoffs):
+            of_inputs.remove(pair)
+            of_inputs.insert(0, pair)
+            break
+    in_order = [*required, *of_inputs[:FROM_INPUTS], *from_scores, *of_inputs]
+    without_repeats = list(dict.fromkeys(in_order))
+    return without_repeats[:LISTS]
 
 
 def is_tied(documents: Sequence[Returned], cutoffs: Sequence[Cutoff]) -> bool:

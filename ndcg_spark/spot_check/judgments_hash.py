@@ -12,6 +12,9 @@ _LOW = (1 << 32) - 1
 _P1, _P2, _P3 = 0x9E3779B185EBCA87, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9
 _P4, _P5 = 0x85EBCA77C2B2AE63, 0x27D4EB2F165667C5
 SEED = 42
+#: How many bytes four accumulators take in at once, and by how many bits each is rotated then.
+_STRIPE = 32
+_ROTATIONS = (1, 7, 12, 18)
 
 
 def judgments_hash(grades: Mapping[str, float]) -> int:
@@ -34,20 +37,18 @@ def signed(value: int) -> int:
 
 def xxhash64(data: bytes, seed: int) -> int:
     """The hash of some bytes, from 0 to 2^64 - 1."""
-    length, at = len(data), 0
-    if length >= 32:
-        sums = [seed + _P1 + _P2, seed + _P2, seed, seed - _P1]
-        while at <= length - 32:
+    at = 0
+    result = seed + _P5
+    if len(data) >= _STRIPE:
+        accumulators = [seed + _P1 + _P2, seed + _P2, seed, seed - _P1]
+        while at <= len(data) - _STRIPE:
             words = struct.unpack_from("<4Q", data, at)
-            sums = [_round(total, word) for total, word in zip(sums, words, strict=True)]
-            at += 32
-        turned = zip(sums, (1, 7, 12, 18), strict=True)
-        result = sum(_rotated(total & _MASK, bits) for total, bits in turned) & _MASK
-        for total in sums:
-            result = ((result ^ _round(0, total)) * _P1 + _P4) & _MASK
-    else:
-        result = (seed + _P5) & _MASK
-    return _mixed(_with_rest((result + length) & _MASK, data, at))
+            accumulators = list(map(_round, accumulators, words))
+            at += _STRIPE
+        result = sum(map(_rotated, accumulators, _ROTATIONS))
+        for accumulator in accumulators:
+            result = ((result ^ _round(0, accumulator)) * _P1 + _P4) & _MASK
+    return _mixed(_with_rest((result + len(data)) & _MASK, data, at))
 
 
 def _with_rest(result: int, data: bytes, at: int) -> int:

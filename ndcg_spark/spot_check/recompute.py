@@ -153,7 +153,9 @@ def recompute(
     rows = _read_rows(subject, drawn, bucket)
     inputs = _inputs(subject, rows)
     if subject.results.stored is None:
-        from_inputs += _new_lists(inputs, set(drawn))
+        # An engine has found more lists in the inputs, by their queries.
+        known = set(drawn)
+        from_inputs += [pair for pair in inputs.listed if pair not in known]
     from_inputs = [pair for pair in from_inputs if pair.query in inputs.judged]
     required = [pair for pair in subject.required if _has_scores(pair, subject, inputs)]
     lists = chosen_pairs(
@@ -171,16 +173,12 @@ def recompute(
 def _looked_at(subject: Subject, drawn: Sequence[Pair]) -> set[str]:
     """The runs whose lists are recomputed: those of most of the drawn lists, if not all."""
     counts = Counter(pair.run for pair in drawn)
+    most = None
     if subject.results.is_large:
-        return {run for run, _ in counts.most_common(_FEW_RUNS)}
-    if subject.results.stored is None:
-        return {run for run, _ in counts.most_common(_SOME_RUNS)}
-    return set(counts)
-
-
-def _new_lists(inputs: Inputs, drawn: Collection[Pair]) -> list[Pair]:
-    """The lists that an engine has found in the inputs by their queries."""
-    return [pair for pair in inputs.listed if pair not in drawn]
+        most = _FEW_RUNS
+    elif subject.results.stored is None:
+        most = _SOME_RUNS
+    return {run for run, _ in counts.most_common(most)}
 
 
 def _has_scores(pair: Pair, subject: Subject, inputs: Inputs) -> bool:
@@ -319,6 +317,10 @@ def _is_hashed_to(bucket: Bucket) -> Column:
     return F.pmod(hashed, F.lit(number)) == place % number
 
 
+#: What a row of an input has beside its ids.
+_VALUES = ("relevance", "score", "rank")
+
+
 def _lost_rows(
     table: InputTable, rows: DrawnRows, stretches: Iterable[Stretch], subject: Subject
 ) -> Iterator[Difference]:
@@ -326,20 +328,23 @@ def _lost_rows(
     if not table.is_large:
         return
     is_results = table is subject.results
-    found = rows.results if is_results else rows.judgments
-    engine = Counter(map(plain_rows.same_values, found))
+    of_engine = rows.results if is_results else rows.judgments
+    in_engine = set(map(plain_rows.same_values, of_engine))
     for stretch in stretches:
         for row in stretch.of_queries(rows.queries):
             run, document = id_text(row.get("run")), id_text(row.get("doc_id"))
-            # A list that is empty or broken has no document.
-            is_asked = document is not None and (not is_results or run in rows.runs)
-            if is_asked and not engine[plain_rows.same_values(row)]:
-                values = {name: row.get(name) for name in ("relevance", "score", "rank")}
-                dataset = id_text(row.get("dataset")) or subject.dataset
-                what = f"a row of {table.name} for document {document}"
-                yield Difference(
-                    dataset, run or "", id_text(row.get("query_id")), None, what, None, values
-                )
+            if document is None:
+                # A list that is empty or broken.
+                continue
+            if is_results and run not in rows.runs:
+                continue
+            if plain_rows.same_values(row) in in_engine:
+                continue
+            dataset = id_text(row.get("dataset")) or subject.dataset
+            values = {name: row.get(name) for name in _VALUES}
+            query = id_text(row.get("query_id"))
+            what = f"a row of {table.name} for document {document}"
+            yield Difference(dataset, run or "", query, None, what, None, values)
 
 
 def _within_budget(lists: Iterable[Pair], inputs: Inputs) -> list[Pair]:
@@ -374,34 +379,35 @@ def _differing_lists(
     inputs: Inputs,
     actual: Mapping[tuple[Pair, Cutoff], StoredRow],
 ) -> Iterator[Difference]:
-    definition, hashed = subject.definition, 0
+    """Where the scores of these lists differ from those of plain Python."""
+    definition = subject.definition
     rankings = {pair: _ranking(pair, inputs, definition) for pair in lists}
     known = [ranking for ranking in rankings.values() if ranking]
     weights = _weights(known, definition)
     items = _items(known, definition)
+    hashed = 0
     for pair, ranking in rankings.items():
-        dataset = pair.dataset or subject.dataset
+        place = (pair.dataset or subject.dataset, pair.run, pair.query_id)
         if ranking is None:
-            yield Difference(
-                dataset, pair.run, pair.query_id, None, "a document twice", "scored", "refused"
-            )
+            yield Difference(*place, None, "a document twice", "scored", "refused")
             continue
+        # Hashing takes longest, so only the first judgments are hashed.
         hashed += len(ranking.grades)
-        fixed = {"judgments_hash": expected_hash(ranking)} if hashed <= _MOST_HASHED else {}
+        of_every_cutoff = {}
+        if hashed <= _MOST_HASHED:
+            of_every_cutoff["judgments_hash"] = expected_hash(ranking)
         grades = [grade for _, grade in inputs.judged.get(pair.query, ())]
         highest = highest_grade(grades, definition.convention)
         for cutoff in definition.cutoffs:
-            row = actual.get((pair, cutoff))
             try:
-                row_of_list = expected_row(ranking, definition, cutoff, weights, highest, items)
-                expected = {**row_of_list, **fixed}
+                expected = expected_row(ranking, definition, cutoff, weights, highest, items)
             except InputError:
-                yield Difference(
-                    dataset, pair.run, pair.query_id, cutoff, "the query", "scored", "refused"
-                )
+                yield Difference(*place, cutoff, "the query", "scored", "refused")
                 continue
+            expected.update(of_every_cutoff)
+            row = actual.get((pair, cutoff))
             for column, engine, python in _differing(row, expected):
-                yield Difference(dataset, pair.run, pair.query_id, cutoff, column, engine, python)
+                yield Difference(*place, cutoff, column, engine, python)
 
 
 def _ranking(pair: Pair, inputs: Inputs, definition: Definition) -> Ranking | None:

@@ -10,6 +10,8 @@ from ndcg_spark.text import printable
 
 #: The longest name that is shown whole, and the longest that is shown at all.
 _LONGEST, _LONGEST_TITLE = 80, 1000
+#: The attributes of a cell with a number: it is aligned to the right.
+NUMBER = Markup(' class="n"')
 
 
 class Cell(NamedTuple):
@@ -50,7 +52,7 @@ def joined(parts: Iterable[str], between: str = " and ") -> Markup:
 def page_table(table: Table, label: str = "", kind: str = "") -> HtmlTable:
     """A table of a page, of the class `kind`; a screen reader says its `label`."""
     attributes = Markup(' class="{}"').format(kind) if kind else Markup("")
-    return _html_table(table, Markup(' class="n"'), Markup(""), label, attributes)
+    return _html_table(table, NUMBER, Markup(""), label, attributes)
 
 
 def notebook_table(table: Table) -> HtmlTable:
@@ -94,6 +96,11 @@ class Block(NamedTuple):
     content: Any
 
 
+def _is_aligned_as_number(shown: Cell) -> bool:
+    """Whether a cell has the class of numbers, perhaps with a class for its color."""
+    return shown.attributes.startswith((' class="n"', ' class="n '))
+
+
 def plain_table(
     headings: Iterable[Any],
     rows: list[list[Cell]],
@@ -105,6 +112,6 @@ def plain_table(
     first = rows[0] if rows else []
     shown = []
     for at, heading in enumerate(headings):
-        is_number = at < len(first) and 'class="n' in first[at].attributes
-        shown.append(Cell(Markup(' class="n"') if is_number else Markup(""), heading))
+        is_number = at < len(first) and _is_aligned_as_number(first[at])
+        shown.append(Cell(NUMBER if is_number else Markup(""), heading))
     return HtmlTable(shown, rows, [], label, attributes)

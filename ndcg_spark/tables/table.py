@@ -4,7 +4,7 @@ import dataclasses
 import functools
 import itertools
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from ndcg_spark.convention.measures import MEASURES, NDCG_ONLY, MeasureSet, by_run, format_cutoff
 from ndcg_spark.tables import format as numbers
@@ -145,20 +145,25 @@ def best_first(score: float | None, name: str) -> tuple[bool, float, str]:
     return score is None, -round(score or 0.0, DECIMALS), name
 
 
-def without_slices(
-    rows: Iterable[Mapping[str, Any]],
-) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """The rows of dataset scores of all queries, and those of slices.
+class DatasetScores(NamedTuple):
+    """Rows of dataset scores: those over all queries, and those of slices."""
 
-    Both are by dataset, run and cutoff, those of slices first by slice.
+    all_queries: list[dict[str, Any]]
+    slices: list[dict[str, Any]]
+
+
+def split_slices(rows: Iterable[Mapping[str, Any]]) -> DatasetScores:
+    """Separate the rows of slices from the others.
+
+    Both are sorted by dataset, run and cutoff, those of slices first by slice.
     """
-    whole: list[dict[str, Any]] = []
-    sliced: list[dict[str, Any]] = []
+    scores = DatasetScores([], [])
     for row in sorted(rows, key=by_run):
-        part = whole if row.get("attribute") is None else sliced
+        is_of_slice = row.get("attribute") is not None
+        part = scores.slices if is_of_slice else scores.all_queries
         part.append(dict(row))
-    sliced.sort(key=lambda row: (row["attribute"], row["value"]))
-    return whole, sliced
+    scores.slices.sort(key=lambda row: (row["attribute"], row["value"]))
+    return scores
 
 
 def sorted_runs(

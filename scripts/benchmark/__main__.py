@@ -1,4 +1,4 @@
-"""Measures ours and what users would pick instead, in turn, on the same data, and prints medians and ratios."""
+"""Measures ndcg_spark and the alternatives, in turn, on the same data, and prints medians and ratios."""
 
 import argparse
 import compileall
@@ -24,7 +24,7 @@ PACKAGES = ("ndcg-spark", "pysail", "pyspark", "duckdb", "pytrec_eval-terrier")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Measure and print; 1 if a program fails or two that should agree do not."""
+    """Measure and print; return 1 if a program fails or two that should agree do not."""
     parser = argparse.ArgumentParser(prog="python -m scripts.benchmark", description=__doc__)
     parser.add_argument("--scenario", nargs="+", choices=SCENARIOS, default=["peers"])
     parser.add_argument("--only", nargs="+", metavar="PROGRAM", help="these programs of a scenario")
@@ -36,16 +36,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "--cache", type=Path, default=Path(tempfile.gettempdir()) / "ndcg-spark-benchmark"
     )
     given = parser.parse_args(arguments)
-    # As an installed package has: without bytecode every start compiles again.
+    # An installed package has bytecode: without it, every start would compile again.
     compileall.compile_dir(PROJECT / "ndcg_spark", quiet=1)
     installed = {of.name: of.version for of in importlib.metadata.distributions()}
     versions = ", ".join(f"{name} {installed.get(name, 'absent')}" for name in PACKAGES)
     sys.stdout.write(f"{os.cpu_count()} cores, load average {os.getloadavg()[0]:.1f}; {versions}\n")
-    # All data is made first, so that nothing is measured in the wake of that.
+    # All data is made first, so that making it does not disturb a measurement.
     setting = Setting(given.cache, given.scale)
     scenarios = {name: SCENARIOS[name](setting) for name in given.scenario}
     wrong = []
-    # In a process of its own: what a process has held counts as held by the programs that it starts.
+    # In a separate process: memory that a process has used is attributed to the programs that it starts.
     with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as measuring:
         for name, programs in scenarios.items():
             wanted = [
@@ -62,7 +62,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def run_rounds(
     programs: Sequence[Program], rounds: int, measuring: Executor
 ) -> tuple[list[Mapping[str, Any]], list[str]]:
-    """Every program once in each round, in turn: what each took, and what is wrong; one that fails is not run again."""
+    """Run every program once in each round, in turn. Return what each took, and what is wrong; a failed program is not run again."""
     rows: list[Mapping[str, Any]] = []
     scores: dict[str, float] = {}
     problems: dict[str, str] = {}
@@ -98,7 +98,7 @@ def run_rounds(
 
 
 def medians(rows: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
-    """The medians of every program and call, the fastest first, each as a multiple of the first row."""
+    """The medians of every program and call, the fastest first, also as a multiple of the first row."""
     table = pd.DataFrame(rows).groupby("program", sort=False).median()
     table[f"times {table.index[0]}"] = table["seconds"] / table["seconds"].iloc[0]
     return table.sort_values("seconds").round(2)

@@ -1,4 +1,4 @@
-"""What evaluations cost in jobs, plans, scans and bytes, counted in one process; no clock is involved.
+"""The cost of evaluations in jobs, plans, scans and bytes, counted in one process, without a clock.
 
 python -m scripts.benchmark.cost ENGINE CASES SPARK prints what each of CASES cost, as JSON. These are the settings of
 evaluations by name, as `ndcg_spark.config` takes them, without the output; SPARK are further settings of classic Spark.
@@ -26,16 +26,16 @@ from ndcg_spark.engine import Engine, open_engine
 from ndcg_spark.job.evaluate_inputs import evaluate
 
 Cost = dict[str, float]
-#: The settings of evaluations by name; an event, or an operator of a plan with those below it, as the log has them.
+#: The settings of evaluations by name; an event of the log, or an operator of a plan with the operators below it.
 Cases = Event = Mapping[str, Any]
 
 _SETTINGS = {
     "spark.eventLog.enabled": "true",
     "spark.eventLog.rolling.enabled": "false",
     "spark.eventLog.compress": "false",
-    # Bytes that Parquet reads in threads of its own are not counted.
+    # Bytes that Parquet reads in its own threads are not counted.
     "spark.hadoop.parquet.hadoop.vectored.io.enabled": "false",
-    # As small beside this data as Spark's own 10 MB are beside a night of 10^9 results: Spark would send the judgments
+    # As small for this data as Spark's own 10 MB for a night of 10^9 results. Otherwise Spark would send the judgments
     # of small data to every task, which no cluster does with the judgments of a large night.
     "spark.sql.autoBroadcastJoinThreshold": "10k",
 }
@@ -81,7 +81,7 @@ def _on_embedded(cases: Cases, scratch: Path) -> dict[str, Cost]:
     with open_engine("embedded") as engine:
         for name, case in cases.items():
             _Requests.names.clear()
-            # By calls for files; sockets have calls of their own.
+            # With calls for files; sockets have other calls.
             read = process.io_counters().read_chars
             costs[name] = _evaluated(engine, name, case, scratch)
             costs[name]["bytes_read"] = process.io_counters().read_chars - read
@@ -92,14 +92,14 @@ def _on_embedded(cases: Cases, scratch: Path) -> dict[str, Cost]:
 
 
 def _evaluated(engine: Engine, name: str, case: Mapping[str, Any], scratch: Path) -> Cost:
-    """Evaluate as the job does; the results that it read, and the bytes of all its files."""
+    """Evaluate as the job does; return the results that it read, and the bytes of all its files."""
     config = validate({**case, "output": str(scratch / "output" / name)}, name)
     results = evaluate(config, engine=engine).counts["results"]
     return {"results": results, "input_bytes": sum(_sizes(case).values())}
 
 
 def _sizes(case: Mapping[str, Any]) -> dict[str, int]:
-    """The bytes of each table: of all files below its folder, or of its file."""
+    """The bytes of each table: the size of all files below its folder, or of its file."""
     sizes = {}
     for table in ("results", "judgments"):
         path = Path(case[table]["path"])
@@ -110,9 +110,9 @@ def _sizes(case: Mapping[str, Any]) -> dict[str, int]:
 
 
 def read_event_log(path: Path, tables: Mapping[str, int], start: float, end: float) -> Cost:
-    """What was done of that which began between two times in seconds since 1970.
+    """The work that began between two times in seconds since 1970.
 
-    A table is told from the others by the size of all its files. For each of `tables`, scans_of_ says how often it was
+    A table is identified by the size of all its files. For each of `tables`, scans_of_ says how often it was
     scanned, and exchanges_of_ how many shuffles moved its rows, and not only what an aggregate made of them.
     task_memory is the most execution memory that a task held.
     """
@@ -125,7 +125,7 @@ def read_event_log(path: Path, tables: Mapping[str, int], start: float, end: flo
         return start <= milliseconds / 1000 <= end
 
     ended = [event for event in events["TaskEnd"] if is_within(event["Task Info"]["Launch Time"])]
-    # Of the updates of a plan the last one is what was run to its end.
+    # The last update of a plan is the plan that was run to its end.
     started = [event for event in events["SQLExecutionStart"] if is_within(event["time"])]
     known = {event["executionId"] for event in started}
     shown = [
@@ -136,7 +136,7 @@ def read_event_log(path: Path, tables: Mapping[str, int], start: float, end: flo
     values = _values(
         [event for event in events["DriverAccumUpdates"] if event["executionId"] in plans], ended
     )
-    # Every operator that did work, once, even if several plans name it: its metrics tell it from the others.
+    # Every operator that did work, once, even if several plans name it: its metrics identify it.
     nodes = {
         frozenset(_metrics(node).values()): node for plan in plans.values() for node in _walk(plan)
     }
@@ -185,7 +185,7 @@ def _metrics(node: Event) -> dict[str, int]:
 
 
 def _scans(node: Event, size: int, values: Mapping[int, int]) -> bool:
-    # Not by their path: the evaluation may have linked the files into a folder of its own.
+    # Not by their path: the evaluation may have linked the files into its own folder.
     return (
         node["nodeName"].startswith("Scan ")
         and values.get(_metrics(node).get("size of files read", -1)) == size

@@ -1,13 +1,13 @@
 """Seeded judgments and results: Parquet of any size, and TREC runs. The same parameters give the same rows.
 
-Parquet: 100 results and 20 judgments a query, half of which are of returned documents. Of 100 queries one has no
+Parquet: 100 results and 20 judgments per query, half of them for returned documents. Of 100 queries, one has no
 results, two are not judged, and one has nothing relevant. Grades are 0 to 3, and better ones tend to be returned
 earlier. No two scores of a list are equal and `rank` is their order from 1, so all conventions agree. The rows of a
 query are together, in random order.
 
 Text has the shape of TREC-COVID's first round: two thirds of the lists have 1,000 documents, the others fewer. Scores
-have many digits or few, so that some are equal. Half the runs separate their fields by tabs; one run in ten counts its
-ranks from 0; in one list in 100 the first two ranks are exchanged.
+have many digits or few, so that some are equal. Half the runs separate their fields by tabs; one run in ten starts its
+ranks at 0; in one list in 100 the first two ranks are exchanged.
 """
 
 import gzip
@@ -23,13 +23,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-#: Documents of the Parquet data: prime, so that the steps of a query's walk through them never meet.
+#: The number of documents of the Parquet data: prime, so that a query's walk through them visits no document twice.
 DOCUMENTS = 1_000_003
 FILES, RETURNED, JUDGED = 16, 100, 20
-#: Of text: the documents that a query's lists are drawn from, and how many of them are judged.
+#: For text: the documents that a query's lists are drawn from, and how many of them are judged.
 CANDIDATES, TEXT_JUDGED = 3_000, 290
 SCORES = ("{!r}", "{:.6f}", "{:.4f}", "{:.2f}")
-#: The files that have all runs: their first line, and what a line is of TREC's six fields.
+#: The files that have all runs: their first line, and which of TREC's six fields a line has.
 ONE_FILE = {
     "one.txt": ("", "{} {} {} {} {} {}\n"),
     "aligned.txt": ("", "{:<8} {:<8} {:<16} {:>8} {:>24}   {:<16}\n"),
@@ -44,28 +44,28 @@ ONE_FILE = {
 
 
 class Files(NamedTuple):
-    """What a program is given: a folder or file of judgments and one of results."""
+    """The input of a program: a folder or file of judgments and one of results."""
 
     judgments: Path
     results: Path
 
 
 class Setting(NamedTuple):
-    """Where data is kept, what the sizes of all of it are multiplied by, and its seed."""
+    """The folder for data, the factor for all sizes, and the seed."""
 
     cache: Path
     scale: float = 1.0
     seed: int = 0
 
     def parquet(self, queries: int) -> tuple[Files, Files]:
-        """Data of so many queries, and the same without ranks, where only a sort can tell the order of a list."""
+        """Data with this many queries, and the same without ranks, where only a sort gives the order of a list."""
         folder = self._made(_write_parquet, max(20, round(queries * self.scale)))
         return Files(folder / "judgments", folder / "results"), Files(
             folder / "judgments", folder / "unranked"
         )
 
     def text(self, runs: int, queries: int) -> dict[str, Files]:
-        """So many TREC runs gzipped, plain (a file each), and in every shape of ONE_FILE."""
+        """TREC runs, gzipped, plain (one file each), and in every shape of ONE_FILE."""
         folder = self._made(_write_text, max(2, round(runs * self.scale)), queries)
         return {
             shape: Files(folder / "qrels.txt", folder / shape)
@@ -73,25 +73,25 @@ class Setting(NamedTuple):
         }
 
     def nights(self) -> Path:
-        """The four weeks of nights of the example, whatever the scale."""
+        """Four weeks of example nights, whatever the scale."""
         return self._made(_write_nights) / "nights"
 
     def _made(self, write: Callable[..., None], *size: int) -> Path:
-        """The folder with what `write` puts there, unless it is there already from beginning to end."""
+        """The folder that `write` fills, unless it is already complete."""
         folder = self.cache / "-".join(map(str, (write.__name__.lstrip("_"), *size, self.seed)))
         if not (folder / "done").exists():
             shutil.rmtree(folder, ignore_errors=True)
             folder.mkdir(parents=True)
             write(folder, self.seed, *size)
             (folder / "done").touch()
-        # Read once, so that no program is the one that pays for the disk.
+        # Read once, so that no program has to wait for the disk.
         for path in filter(Path.is_file, folder.rglob("*")):
             path.read_bytes()
         return folder
 
 
 def link_runs(files: Files, runs: int) -> Files:
-    """The results as those of so many runs, each a folder of links to the same files, which name no run."""
+    """The results of this many runs, each a folder of links to the same files, which name no run."""
     root = files.results.parents[1] / f"{files.results.parent.name}-of-{runs}" / files.results.name
     (root.parent / "nameless").mkdir(parents=True, exist_ok=True)
     nameless = [
@@ -149,7 +149,7 @@ def _write_parquet(folder: Path, seed: int, queries: int) -> None:
 
 
 def _ids(queries: np.ndarray, places: np.ndarray) -> dict[str, pa.Array]:
-    """The query of every row, and the document at each of the places of the query's walk."""
+    """The query of every row, and the document at each position of the query's walk."""
     start, step = (
         queries[:, None] * 7919 % DOCUMENTS,
         1 + queries[:, None] * 104_729 % (DOCUMENTS - 1),
@@ -165,7 +165,7 @@ def _ids(queries: np.ndarray, places: np.ndarray) -> dict[str, pa.Array]:
 
 def _write_text(folder: Path, seed: int, runs: int, queries: int) -> None:
     chance = np.random.default_rng(seed)
-    # Different ones, as the factor is odd.
+    # All different, because the factor is odd.
     ids = np.array(
         [f"{at * 2_654_435_761 % 2**32:08x}" for at in range(queries * CANDIDATES)]
     ).reshape(queries, -1)

@@ -1,6 +1,6 @@
 """The library in one session, as a notebook calls it: evaluations of 30,000 results, and comparisons of two runs.
 
-python -m scripts.benchmark.library ENGINE ROUNDS prints the seconds of every call; the first of each is the cold one.
+python -m scripts.benchmark.library ENGINE ROUNDS prints the seconds of every call; the first call of each is the cold one.
 """
 
 import json

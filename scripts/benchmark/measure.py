@@ -1,4 +1,4 @@
-"""A whole process from outside: its seconds, the processor seconds and memory of all it starts, and what it prints."""
+"""Measures a whole process from outside: its seconds, the processor seconds and memory of everything it starts, and its output."""
 
 import contextlib
 import json
@@ -21,9 +21,9 @@ ENVIRONMENT = {"PYTHONPATH": str(PROJECT), "PYSPARK_PYTHON": sys.executable}
 def measure(
     command: Sequence[str], env: Mapping[str, str]
 ) -> tuple[dict[str, float], dict[str, Any]]:
-    """Run the command to its end; what it took, and the last line it printed if that is JSON.
+    """Run the command to its end. Return what it took, and the last line that it printed if that is JSON.
 
-    The processor's time is that of all it started, and memory that of the process that held most. CalledProcessError
+    Processor time includes everything it started; memory is that of the largest process. Raises CalledProcessError
     if it fails.
     """
     java: dict[int, tuple[float, int]] = {}

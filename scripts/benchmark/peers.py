@@ -77,7 +77,7 @@ def duckdb(judgments: str, results: str, output: str, k: int) -> float:
 
 
 def duckdb_checked(judgments: str, results: str, output: str, k: int) -> float:
-    """The same after it has counted in both tables what our check counts: what checks cost it.
+    """The same after it has counted in both tables what our check counts, which shows the cost of checks.
 
     Rows, rows that break a rule, a fingerprint that does not depend on the order of rows, documents judged twice, lists
     whose scores are all the same, and queries that nobody judged.
@@ -115,7 +115,7 @@ def duckdb_checked(judgments: str, results: str, output: str, k: int) -> float:
 
 
 def pytrec_eval(judgments: str, results: str, _: str, k: int) -> float:
-    """The mean over the runs, from dictionaries, the only input it takes. The convention is `pytrec_eval`."""
+    """The mean over the runs, from dictionaries, the only input that it accepts. The convention is `pytrec_eval`."""
     import pytrec_eval
 
     is_text = Path(judgments).is_file()
@@ -138,7 +138,7 @@ def pytrec_eval(judgments: str, results: str, _: str, k: int) -> float:
 
 
 def _from_text(path: Path, column: int, number: Callable[[str], float]) -> Nested:
-    """TREC's lines by plain Python, the fastest way tried: 0.75 of the time that pytrec_eval.parse_run takes."""
+    """Read TREC lines in plain Python, the fastest way tried: 0.75 of the time of pytrec_eval.parse_run."""
     nested: Nested = collections.defaultdict(dict)
     text = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
     for line in text.decode().splitlines():
@@ -161,7 +161,7 @@ def _from_parquet(path: str, value: str, number: str) -> Nested:
 def mllib(judgments: str, results: str, _: str, k: int) -> float:
     """RankingMetrics in the session that our own `--engine spark` makes. The convention is `mllib_binary`.
 
-    The lists are made by DataFrames and handed to the JVM as they are: the documented Python constructor would take
+    The lists are made by DataFrames and passed to the JVM directly: the documented Python constructor would take
     every document through Python first, and is several times slower.
     """
     from pyspark.mllib.common import callMLlibFunc

@@ -1,4 +1,4 @@
-"""What is measured, by name: ours on each engine and the peers, each a whole process that prints its NDCG."""
+"""What is measured, by name: ndcg_spark on each engine and its peers, each a whole process that prints its NDCG."""
 
 import dataclasses
 import sys
@@ -10,7 +10,7 @@ from scripts.benchmark.measure import PROJECT
 
 EXAMPLE = PROJECT / "conf/example"
 _CLIENT = "import pandas, pyarrow, pyspark.sql.connect.session, pysail.spark"
-#: The queries of the usual data, of 9.5 million results, and the rank that every program cuts lists at.
+#: The number of queries of the usual data, with 9.5 million results, and the rank at which every program cuts lists.
 QUERIES, CUTOFF = 96_000, "10"
 
 
@@ -20,7 +20,7 @@ class Program:
 
     name: str
     command: Sequence[str]
-    #: The program whose NDCG it must give.
+    #: The program whose NDCG it must reproduce.
     like: str | None = None
     env: Mapping[str, str] = dataclasses.field(default_factory=dict)
 
@@ -56,7 +56,7 @@ def ours(
 
 
 def peer(name: str, files: Files, like: str, called: str = "") -> Program:
-    """A function of `peers` on the same files, called by its name or another."""
+    """A function of `peers` on the same files, under its own name or a different one."""
     return module(
         called or name,
         "scripts.benchmark.peers",
@@ -69,9 +69,9 @@ def peer(name: str, files: Files, like: str, called: str = "") -> Program:
 
 
 def peers(setting: Setting) -> list[Program]:
-    """Ours and every peer on the same files; ours once more for every preset that a peer has, and without ranks.
+    """ndcg_spark and every peer on the same files; ndcg_spark once more for every preset of a peer, and without ranks.
 
-    No peer reads ranks. Ours leaves out what ranks prove to be too deep; without them it sorts as the peers do.
+    No peer reads ranks. ndcg_spark leaves out results that are too deep by their ranks; without ranks it sorts as the peers do.
     """
     ranked, unranked = setting.parquet(QUERIES)
     return [
@@ -97,7 +97,7 @@ def peers(setting: Setting) -> list[Program]:
 
 
 def text(setting: Setting) -> list[Program]:
-    """The same TREC runs in every shape that text has, against pytrec_eval and against gunzipping alone."""
+    """The same TREC runs in every text format, against pytrec_eval and against gunzip only."""
     shapes = setting.text(143, 30)
     return [
         *(ours(shape, files, "pytrec_eval", like="gzipped") for shape, files in shapes.items()),
@@ -110,7 +110,7 @@ def text(setting: Setting) -> list[Program]:
 
 
 def runs(setting: Setting) -> list[Program]:
-    """Ten runs and a hundred in folders of their own, with the memory pool of a machine of 8 GiB."""
+    """Ten and a hundred runs in their own folders, with the memory pool of an 8 GiB machine."""
     pool = {"SAIL_RUNTIME__MEMORY_POOL__FAIR__MAX_SIZE": str(int(0.6 * 8 * 2**30))}
     programs = []
     for number in (10, 100):
@@ -142,7 +142,7 @@ def commands(setting: Setting) -> list[Program]:
     evaluate += ["--engine", "embedded"]
     return [
         Program("import pandas, pyarrow", [sys.executable, "-c", "import pandas, pyarrow"]),
-        # The least that an evaluation on the embedded engine imports.
+        # The minimum that an evaluation on the embedded engine imports.
         Program("import Spark's client", [sys.executable, "-c", _CLIENT]),
         module("evaluate", "ndcg_spark", "evaluate", *evaluate),
         module("evaluate, published", "ndcg_spark", "evaluate", *evaluate, "--output", "OUTPUT"),
@@ -154,7 +154,7 @@ def commands(setting: Setting) -> list[Program]:
 
 
 def cases_of(setting: Setting) -> dict[str, dict[str, Any]]:
-    """The settings of evaluations for `cost`: with ranks, without, of TREC text, with all measures, and the example."""
+    """The settings of evaluations for `cost`: with ranks, without ranks, TREC text, all measures, and the example."""
     ranked, unranked = setting.parquet(20_000)
     files = {
         "with ranks": ranked,
@@ -170,7 +170,7 @@ def cases_of(setting: Setting) -> dict[str, dict[str, Any]]:
         }
         for name, of in files.items()
     }
-    # Every measure that needs no more of a list than its first ranks.
+    # Every measure that needs only the first ranks of a list.
     cases["measures"]["measures"] = (
         "ndcg",
         "precision",

@@ -137,7 +137,7 @@ def test_the_nearest_to_standard_comes_first_and_presets_that_give_the_same_are_
 
 
 @pytest.mark.parametrize("option", ["retrieved", "retrieved_at_k"])
-def test_ideals_of_returned_documents_are_told_apart(option):
+def test_ideals_of_returned_documents_are_what_tells_apart(option):
     lists = lists_of(PLAIN)
     true = Convention(ideal=option, no_relevant="zero")
     found = assert_found(search_of(lists, rows_of(lists, true, 5)), true)

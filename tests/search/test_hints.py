@@ -7,7 +7,7 @@ from ndcg_spark.inputs.old_scores import OldRow
 from ndcg_spark.search.hints import hints, run_means
 from ndcg_spark.search.judges import Compared
 from ndcg_spark.search.old_lists import OldList
-from ndcg_spark.search.targets import Score, make_targets
+from ndcg_spark.search.targets import ScoreKey, make_targets
 from ndcg_spark.search.trials import Trial
 from ndcg_spark.spot_check.plain_rows import Pair
 
@@ -15,7 +15,7 @@ NUMBER = 12
 
 
 def place(at, run="r"):
-    return Score("default", run, f"q{at}", None)
+    return ScoreKey("default", run, f"q{at}", None)
 
 
 def one_list(at, scores):
@@ -72,7 +72,7 @@ def test_means_have_the_queries_that_nobody_judged():
 def test_a_mean_that_the_job_gives_stands_beside_ours():
     rows = [OldRow(None, "r", None, 3, True, "0.25")]
     known = make_targets(rows, [(None, "r")], "default")
-    row = Compared(Score("default", "r", None, 3), 0.25, 0.2501, False)
+    row = Compared(ScoreKey("default", "r", None, 3), 0.25, 0.2501, False)
     (mean,) = run_means([row], known, Trial(Convention()))
     assert (mean.given_queries, mean.given, mean.ours, mean.cutoff) == (None, 0.25, 0.2501, 3)
     assert mean.differs(1e-5)

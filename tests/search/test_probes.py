@@ -94,5 +94,5 @@ def test_different_options_need_different_data(here, other, apart):
     assert NOTHING not in words
 
 
-def test_cutoffs_are_told_apart_by_ranks_below_the_smaller():
+def test_cutoffs_are_what_tells_apart_by_ranks_below_the_smaller():
     assert "20" in separated_by(Trial(Convention(), None), Trial(Convention(), 20), [])
