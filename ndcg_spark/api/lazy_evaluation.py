@@ -24,7 +24,12 @@ from ndcg_spark.inputs.query_tables import attribute_rows
 from ndcg_spark.schemas import EXCLUDE, ITEMS, JUDGMENTS, RESULTS, query_key
 from ndcg_spark.scoring.catalog_columns import EngineItems
 from ndcg_spark.scoring.counted_queries import Slices, make_slices
-from ndcg_spark.scoring.evaluation import dataset_scores, query_scores, run_measures
+from ndcg_spark.scoring.evaluation import (
+    dataset_scores,
+    lists_of_catalog,
+    query_scores,
+    run_measures,
+)
 from ndcg_spark.scoring.prepare import Tables, prepare
 from ndcg_spark.scoring.raising import raise_in_plan
 from ndcg_spark.spot_check.lazy import LazyCheck
@@ -66,9 +71,11 @@ def evaluate_lazily(
     ((results, runs),) = prepared.lists
     per_query = query_scores(prepared.judgments, results, runs, evaluation)
     attributes, slices = _attributes(tables["query_attributes"], session)
-    of_runs = run_measures(
-        prepared.guarded.results, query_key(prepared.judgments.columns), evaluation
-    )
+    of_runs = None
+    if evaluation.measures.of_catalog:
+        key = query_key(prepared.judgments.columns)
+        shown = lists_of_catalog(prepared.guarded.results, key, evaluation)
+        of_runs = run_measures(shown, key, evaluation)
     scores = dataset_scores(per_query, runs, evaluation, slices, of_runs)
     check = LazyCheck(given, prepared.judgments, evaluation, attributes)
     named = tables["results"]

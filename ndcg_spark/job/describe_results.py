@@ -1,6 +1,6 @@
 """What results show of the catalog, without judgments: the measures of all of their lists."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from ndcg_spark.config import EvaluationConfig
@@ -9,9 +9,10 @@ from ndcg_spark.contract.limits import refuse_in_lists
 from ndcg_spark.convention.measures import RUN_COLUMNS, MeasureSet, column_at
 from ndcg_spark.engine import Engine
 from ndcg_spark.errors import ConfigurationError
+from ndcg_spark.inputs.dataframes import kept_rows
 from ndcg_spark.job.catalog_of_runs import open_items, report_unknown_items
 from ndcg_spark.job.checked_lists import CheckedLists, read_lists
-from ndcg_spark.job.inputs import translated_failures
+from ndcg_spark.job.inputs import PlanRefusedError, translated_failures
 from ndcg_spark.schemas import query_key
 from ndcg_spark.scoring.catalog_columns import (
     EngineItems,
@@ -20,6 +21,7 @@ from ndcg_spark.scoring.catalog_columns import (
     run_measures,
 )
 from ndcg_spark.scoring.ranking import by_window, list_by_list
+from ndcg_spark.scoring.shown_lists import shown_lists
 
 Row = dict[str, Any]
 #: What is described where nobody has asked for measures: without items, and with them.
@@ -38,11 +40,14 @@ def describe(engine: Engine, config: EvaluationConfig) -> list[Row]:
     refuse_dependent(config.convention, measures)
     items = open_items(engine, config)
     lists = read_lists(engine, config)
-    with translated_failures([lists.source]):
-        # A document that is returned twice would be shown twice.
-        refuse_in_lists(lists.source, [lists.results], lists.convention)
-        rows = list(_rows(engine, lists, measures, items, config.dataset))
-        refuse_changed(lists.seen)
+    try:
+        with translated_failures([lists.source]):
+            rows = _rows(engine, lists, measures, items, config.dataset)
+            refuse_changed(lists.seen)
+    except PlanRefusedError:
+        with translated_failures([lists.source]):
+            refuse_in_lists(lists.source, [lists.results], lists.convention)
+        raise
     rows.sort(key=lambda row: (row["dataset"], row["run"], row["cutoff"] is None, row["cutoff"]))
     report_unknown_items(rows, measures)
     return rows
@@ -61,27 +66,35 @@ def _rows(
     measures: MeasureSet,
     items: EngineItems | None,
     dataset: str,
-) -> Iterator[Row]:
+) -> list[Row]:
     key = query_key(lists.results.columns)
     rank = list_by_list if engine.kind == "embedded" else by_window
-    given = (lists.results, key, lists.convention, measures, items, rank)
+    deepest = measures.cutoffs_for(*measures.of_catalog)[-1]
+    shown = shown_lists(lists.results, key, lists.convention, deepest, rank)
+    if not measures.beside_ndcg:
+        of_runs = run_measures(shown, key, measures, items).collect()
+        return [_row(run.asDict(), {}, measures, dataset) for run in of_runs]
     means: dict[tuple[str, str], Mapping[str, Any]] = {}
-    if measures.beside_ndcg:
-        for mean in list_means(*given).collect():
-            values = mean.asDict()
-            means[values.get("dataset", dataset), mean["run"]] = values
-    for run in run_measures(*given).collect():
+    with kept_rows(engine, shown) as kept:
+        of_runs = run_measures(kept, key, measures, items).collect()
+        of_lists = list_means(kept, key, measures, items).collect()
+    for mean in of_lists:
+        values = mean.asDict()
+        means[values.get("dataset", dataset), mean["run"]] = values
+    rows = []
+    for run in of_runs:
         own = run.asDict()
-        name = own.get("dataset", dataset)
-        yield _row(name, own, means.get((name, own["run"]), {}), measures)
+        mean_of_lists = means.get((own.get("dataset", dataset), own["run"]), {})
+        rows.append(_row(own, mean_of_lists, measures, dataset))
+    return rows
 
 
 def _row(
-    dataset: str, of_run: Mapping[str, Any], of_lists: Mapping[str, Any], measures: MeasureSet
+    of_run: Mapping[str, Any], of_lists: Mapping[str, Any], measures: MeasureSet, dataset: str
 ) -> Row:
     """The measures of a run at a cutoff, and the means of those of its lists."""
     cutoff = of_run["cutoff"] or None
-    row = {"dataset": dataset, "run": of_run["run"], "cutoff": cutoff}
+    row = {"dataset": of_run.get("dataset", dataset), "run": of_run["run"], "cutoff": cutoff}
     for measure in (*measures.beside_ndcg, "listed_queries"):
         row[measure] = of_lists.get(column_at(measure, cutoff))
     for column in (*RUN_COLUMNS, "lists", "unknown_items"):
