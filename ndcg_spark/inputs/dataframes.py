@@ -439,9 +439,11 @@ def kept_rows(engine: Engine, table: DataFrame) -> Iterator[DataFrame]:
         yield keep_rows(table, engine.scratch)
         return
     folder = engine.scratch.folder()
-    _append(table, folder / "rows")
     try:
-        yield read_paths(engine, [str(folder / "rows")])
+        _append(table, folder / "rows")
+        # Of a table without rows Sail writes no file.
+        is_empty = not any(folder.rglob("*.parquet"))
+        yield table if is_empty else read_paths(engine, [str(folder / "rows")])
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
