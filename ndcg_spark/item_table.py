@@ -44,7 +44,7 @@ class ItemTable:
             columns[IN_CATALOG] = rows[IN_CATALOG]
         else:
             columns[IN_CATALOG] = pa.repeat(True, len(rows))
-        return cls(pa.table(columns).sort_by("doc_id").combine_chunks(), users)
+        return cls(in_order(pa.table(columns)), users)
 
     @functools.cached_property
     def fingerprint(self) -> str:
@@ -113,3 +113,11 @@ class ItemTable:
             return None
         unit = popularity_unit(self.usage, options)
         return count / unit if unit else 0.0
+
+
+def in_order(rows: pa.Table) -> pa.Table:
+    """The rows of items sorted by doc_id, in one piece."""
+    rows = rows.combine_chunks()
+    ids = rows["doc_id"]
+    ascend = len(rows) == 0 or pc.all(pc.less_equal(ids[:-1], ids[1:])).as_py()
+    return rows if ascend else rows.sort_by("doc_id").combine_chunks()

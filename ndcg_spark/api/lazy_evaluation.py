@@ -2,6 +2,7 @@
 `describe`, which computes at once.
 """
 
+import contextlib
 import dataclasses
 import functools
 import warnings
@@ -30,7 +31,12 @@ from ndcg_spark.job.inputs import translated_failures
 from ndcg_spark.schemas import EXCLUDE, ITEMS, JUDGMENTS, RESULTS, query_key
 from ndcg_spark.scoring.catalog_columns import EngineItems, refuse_dependent
 from ndcg_spark.scoring.counted_queries import Slices, make_slices
-from ndcg_spark.scoring.evaluation import dataset_scores, query_scores, run_measures
+from ndcg_spark.scoring.evaluation import (
+    dataset_scores,
+    lists_of_catalog,
+    query_scores,
+    run_measures,
+)
 from ndcg_spark.scoring.prepare import Tables, prepare, prepare_lists
 from ndcg_spark.scoring.raising import raise_in_lists, raise_in_plan
 from ndcg_spark.spot_check.lazy import LazyCheck
@@ -72,9 +78,11 @@ def evaluate_lazily(
     ((results, runs),) = prepared.lists
     per_query = query_scores(prepared.judgments, results, runs, evaluation)
     attributes, slices = _attributes(tables["query_attributes"], session)
-    of_runs = run_measures(
-        prepared.guarded.results, query_key(prepared.judgments.columns), evaluation
-    )
+    of_runs = None
+    if evaluation.measures.of_catalog:
+        key = query_key(prepared.judgments.columns)
+        shown = lists_of_catalog(prepared.guarded.results, key, evaluation)
+        of_runs = run_measures(shown, key, evaluation)
     scores = dataset_scores(per_query, runs, evaluation, slices, of_runs)
     check = LazyCheck(given, prepared.judgments, evaluation, attributes)
     named = tables["results"]
@@ -113,6 +121,7 @@ def describe_tables(
             measures,
             items,
             config.dataset,
+            contextlib.nullcontext,
             is_sail=_is_sail(session),
         )
     if not rows:

@@ -78,14 +78,6 @@ class CheckedTables:
         return self.results if self.cut is None else self.cut(self.results)
 
     @property
-    def shown_results(self) -> DataFrame:
-        """The results of all queries, judged or not, without what is proved to be too deep."""
-        # By ranks, it is proved for judged queries alone.
-        if self.unjudged_rows and "rank" in self.results.columns:
-            return self.results
-        return self.needed_results
-
-    @property
     def highest_grade(self) -> float:
         """The highest grade of all judgments, 0 where there is none."""
         return self.judgment_counts.best_grade or 0.0
@@ -105,9 +97,17 @@ class CheckedTables:
         if rank is by_window and self.cut is not None and is_mostly_judged:
             # The results are shuffled once, after the cut: windows use the same partitions.
             results = results.repartition(*query_key(self.judgments.columns))
-            if self.unjudged_rows <= _NOT_WORTH_A_SCAN * rows:
+            if not self._has_many_unjudged:
                 return results
         return self.of_judged_queries(results)
+
+    def lists_to_score(self, lists: DataFrame) -> DataFrame:
+        """Ranked lists without those of unjudged queries, if these are many."""
+        return self.of_judged_queries(lists) if self._has_many_unjudged else lists
+
+    @property
+    def _has_many_unjudged(self) -> bool:
+        return self.unjudged_rows > _NOT_WORTH_A_SCAN * self.result_counts.rows
 
     def runs(self) -> DataFrame:
         """The table of `raising.count_unjudged_queries`, built from counts that are known."""
@@ -279,7 +279,7 @@ def _check_results(
     counts, lists = scan.count_results(
         table, reason, judged_queries, results.batches, files, skipping, results.materialize
     )
-    cut = _cut(skipping, counts, lists, table)
+    cut = _cut(skipping, counts, lists, table, checks)
     counts = dataclasses.replace(counts, runs=_with_empty_runs(counts.runs, judged, results.runs))
     good, counts, rejected = _split(results, table, reason, counts, RESULTS, config)
     limits.refuse_merged_runs(results, counts, config)
@@ -302,8 +302,11 @@ def _skipping(
         return None
     table = results.table
     rows = results.expected_rows or 0 if results.materialize else 0
-    skipping = plan_skipping(checks.convention, checks.cutoffs, table.columns, rows, queries)
-    if not isinstance(skipping, Floors) or judged_queries is None or rows < _MANY_A_QUERY * queries:
+    columns, for_all = table.columns, checks.needs_all_lists
+    skipping = plan_skipping(checks.convention, checks.cutoffs, columns, rows, queries, for_all)
+    if not isinstance(skipping, Floors) or judged_queries is None or for_all:
+        return skipping
+    if rows < _MANY_A_QUERY * queries:
         return skipping
     key = query_key(table.columns)
     names = [F.col(name).cast("string").alias(name) for name in key]
@@ -317,20 +320,18 @@ def _cut(
     counts: ResultCounts,
     lists: DataFrame | None,
     table: DataFrame,
+    checks: ListChecks,
 ) -> Callable[[DataFrame], DataFrame] | None:
     if isinstance(skipping, Pruning):
         untrusted = {run.run for run in counts.runs if run.untrusted}
         is_all = untrusted.issuperset(run.run for run in counts.runs)
         return None if is_all else partial(skipping.kept, untrusted=sorted(untrusted))
     number = sum(run.lists for run in counts.runs)
+    if not skipping or lists is None or not skipping.is_worthwhile(counts.rows, number):
+        return None
     unjudged = sum(run.unjudged_rows for run in counts.runs)
     # If most results belong to unjudged queries, leaving those out is enough.
-    if (
-        not skipping
-        or lists is None
-        or not skipping.is_worthwhile(counts.rows, number)
-        or 2 * unjudged > counts.rows
-    ):
+    if 2 * unjudged > counts.rows and not checks.needs_all_lists:
         return None
     limit = _MAX_BROADCAST_CLASSIC if is_classic(table.sparkSession) else _MAX_BROADCAST
     return partial(skipping.kept, lists=F.broadcast(lists) if number <= limit else lists)

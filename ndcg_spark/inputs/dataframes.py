@@ -6,11 +6,14 @@ files of this machine are read through a temporary folder of links with plain na
 however many files there are. Files elsewhere are read by their paths.
 """
 
+import contextlib
 import itertools
 import operator
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import shutil
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial, reduce
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -429,6 +432,26 @@ def read_arrow(engine: Engine, table: pa.Table) -> DataFrame:
     return read_copy(engine, ParquetCopy(folder, len(table), set(table.column_names)))
 
 
+@contextlib.contextmanager
+def kept_rows(engine: Engine, table: DataFrame) -> Iterator[DataFrame]:
+    """A table that is read more than once within the block, and computed once."""
+    if engine.kind != "embedded":
+        yield keep_rows(table, engine.scratch)
+        return
+    folder = engine.scratch.folder()
+    try:
+        _append(table, folder / "rows")
+        # Of a table without rows Sail writes no file.
+        is_empty = not any(folder.rglob("*.parquet"))
+        yield table if is_empty else read_paths(engine, [str(folder / "rows")])
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _append(table: DataFrame, folder: Path) -> None:
+    table.write.parquet(str(folder), mode="append", compression="lz4")
+
+
 def materializer(engine: Engine) -> Callable[[Iterable[DataFrame]], DataFrame] | None:
     """Keeps the batches of a table to be read more than once, as `Source.materialize`; None where
     that is expensive.
@@ -440,10 +463,10 @@ def materializer(engine: Engine) -> Callable[[Iterable[DataFrame]], DataFrame] |
         return keep_rows(reduce(DataFrame.unionByName, batches), engine.scratch)
 
     def materialize(batches: Iterable[DataFrame]) -> DataFrame:
-        folder = str(engine.scratch.folder() / "rows")
+        folder = engine.scratch.folder() / "rows"
         for batch in batches:
-            batch.write.parquet(folder, mode="append", compression="lz4")
-        return read_paths(engine, [folder])
+            _append(batch, folder)
+        return read_paths(engine, [str(folder)])
 
     return materialize if engine.kind == "embedded" else persist
 

@@ -10,7 +10,7 @@ from ndcg_spark.convention.catalog import catalog_option
 from ndcg_spark.convention.measures import MeasureSet
 from ndcg_spark.errors import InputError, about
 from ndcg_spark.inputs.query_tables import column, read_query_table
-from ndcg_spark.item_table import IN_CATALOG, ItemTable
+from ndcg_spark.item_table import IN_CATALOG, ItemTable, in_order
 from ndcg_spark.schemas import ITEMS
 from ndcg_spark.text import UNNAMED
 from ndcg_spark.voices import Advice, Do, Either, Give, NameColumn, NameColumns
@@ -45,7 +45,9 @@ def make_items(
 
 
 def item_rows(table: pa.Table) -> pa.Table:
-    """The columns of ITEMS that a table has, in their types; InputError for a bad row."""
+    """The columns of ITEMS that a table has, in their types and in order; InputError for a bad
+    row.
+    """
     with about("items"):
         has = table.column_names
         if "doc_id" not in has:
@@ -54,12 +56,8 @@ def item_rows(table: pa.Table) -> pa.Table:
         names = [field for field in ITEMS if field.name in has]
         rows = pa.table({field.name: column(table, field.name, field.type) for field in names})
         _refuse_bad_ids(rows, ["doc_id"])
-        repeated = len(rows) - len(pc.unique(rows["doc_id"]))
-        if repeated:
-            counts = rows.group_by("doc_id").aggregate([([], "count_all")])
-            first = counts.sort_by([("count_all", "descending")])["doc_id"][0]
-            what = f"{repeated:,} row(s) repeat the item of another, e.g. doc_id={first}"
-            raise InputError(f"{what}; give each item one row")
+        rows = in_order(rows)
+        _refuse_repeated(rows)
         for name in _COUNTS:
             if name in rows.column_names:
                 _refuse_bad_counts(rows, name)
@@ -127,6 +125,18 @@ def _refuse_bad_ids(rows: pa.Table, names: Collection[str]) -> None:
         empty = pc.sum(pc.fill_null(pc.equal(rows[name], ""), True)).as_py()
         if empty:
             raise InputError(f"{empty:,} row(s) with an empty {name}; remove them")
+
+
+def _refuse_repeated(rows: pa.Table) -> None:
+    """InputError for an item with several rows, which are in order."""
+    # Neighbours are compared, because to count distinct ids takes as long as all else here.
+    ids = rows["doc_id"].combine_chunks()
+    is_again = pc.equal(ids[1:], ids[:-1])
+    repeated = pc.sum(is_again).as_py()
+    if repeated:
+        first = ids[pc.index(is_again, True).as_py()]
+        what = f"{repeated:,} row(s) repeat the item of another, e.g. doc_id={first}"
+        raise InputError(f"{what}; give each item one row")
 
 
 def _refuse_bad_counts(rows: pa.Table, name: str) -> None:

@@ -4,20 +4,14 @@ import functools
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-import pyarrow as pa
-from pyspark.sql import DataFrame
-
 from ndcg_spark.config import EvaluationConfig, missing_items
-from ndcg_spark.contract.counting import CheckedTables
 from ndcg_spark.convention.measures import MeasureSet
 from ndcg_spark.engine import Engine
 from ndcg_spark.errors import ConfigurationError, about
 from ndcg_spark.inputs.dataframes import read_arrow
 from ndcg_spark.inputs.items import read_items
 from ndcg_spark.item_table import ItemTable
-from ndcg_spark.schemas import query_key
 from ndcg_spark.scoring.catalog_columns import EngineItems
-from ndcg_spark.scoring.evaluation import Evaluation, run_measures
 from ndcg_spark.steps import report_step
 
 
@@ -45,20 +39,6 @@ def items_for_log(config: EvaluationConfig, items: ItemTable) -> dict[str, Any]:
     files = [{"path": path} for path in paths]
     known = {"rows": len(items.rows), "users": items.users, "fingerprint": items.fingerprint}
     return {"files": files, **known}
-
-
-def measured_runs(checked: CheckedTables, evaluation: Evaluation) -> DataFrame | None:
-    """The measures of all lists of each run, computed; None if none was asked for."""
-    if not evaluation.measures.of_catalog:
-        return None
-    key = query_key(checked.judgments.columns)
-    parts = []
-    for batch in checked.by_batch:
-        table = run_measures(batch.shown_results, key, evaluation)
-        if table is not None:
-            parts.append(table.toArrow())
-    rows = pa.concat_tables(parts)
-    return checked.judgments.sparkSession.createDataFrame(rows)
 
 
 def about_unknown_items(rows: Iterable[Mapping[str, Any]], measures: MeasureSet) -> Iterator[str]:

@@ -55,7 +55,8 @@ def check_inputs(config: EvaluationConfig) -> dict[str, Any]:
         alone = dataclasses.replace(context, evaluation=deepest)
         with count_refusals(alone):
             means = [
-                dataset_scores(*batch, deepest).select(*_RATE) for batch in scores_by_batch(alone)
+                dataset_scores(batch.query_scores, batch.runs, deepest).select(*_RATE)
+                for batch in scores_by_batch(alone)
             ]
             scores = split_slices(row.asDict() for table in means for row in table.collect())
             rows = scores.all_queries

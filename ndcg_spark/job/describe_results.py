@@ -1,6 +1,8 @@
 """What results show of the catalog, without judgments: the measures of all of their lists."""
 
-from collections.abc import Iterator, Mapping
+import functools
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from typing import Any
 
 from pyspark.sql import DataFrame
@@ -18,9 +20,10 @@ from ndcg_spark.convention.measures import (
 )
 from ndcg_spark.engine import Engine
 from ndcg_spark.errors import ConfigurationError
+from ndcg_spark.inputs.dataframes import kept_rows
 from ndcg_spark.job.catalog_of_runs import open_items, report_unknown_items
 from ndcg_spark.job.checked_lists import read_lists
-from ndcg_spark.job.inputs import translated_failures
+from ndcg_spark.job.inputs import PlanRefusedError, translated_failures
 from ndcg_spark.schemas import query_key
 from ndcg_spark.scoring.catalog_columns import (
     EngineItems,
@@ -29,8 +32,11 @@ from ndcg_spark.scoring.catalog_columns import (
     run_measures,
 )
 from ndcg_spark.scoring.ranking import by_window, list_by_list
+from ndcg_spark.scoring.shown_lists import shown_lists
 
 Row = dict[str, Any]
+#: What computes a table once that is read more than once within its block.
+Keep = Callable[[DataFrame], AbstractContextManager[DataFrame]]
 
 
 def measures_for(items: ItemsConfig | None) -> list[str]:
@@ -48,14 +54,17 @@ def describe(engine: Engine, config: EvaluationConfig, measures: MeasureSet) -> 
     refuse_dependent(config.convention, measures)
     items = open_items(engine, config)
     lists = read_lists(engine, config)
+    keep = functools.partial(kept_rows, engine)
     is_sail = engine.kind == "embedded"
-    with translated_failures([lists.source]):
-        # A document that is returned twice would be shown twice.
-        refuse_in_lists(lists.source, [lists.results], lists.convention)
-        rows = described_rows(
-            lists.results, lists.convention, measures, items, config.dataset, is_sail=is_sail
-        )
-        refuse_changed(lists.seen)
+    given = (lists.results, lists.convention, measures, items, config.dataset, keep)
+    try:
+        with translated_failures([lists.source]):
+            rows = described_rows(*given, is_sail=is_sail)
+            refuse_changed(lists.seen)
+    except PlanRefusedError:
+        with translated_failures([lists.source]):
+            refuse_in_lists(lists.source, [lists.results], lists.convention)
+        raise
     report_unknown_items(rows, measures)
     return rows
 
@@ -76,44 +85,43 @@ def described_rows(
     measures: MeasureSet,
     items: EngineItems | None,
     dataset: str,
+    keep: Keep,
     *,
     is_sail: bool,
 ) -> list[Row]:
-    """The rows of `describe` for checked results, in their order; `is_sail` is the engine."""
-    rows = list(_rows(results, convention, measures, items, dataset, is_sail=is_sail))
+    """The rows of `describe` for checked results, in their order.
+
+    `keep` keeps a table that is read twice, and `is_sail` says which engine it is.
+    """
+    key = query_key(results.columns)
+    rank = list_by_list if is_sail else by_window
+    deepest = measures.cutoffs_for(*measures.of_catalog)[-1]
+    shown = shown_lists(results, key, convention, deepest, rank)
+    means: dict[tuple[str, str], Mapping[str, Any]] = {}
+    if measures.beside_ndcg:
+        with keep(shown) as kept:
+            of_runs = run_measures(kept, key, measures, items).collect()
+            of_lists = list_means(kept, key, measures, items).collect()
+        for mean in of_lists:
+            values = mean.asDict()
+            means[values.get("dataset", dataset), mean["run"]] = values
+    else:
+        of_runs = run_measures(shown, key, measures, items).collect()
+    rows = []
+    for run in of_runs:
+        own = run.asDict()
+        mean_of_lists = means.get((own.get("dataset", dataset), own["run"]), {})
+        rows.append(_row(own, mean_of_lists, measures, dataset))
     rows.sort(key=lambda row: (row["dataset"], row["run"], row["cutoff"] is None, row["cutoff"]))
     return rows
 
 
-def _rows(
-    results: DataFrame,
-    convention: Convention,
-    measures: MeasureSet,
-    items: EngineItems | None,
-    dataset: str,
-    *,
-    is_sail: bool,
-) -> Iterator[Row]:
-    key = query_key(results.columns)
-    rank = list_by_list if is_sail else by_window
-    given = (results, key, convention, measures, items, rank)
-    means: dict[tuple[str, str], Mapping[str, Any]] = {}
-    if measures.beside_ndcg:
-        for mean in list_means(*given).collect():
-            values = mean.asDict()
-            means[values.get("dataset", dataset), mean["run"]] = values
-    for run in run_measures(*given).collect():
-        own = run.asDict()
-        name = own.get("dataset", dataset)
-        yield _row(name, own, means.get((name, own["run"]), {}), measures)
-
-
 def _row(
-    dataset: str, of_run: Mapping[str, Any], of_lists: Mapping[str, Any], measures: MeasureSet
+    of_run: Mapping[str, Any], of_lists: Mapping[str, Any], measures: MeasureSet, dataset: str
 ) -> Row:
     """The measures of a run at a cutoff, and the means of those of its lists."""
     cutoff = of_run["cutoff"] or None
-    row = {"dataset": dataset, "run": of_run["run"], "cutoff": cutoff}
+    row = {"dataset": of_run.get("dataset", dataset), "run": of_run["run"], "cutoff": cutoff}
     for measure in (*measures.beside_ndcg, "listed_queries"):
         row[measure] = of_lists.get(column_at(measure, cutoff))
     for column in (*RUN_COLUMNS, "lists", "unknown_items"):

@@ -22,12 +22,12 @@ from ndcg_spark.engine.sessions import keep_rows
 from ndcg_spark.errors import BUG, ConfigurationError, EngineError, about
 from ndcg_spark.gate.verdict import Verdict, worst_exit_code
 from ndcg_spark.inputs.dataframes import read_arrow
-from ndcg_spark.job.catalog_of_runs import measured_runs
 from ndcg_spark.job.inputs import (
     Context,
     accepted_means,
     count_refusals,
     engine_for,
+    measured_runs,
     partitions_for,
     read_inputs,
     scores_by_batch,
@@ -292,10 +292,12 @@ def _scored_far(context: Context, attributes: pa.Table | None) -> Scored:
     """The same where the engine and this process share no folder: what is checked is fetched."""
     evaluation = context.evaluation
     with context.clock.step("evaluate", "evaluating the results"):
-        scores, runs = scores_by_batch(context)[0]
-        scores = keep_rows(scores, context.engine.scratch)
-        of_runs = measured_runs(context.checked, evaluation)
-        table = dataset_scores(scores, runs, evaluation, context.slices, of_runs)
+        batch = next(scores_by_batch(context))
+        scores = keep_rows(batch.query_scores, context.engine.scratch)
+        of_runs = None
+        if batch.shown is not None:
+            of_runs = context.engine.session.createDataFrame(measured_runs(batch.shown, context))
+        table = dataset_scores(scores, batch.runs, evaluation, context.slices, of_runs)
         rows = [row.asDict() for row in table.collect()]
     means = accepted_means(context, rows)
     number = context.checked.counts(len(evaluation.cutoffs))["query_scores"]

@@ -6,8 +6,9 @@ import contextlib
 import dataclasses
 import functools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
+import pyarrow as pa
 from pyspark.sql import DataFrame, Row
 
 from ndcg_spark.config import EvaluationConfig
@@ -24,6 +25,7 @@ from ndcg_spark.convention.refused_queries import (
 )
 from ndcg_spark.engine import Engine, failure_reason, failures, lost, open_engine
 from ndcg_spark.errors import ConventionError, EngineError, InputError, StorageError
+from ndcg_spark.inputs.dataframes import kept_rows
 from ndcg_spark.inputs.files import BINARY, local_sizes
 from ndcg_spark.inputs.source_tables import (
     Source,
@@ -34,11 +36,18 @@ from ndcg_spark.inputs.source_tables import (
 )
 from ndcg_spark.job.catalog_of_runs import open_items, report_unknown_items
 from ndcg_spark.reference import unjudged_gain
-from ndcg_spark.schemas import DATASET_SCORES, measure_first
+from ndcg_spark.schemas import DATASET_SCORES, measure_first, query_key
 from ndcg_spark.scoring import refusals
 from ndcg_spark.scoring.counted_queries import Slices
-from ndcg_spark.scoring.evaluation import Evaluation, query_scores
+from ndcg_spark.scoring.evaluation import (
+    Evaluation,
+    lists_of_catalog,
+    query_scores,
+    run_measures,
+)
 from ndcg_spark.scoring.prepare import ListsToScore, Tables, prepare
+from ndcg_spark.scoring.ranking import as_ranked, documents_of
+from ndcg_spark.scoring.shown_lists import shown_lists
 from ndcg_spark.steps import Clock, report_step
 from ndcg_spark.tables.table import DatasetScores, split_slices
 
@@ -259,13 +268,51 @@ def count_refusals(context: Context) -> Iterator[None]:
         raise
 
 
-def scores_by_batch(context: Context) -> list[tuple[DataFrame, DataFrame]]:
-    """The table QUERY_SCORES of each batch of results, and the runs of that batch."""
-    scored = []
-    for results, runs in context.lists:
-        scores = query_scores(context.checked.judgments, results, runs, context.evaluation)
-        scored.append((scores, runs))
-    return scored
+class BatchScores(NamedTuple):
+    """What is computed of a batch of results, as long as the next batch is not asked for."""
+
+    #: The table QUERY_SCORES.
+    query_scores: DataFrame
+    #: The runs of the batch.
+    runs: DataFrame
+    #: All of its lists, if measures of the catalog are asked for.
+    shown: DataFrame | None = None
+
+
+def scores_by_batch(context: Context) -> Iterator[BatchScores]:
+    """The scores of each batch of results; lists that all measures share are ranked at once."""
+    checked, evaluation = context.checked, context.evaluation
+    key = query_key(checked.judgments.columns)
+    for batch, (results, runs) in zip(checked.by_batch, context.lists, strict=True):
+        if evaluation.shares_lists:
+            yield from _scores_of_shared_lists(context, batch, runs)
+            continue
+        shown = None
+        if evaluation.measures.of_catalog:
+            shown = lists_of_catalog(batch.needed_results, key, evaluation)
+        scores = query_scores(checked.judgments, results, runs, evaluation)
+        yield BatchScores(scores, runs, shown)
+
+
+def _scores_of_shared_lists(
+    context: Context, batch: CheckedTables, runs: DataFrame
+) -> Iterator[BatchScores]:
+    evaluation, judgments = context.evaluation, batch.judgments
+    key = query_key(judgments.columns)
+    convention, depth = evaluation.convention, evaluation.depth
+    lists = shown_lists(batch.needed_results, key, convention, depth, evaluation.rank)
+    with contextlib.ExitStack() as stack:
+        with context.clock.step("rank", "ranking the results"):
+            shown = stack.enter_context(kept_rows(context.engine, lists))
+        documents = documents_of(batch.lists_to_score(shown), ["run", *key])
+        ranked = dataclasses.replace(evaluation, rank=as_ranked)
+        yield BatchScores(query_scores(judgments, documents, runs, ranked), runs, shown)
+
+
+def measured_runs(shown: DataFrame, context: Context) -> pa.Table:
+    """The measures of all lists of each run, computed."""
+    key = query_key(context.checked.judgments.columns)
+    return run_measures(shown, key, context.evaluation).toArrow()
 
 
 def accepted_means(context: Context, rows: Iterable[Row | Mapping[str, Any]]) -> DatasetScores:

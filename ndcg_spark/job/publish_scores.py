@@ -22,10 +22,11 @@ from ndcg_spark.gate.settings import GateConfig
 from ndcg_spark.gate.verdict import Verdict, unverified_verdict
 from ndcg_spark.inputs.source_tables import Source
 from ndcg_spark.job.acceptance import warn_if_ended
-from ndcg_spark.job.catalog_of_runs import items_for_log, measured_runs
+from ndcg_spark.job.catalog_of_runs import items_for_log
 from ndcg_spark.job.inputs import (
     Context,
     accepted_means,
+    measured_runs,
     scores_by_batch,
     translated_failures,
 )
@@ -189,19 +190,22 @@ def write_scores(context: Context, publication: Publication) -> list[dict[str, A
     """
     evaluation, clock, checked = context.evaluation, context.clock, context.checked
     counts = checked.counts(len(evaluation.cutoffs))
+    parts = []
+    for batch in scores_by_batch(context):
+        with clock.step("evaluate", "evaluating the results"):
+            _write_table(context, publication, "query_scores", batch.query_scores)
+        if batch.shown is not None:
+            with clock.step("catalog", "measuring what the runs show of the catalog"):
+                parts.append(measured_runs(batch.shown, context))
     with clock.step("evaluate", "evaluating the results"):
-        for scores, _ in scores_by_batch(context):
-            _write_table(context, publication, "query_scores", scores)
         # This comes before rows are counted: if a changed input is why there are too few, the
         # storage is not at fault.
         refuse_changed(checked.seen)
         publication.verify("query_scores", counts["query_scores"])
-    of_runs = None
-    if evaluation.measures.of_catalog:
-        with clock.step("catalog", "measuring what the runs show of the catalog"):
-            of_runs = measured_runs(checked, evaluation)
+    session = context.engine.session
     with clock.step("aggregate", "averaging the query scores"):
-        written = publication.read("query_scores", context.engine.session)
+        of_runs = session.createDataFrame(pa.concat_tables(parts)) if parts else None
+        written = publication.read("query_scores", session)
         table = dataset_scores(written, checked.runs(), evaluation, context.slices, of_runs)
         rows = [row.asDict() for row in table.collect()]
         # Every list of nights reads this small table. An engine may write several files, and this

@@ -1,14 +1,14 @@
 """The measures of the catalog on an engine: what items add to a list, and all lists of a run.
 
 The measures of a list are computed in the pass of all others; the items are joined with the ranked
-documents. Those of a run take one more aggregation of the ranked lists, by run and item.
+documents. Those of a run take one more aggregation of `shown_lists`, by run and item.
 """
 
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 
 import pyarrow as pa
-from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from ndcg_spark import sql
@@ -17,8 +17,7 @@ from ndcg_spark.convention.convention import Convention
 from ndcg_spark.convention.measures import RUN_COLUMNS, Cutoff, MeasureSet, Names, column_at
 from ndcg_spark.errors import ConventionError
 from ndcg_spark.item_table import IN_CATALOG, ItemTable
-from ndcg_spark.scoring import lists
-from ndcg_spark.scoring.ranking import LISTED, RANK, Ranker, removes_documents, sums_at
+from ndcg_spark.scoring.ranking import DOCUMENTS, RANK, documents_of, sums_at, within
 from ndcg_spark.voices import SetOption
 
 #: More items than this are not broadcast.
@@ -106,26 +105,20 @@ def _joined(items: EngineItems, documents: DataFrame, columns: Sequence[str]) ->
 
 
 def run_measures(
-    results: DataFrame,
-    key: Sequence[str],
-    convention: Convention,
-    measures: MeasureSet,
-    items: EngineItems | None,
-    rank: Ranker,
+    lists: DataFrame, key: Sequence[str], measures: MeasureSet, items: EngineItems | None
 ) -> DataFrame:
-    """One row per run and cutoff, of all lists in the results: the key of the run, cutoff, lists,
+    """One row per run and cutoff, of `shown_lists`: the key of the run, cutoff, lists,
     unknown_items and RUN_COLUMNS.
 
     The cutoff is 0 for the whole ranking. A measure is null where it was not asked for, or is
     undefined; unknown_items is null without items.
     """
     cutoffs = measures.cutoffs_for(*measures.of_catalog)
-    ranked = ranked_lists(results, key, convention, cutoffs[-1], rank)
-    if "personalization" in measures.of_runs:
-        length = F.count(F.lit(1)).over(Window.partitionBy("run", *key))
-        ranked = ranked.withColumn("length", length)
     run_key = ["run", *key[:-1]]
-    shown = ranked.groupBy(*run_key, "doc_id").agg(*_by_item(cutoffs, measures))
+    with_lengths = lists.selectExpr(*run_key, DOCUMENTS, f"size({DOCUMENTS}) as length")
+    documents = documents_of(with_lengths, [*run_key, "length"])
+    documents = documents.where(within(RANK, cutoffs[-1]))
+    shown = documents.groupBy(*run_key, "doc_id").agg(*_by_item(cutoffs, measures))
     if items is None:
         shown = shown.withColumn(IN_CATALOG, F.lit(None).cast("boolean"))
     else:
@@ -142,21 +135,15 @@ def run_measures(
 
 
 def list_means(
-    results: DataFrame,
-    key: Sequence[str],
-    convention: Convention,
-    measures: MeasureSet,
-    items: EngineItems | None,
-    rank: Ranker,
+    lists: DataFrame, key: Sequence[str], measures: MeasureSet, items: EngineItems | None
 ) -> DataFrame:
-    """One row per run, of all lists in the results, whoever judged them: the key of the run, and
-    the mean of each measure of lists at each cutoff, as novelty_10, with listed_queries_10.
+    """One row per run, of `shown_lists`, whoever judged them: the key of the run, and the mean of
+    each measure of lists at each cutoff, as novelty_10, with listed_queries_10.
     """
     names = list(measures.beside_ndcg)
     cutoffs = measures.cutoffs_for(*names)
-    ranked = ranked_lists(results, key, convention, cutoffs[-1], rank)
-    documents = with_items(ranked, items, measures)
-    of_lists = documents.groupBy("run", *key).agg(*_by_list(measures))
+    documents = documents_of(lists, ["run", *key]).where(within(RANK, cutoffs[-1]))
+    of_lists = with_items(documents, items, measures).groupBy("run", *key).agg(*_by_list(measures))
     columns: dict[str, Column] = {}
     for name in names:
         measure = measures.beside_ndcg[name]
@@ -195,16 +182,6 @@ def _names(cutoff: Cutoff, sums: Mapping[str, str]) -> Names:
         persistence=1.0,
         sums=sums,
     )
-
-
-def ranked_lists(
-    results: DataFrame, key: Sequence[str], convention: Convention, depth: Cutoff, rank: Ranker
-) -> DataFrame:
-    """The documents of all lists with their ranks, down to a depth, whoever judged them."""
-    run_key = ["run", *key]
-    listed = lists.with_listed(results, run_key, convention)
-    ranked = rank(listed, run_key, convention, depth)
-    return ranked.where(F.col(LISTED)) if removes_documents(convention) else ranked
 
 
 def _by_item(cutoffs: Sequence[Cutoff], measures: MeasureSet) -> list[Column]:

@@ -26,7 +26,8 @@ from ndcg_spark.scoring import catalog_columns, counted_queries, ideal, lists
 from ndcg_spark.scoring import measure_columns as beside_ndcg
 from ndcg_spark.scoring.catalog_columns import EngineItems
 from ndcg_spark.scoring.counted_queries import Slices
-from ndcg_spark.scoring.ranking import Ranker, by_window
+from ndcg_spark.scoring.ranking import Ranker, by_window, is_list_by_list, list_by_list
+from ndcg_spark.scoring.shown_lists import shown_lists
 
 
 @dataclasses.dataclass(frozen=True)
@@ -52,6 +53,12 @@ class Evaluation:
     def depth(self) -> int | None:
         """The deepest rank that can matter to a score; None if any rank can."""
         return None if self.convention.ideal == "retrieved" else self.cutoffs[-1]
+
+    @property
+    def shares_lists(self) -> bool:
+        """Whether lists that are ranked for measures of the catalog serve all scores."""
+        is_by_list = self.rank is list_by_list and is_list_by_list(self.convention, self.depth)
+        return bool(self.measures.of_catalog) and is_by_list
 
 
 def query_scores(
@@ -117,16 +124,16 @@ def dataset_scores(
     return _complete(rows, DATASET_SCORES, described | absent)
 
 
-def run_measures(
-    results: DataFrame, key: Sequence[str], evaluation: Evaluation
-) -> DataFrame | None:
-    """The measures of all lists in the results, by run and cutoff; None if none was asked for."""
+def lists_of_catalog(results: DataFrame, key: Sequence[str], evaluation: Evaluation) -> DataFrame:
+    """All lists in the results, as deep as the measures of the catalog look."""
     measures = evaluation.measures
-    if not measures.of_catalog:
-        return None
-    return catalog_columns.run_measures(
-        results, key, evaluation.convention, measures, evaluation.items, evaluation.rank
-    )
+    deepest = measures.cutoffs_for(*measures.of_catalog)[-1]
+    return shown_lists(results, key, evaluation.convention, deepest, evaluation.rank)
+
+
+def run_measures(lists: DataFrame, key: Sequence[str], evaluation: Evaluation) -> DataFrame:
+    """The measures of all `shown_lists`, by run and cutoff."""
+    return catalog_columns.run_measures(lists, key, evaluation.measures, evaluation.items)
 
 
 def ranked_documents(

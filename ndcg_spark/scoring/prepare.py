@@ -56,6 +56,8 @@ class ListChecks(NamedTuple):
     has_ranks_beside_scores: bool
     #: Whether a list with two results of rank 1 may be the lists of two runs.
     may_have_two_runs: bool
+    #: Whether lists of unjudged queries are measured too.
+    needs_all_lists: bool
 
 
 class Checks(NamedTuple):
@@ -177,6 +179,7 @@ def _list_checks(results: UserTable, exclude: UserTable | None, options: Options
         exclude_key,
         has_ranks_beside_scores=has_both,
         may_have_two_runs=has_both and not options.is_order_chosen,
+        needs_all_lists=bool(options.measures.of_catalog),
     )
 
 

@@ -5,9 +5,10 @@ from collections.abc import Sequence
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
 
 from ndcg_spark import rules, sql
-from ndcg_spark.convention.refused_queries import MERGED, RETURNED_TWICE
+from ndcg_spark.convention.refused_queries import MERGED
 from ndcg_spark.errors import about
 from ndcg_spark.rules import RowTest
 from ndcg_spark.schemas import EXCLUDE, JUDGMENTS, RESULTS, query_key
@@ -41,22 +42,21 @@ def raise_in_plan(tables: Tables, checks: Checks) -> RaisingTables:
 
 
 def raise_in_lists(results: UserTable, exclude: UserTable | None, checks: ListChecks) -> DataFrame:
-    """Results that nobody has judged, whose plan raises where a row or a list breaks a rule."""
+    """Results that nobody has judged, whose plan raises where a row breaks a rule.
+
+    It also raises for a list with two results of rank 1, if a table cannot warn of it; a document
+    that is there twice is found when the lists are ranked.
+    """
     rows = _good_results(results, exclude, checks)
     list_key = ["run", *query_key(rows.columns)]
-    guarded = {}
-    if checks.may_have_two_runs:
-        top = "case when rank = 1 then score end"
-        values = (f"min({top})", f"max({top})", f"count({top})", "count(1)")
-        lowest, highest, tops, all_rows = (sql.over(value, list_key) for value in values)
-        is_merged = f"{lowest} < {highest} and {tops} < {all_rows}"
-        refused = refusal_sql(MERGED, list_key, "string")
-        guarded["run"] = f"case when {is_merged} then {refused} else run end"
-    if checks.convention.duplicates == "error":
-        copies = sql.over("count(1)", [*list_key, "doc_id"])
-        refused = refusal_sql(RETURNED_TWICE, [*list_key, "doc_id"], "string")
-        guarded["doc_id"] = f"case when {copies} > 1 then {refused} else doc_id end"
-    return rows.withColumns(sql.columns(guarded)) if guarded else rows
+    if not checks.may_have_two_runs:
+        return rows
+    top = "case when rank = 1 then score end"
+    values = (f"min({top})", f"max({top})", f"count({top})", "count(1)")
+    lowest, highest, tops, all_rows = (sql.over(value, list_key) for value in values)
+    is_merged = f"{lowest} < {highest} and {tops} < {all_rows}"
+    refused = refusal_sql(MERGED, list_key, "string")
+    return rows.withColumn("run", F.expr(f"case when {is_merged} then {refused} else run end"))
 
 
 def _good_results(results: UserTable, exclude: UserTable | None, checks: ListChecks) -> DataFrame:

@@ -25,6 +25,8 @@ TIED = "tied"
 #: Whether a document stays on the list that is scored. The column exists only if
 #: `removes_documents`.
 LISTED = "listed"
+#: The documents of a list, best first, in a table with a row per list.
+DOCUMENTS = "documents"
 
 #: An id that is a whole number from 0. Spelled out because engines differ in what \\d and $ match.
 _WHOLE_NUMBER = r"^[0-9]+\z"
@@ -103,8 +105,32 @@ def list_by_list(
     which sorts the whole table by the text of key and document; on Spark 11.4 s instead of 7.2 s,
     because Spark limits a window to the depth before the shuffle.
     """
-    if depth is None or breaks_ties_by_gain(convention) or removes_documents(convention):
+    if depth is None or not is_list_by_list(convention, depth):
         return by_window(table, key, convention, depth)
+    return documents_of(sorted_lists(table, key, convention, depth), key)
+
+
+def is_list_by_list(convention: Convention, depth: int | None) -> bool:
+    """Whether each list can be sorted by itself."""
+    has_one_order = not breaks_ties_by_gain(convention) and not removes_documents(convention)
+    return depth is not None and has_one_order
+
+
+def as_ranked(
+    table: DataFrame, _key: list[str], _convention: Convention, _depth: int | None
+) -> DataFrame:
+    """A table that was ranked, and cut, before."""
+    return table
+
+
+def documents_of(lists: DataFrame, key: list[str]) -> DataFrame:
+    """The key, doc_id and RANK of every document of DOCUMENTS."""
+    ranked = lists.selectExpr(*key, f"posexplode({DOCUMENTS}) as (position, doc_id)")
+    return ranked.selectExpr(*key, "doc_id", f"position + 1 as {RANK}")
+
+
+def sorted_lists(table: DataFrame, key: list[str], convention: Convention, depth: int) -> DataFrame:
+    """The key and the first `depth` DOCUMENTS of each list, if `is_list_by_list`."""
     rule = TIES[convention.ties]
     ascending = rule.by in ("doc_id", "number") and rule.ascending
     keys = _numeric_keys(convention, ascending)
@@ -113,17 +139,15 @@ def list_by_list(
     fields = sql.named({f"key_{at}": value for at, value in enumerate(keys)})
     document = f"struct({', '.join(fields)}, doc_id)"
     direction = "true" if ascending else "false"
-    collected = {"documents": f"sort_array(collect_list({document}), {direction})"}
+    collected = {DOCUMENTS: f"sort_array(collect_list({document}), {direction})"}
     lists = table.groupBy(*key).agg(*sql.aggregates(collected))
-    listed = f"slice(documents.doc_id, 1, {depth})"
+    listed = f"slice({DOCUMENTS}.doc_id, 1, {depth})"
     if convention.ranks_decide:
         # One more than the depth, because two documents may share the last rank.
-        single = distinct(f"slice(documents.key_0, 1, {depth + 1})")
+        single = distinct(f"slice({DOCUMENTS}.key_0, 1, {depth + 1})")
         refused = refusal_sql(RANK_TWICE, key, "array<string>")
         listed = f"case when {single} then {listed} else {refused} end"
-    best = lists.selectExpr(*key, f"{listed} as documents")
-    ranked = best.selectExpr(*key, "posexplode(documents) as (position, doc_id)")
-    return ranked.selectExpr(*key, "doc_id", f"position + 1 as {RANK}")
+    return lists.selectExpr(*key, f"{listed} as {DOCUMENTS}")
 
 
 def _numeric_keys(convention: Convention, ascending: bool) -> list[str]:

@@ -53,9 +53,11 @@ class Pruning:
 
     depth: int
     convention: Convention
+    #: Whether lists of unjudged queries are needed too.
+    for_all: bool = False
 
     def counted(self, types: Mapping[str, str], _row: Column) -> Aggregates:
-        """What counts the judged lists of a run that may not be in the order of their ranks, as
+        """What counts the needed lists of a run that may not be in the order of their ranks, as
         `untrusted`.
         """
         rank = typed("rank", types)
@@ -72,10 +74,11 @@ class Pruning:
             else F.col("worst_near") <= F.col("best_far")
         )
         refuted = too_few | F.coalesce(mixed, F.lit(False))
+        is_needed = F.lit(True) if self.for_all else F.col("judged").isNotNull()
         return Aggregates(
             {"near": F.when(is_near, key), "far": F.when(~is_near, key)},
             {"near_rows": F.count("near"), "worst_near": F.min("near"), "best_far": F.max("far")},
-            {"untrusted": F.count_if(F.col("judged").isNotNull() & refuted)},
+            {"untrusted": F.count_if(is_needed & refuted)},
         )
 
     def kept(self, results: DataFrame, untrusted: Collection[str]) -> DataFrame:
@@ -131,9 +134,10 @@ def plan_skipping(
     columns: Collection[str],
     rows: int,
     queries: int,
+    for_all: bool = False,
 ) -> Pruning | Floors | None:
     """How so many results of so many judged queries can be skipped; None if all may matter, or
-    floors cost more.
+    floors cost more. With `for_all`, lists of other queries are needed too.
     """
     # Where documents are removed from a list, deeper ones move up.
     if (
@@ -143,7 +147,7 @@ def plan_skipping(
     ):
         return None
     if "rank" in columns:
-        return Pruning(cutoffs[-1], convention)
+        return Pruning(cutoffs[-1], convention, for_all)
     floors = Floors(cutoffs[-1], convention)
     can_find = "score" in columns and convention.order == "score" and floors.buckets <= MAX_BUCKETS
     return floors if can_find and floors.is_worthwhile(rows, queries) else None

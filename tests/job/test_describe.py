@@ -70,11 +70,14 @@ def test_what_is_not_there_is_named(session, files, measures, code, reason):
     assert reason in said.stderr
 
 
-def test_an_item_that_is_shown_twice_in_a_list_is_refused(session, tmp_path):
+@pytest.mark.parametrize("measures", ["Items@5", "Items@5 Popularity@5"])
+def test_an_item_that_is_shown_twice_in_a_list_is_counted_and_refused(session, tmp_path, measures):
     (tmp_path / "runs.csv").write_text("run,query_id,doc_id,score\nr,u,a,2\nr,u,a,1\n")
-    said = command_line("describe", "runs.csv", cwd=tmp_path)
+    (tmp_path / "items.csv").write_text("doc_id,popularity\na,2\n")
+    asked = ["--measures", measures, "--items", "items.csv"]
+    said = command_line("describe", "runs.csv", *asked, cwd=tmp_path)
     assert said.returncode == 3
-    assert "returned twice" in said.stderr
+    assert "1 document(s) returned twice for one query, e.g. run=r query_id=u" in said.stderr
 
 
 def test_interactions_tell_how_popular_what_is_shown_is(session, files):

@@ -145,7 +145,12 @@ def night(wanted):
 
 @pytest.mark.parametrize(
     ("ranks", "settings"),
-    [(True, {}), (False, {}), (True, {"exclude": "excluded.csv"}), (True, {"documents": "all"})],
+    [
+        (True, {}),
+        (False, {}),
+        (True, {"exclude": "excluded.csv"}),
+        (True, {"documents": "all"}),
+    ],
     ids=["with ranks", "without ranks", "excluded documents", "documents"],
 )
 def test_a_night_is_the_same_in_batches_and_at_once(written, ranks, settings):
@@ -153,6 +158,21 @@ def test_a_night_is_the_same_in_batches_and_at_once(written, ranks, settings):
     assert parted == whole
     assert (batches, one) == (3, 1)
     assert len(parted[3]["query_scores"]) == 2 * len(RUNS) * (QUERIES - 1)
+
+
+def without_scores(run, rows):
+    return [{**row, "score": None} for row in rows] if run == "a.b" else rows
+
+
+@pytest.mark.parametrize("change", [lambda _, rows: rows, without_scores], ids=["", "no good row"])
+@pytest.mark.parametrize("ranks", [True, False], ids=["with ranks", "without ranks"])
+def test_the_catalog_is_measured_in_batches_as_at_once(written, ranks, change):
+    settings = {"measures": "nDCG@5 Items@3 Personalization@5", "max_rejected_fraction": 0.5}
+    (parted, batches), (whole, one) = both(
+        night, written(ranks, change, output="output", **settings)
+    )
+    assert parted == whole
+    assert (batches, one) == (3, 1)
 
 
 def scored(wanted):

@@ -9,7 +9,8 @@ from sessions import on_spark
 from ndcg_spark import Convention
 from ndcg_spark.convention.catalog import CATALOG_OPTIONS, resolved_options
 from ndcg_spark.convention.measures import RUN_COLUMNS
-from ndcg_spark.errors import ConfigurationError, ConventionError, InputError
+from ndcg_spark.engine import failures
+from ndcg_spark.errors import ConfigurationError, ConventionError, DuplicatesError, InputError
 
 CUTOFFS = [1, 3, 20]
 OF_LISTS = ("novelty", "popularity", "categories")
@@ -127,6 +128,53 @@ def test_ranks_that_contradict_scores_of_unjudged_lists_cut_no_item_away(session
     more = {"measures": "Items@1 Coverage@1", "items": items}
     scores = scored(session, judged, results, [1], "standard order=score", road=road, **more)
     assert scores.mean(1)["items"] == 2.0
+
+
+TWICE = {
+    "query_id": ["q1", "u", "u", "u"],
+    "doc_id": ["a", "b", "b", "c"],
+    "score": [1.0, 3.0, 2.0, 1.0],
+}
+
+
+@pytest.mark.parametrize("rank", [None, [1, 1, 2, 3]])
+def test_an_item_that_is_twice_in_a_list_that_nobody_judged_is_counted_and_refused(session, rank):
+    results = TWICE if rank is None else {**TWICE, "rank": rank}
+    with pytest.raises(
+        DuplicatesError, match=r"1 document.s. returned twice .* query_id=u doc_id=b"
+    ):
+        scored(session, {"q1": {"a": 1.0}}, results, [2], road="parquet", measures="Items@2")
+
+
+def test_an_item_that_is_twice_in_a_list_fails_a_lazy_plan_if_lists_are_measured(session):
+    judged = {"q1": {"a": 1.0}}
+    assert scored(session, judged, TWICE, [2]).mean(2)["unjudged_queries"] == 1
+    with pytest.raises(failures(), match=r"returned_twice.*query_id=u"):
+        scored(session, judged, TWICE, [2], measures="Items@2").mean(2)
+
+
+@pytest.mark.parametrize("road", on_spark(["lazy", "parquet"], "lazy"))
+@pytest.mark.parametrize(
+    ("convention", "cutoff", "items"),
+    [("standard duplicates=best", 2, 3.0), ("standard", 1, 2.0)],
+    ids=["the best rank", "beyond the cutoff"],
+)
+def test_an_item_that_is_twice_counts_once_where_it_may(session, road, convention, cutoff, items):
+    asked = {"measures": f"Items@{cutoff}", "road": road}
+    scores = scored(session, {"q1": {"a": 1.0}}, TWICE, [cutoff], convention, **asked)
+    assert (scores.mean(cutoff)["items"], scores.mean(cutoff)["lists"]) == (items, 2)
+
+
+def test_the_scores_of_lists_that_are_ranked_once_are_those_without_the_catalog(session):
+    shop = shown.shop(4, queries=30)
+    judged, returned, _ = shown.tables(shop)
+    scores = []
+    for measures in ((), "nDCG@3 P@2 AP Items@1 Personalization@2"):
+        more = {"measures": measures, "road": "parquet"}
+        rows = scored(session, judged, returned, [1, 3, 20], **more).query_scores
+        scores.append({(row["run"], row["query_id"], row["cutoff"]): row["ndcg"] for row in rows})
+    for key, ndcg in scores[0].items():
+        assert scores[1][key] == pytest.approx(ndcg, abs=1e-12)
 
 
 def test_a_document_that_leaves_the_list_is_not_shown(session):

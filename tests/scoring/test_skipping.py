@@ -73,6 +73,14 @@ def test_ranks_that_are_the_order(session, options, rows, trusted):
     assert [run.untrusted for run in counts.runs] == [int(not trusted)]
 
 
+@pytest.mark.parametrize(("ranks", "trusted"), [([1, 2, 3], True), ([5, 6], False)])
+def test_ranks_of_unjudged_lists_are_looked_at_where_these_are_needed(session, ranks, trusted):
+    rows = [*listed([1, 2, 3]), *listed(ranks, query="unjudged")]
+    pruning = Pruning(DEPTH, Convention(), for_all=True)
+    _, counts, _ = counted(session, rows, Convention(), skipping=pruning)
+    assert [run.untrusted for run in counts.runs] == [int(not trusted)]
+
+
 @pytest.mark.parametrize(
     ("options", "cutoffs", "columns", "rows", "queries", "kind"),
     [
