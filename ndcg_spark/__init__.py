@@ -8,6 +8,7 @@ from ndcg_spark.errors import engine_imports
 if TYPE_CHECKING:
     from ndcg_spark.api.compare import compare as compare
     from ndcg_spark.api.conventions import find_convention as find_convention
+    from ndcg_spark.api.describe import describe as describe
     from ndcg_spark.api.evaluate import compare_judgments as compare_judgments
     from ndcg_spark.api.evaluate import compare_lists as compare_lists
     from ndcg_spark.api.evaluate import evaluate as evaluate
@@ -31,6 +32,7 @@ _MODULES = {
     "Convention": "convention.convention",
     "compare": "api.compare",
     **dict.fromkeys(("compare_judgments", "compare_lists", "evaluate"), "api.evaluate"),
+    "describe": "api.describe",
     "find_convention": "api.conventions",
     **dict.fromkeys(("explain", "gate_night", "judge_next"), "api.nights"),
     **dict.fromkeys(("latex", "plot_queries", "plot_runs"), "api.plots"),

@@ -18,7 +18,7 @@ _TOP_KEYS = ("documents", "engine", "max_rejected_fraction", "output")
 
 
 #: The tables whose columns can be mapped.
-MAPPED = ("judgments", "results", "exclude", "items")
+MAPPED = ("judgments", "results", "exclude", "items", "interactions")
 #: The arguments for keys that have different names.
 _OF_KEYS = {
     "judgments.relevance": "relevance",
@@ -95,7 +95,9 @@ class _Keys(Voice):
         return f"convention.{option} = {json.dumps(value)}"
 
     def column(self, table: str, ours: str, theirs: str) -> str:
-        prefix = f"{table}." if table else ""
+        # The interactions are a key of the items.
+        key = "items.interactions" if table == "interactions" else table
+        prefix = f"{key}." if key else ""
         return f"{prefix}columns.{ours} = {json.dumps(theirs, ensure_ascii=False)}"
 
 

@@ -724,7 +724,14 @@ def test_a_session_that_runs_is_the_one_that_is_opened(session):
 
 @pytest.mark.parametrize(
     ("module", "least"),
-    [("api.compare", 4), ("api.conventions", 5), ("api.evaluate", 8), ("ml", 1), ("api.nights", 4)],
+    [
+        ("api.compare", 4),
+        ("api.conventions", 5),
+        ("api.describe", 7),
+        ("api.evaluate", 8),
+        ("ml", 1),
+        ("api.nights", 4),
+    ],
 )
 def test_the_examples_of_the_docstrings_run(session, module, least):
     failed, attempted = doctest.testmod(importlib.import_module(f"ndcg_spark.{module}"))[:2]

@@ -11,7 +11,14 @@ from typing import TYPE_CHECKING, Any, Concatenate
 from ndcg_spark.api import tasks, worker
 from ndcg_spark.api.scores import Scores
 from ndcg_spark.api.worker import Arguments, Result
-from ndcg_spark.config import EvaluationConfig, NightConfig, TablesConfig, about_future, validate
+from ndcg_spark.config import (
+    EvaluationConfig,
+    NightConfig,
+    TableConfig,
+    TablesConfig,
+    about_future,
+    validate,
+)
 from ndcg_spark.convention.convention import Convention, parse_label
 from ndcg_spark.convention.measures import DEFAULT_CUTOFFS
 from ndcg_spark.convention.options import OPTIONS
@@ -153,22 +160,20 @@ def evaluate(
     # Of an array of numpy, `measures == ()` is no answer.
     if not isinstance(measures, tuple) or measures:
         settings["measures"] = list(map(str, listed(measures)))
-    settings |= {"convention": _changed(convention, options), "dataset": dataset}
+    changed = changed_convention(convention, options, evaluate)
+    settings |= {"convention": changed, "dataset": dataset}
     tables, scratch = {"judgments": judgments, "results": results, "exclude": exclude}, Scratch()
     tables["query_attributes"] = attributes
     of_catalog = {"items": items, "interactions": interactions}
-    if session is not None and not is_spark(session):
-        what = f"session: give a SparkSession, not a {type(session).__name__}"
-        raise ConfigurationError(f"{what}; open_session() opens one")
-    if session is not None or any(map(is_spark, tables.values())):
+    if is_for_session(tables, session):
         from ndcg_spark.api.lazy_evaluation import LazyCatalog, evaluate_lazily
 
-        given = {**_as_chosen(settings), "relevance": relevance, "grades": grades, "run": run}
+        given = {**as_chosen(settings), "relevance": relevance, "grades": grades, "run": run}
         given["split_ids"] = dict(split_ids or {})
         lazy_config = validate(given, "arguments", TablesConfig)
         catalog = LazyCatalog(items, interactions, items_users)
         return evaluate_lazily(tables, lazy_config, session, catalog)
-    settings |= _items_given(of_catalog, items_users, scratch)
+    settings |= items_given(of_catalog, items_users, scratch)
     config = make_config(tables, settings, scratch, relevance, run, split_ids, grades)
     problems = list(about_future(config.date))
     if problems:
@@ -273,7 +278,7 @@ def make_config(
     files.
     """
     sections: dict[str, dict[str, Any]] = {}
-    chosen = _as_chosen(settings)
+    chosen = as_chosen(settings)
     separators = split_ids or {}
     separate_tables = dict(tables)
     if relevance is None:
@@ -303,7 +308,7 @@ def make_config(
     return validate({**chosen, **sections}, "arguments", NightConfig)
 
 
-def _items_given(
+def items_given(
     tables: Mapping[str, Any], users: int | None, scratch: Scratch
 ) -> dict[str, dict[str, Any]]:
     """The items of the catalog as configuration settings; empty if none are given."""
@@ -324,13 +329,23 @@ def _order(convention: Any) -> str:
     return str(getattr(convention, "order", ""))
 
 
-def _changed(convention: Convention | str, options: Mapping[str, Any]) -> Any:
-    """The convention with some options changed, in the form used by a configuration."""
+def is_for_session(tables: Mapping[str, Any], session: object) -> bool:
+    """Whether a session scores the tables: the given one, or the session of a table."""
+    if session is not None and not is_spark(session):
+        what = f"session: give a SparkSession, not a {type(session).__name__}"
+        raise ConfigurationError(f"{what}; open_session() opens one")
+    return session is not None or any(map(is_spark, tables.values()))
+
+
+def changed_convention(
+    convention: Convention | str, options: Mapping[str, Any], function: Callable[..., Any]
+) -> Any:
+    """The convention with the options given to a function, in the form used by a configuration."""
     unknown = [name for name in options if name not in OPTIONS]
     if unknown:
         name = unknown[0]
-        near = did_you_mean(name, [*OPTIONS, *inspect.signature(evaluate).parameters])
-        problem = f"evaluate: unknown argument {name}{near}"
+        near = did_you_mean(name, [*OPTIONS, *inspect.signature(function).parameters])
+        problem = f"{function.__name__}: unknown argument {name}{near}"
         known = ", ".join(OPTIONS)
         raise ConfigurationError(f"{problem}; options of a convention are {known}")
     if not options:
@@ -341,7 +356,7 @@ def _changed(convention: Convention | str, options: Mapping[str, Any]) -> Any:
     return changed
 
 
-def _as_chosen(settings: Mapping[str, Any]) -> dict[str, Any]:
+def as_chosen(settings: Mapping[str, Any]) -> dict[str, Any]:
     """The settings of an evaluation in the form used by a configuration; named runs are chosen."""
     label = settings["convention"]
     convention = parse_label(label) if isinstance(label, str) else label
@@ -374,9 +389,12 @@ def compute(
 
 def _written(config: EvaluationConfig) -> list[str]:
     """The files that were written for tables of a configuration."""
-    tables = [
-        table for table in (config.judgments, config.results, config.exclude) if table is not None
-    ]
+    tables: list[TableConfig] = []
+    for table in (config.judgments, config.results, config.exclude, config.items):
+        if table is not None:
+            tables.append(table)
+    if config.items is not None and config.items.interactions is not None:
+        tables.append(config.items.interactions)
     return [path for table in tables for path in table.path if f"/{PREFIX}" in path]
 
 

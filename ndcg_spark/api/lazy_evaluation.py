@@ -1,7 +1,11 @@
-"""`evaluate` for Spark DataFrames: scores that are computed only when they are used."""
+"""`evaluate` for Spark DataFrames, whose scores are computed only when they are used, and
+`describe`, which computes at once.
+"""
 
+import contextlib
 import dataclasses
 import functools
+import warnings
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
@@ -21,8 +25,11 @@ from ndcg_spark.inputs.items import make_items
 from ndcg_spark.inputs.memory import RUN, is_spark, to_arrow
 from ndcg_spark.inputs.one_table import is_one_table
 from ndcg_spark.inputs.query_tables import attribute_rows
+from ndcg_spark.job.catalog_of_runs import about_unknown_items
+from ndcg_spark.job.describe_results import described_rows, refuse_judged
+from ndcg_spark.job.inputs import translated_failures
 from ndcg_spark.schemas import EXCLUDE, ITEMS, JUDGMENTS, RESULTS, query_key
-from ndcg_spark.scoring.catalog_columns import EngineItems
+from ndcg_spark.scoring.catalog_columns import EngineItems, refuse_dependent
 from ndcg_spark.scoring.counted_queries import Slices, make_slices
 from ndcg_spark.scoring.evaluation import (
     dataset_scores,
@@ -30,8 +37,8 @@ from ndcg_spark.scoring.evaluation import (
     query_scores,
     run_measures,
 )
-from ndcg_spark.scoring.prepare import Tables, prepare
-from ndcg_spark.scoring.raising import raise_in_plan
+from ndcg_spark.scoring.prepare import Tables, prepare, prepare_lists
+from ndcg_spark.scoring.raising import raise_in_lists, raise_in_plan
 from ndcg_spark.spot_check.lazy import LazyCheck
 
 
@@ -66,7 +73,7 @@ def evaluate_lazily(
     items = _items(catalog, config.measure_set, session)
     given = _frames(tables, config, session)
     guard = functools.partial(raise_in_plan, given)
-    prepared = prepare(given, config.options, guard, is_sail=sail_version(session) is not None)
+    prepared = prepare(given, config.options, guard, is_sail=_is_sail(session))
     evaluation = dataclasses.replace(prepared.evaluation, items=items)
     ((results, runs),) = prepared.lists
     per_query = query_scores(prepared.judgments, results, runs, evaluation)
@@ -90,6 +97,44 @@ def evaluate_lazily(
         list(named) if is_by_run else [],
         check.query_scores,
     )
+
+
+def describe_tables(
+    tables: Mapping[str, Any],
+    config: TablesConfig,
+    session: SparkSession | None,
+    catalog: LazyCatalog,
+) -> list[dict[str, Any]]:
+    """The rows that describe tables in memory or of Spark, computed by their session."""
+    session = session or _session_of(tables) or open_session()
+    require_read_values(session)
+    measures = config.measure_set
+    refuse_judged(measures)
+    refuse_dependent(config.convention, measures)
+    items = _items(catalog, measures, session)
+    results = LazyTable(_results(tables["results"], config, session), "results")
+    exclude = _exclude(tables["exclude"], config, session)
+    checks = prepare_lists(results, exclude, config.options)
+    with translated_failures():
+        rows = described_rows(
+            raise_in_lists(results, exclude, checks),
+            checks.convention,
+            measures,
+            items,
+            config.dataset,
+            contextlib.nullcontext,
+            is_sail=_is_sail(session),
+        )
+    if not rows:
+        sentence = "the table is empty, or exclude removed every row; check what fills it"
+        raise InputError(f"results: {sentence}")
+    for sentence in about_unknown_items(rows, measures):
+        warnings.warn(sentence, stacklevel=3)
+    return rows
+
+
+def _is_sail(session: SparkSession) -> bool:
+    return sail_version(session) is not None
 
 
 def _items(catalog: LazyCatalog, measures: MeasureSet, session: SparkSession) -> EngineItems | None:
@@ -130,16 +175,19 @@ def _frames(tables: Mapping[str, Any], config: TablesConfig, session: SparkSessi
             "add a column doc_id with the ids, give what toArrow() returns without a session, or "
             "write the table as Parquet and give its path twice"
         )
-    exclude = tables["exclude"]
-    if exclude is not None:
-        with about("exclude"):
-            separator = config.split_ids.get("exclude")
-            exclude = LazyTable(frame(exclude, EXCLUDE, session, separator), "exclude")
     return Tables(
         LazyTable(_judgments(tables["judgments"], config, session), "judgments"),
         LazyTable(_results(tables["results"], config, session), "results"),
-        exclude,
+        _exclude(tables["exclude"], config, session),
     )
+
+
+def _exclude(given: Any, config: TablesConfig, session: SparkSession) -> LazyTable | None:
+    if given is None:
+        return None
+    with about("exclude"):
+        separator = config.split_ids.get("exclude")
+        return LazyTable(frame(given, EXCLUDE, session, separator), "exclude")
 
 
 def _judgments(given: Any, config: TablesConfig, session: SparkSession) -> DataFrame:

@@ -10,6 +10,7 @@ from ndcg_spark.api.compare import compare_tables
 from ndcg_spark.api.scores import Scores, SparkScores
 from ndcg_spark.comparison.differences import ComparisonOptions
 from ndcg_spark.convention.convention import definition
+from ndcg_spark.convention.measures import catalog_definitions
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.report.charts import (
     differences_drawing,
@@ -121,7 +122,7 @@ def latex(
     scores = _in_pandas(scores)
     rows = [row for row in _rows(scores.dataset_scores) if row["attribute"] is None]
     notes = [definition(row["convention"], row["formula"], scores.measures) for row in rows[:1]]
-    notes += scores.macro.notes
+    notes += [*catalog_definitions(scores.measures), *scores.macro.notes]
     marks = None
     if baseline is not None:
         options = ComparisonOptions(correction=correction)

@@ -18,6 +18,7 @@ from ndcg_spark.convention.measures import (
     Cutoff,
     MeasureSet,
     by_depth,
+    catalog_definitions,
     published,
     written,
 )
@@ -27,7 +28,7 @@ from ndcg_spark.nights.macro_rows import SCHEMA as MACRO_SCHEMA
 from ndcg_spark.schemas import DATASET_SCORES, QUERY_SCORES, measure_first
 from ndcg_spark.tables import format as numbers
 from ndcg_spark.tables.macro import DATASETS, MACRO, macro_means
-from ndcg_spark.tables.table import Table
+from ndcg_spark.tables.table import Table, shown_value
 from ndcg_spark.tables.writers import notebook_html, to_pandas
 from ndcg_spark.tolerance import DECIMALS
 from ndcg_spark.voices import Notice
@@ -198,9 +199,20 @@ class Scores:
         first = self.dataset_scores.iloc[0]
         return definition(self.convention, str(first["formula"]), self.measures)
 
+    @property
+    def _whole(self) -> list[str]:
+        """The headings of numbers of items."""
+        return [heading for heading, (column, _) in self._columns.items() if column == "items"]
+
+    def _notes(self) -> list[str]:
+        """Which NDCG it is, what each measure of the catalog is, and who has no macro mean."""
+        return [self._definition(), *catalog_definitions(self.measures), *self.macro.notes]
+
     def __repr__(self) -> str:
-        notes = "\n".join([self._definition(), *self.macro.notes])
-        return f"{self.table().to_string(**_STYLE)}\n\n{notes}"
+        whole: dict[str, Any] = {"formatters": dict.fromkeys(self._whole, numbers.whole)}
+        table = self.table().to_string(**_STYLE, **whole)
+        notes = "\n".join(self._notes())
+        return f"{table}\n\n{notes}"
 
     def _repr_html_(self) -> str:
         table = self.table()
@@ -208,7 +220,9 @@ class Scores:
         table = table.rename_axis([*table.index.names[:-1], "run"]).reset_index()
         shown = table[:_SHOWN].astype(object)
         rows: list[dict[Any, Any]] = shown.mask(shown.isna(), None).to_dict("records")
-        notes = [self._definition(), *self.macro.notes]
+        for row in rows:
+            row.update({heading: shown_value("items", row[heading]) for heading in self._whole})
+        notes = self._notes()
         if len(table) > len(rows):
             notes.insert(0, f"the first {len(rows)} of {len(table):,} rows")
         return notebook_html(Table(rows, [str(name) for name in table.columns], notes))

@@ -43,6 +43,13 @@ def evaluate(engine: "Engine", config: EvaluationConfig, folder: str) -> Evaluat
     return Evaluated(table, scored.arrow, config.measure_set, attributes, absent)
 
 
+def describe(engine: "Engine", config: EvaluationConfig) -> list[dict[str, Any]]:
+    """The rows that describe the results of a configuration by its measures."""
+    from ndcg_spark.job.describe_results import describe
+
+    return describe(engine, config, config.measure_set)
+
+
 def compare_lists(
     engine: "Engine",
     old: EvaluationConfig,

@@ -34,6 +34,7 @@ from ndcg_spark.report.console import (
 from ndcg_spark.scratch import Scratch
 from ndcg_spark.steps import hidden, report_step
 from ndcg_spark.text import expanded, unknown_name
+from ndcg_spark.voices import GiveTable
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -549,32 +550,43 @@ def compare_lists(
 
 @command(
     argument(
-        "results", "Results: files, folders, globs.", metavar="RESULTS...", nargs=-1, required=True
+        "files",
+        "Results: files, folders, globs. [default: those of --config]",
+        metavar="[RESULTS...]",
+        nargs=-1,
     ),
-    shared_options.evaluation(
-        without="paths judgments results output documents relevance grades config "
+    shared_options.catalog(
+        without="paths judgments results output documents relevance grades "
         "max_missing_fraction max_unjudged_fraction min_judged_rate"
     ),
     output_format(*FORMATS),
 )
-def describe(results: tuple[str, ...], style: str | None, **arguments: Any) -> None:
-    """Describe which parts of the catalog the results show, without judgments.
+def describe(files: tuple[str, ...], style: str | None, **arguments: Any) -> None:
+    """Show coverage and variety of results, without judgments.
 
-    Measures are novelty, popularity, categories, items, coverage, gini and personalization. The
-    default is the measures that need only item ids. All lists are used.
+    All lists are used. Each measure is defined below the table. With --config, the results, the
+    items and the catalog measures come from the configuration of an evaluation.
     """
-    from ndcg_spark.job.describe_results import WITH_ITEMS, WITHOUT_ITEMS, shown_columns
     from ndcg_spark.job.describe_results import describe as job
+    from ndcg_spark.job.describe_results import measures_for
     from ndcg_spark.job.inputs import engine_for
-    from ndcg_spark.report.printed_scores import print_described
+    from ndcg_spark.report.described_runs import described_view
 
+    given = {**arguments, "results": files}
+    config = load_arguments(given, needs_inputs=False)
+    if config.results is None:
+        raise ConfigurationError("missing", GiveTable("results"), "results")
+    measures = config.measure_set
     if arguments["measures"] is None:
-        has_items = arguments["items"] or arguments["interactions"]
-        arguments["measures"] = ",".join(WITH_ITEMS if has_items else WITHOUT_ITEMS)
-    config = load_arguments({**arguments, "results": results}, needs_inputs=False)
+        # Those of a configuration are of an evaluation, which has judgments.
+        measures = measures.only_of_catalog
+    if not measures.pairs:
+        given["measures"] = ",".join(measures_for(config.items))
+        config = load_arguments(given, needs_inputs=False)
+        measures = config.measure_set
     with engine_for(config) as engine:
-        rows = job(engine, config)
-    print_described(rows, shown_columns(config.measure_set), config.measure_set, style)
+        rows = job(engine, config, measures)
+    print_view(described_view(rows, measures), style)
 
 
 @command(

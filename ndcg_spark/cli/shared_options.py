@@ -14,7 +14,7 @@ from click.core import ParameterSource
 from ndcg_spark.convention.options import parse_options
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.text import did_you_mean, expanded, label_text
-from ndcg_spark.voices import KEYS, OPTIONS
+from ndcg_spark.voices import KEYS, OPTIONS, Give
 
 if TYPE_CHECKING:
     from ndcg_spark.config import EvaluationConfig
@@ -305,6 +305,13 @@ _EVALUATION = [
 ]
 
 
+_MEASURES_OF_CATALOG = option(
+    "--measures",
+    "MEASURE[,...]",
+    "Measures to show: items, coverage, gini, personalization, novelty, popularity or categories, "
+    "at every cutoff; or with options and a cutoff of its own: Novelty(unseen=drop)@10. "
+    "[default: all that --items or --interactions allow, except categories]",
+)
 #: The options for tables that only measures use.
 _OF_MEASURES = ("items", "items_users", "interactions")
 
@@ -321,6 +328,15 @@ def evaluation(without: str = "", only: str = "") -> list[click.Parameter]:
     ]
     shown = [parameter for parameter in _EVALUATION if parameter.name in names]
     return [*shown, *messages]
+
+
+def catalog(without: str) -> list[click.Parameter]:
+    """The options of `evaluation` for measures that need no judgments."""
+    parameters = []
+    for parameter in evaluation(without=without):
+        shown = _MEASURES_OF_CATALOG if parameter.name == "measures" else parameter
+        parameters.append(shown)
+    return parameters
 
 
 def load_arguments(
@@ -340,6 +356,7 @@ def load_arguments(
     for text in given.pop("split_ids", ()):
         _ask_separator(asked, text)
     _ask_columns(asked, given.pop("column", ()), tables)
+    asked["items"]["interactions"] = _interactions(asked.pop("interactions"))
     return load(file, {**given, **asked}, EvaluationConfig if needs_inputs else NightConfig)
 
 
@@ -348,7 +365,10 @@ def _name_paths(given: dict[str, Any]) -> None:
     paths = given.pop("paths", None)
     if not paths:
         return
-    if len(paths) < 2 or given.keys() & {"judgments", "results"}:
+    if given.keys() & {"judgments", "results"}:
+        ways = "give --judgments or --results before every path, or no path with either"
+        raise ConfigurationError(f"arguments: {paths[0]}: {ways}")
+    if len(paths) < 2:
         ways = "give judgments, then results; or --judgments and --results, which may be repeated"
         raise ConfigurationError(f"arguments: {paths[0]}: {ways}")
     given |= {"judgments": paths[:1], "results": paths[1:]}
@@ -381,10 +401,21 @@ def _take_tables(given: dict[str, Any]) -> dict[str, dict[str, Any]]:
         "items": {
             "path": take("items"),
             "users": take("items_users"),
-            "interactions": take("interactions"),
         },
+        "interactions": {"path": take("interactions")},
         "convention": {"preset": take("convention"), **options},
     }
+
+
+def _interactions(asked: dict[str, Any]) -> dict[str, Any] | None:
+    """The interactions as a key of the items; None if none are given."""
+    if asked["path"] is not None:
+        return asked
+    if len(asked) > 1:
+        advice = Give("interactions", "FILE", words="give")
+        what = "columns of interactions that are not given"
+        raise ConfigurationError(f"arguments: {what}", advice)
+    return None
 
 
 def _grades(texts: Sequence[str]) -> dict[str, str] | None:
@@ -404,13 +435,20 @@ def _grades(texts: Sequence[str]) -> dict[str, str] | None:
 
 def _column_names() -> dict[str, tuple[str, ...]]:
     """The columns of each table of the inputs."""
-    from ndcg_spark.config import ExcludeConfig, ItemsConfig, JudgmentsConfig, ResultsConfig
+    from ndcg_spark.config import (
+        ExcludeConfig,
+        InteractionsConfig,
+        ItemsConfig,
+        JudgmentsConfig,
+        ResultsConfig,
+    )
 
     return {
         "judgments": JudgmentsConfig.names,
         "results": ResultsConfig.names,
         "exclude": ExcludeConfig.names,
         "items": ItemsConfig.names,
+        "interactions": InteractionsConfig.names,
     }
 
 

@@ -14,6 +14,7 @@ from ndcg_spark.contract.doubts import (
 )
 from ndcg_spark.convention.convention import Convention, why_no_value
 from ndcg_spark.convention.measures import (
+    CATALOG_COLUMNS,
     MEASURES,
     Cutoff,
     MeasureSet,
@@ -54,20 +55,24 @@ def about_no_values(rows: Iterable[Row], measures: MeasureSet) -> Iterator[str]:
     several = len(datasets) > 1
     for dataset, own in datasets.items():
         where = f" in dataset={dataset}" if several else ""
-        for reason, without_values in _without_values(own, measures).items():
+        for (reason, advice), without_values in _without_values(own, measures).items():
             shown = ", ".join(dict.fromkeys(without_values))
-            yield f"measures: no value for {shown}{where}: {reason}; check the grades"
+            yield f"measures: no value for {shown}{where}: {reason}; {advice}"
 
 
-def _without_values(rows: Sequence[Row], measures: MeasureSet) -> dict[str, list[str]]:
-    """By the reason, the measures that are null in all rows of a dataset, with their cutoffs."""
+def _without_values(rows: Sequence[Row], measures: MeasureSet) -> dict[tuple[str, str], list[str]]:
+    """The measures that are null in all rows of a dataset, with their cutoffs, by the reason and
+    what to do.
+    """
     convention = Convention.parse(rows[0]["convention"])
-    reasons: dict[str, list[str]] = {}
+    reasons: dict[tuple[str, str], list[str]] = {}
     for name, cutoff in measures.pairs or [("ndcg", row["cutoff"]) for row in rows]:
         column = MEASURES[name].column
         values = [row[column] for row in rows if row["cutoff"] == cutoff]
         if all(value is None for value in values):
-            reason = why_no_value(column, convention)
+            of_catalog = column in CATALOG_COLUMNS
+            advice = "check the ids of the items" if of_catalog else "check the grades"
+            reason = why_no_value(column, convention), advice
             reasons.setdefault(reason, []).append(written(name, cutoff))
     return reasons
 

@@ -36,28 +36,28 @@ class CatalogOption(NamedTuple):
 CATALOG_OPTIONS: Mapping[str, CatalogOption] = {
     "coverage_unknown": CatalogOption(
         {
-            "drop": "shown items that are not in the table are left out",
+            "drop": "shown items that are not in the table are ignored",
             "count": "shown items that are not in the table are counted, so it may exceed 1",
         }
     ),
     "gini_of": CatalogOption(
         {
-            "catalog": "over all items of the table; items that are not shown have 0",
+            "catalog": "over all items of the catalog, shown or not",
             "shown": "over the items that are shown",
         }
     ),
     "gini_divisor": CatalogOption(
-        {"n": "divided by n times the sum", "n-1": "divided by (n - 1) times the sum"}
+        {"n": "divided by the number of items", "n-1": "divided by the number of items - 1"}
     ),
     "gini_p": CatalogOption(
-        {"none": "each list that contains an item counts 1"},
-        "a list that contains an item at rank r counts {}^(r - 1)",
+        {"none": "each list adds 1"},
+        "a list adds {}^(r - 1) for its item at rank r",
     ),
     "novelty_unseen": CatalogOption(
         {
-            "one": "an item that nobody used counts as used by one",
-            "drop": "items that nobody used are left out",
-            "zero": "items that nobody used count 0",
+            "one": "an item that nobody used counts as used once",
+            "drop": "items that nobody used are ignored",
+            "zero": "items that nobody used count as 0",
         }
     ),
     "novelty_of": CatalogOption(
@@ -67,29 +67,53 @@ CATALOG_OPTIONS: Mapping[str, CatalogOption] = {
         }
     ),
     "novelty_over": CatalogOption(
-        {"list": "over the items that are counted", "k": "over k, even if the list is shorter"}
+        {"list": "the items within k", "k": "k items, even if the list is shorter"}
     ),
     "novelty_scale": CatalogOption(
-        {"bits": "in bits", "share": "as a share of the bits of an item that one user used"}
+        {
+            "bits": "which is 0 for 100 %, 1 for 50 %, 3.3 for 10 %",
+            "share": "divided by its largest value, so 0 for 100 % and 1 for a single one",
+        }
     ),
     "popularity_unseen": CatalogOption(
         {
-            "zero": "items that nobody used count 0",
-            "drop": "items that nobody used are left out",
+            "zero": "items that nobody used count as 0",
+            "drop": "items that nobody used are ignored",
         }
     ),
     "popularity_of": CatalogOption(
         {
-            "users": "how many users used the item",
-            "interactions": "how many interactions are with the item",
+            "users": "how many users used each item within k",
+            "interactions": "how often each item within k was used",
         }
     ),
     "popularity_scale": CatalogOption(
         {
-            "count": "as they are",
-            "share": "as a share of all users or interactions",
-            "max": "as a share of the count of the most popular item",
+            "count": "",
+            "share": ", as a share of all of them",
+            "max": ", as a share of the most popular item's",
         }
+    ),
+}
+
+#: What each measure is, with the words of its options in braces.
+_DEFINITIONS: Mapping[str, str] = {
+    "novelty": (
+        "how little known the shown items are: the mean, over {over}, of -log2({of}), "
+        "{scale}; {unseen}"
+    ),
+    "popularity": "the mean of {of}{scale}; {unseen}",
+    "categories": "how many different categories the items within k have, divided by k",
+    "items": "how many different items the lists show within k",
+    "coverage": "the share of the catalog that at least one list shows within k; {unknown}",
+    "gini": (
+        "how unequally the items are shown: the Gini coefficient of how many lists show each item "
+        "within k, 0 if equally many do, near 1 if a few items take most places; {of}; {p}; "
+        "{divisor}"
+    ),
+    "personalization": (
+        "how different the lists are: 1 - the mean cosine of two lists within k, "
+        "0 if all lists show the same items, 1 if no two lists share an item"
     ),
 }
 
@@ -162,9 +186,26 @@ CATALOG_PRESETS: Mapping[str, CatalogPreset] = {
         "LensKit 2025.8.1",
         ("MeanPopRank, the mean popularity quantile",),
     ),
+    "recommenders": CatalogPreset(
+        {"coverage_unknown": "count", "novelty_of": "interactions", "novelty_unseen": "zero"},
+        {
+            "coverage": "recommenders.evaluation catalog_coverage(train, reco), lists of k items",
+            "novelty": "recommenders.evaluation novelty(train, reco), lists of k items",
+        },
+        "recommenders 1.2.1",
+        (
+            "the mean of novelty over rows, which differs where lists are shorter than k",
+            "distributional_coverage, an entropy, and what needs the history of each user",
+        ),
+    ),
 }
 #: The presets of conventions that belong to the same tools.
-_OF_CONVENTIONS = {"rectools": "rectools", "rectools_achievable": "rectools", "replay": "replay"}
+_OF_CONVENTIONS = {
+    "rectools": "rectools",
+    "rectools_achievable": "rectools",
+    "replay": "replay",
+    "recommenders": "recommenders",
+}
 
 
 def option_of(measure: str, argument: str) -> str:
@@ -227,14 +268,37 @@ def persistence(options: Mapping[str, str]) -> float:
     return 1.0 if value == "none" else float(value)
 
 
-def described(measure: str, options: Mapping[str, str]) -> list[str]:
-    """The meaning of a measure's options, in words."""
-    words = []
+def defined(measure: str, options: Mapping[str, str]) -> str:
+    """The definition of a measure with these options, in words."""
+    words = {}
     for name, option in CATALOG_OPTIONS.items():
         if _is_of(name, measure):
             value = catalog_option(options, name)
-            words.append(option.words.get(value) or option.number.format(value))
-    return words
+            argument = name.partition("_")[2]
+            words[argument] = option.words.get(value) or option.number.format(value)
+    return _DEFINITIONS[measure].format(**words)
+
+
+def tool_of(convention: str) -> str | None:
+    """The preset of the measures of the catalog that has this name, or that a convention sets."""
+    return convention if convention in CATALOG_PRESETS else _OF_CONVENTIONS.get(convention)
+
+
+def described_preset(tool: str) -> list[str]:
+    """Which call of a tool gives the same number as each measure, and what differs, in words."""
+    preset = CATALOG_PRESETS[tool]
+    lines = [f"Measures of the catalog, verified with {preset.verified}"]
+    for measure, call in preset.calls.items():
+        arguments = []
+        for name, value in _options_of(tool, [measure]).items():
+            arguments.append(f"{name.partition('_')[2]}={value}")
+        written = f"{measure.capitalize()}(preset={tool})"
+        lines.append(f"  {written:<34}{call}")
+        if arguments:
+            lines.append(f"  {'':<34}{', '.join(arguments)}")
+    lines += ["", "Not reproduced of these"]
+    lines += [f"  {sentence}" for sentence in preset.not_reproduced]
+    return lines
 
 
 def _is_of(option: str, measure: str) -> bool:

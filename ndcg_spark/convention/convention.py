@@ -8,7 +8,12 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Self
 
-from ndcg_spark.convention.catalog import CATALOG_OPTIONS, CATALOG_PRESETS
+from ndcg_spark.convention.catalog import (
+    CATALOG_OPTIONS,
+    CATALOG_PRESETS,
+    described_preset,
+    tool_of,
+)
 from ndcg_spark.convention.measures import CATALOG_COLUMNS, COLUMNS, MEASURES, MeasureSet
 from ndcg_spark.convention.options import (
     DISCOUNTS,
@@ -201,10 +206,17 @@ def definition(label: str, formula: str, measures: MeasureSet) -> str:
     return sentence
 
 
+#: Why a measure of the catalog has no value, where that is not for lack of items in lists.
+_WITHOUT_VALUE = {
+    "gini": "no run shows enough items that count",
+    "personalization": "no run has two lists",
+}
+
+
 def why_no_value(column: str, convention: Convention) -> str:
     """Why the mean of a score is null although it was evaluated: no query is in the mean."""
     if column in CATALOG_COLUMNS:
-        return "no list contains an item that is counted"
+        return _WITHOUT_VALUE.get(column, "no list contains an item that is counted")
     grade = relevant_grade(convention)
     if column not in COLUMNS or grade is None:
         return "no query in the mean has a document with a gain"
@@ -295,7 +307,8 @@ def list_presets_and_options() -> list[str]:
     change = SetOption("option", "value", words="change one with")
     lines += ["", Notice("Options and their values, the default first", change).worded(COMMANDS)]
     lines += [f"  {option:<26}{choices(option)}" for option in OPTIONS]
-    lines += ["", "Options of measures of the catalog, the default first, and their presets"]
+    what = "Options of measures of the catalog, the default first, and their presets"
+    lines += ["", f"{what}, which a NAME explains, too"]
     for name, entry in CATALOG_OPTIONS.items():
         owner, _, argument = name.partition("_")
         lines.append(f"  {f'{owner}({argument}=...)':<26}{entry.choices}")
@@ -319,6 +332,16 @@ def list_presets_and_options() -> list[str]:
 
 
 def describe_preset(name: str) -> list[str]:
+    """What a preset is; that of measures of the catalog may have no convention of NDCG."""
+    tool = tool_of(name)
+    if tool is None:
+        return _describe_convention(name)
+    if name not in PRESETS:
+        return [f"{name}: {', '.join(CATALOG_PRESETS[name].calls)}", "", *described_preset(name)]
+    return [*_describe_convention(name), "", *described_preset(tool)]
+
+
+def _describe_convention(name: str) -> list[str]:
     chosen, preset, standard = Convention.preset(name), PRESETS[name], Convention().options()
     not_reproduced = [*preset.not_reproduced, *preset.grades.in_words()]
     shown = {

@@ -360,7 +360,7 @@ MEASURES: dict[str, Measure] = {
     ),
     "novelty": _list_measure(
         "novelty",
-        "mean self-information of the items within k: how few users used each",
+        "how little known the items within k are: mean of -log2(the share of users of each)",
         _novelty,
         documents=("novelty_value", "novelty_counted"),
         sums={"novelty_value": None, "novelty_counted": None},
@@ -386,11 +386,12 @@ MEASURES: dict[str, Measure] = {
         "coverage", "share of the items of the catalog that are within k of a list of the run"
     ),
     "gini": _run_measure(
-        "gini", "Gini coefficient of how many lists of the run contain each item: 0 if all equally"
+        "gini",
+        "Gini coefficient of how many lists of the run show each item: 0 if all equally many",
     ),
     "personalization": _run_measure(
         "personalization",
-        "mean share of the items within k that two lists of the run do not have in common",
+        "1 - mean cosine of two lists of the run within k: 0 if all are the same",
     ),
 }
 
@@ -466,6 +467,12 @@ class MeasureSet:
         return {name: MEASURES[name] for name in CATALOG_COLUMNS if name in asked}
 
     @property
+    def only_of_catalog(self) -> "MeasureSet":
+        """These measures without those that need judgments."""
+        pairs = [pair for pair in self.pairs if pair[0] in CATALOG_COLUMNS]
+        return MeasureSet(tuple(pairs), None, self.options)
+
+    @property
     def of_runs(self) -> list[str]:
         return [name for name in RUN_COLUMNS if name in dict(self.pairs)]
 
@@ -520,14 +527,46 @@ class MeasureSet:
 NDCG_ONLY = MeasureSet()
 
 
-def catalog_definitions(measure_set: MeasureSet) -> list[str]:
-    """The definition of each measure of the catalog, with its options, in words."""
+def default_measures(*, has_items: bool, has_interactions: bool) -> list[str]:
+    """The measures to describe if none are requested: those that these tables allow.
+
+    Interactions tell how popular each item is. Categories are left out, because few tables have
+    them.
+    """
+    if has_interactions:
+        return ["novelty", "popularity", *RUN_COLUMNS]
+    return list(RUN_COLUMNS if has_items else _WITHOUT_ITEMS)
+
+
+def catalog_definitions(measure_set: MeasureSet, *, are_judged: bool = True) -> list[str]:
+    """The definition of each catalog measure, with its options, and the lists that it covers.
+
+    `are_judged`: whether there are judgments, so that means are over the judged queries.
+    """
+    asked = measure_set.of_catalog
     sentences = []
-    for name, measure in measure_set.of_catalog.items():
-        words = [measure.words, *catalog.described(name, measure_set.options)]
-        lists = "all lists of the run" if measure.of == "run" else "queries with a list"
-        sentences.append(f"{name}: {'; '.join(words)}; over {lists}")
-    return sentences
+    for name in asked:
+        sentences.append(f"{name}: {catalog.defined(name, measure_set.options)}")
+    if not asked:
+        return sentences
+    of_lists = [name for name in asked if name not in RUN_COLUMNS]
+    populations = []
+    if of_lists:
+        where = "the judged queries with a list (listed queries)" if are_judged else "all lists"
+        populations.append(f"{_and(of_lists)}: the mean over {where}")
+    if of_lists and are_judged:
+        populations.append("describe computes it over all lists")
+    of_runs = measure_set.of_runs
+    if of_runs:
+        judged = ", judged or not" if are_judged else ""
+        populations.append(f"{_and(of_runs)}: computed over all lists of the run{judged} (lists)")
+    populations.append("more is neither better nor worse")
+    return [*sentences, "; ".join(populations)]
+
+
+def _and(names: list[str]) -> str:
+    *first, last = names
+    return f"{', '.join(first)} and {last}" if first else last
 
 
 def arguments(measure: str, options: Mapping[str, str]) -> str:

@@ -14,7 +14,7 @@ from ndcg_spark.gate.against_reference import BesideReference, Question, Referen
 from ndcg_spark.gate.compared_night import ComparedNight, Comparisons, Row, RowKey
 from ndcg_spark.gate.settings import CheckConfig, GateConfig
 from ndcg_spark.nights.log import Night
-from ndcg_spark.tables.format import whole
+from ndcg_spark.tables.format import rounded_down
 from ndcg_spark.text import did_you_mean
 
 
@@ -229,7 +229,7 @@ def _few_or_unpaired(check: CheckConfig, run: str, least: int, row: Row) -> NotC
         number = row["lists"] or 0
         kind = "lists"
     if number < least:
-        few = f"there are only {whole(number)} {kind}, but min_queries is {least:,}"
+        few = f"there are only {rounded_down(number)} {kind}, but min_queries is {least:,}"
         return NotComparable("few_queries", f"{subject}: {few}")
     return None
 
@@ -363,7 +363,7 @@ def _few_queries(evidence: _Evidence) -> NotComparable | None:
     if effective >= least:
         return None
     kind = "equally weighted queries" if check.weighted else "queries"
-    few = f"there are only {whole(effective)} {kind}, but min_queries is {least:,}"
+    few = f"there are only {rounded_down(effective)} {kind}, but min_queries is {least:,}"
     about = (evidence.mean, effective, least)
     return NotComparable("few_queries", f"{evidence.subject}: {few}", about)
 

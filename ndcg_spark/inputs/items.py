@@ -1,6 +1,6 @@
 """The table of items: files that this process reads and validates, or counts of interactions."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -12,8 +12,8 @@ from ndcg_spark.errors import InputError, about
 from ndcg_spark.inputs.query_tables import column, read_query_table
 from ndcg_spark.item_table import IN_CATALOG, ItemTable, in_order
 from ndcg_spark.schemas import ITEMS
-from ndcg_spark.text import rename_advice
-from ndcg_spark.voices import Give
+from ndcg_spark.text import UNNAMED
+from ndcg_spark.voices import Advice, Do, Either, Give, NameColumn, NameColumns
 
 _COUNTS = ("popularity", "interactions")
 
@@ -51,8 +51,8 @@ def item_rows(table: pa.Table) -> pa.Table:
     with about("items"):
         has = table.column_names
         if "doc_id" not in has:
-            advice = rename_advice(["doc_id"], has)
-            raise InputError(f"columns {', '.join(has)}; give doc_id; {advice}")
+            what = f"columns {', '.join(has)}; give doc_id"
+            raise InputError(what, _name_columns(["doc_id"], has))
         names = [field for field in ITEMS if field.name in has]
         rows = pa.table({field.name: column(table, field.name, field.type) for field in names})
         _refuse_bad_ids(rows, ["doc_id"])
@@ -70,13 +70,20 @@ def interaction_rows(table: pa.Table) -> pa.Table:
         has = table.column_names
         lost = [name for name in ("query_id", "doc_id") if name not in has]
         if lost:
-            advice = rename_advice(lost, has)
-            raise InputError(f"columns {', '.join(has)}; give a user and an item; {advice}")
+            what = f"columns {', '.join(has)}; give a user and an item"
+            raise InputError(what, _name_columns(lost, has))
         rows = pa.table({name: column(table, name, pa.string()) for name in ("query_id", "doc_id")})
         _refuse_bad_ids(rows, rows.column_names)
         if not len(rows):
             raise InputError("it has no row; give the interactions of the training")
         return rows
+
+
+def _name_columns(lost: Sequence[str], has: Collection[str]) -> Advice:
+    """What to do about lost columns; with a blank name, a title may hide the names."""
+    if all(map(str.strip, has)):
+        return NameColumns(tuple(lost))
+    return Do(words=UNNAMED)
 
 
 def counted_interactions(rows: pa.Table) -> ItemTable:
@@ -151,8 +158,8 @@ def refuse_lacking(table: ItemTable, measures: MeasureSet) -> None:
         for name in measures.of_items:
             needed = _column_of(name, measures)
             if needed is not None and table.rows[needed].null_count == len(table.rows):
-                advice = "give the column, or the interactions that it is counted from"
-                raise InputError(f"{name} needs the column {needed}; {advice}")
+                ways = NameColumn("items", needed), Give("interactions", "FILE", words="give")
+                raise InputError(f"{name} needs the column {needed}", Either(ways))
             if table.users is None and _needs_users(name, measures):
                 raise InputError(
                     f"{name} needs the number of users of the training",

@@ -1,17 +1,28 @@
 """Which parts of the catalog the results show, without judgments: the measures of all lists."""
 
-from collections.abc import Mapping
+import functools
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from typing import Any
 
-from ndcg_spark.config import EvaluationConfig
+from pyspark.sql import DataFrame
+
+from ndcg_spark.config import EvaluationConfig, ItemsConfig
 from ndcg_spark.contract.changes import refuse_changed
 from ndcg_spark.contract.limits import refuse_in_lists
-from ndcg_spark.convention.measures import RUN_COLUMNS, MeasureSet, column_at
+from ndcg_spark.convention.convention import Convention
+from ndcg_spark.convention.measures import (
+    CATALOG_COLUMNS,
+    RUN_COLUMNS,
+    MeasureSet,
+    column_at,
+    default_measures,
+)
 from ndcg_spark.engine import Engine
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.inputs.dataframes import kept_rows
 from ndcg_spark.job.catalog_of_runs import open_items, report_unknown_items
-from ndcg_spark.job.checked_lists import CheckedLists, read_lists
+from ndcg_spark.job.checked_lists import read_lists
 from ndcg_spark.job.inputs import PlanRefusedError, translated_failures
 from ndcg_spark.schemas import query_key
 from ndcg_spark.scoring.catalog_columns import (
@@ -24,69 +35,85 @@ from ndcg_spark.scoring.ranking import by_window, list_by_list
 from ndcg_spark.scoring.shown_lists import shown_lists
 
 Row = dict[str, Any]
-#: The measures to compute if none are requested: without items, and with items.
-WITHOUT_ITEMS = ("items", "personalization")
-WITH_ITEMS = ("items", "coverage", "gini", "personalization")
-_COUNTS = ("listed_queries", "lists", "unknown_items")
+#: What computes a table once that is read more than once within its block.
+Keep = Callable[[DataFrame], AbstractContextManager[DataFrame]]
 
 
-def describe(engine: Engine, config: EvaluationConfig) -> list[Row]:
-    """A row per dataset, run and cutoff, with the measures of the catalog and their counts.
+def measures_for(items: ItemsConfig | None) -> list[str]:
+    """The measures that the items of a configuration allow."""
+    has_interactions = items is not None and items.interactions is not None
+    return default_measures(has_items=items is not None, has_interactions=has_interactions)
+
+
+def describe(engine: Engine, config: EvaluationConfig, measures: MeasureSet) -> list[Row]:
+    """A row per dataset, run and cutoff, with these measures of the configuration and their counts.
 
     Raises ConfigurationError for a measure that needs judgments or items, and InputError for
     invalid results.
     """
-    measures = config.measure_set
-    _refuse_judged(measures)
+    refuse_judged(measures)
     refuse_dependent(config.convention, measures)
     items = open_items(engine, config)
     lists = read_lists(engine, config)
+    keep = functools.partial(kept_rows, engine)
+    is_sail = engine.kind == "embedded"
+    given = (lists.results, lists.convention, measures, items, config.dataset, keep)
     try:
         with translated_failures([lists.source]):
-            rows = _rows(engine, lists, measures, items, config.dataset)
+            rows = described_rows(*given, is_sail=is_sail)
             refuse_changed(lists.seen)
     except PlanRefusedError:
         with translated_failures([lists.source]):
             refuse_in_lists(lists.source, [lists.results], lists.convention)
         raise
-    rows.sort(key=lambda row: (row["dataset"], row["run"], row["cutoff"] is None, row["cutoff"]))
     report_unknown_items(rows, measures)
     return rows
 
 
-def _refuse_judged(measures: MeasureSet) -> None:
+def refuse_judged(measures: MeasureSet) -> None:
+    """ConfigurationError for measures that only judgments tell."""
     judged = [name for name, _ in measures.pairs if name not in measures.of_catalog]
     if judged:
-        what = f"{', '.join(dict.fromkeys(judged))} needs judgments"
-        raise ConfigurationError(f"{what}, but describe uses none", option="measures")
+        names = ", ".join(dict.fromkeys(judged))
+        what = f"{names} needs judgments, but describe uses none"
+        known = ", ".join(CATALOG_COLUMNS)
+        raise ConfigurationError(f"{what}; choose from {known}, or evaluate", option="measures")
 
 
-def _rows(
-    engine: Engine,
-    lists: CheckedLists,
+def described_rows(
+    results: DataFrame,
+    convention: Convention,
     measures: MeasureSet,
     items: EngineItems | None,
     dataset: str,
+    keep: Keep,
+    *,
+    is_sail: bool,
 ) -> list[Row]:
-    key = query_key(lists.results.columns)
-    rank = list_by_list if engine.kind == "embedded" else by_window
+    """The rows of `describe` for checked results, in their order.
+
+    `keep` keeps a table that is read twice, and `is_sail` says which engine it is.
+    """
+    key = query_key(results.columns)
+    rank = list_by_list if is_sail else by_window
     deepest = measures.cutoffs_for(*measures.of_catalog)[-1]
-    shown = shown_lists(lists.results, key, lists.convention, deepest, rank)
-    if not measures.beside_ndcg:
-        of_runs = run_measures(shown, key, measures, items).collect()
-        return [_row(run.asDict(), {}, measures, dataset) for run in of_runs]
+    shown = shown_lists(results, key, convention, deepest, rank)
     means: dict[tuple[str, str], Mapping[str, Any]] = {}
-    with kept_rows(engine, shown) as kept:
-        of_runs = run_measures(kept, key, measures, items).collect()
-        of_lists = list_means(kept, key, measures, items).collect()
-    for mean in of_lists:
-        values = mean.asDict()
-        means[values.get("dataset", dataset), mean["run"]] = values
+    if measures.beside_ndcg:
+        with keep(shown) as kept:
+            of_runs = run_measures(kept, key, measures, items).collect()
+            of_lists = list_means(kept, key, measures, items).collect()
+        for mean in of_lists:
+            values = mean.asDict()
+            means[values.get("dataset", dataset), mean["run"]] = values
+    else:
+        of_runs = run_measures(shown, key, measures, items).collect()
     rows = []
     for run in of_runs:
         own = run.asDict()
         mean_of_lists = means.get((own.get("dataset", dataset), own["run"]), {})
         rows.append(_row(own, mean_of_lists, measures, dataset))
+    rows.sort(key=lambda row: (row["dataset"], row["run"], row["cutoff"] is None, row["cutoff"]))
     return rows
 
 
@@ -101,13 +128,3 @@ def _row(
     for column in (*RUN_COLUMNS, "lists", "unknown_items"):
         row[column] = of_run[column]
     return row
-
-
-def shown_columns(measures: MeasureSet) -> list[str]:
-    """The columns to show."""
-    counts = list(_COUNTS)
-    if not measures.beside_ndcg:
-        counts.remove("listed_queries")
-    if not measures.of_items:
-        counts.remove("unknown_items")
-    return ["dataset", "run", "cutoff", *measures.columns_of_means, *counts]

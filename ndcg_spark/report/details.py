@@ -12,6 +12,7 @@ from ndcg_spark.report.moved import QueryLists
 from ndcg_spark.report.night import NightPage, QueryScore
 from ndcg_spark.report.night_tables import verdict_table
 from ndcg_spark.report.sentences import ALL_KEPT, night_command
+from ndcg_spark.report.shown_catalog import catalog_table
 from ndcg_spark.report.words import change_in_words
 from ndcg_spark.tables.format import count, score
 from ndcg_spark.tables.html import (
@@ -79,6 +80,9 @@ class Documents(NamedTuple):
 
 def details(page: NightPage) -> list[PagePart]:
     parts = [_queries_part(page), _part(page, "runs", "Runs", _run_table(page))]
+    catalog = catalog_table(page)
+    if catalog is not None:
+        parts.append(_part(page, "catalog", "What is shown of the catalog", catalog))
     if page.slices:
         parts.append(_part(page, "slices", "Slices", _slice_table(page)))
     if page.results:

@@ -39,7 +39,7 @@ from ndcg_spark.schemas import COMPARISONS, DATASET_SCORES, QUERY_SCORES, TO_JUD
 from ndcg_spark.steps import report_step
 from ndcg_spark.tables import format as numbers
 from ndcg_spark.tables.macro import DATASETS, macro_means
-from ndcg_spark.tables.table import Marked, Table, cell, make_table, sorted_runs
+from ndcg_spark.tables.table import Marked, Table, cell, make_table, shown_value, sorted_runs
 from ndcg_spark.tables.writers import View, aligned, as_json, print_csv
 from ndcg_spark.text import masked, message
 from ndcg_spark.tolerance import EQUAL
@@ -251,7 +251,8 @@ def _scores(
     headline = measure_set.headline(row["cutoff"] for row in rows)
     scores: dict[str, Any] = {}
     for name, cutoff in _pairs(rows, measure_set):
-        scores[written(name, cutoff)] = at.get(cutoff, {}).get(MEASURES[name].column)
+        value = at.get(cutoff, {}).get(MEASURES[name].column)
+        scores[written(name, cutoff)] = shown_value(name, value)
         if with_error and (name, cutoff) == headline == ("ndcg", cutoff):
             scores["std error"] = at.get(cutoff, {}).get("ndcg_stderr")
     # The means of NDCG and of other measures can be over different queries.
@@ -369,31 +370,6 @@ def print_documents(rows: Sequence[Mapping[str, Any]], style: str | None, most: 
     notes = [Notice(f"the first {most:,}", more).worded(OPTIONS)] if len(rows) == most else []
     table = make_table(rows, TO_JUDGE.names, [*notes, _WEIGHT if rows else _ALL_JUDGED])
     print_view(View([table], rows, TO_JUDGE.names, rows), style)
-
-
-def print_described(
-    rows: Sequence[Row], columns: Sequence[str], measures: MeasureSet, style: str | None
-) -> None:
-    """Print the catalog measures of results: a line per run, with a column per measure."""
-    of_runs: dict[tuple[str, str], list[Row]] = {}
-    for row in rows:
-        of_runs.setdefault((row["dataset"], row["run"]), []).append(row)
-    lines = []
-    for (dataset, run), own in of_runs.items():
-        line: dict[str, Any] = {"dataset": dataset, "run": run}
-        at = {row["cutoff"]: row for row in own}
-        for name, cutoff in measures.pairs:
-            line[written(name, cutoff)] = at[cutoff][name]
-        for count in columns:
-            if count in ("listed_queries", "lists", "unknown_items"):
-                line[count.replace("_", " ")] = own[-1][count]
-        lines.append(line)
-    kept = [written(name, cutoff) for name, cutoff in measures.pairs]
-    table = make_table(lines, (), catalog_definitions(measures), kept=kept)
-    shown = []
-    for row in rows:
-        shown.append({name: row[name] for name in columns})
-    print_view(View([table], shown, columns, shown), style)
 
 
 def explanation_view(explained: Explained) -> View:

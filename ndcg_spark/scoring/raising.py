@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
 
 from ndcg_spark import rules, sql
 from ndcg_spark.convention.refused_queries import MERGED
@@ -12,7 +13,7 @@ from ndcg_spark.errors import about
 from ndcg_spark.rules import RowTest
 from ndcg_spark.schemas import EXCLUDE, JUDGMENTS, RESULTS, query_key
 from ndcg_spark.scoring.lists import keep_judged_queries, rows_without_keys
-from ndcg_spark.scoring.prepare import Checks, ListsToScore, Tables, UserTable
+from ndcg_spark.scoring.prepare import Checks, ListChecks, ListsToScore, Tables, UserTable
 from ndcg_spark.scoring.ranking import Ranker, count_where
 from ndcg_spark.scoring.refusals import refusal_sql, refuse_rows
 
@@ -36,11 +37,35 @@ class RaisingTables:
 def raise_in_plan(tables: Tables, checks: Checks) -> RaisingTables:
     """The tables, whose plan raises where a row breaks a rule."""
     judgments = _refused(tables.judgments, checks.judgments, JUDGMENTS)
-    results = _refused(tables.results, checks.results.tests, RESULTS)
-    if tables.exclude is not None:
-        excluded = _refused(tables.exclude, checks.results.exclude_tests, EXCLUDE)
-        results = rows_without_keys(results, excluded, checks.results.exclude_key)
+    results = _good_results(tables.results, tables.exclude, checks.results)
     return RaisingTables(judgments, results, checks.results.may_have_two_runs)
+
+
+def raise_in_lists(results: UserTable, exclude: UserTable | None, checks: ListChecks) -> DataFrame:
+    """Results that nobody has judged, whose plan raises where a row breaks a rule.
+
+    It also raises for a list with two results of rank 1, if a table cannot warn of it; a document
+    that is there twice is found when the lists are ranked.
+    """
+    rows = _good_results(results, exclude, checks)
+    list_key = ["run", *query_key(rows.columns)]
+    if not checks.may_have_two_runs:
+        return rows
+    top = "case when rank = 1 then score end"
+    values = (f"min({top})", f"max({top})", f"count({top})", "count(1)")
+    lowest, highest, tops, all_rows = (sql.over(value, list_key) for value in values)
+    is_merged = f"{lowest} < {highest} and {tops} < {all_rows}"
+    refused = refusal_sql(MERGED, list_key, "string")
+    return rows.withColumn("run", F.expr(f"case when {is_merged} then {refused} else run end"))
+
+
+def _good_results(results: UserTable, exclude: UserTable | None, checks: ListChecks) -> DataFrame:
+    """The results without the documents to remove."""
+    rows = _refused(results, checks.tests, RESULTS)
+    if exclude is None:
+        return rows
+    excluded = _refused(exclude, checks.exclude_tests, EXCLUDE)
+    return rows_without_keys(rows, excluded, checks.exclude_key)
 
 
 def _refused(table: UserTable, tests: Sequence[RowTest], schema: pa.Schema) -> DataFrame:

@@ -18,6 +18,13 @@ def score(value: float | None) -> str:
     return f"{round(value, DECIMALS):z.4f}"
 
 
+def whole(value: float) -> str:
+    """A number of items: `276`; `-` for nan."""
+    if math.isnan(value):
+        return "-"
+    return f"{value:,.0f}"
+
+
 def difference(value: float | None) -> str:
     """A difference of scores with its sign: `+0.0113`, `-0.0363`; `-` if there is no value."""
     if value is None:
@@ -73,7 +80,7 @@ def count(number: int, one: str, many: str | None = None) -> str:
     return f"{number:,} {many or one + 's'}"
 
 
-def whole(number: float) -> str:
+def rounded_down(number: float) -> str:
     """A count that may have a fraction, with all digits and never rounded up: `12,345`, `1,999.9`.
 
     So what is below a limit does not look as if it had reached it.

@@ -71,6 +71,13 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
+def shown_value(measure: str, value: float | None) -> float | int | None:
+    """The value of a measure for a cell: a number of items without decimals."""
+    if measure != "items" or value is None:
+        return value
+    return int(value)
+
+
 class Marked(float):
     """A score in a paper's table: whether it is the best in its column, and its stars."""
 

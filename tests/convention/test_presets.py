@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 
 from ndcg_spark import Convention
+from ndcg_spark.convention.catalog import CATALOG_PRESETS
 from ndcg_spark.convention.convention import describe_preset, list_presets_and_options, mathematics
 from ndcg_spark.convention.measures import MEASURES
 from ndcg_spark.convention.options import OPTIONS, show
@@ -21,6 +22,18 @@ def test_a_preset_is_described_with_its_formula_options_and_differences(name):
         for option, value in convention.options().items()
     ]
     assert len(lines[lines.index("Not reproduced, deliberately") :]) > 1
+
+
+@pytest.mark.parametrize(
+    ("name", "tool"),
+    [*((tool, tool) for tool in CATALOG_PRESETS), ("rectools_achievable", "rectools")],
+)
+def test_a_preset_of_measures_of_the_catalog_is_described_with_the_calls_of_its_tool(name, tool):
+    preset, text = CATALOG_PRESETS[tool], "\n".join(describe_preset(name))
+    for call in [*preset.calls.values(), *preset.not_reproduced, preset.verified]:
+        assert call in text
+    for option, value in preset.options.items():
+        assert f"{option.partition('_')[2]}={value}" in text
 
 
 def test_a_definition_in_mathematical_notation():

@@ -1,13 +1,17 @@
 """The items of the catalog: a table, interactions that are counted, or both."""
 
+import json
+
 import pyarrow as pa
 import pytest
+from commands import command_line
 
 from ndcg_spark.catalog_reference import Item, Usage
 from ndcg_spark.config import ItemsConfig
 from ndcg_spark.convention.parsing import parse_measures
 from ndcg_spark.errors import InputError
 from ndcg_spark.inputs.items import make_items, read_items
+from ndcg_spark.voices import OPTIONS
 
 USED = pa.table(
     {"query_id": ["u1", "u1", "u2", "u3"], "doc_id": ["a", "a", "a", "b"]},
@@ -66,3 +70,40 @@ def test_counts_that_are_given_twice_are_refused():
 def test_interactions_without_users_are_refused():
     with pytest.raises(InputError, match="interactions: columns item; give a user and an item"):
         make_items(None, pa.table({"item": ["a"]}), None, measures("Coverage@5"))
+
+
+def test_interactions_have_the_names_that_are_mapped(tmp_path):
+    (tmp_path / "used.csv").write_text("customer,sku\nu,a\nv,a\nv,b\n")
+    (tmp_path / "runs.csv").write_text("query_id,doc_id,score\nu,a,1\n")
+    asked = ["describe", "runs.csv", "--measures", "Popularity@1", "--format", "json"]
+    asked += ["--interactions", "used.csv"]
+    refused = command_line(*asked, cwd=tmp_path)
+    assert refused.returncode == 3
+    mapped = ["--column", "interactions.query_id=customer", "--column", "interactions.doc_id=sku"]
+    for option in mapped[1::2]:
+        assert f"--column {option.partition('=')[0]}=NAME" in refused.stderr
+    said = command_line(*asked, *mapped, cwd=tmp_path)
+    assert said.returncode == 0, said.stderr
+    (row,) = json.loads(said.stdout)
+    assert row["popularity"] == 2.0
+    text = (
+        '[items.interactions]\npath = "used.csv"\ncolumns = {query_id = "customer", doc_id = "sku"}'
+    )
+    (tmp_path / "night.toml").write_text(text)
+    by_config = [*asked[:-2], "--config", "night.toml"]
+    assert json.loads(command_line(*by_config, cwd=tmp_path).stdout) == [row]
+
+
+def test_columns_of_interactions_that_are_not_given_are_refused(tmp_path):
+    (tmp_path / "runs.csv").write_text("query_id,doc_id,score\nu,a,1\n")
+    asked = ["describe", "runs.csv", "--column", "interactions.doc_id=sku"]
+    refused = command_line(*asked, cwd=tmp_path)
+    assert refused.returncode == 2
+    assert "--interactions FILE" in refused.stderr
+
+
+def test_a_column_that_a_measure_needs_can_be_named():
+    rows = pa.table({"doc_id": ["a"], "count": [1]})
+    with pytest.raises(InputError) as refused:
+        make_items(rows, None, 3, measures("Popularity@5"))
+    assert "--column items.popularity=NAME" in refused.value.advice.text(OPTIONS)

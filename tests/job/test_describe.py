@@ -60,7 +60,7 @@ def test_without_items_what_needs_none_is_shown(session, files):
 @pytest.mark.parametrize(
     ("measures", "code", "reason"),
     [
-        ("P@5", 2, "precision needs judgments"),
+        ("P@5 Items@5", 2, "precision needs judgments"),
         ("Coverage@5", 2, "coverage needs the items of the catalog; give --items FILE, or"),
     ],
 )
@@ -78,3 +78,83 @@ def test_an_item_that_is_shown_twice_in_a_list_is_counted_and_refused(session, t
     said = command_line("describe", "runs.csv", *asked, cwd=tmp_path)
     assert said.returncode == 3
     assert "1 document(s) returned twice for one query, e.g. run=r query_id=u" in said.stderr
+
+
+def test_interactions_tell_how_popular_what_is_shown_is(session, files):
+    _, folder = files
+    (folder / "used.csv").write_text("user,item\nu,i0\nv,i0\nv,i1\n")
+    rows = described(folder, "--interactions", "used.csv", "--cutoffs", "3")
+    assert {"novelty", "popularity", *RUN_COLUMNS} <= set(rows["r0", 3])
+
+
+CONFIG = """
+measures = {measures}
+[judgments]
+path = "never-read.csv"
+[results]
+path = "runs.csv"
+columns = {{doc_id = "doc_id"}}
+[items]
+path = "items.csv"
+users = {users}
+"""
+
+
+@pytest.mark.parametrize(
+    ("measures", "expected"),
+    [
+        ('["nDCG@2", "Coverage(unknown=count)@2", "Novelty@2"]', ["novelty", "coverage"]),
+        ('["nDCG@2", "P@2"]', list(RUN_COLUMNS)),
+    ],
+)
+def test_a_configuration_of_an_evaluation_says_what_the_catalog_is(
+    session, files, measures, expected
+):
+    shop, folder = files
+    text = CONFIG.format(measures=measures, users=shop.users)
+    (folder / "night.toml").write_text(text)
+    said = command_line("describe", "--config", "night.toml", "--format", "json", cwd=folder)
+    assert said.returncode == 0, said.stderr
+    row = next(one for one in json.loads(said.stdout) if one["run"] == "r0")
+    assert [name for name in (*OF_LISTS, *RUN_COLUMNS) if name in row] == expected
+    options = {"coverage_unknown": "count"} if "novelty" in expected else {}
+    assert row["coverage"] == shown.of_run(shop, "r0", options, row["cutoff"]).coverage
+
+
+def test_measures_that_are_asked_for_go_before_those_of_a_configuration(session, files):
+    shop, folder = files
+    text = CONFIG.format(measures='["Coverage@2"]', users=shop.users)
+    (folder / "night.toml").write_text(text)
+    asked = ["--config", "night.toml", "--measures", "Items@3", "--format", "json"]
+    said = command_line("describe", "runs.csv", *asked, cwd=folder)
+    assert [row["cutoff"] for row in json.loads(said.stdout)] == [3] * len(shop.lists)
+    refused = command_line("describe", "--measures", "Items@3", cwd=folder)
+    assert refused.returncode == 2
+    assert "results" in refused.stderr
+
+
+def test_what_is_printed_says_what_the_numbers_are(session, files):
+    asked = ["--items", "items.csv", "--measures", "Coverage(unknown=count)@3 Items@3"]
+    said = command_line("describe", "runs.csv", *asked, cwd=files[1])
+    table, definitions = said.stdout.split("\n\n")
+    for line in definitions.splitlines()[:2]:
+        assert line.partition(":")[0] in ("coverage", "items")
+    assert "so it may exceed 1" in definitions
+    shown_items = table.splitlines()[1].split()
+    # A number of items has no decimals.
+    assert any(cell.isdigit() for cell in shown_items[1:3])
+
+
+def test_several_cutoffs_have_a_line_each_and_not_a_column(session, files):
+    shop, folder = files
+    said = command_line("describe", "runs.csv", "--cutoffs", "1,2,all", cwd=folder)
+    header, *lines = said.stdout.partition("\n\n")[0].splitlines()
+    assert header.split() == ["run", "cutoff", "items", "personalization", "lists"]
+    assert len(lines) == 3 * len(shop.lists)
+    # Each has its own.
+    said = command_line("describe", "runs.csv", "--measures", "Items@1 Items@3", cwd=folder)
+    assert [line.split()[1] for line in said.stdout.splitlines()[1:3]] == ["1", "3"]
+    said = command_line(
+        "describe", "runs.csv", "--measures", "Items@1 Personalization@3", cwd=folder
+    )
+    assert said.stdout.splitlines()[0].split()[:3] == ["run", "items@1", "personalization@3"]

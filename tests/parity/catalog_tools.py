@@ -148,12 +148,26 @@ def lenskit(case: Case, k: int) -> dict[str, float]:
     return said
 
 
+def recommenders(case: Case, k: int) -> dict[str, float]:
+    from recommenders.evaluation.python_evaluation import catalog_coverage, novelty
+
+    used, shown = frames(case)
+    shown = shown[shown["rank"] <= k]
+    # It refuses to be shown what a user has used, and asks for no more of a user.
+    shown = shown.assign(user_id=shown["user_id"] + 1_000)
+    columns = {"col_user": "user_id", "col_item": "item_id"}
+    said = {"coverage": catalog_coverage(used, shown, **columns)}
+    # Over rows and not over lists, which is the same where all are as long.
+    return said | ({"novelty": novelty(used, shown, **columns)} if k <= SHORTEST else {})
+
+
 #: By preset, the package, the module that shows that it is there, and what it is asked.
 TOOLS: dict[str, tuple[str, str, Callable[[Case, int], dict[str, float]]]] = {
     "rectools": ("rectools", "rectools", rectools),
     "replay": ("replay-rec", "replay", replay),
     "evidently": ("evidently", "evidently", evidently),
     "lenskit": ("lenskit", "lenskit", lenskit),
+    "recommenders": ("recommenders", "recommenders", recommenders),
 }
 
 

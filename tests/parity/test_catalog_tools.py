@@ -19,6 +19,10 @@ SAID = json.loads(
 NEAR = {"gini(p=0.85)": 2e-5}
 
 
+#: Their catalog is what was used in the training.
+OF_WHAT_WAS_USED = ("evidently", "recommenders", "replay")
+
+
 def measures(preset):
     return [name for name in SAID[preset] if name != "tool"]
 
@@ -27,7 +31,7 @@ def items(case, preset):
     """The catalog of a tool: what it is given, or else what was used in the training."""
     users = Counter(item for _, item in set(case.used))
     often = Counter(item for _, item in case.used)
-    known = sorted(users) if preset in ("evidently", "replay") else case.catalog
+    known = sorted(users) if preset in OF_WHAT_WAS_USED else case.catalog
     columns = {
         "doc_id": list(map(str, known)),
         "popularity": [users[item] for item in known],

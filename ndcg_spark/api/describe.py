@@ -1,0 +1,127 @@
+"""What results show of the catalog, without judgments, as a function of files or tables."""
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from ndcg_spark.api import tasks
+from ndcg_spark.api.evaluate import (
+    Cutoffs,
+    as_chosen,
+    changed_convention,
+    compute,
+    is_for_session,
+    items_given,
+    make_config,
+)
+from ndcg_spark.config import TablesConfig, validate
+from ndcg_spark.convention.convention import Convention
+from ndcg_spark.convention.measures import DEFAULT_CUTOFFS, default_measures
+from ndcg_spark.convention.parsing import listed
+from ndcg_spark.report.described_runs import described_view
+from ndcg_spark.scratch import Scratch
+from ndcg_spark.tables.writers import View
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+def describe(
+    results: Any,
+    cutoffs: Cutoffs = DEFAULT_CUTOFFS,
+    convention: Convention | str = "standard",
+    *,
+    measures: Iterable[object] | str = (),
+    items: Any = None,
+    items_users: int | None = None,
+    interactions: Any = None,
+    exclude: Any = None,
+    run: str | None = None,
+    split_ids: Mapping[str, str] | None = None,
+    dataset: str = "default",
+    session: "SparkSession | None" = None,
+    **options: Any,
+) -> View:
+    """What results show of the catalog, without judgments, as the command `describe`: how much of
+    it, how popular and how varied, over all lists of each run.
+
+    `results` and every other table are what `evaluate` takes. Spark DataFrames are described by
+    their session, at once; they are read several times, so cache what is expensive to compute.
+
+    Returns a view: `print` and a notebook show a row per run, and below it what each measure is;
+    `to_pandas()` has a row per dataset, run and cutoff. Raises as `evaluate`; ConfigurationError
+    also for a measure that needs judgments.
+
+    Parameters
+    ----------
+    results : table
+        As in `evaluate`: run, query_id, doc_id, and score or rank, or the names that other tools
+        give these columns.
+    cutoffs : int, None or several of them
+        Ranks from 1; None or "all" for whole lists.
+    convention : Convention or str
+        How lists are ordered; with ``rectools`` or ``replay``, measures are as that tool has them.
+    measures : str or several of them
+        `items`, `coverage`, `gini`, `personalization`, `novelty`, `popularity` or `categories`, for
+        every cutoff, or each with options and a cutoff of its own, ``Coverage@10
+        Novelty(unseen=drop)@10`` or ``Gini(preset=evidently)@10``. By default those that the other
+        tables allow, but `categories`.
+    items : table, optional
+        A row per item of the catalog: doc_id and, as the measures need it, popularity (how many
+        used it), interactions (how often) and category.
+    items_users : int, optional
+        Of how many users `popularity` is counted.
+    interactions : table, optional
+        From which items are counted instead: a user and an item in every row, such as what a model
+        was trained on.
+    exclude : table, optional
+        query_id and doc_id of documents to remove from the lists first, such as items already seen.
+    run, dataset : str
+        The name of the only run, and of the dataset.
+    split_ids : dict, optional
+        As in `evaluate`.
+    session : SparkSession, optional
+        The session that computes, if no table is one of its DataFrames.
+    **options
+        Options of the convention to change, such as ``ties="doc_id_asc"``.
+
+    Examples
+    --------
+    Of four items that were used, `popular` shows two, and `als` all of them:
+
+    >>> runs = {"popular": {"u": ["a", "b"], "v": ["a", "b"]}}
+    >>> runs["als"] = {"u": ["a", "c"], "v": ["b", "d"]}
+    >>> used = [("u", "a"), ("v", "a"), ("w", "a"), ("x", "a"), ("u", "b"), ("v", "b")]
+    >>> used += [("w", "c"), ("x", "d")]
+    >>> used = {"user": [user for user, _ in used], "item": [item for _, item in used]}
+    >>> view = describe(runs, 2, interactions=used, measures="coverage novelty personalization")
+    >>> view.to_pandas()[["run", "coverage", "novelty", "personalization"]].round(4)
+           run  coverage  novelty  personalization
+    0      als       1.0     1.25              1.0
+    1  popular       0.5     0.50              0.0
+
+    Novelty is the mean of -log2 of the share of users: 0 bits for `a`, which all four used, 1 for
+    `b` and 2 for `c` and `d`; ``print(view)`` says so.
+    """
+    given = {"results": results, "exclude": exclude}
+    scratch = Scratch()
+    asked = list(map(str, listed(measures)))
+    if not asked:
+        has_used = interactions is not None
+        asked = default_measures(has_items=items is not None, has_interactions=has_used)
+    settings: dict[str, Any] = {"measures": asked, "dataset": dataset}
+    settings["convention"] = changed_convention(convention, options, describe)
+    if cutoffs is not DEFAULT_CUTOFFS:
+        settings["cutoffs"] = cutoffs
+    if is_for_session(given, session):
+        from ndcg_spark.api.lazy_evaluation import LazyCatalog, describe_tables
+
+        chosen = {**as_chosen(settings), "run": run, "split_ids": dict(split_ids or {})}
+        tables_config = validate(chosen, "arguments", TablesConfig)
+        catalog = LazyCatalog(items, interactions, items_users)
+        rows = describe_tables(given, tables_config, session, catalog)
+        return described_view(rows, tables_config.measure_set)
+    of_catalog = {"items": items, "interactions": interactions}
+    settings |= items_given(of_catalog, items_users, scratch)
+    config = make_config(given, settings, scratch, run=run, split_ids=split_ids)
+    rows = compute(tasks.describe, config)
+    return described_view(rows, config.measure_set)
