@@ -328,8 +328,8 @@ def find_out_why_judgments_changed(page: NightPage) -> Sentence | None:
 def restore_items(page: NightPage) -> Sentence | None:
     if _reason(page) != OTHER_ITEMS or _is_accepted(page):
         return None
-    text = "If the items were not meant to change, evaluate the night again with the table "
-    text += "that it was compared with{}"
+    text = "If the items were not meant to change, evaluate the night again with the earlier "
+    text += "table of items{}"
     return sentence("restore_items", text, _evaluate(page) or ".")
 
 
