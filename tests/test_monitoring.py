@@ -473,7 +473,7 @@ def test_a_signal_is_told_after_it_and_what_was_published_is_exported(ended, mon
     monkeypatch.setenv("NDCG_SPARK_EXPORT", "nowhere")
     after_evaluation(configured(), 137)
     assert (told()["exit_code"], told()["reason"]) == (137, "ended by signal 9")
-    with pytest.raises(ConfigurationError, match="nowhere names no tables"):
+    with pytest.raises(ConfigurationError, match="nowhere does not name tables"):
         after_evaluation(configured(date="2026-11-19"), 0)
 
 

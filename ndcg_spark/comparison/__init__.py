@@ -1,3 +1,3 @@
-"""Runs compared with a baseline, and followed from night to night: pairs of scores and their
+"""Compares runs with a baseline and follows them from night to night: pairs of scores and their
 statistics.
 """

@@ -1,5 +1,5 @@
-"""Two sets of judgments: how far their grades agree, and whether they rank the runs alike
-(COMPARING.md).
+"""Two sets of judgments: how far their grades agree, and whether they rank the runs in the same
+order (COMPARING.md).
 """
 
 import math
@@ -21,17 +21,17 @@ from ndcg_spark.scoring.ideal import counted_grade, judged_documents
 from ndcg_spark.scoring.refusals import refusal_sql
 from ndcg_spark.tolerance import EQUAL_DECIMALS
 
-#: With more grades than this the matrix of grades has no meaning.
+#: With more distinct grades than this, a matrix of grades is not meaningful.
 MAX_GRADES = 100
 
 
 def grade_pairs(a: DataFrame, b: DataFrame, convention: Convention, dataset: str) -> DataFrame:
-    """How many documents have which grades in two tables JUDGMENTS: dataset, grade_a, grade_b
-    (null: unjudged), pairs.
+    """Count documents by their grades in two JUDGMENTS tables: dataset, grade_a, grade_b (null:
+    unjudged), pairs.
 
-    Grades are as the convention counts them: a negative grade is no judgment unless
-    `negative=keep`, and `min_relevance` makes grades 1 or 0. A document judged twice is refused,
-    unless an option merges its grades.
+    Grades follow the convention: a negative grade is not a judgment unless `negative=keep`, and
+    `min_relevance` turns grades into 1 or 0. A document that is judged twice is refused, unless an
+    option merges its grades.
     """
     key = query_key(a.columns)
     sides = (
@@ -43,10 +43,10 @@ def grade_pairs(a: DataFrame, b: DataFrame, convention: Convention, dataset: str
 
 
 def _graded(judgments: DataFrame, key: list[str], name: str, convention: Convention) -> DataFrame:
-    """One row per judged document whose grade counts: its query key, doc_id, and the grade under
-    this name.
+    """One row per document with a grade that the convention uses: its query key, doc_id, and the
+    grade under this name.
     """
-    # A grade that does not count has no gain.
+    # A grade that the convention ignores has no gain.
     judged = judged_documents(judgments, key, convention).where(F.col("gain").isNotNull())
     documents = judged.groupBy(*key, "doc_id").agg(
         F.max("relevance").alias("grade"), F.count(F.lit(1)).alias("rows")
@@ -57,10 +57,10 @@ def _graded(judgments: DataFrame, key: list[str], name: str, convention: Convent
 
 
 def mean_scores(a: DataFrame, b: DataFrame) -> DataFrame:
-    """One row per dataset and run: its mean NDCG in two tables QUERY_SCORES over the queries of
-    both, and their number.
+    """One row per dataset and run: its mean NDCG in each of two QUERY_SCORES tables, over the
+    queries that both have, and their number.
 
-    A mean is over the queries that have a score on its side.
+    Each mean is over the queries that have a score in its table.
     """
     key = ["dataset", "run", "query_id"]
     sides = [table.select(*key, F.col("ndcg").alias(name)) for table, name in ((a, "a"), (b, "b"))]
@@ -71,16 +71,16 @@ def mean_scores(a: DataFrame, b: DataFrame) -> DataFrame:
 
 
 def agreement(pairs: pd.DataFrame, means: pd.DataFrame | None = None) -> dict[str, Any]:
-    """The row of AGREEMENTS of one dataset's `grade_pairs` and `mean_scores`; nan where a value is
-    not defined.
+    """The AGREEMENTS row for one dataset's `grade_pairs` and `mean_scores`; undefined values are
+    nan.
     """
     both = pairs.dropna(subset=["grade_a", "grade_b"])
-    # The scale is that of all grades, also of documents that only one side judges.
+    # The scale has all grades, including those of documents that only one side judges.
     grades = np.unique(pairs[["grade_a", "grade_b"]].stack())
     if len(grades) > MAX_GRADES:
         raise InputError(
-            f"judgments: {len(grades):,} grades, e.g. {grades[1]:g}, "
-            f"but agreement is computed for at most {MAX_GRADES}; round them, or set min_relevance"
+            f"judgments: there are {len(grades):,} distinct grades, e.g. {grades[1]:g}, but "
+            f"agreement supports at most {MAX_GRADES}; round them, or set min_relevance"
         )
     counts = np.zeros((len(grades), len(grades)))
     np.add.at(
@@ -109,9 +109,9 @@ def kappa(counts: ArrayLike, is_quadratic: bool = False) -> float:
     """Cohen's kappa (1960), or with quadratic weights (1968), as scikit-learn's
     `cohen_kappa_score`.
 
-    1 - observed / expected disagreement. `counts` has the documents by their grade in A (rows) and
-    in B, the grades ascending; neighbouring grades are one step apart, whatever their numbers. nan
-    where all grades are the same.
+    It is 1 - observed / expected disagreement. `counts` has the number of documents by their grade
+    in A (rows) and in B (columns), in ascending order. Neighbouring grades are one step apart,
+    whatever their values. Returns nan if all grades are the same.
     """
     matrix = np.asarray(counts, np.float64)
     steps = np.subtract.outer(np.arange(len(matrix)), np.arange(len(matrix)))
@@ -122,11 +122,11 @@ def kappa(counts: ArrayLike, is_quadratic: bool = False) -> float:
 
 def krippendorff_alpha(coincidences: ArrayLike) -> float:
     """Krippendorff's alpha for ordinal grades ("Computing Krippendorff's alpha-reliability", 2011),
-    1 at most.
+    at most 1.
 
-    `coincidences` are for two observers the matrix of counts plus its transpose. alpha = 1 - (n -
-    1) sum o_ck d_ck / sum n_c n_k d_ck, where the distance d_ck of two grades is the squared
-    difference of their mean ranks among all n values. nan if all values are equal.
+    For two observers, `coincidences` is the matrix of counts plus its transpose. alpha = 1 - (n -
+    1) sum o_ck d_ck / sum n_c n_k d_ck, where the distance d_ck between two grades is the squared
+    difference of their mean ranks among all n values. Returns nan if all values are equal.
     """
     pairs = np.asarray(coincidences, np.float64)
     values = pairs.sum(1)
@@ -141,30 +141,30 @@ def krippendorff_alpha(coincidences: ArrayLike) -> float:
 
 
 def tau_b(a: ArrayLike, b: ArrayLike) -> float:
-    """Kendall's tau-b (1945) of two arrays of means: 1 for the same order, -1 for the reverse; nan
-    if one is tied.
+    """Kendall's tau-b (1945) for two arrays of means: 1 for the same order, -1 for the reverse,
+    and nan if all values of one array are tied.
     """
     return float(stats.kendalltau(_rounded(a), _rounded(b)).statistic)
 
 
 def tau_ap(a: ArrayLike, b: ArrayLike) -> float:
-    """The AP correlation of b with the reference a (Yilmaz, Aslam and Robertson 2008), which weighs
-    the top most.
+    """The AP correlation of b with the reference a (Yilmaz, Aslam and Robertson 2008), which gives
+    the top the most weight.
 
-    2 / (n - 1) * sum over the runs i of b but the first of C(i) / (rank(i) - 1), minus 1, where
-    C(i) counts the runs above i in b that are above it in a too. Tied runs of b are in random
-    order, of which this is the mean, and a tie in a counts half. 1 for the same order, -1 for the
-    reverse; nan for fewer than two runs.
+    It is 2 / (n - 1) * the sum of C(i) / (rank(i) - 1) over all runs i of b except the first,
+    minus 1, where C(i) is the number of runs above i in b that are also above it in a. For runs
+    tied in b, this is the mean over their random orders. A tie in a counts as half. The result is
+    1 for the same order, -1 for the reverse, and nan for fewer than two runs.
     """
-    # Whether the run of a row is above that of a column.
+    # Whether the run of a row is above the run of a column.
     ours, theirs = (np.sign(np.subtract.outer(side, side)) for side in (_rounded(a), _rounded(b)))
     above, tied = theirs > 0, theirs == 0
     total = 0.0
     for right, rank, group in zip(
         ((ours + 1) / 2 * above).sum(0), above.sum(0), tied.sum(0), strict=True
     ):
-        # The position of a run in its group of ties; half of the runs before it in the group count
-        # as right.
+        # The position of a run in its group of ties: half of the runs before it in the group are
+        # taken as correct.
         positions = np.arange(rank == 0, group)
         total += ((right + positions / 2) / (rank + positions)).sum() / group
     return 2 * total / (len(ours) - 1) - 1 if len(ours) > 1 else math.nan

@@ -1,8 +1,7 @@
-"""What the runs of a night are compared with: the nights, or the run, that a baseline stands for.
+"""Resolves a baseline to the nights, or the run, that the runs of a night are compared with.
 
-Everything here follows from the log alone; `sources` reads the scores. The gate, the page,
-`compare` and `expire` all ask here, so that a word such as `good` means the same nights to each of
-them.
+Everything here follows from the log; `sources` reads the scores. The gate, the page, `compare`
+and `expire` all use this module, so that a word such as `good` means the same nights everywhere.
 """
 
 import dataclasses
@@ -17,78 +16,78 @@ from ndcg_spark.nights.log import Night, Nights
 from ndcg_spark.nights.reader import earlier, refuse_unverified
 from ndcg_spark.text import ACCEPTED, GOOD, baseline_run, day
 
-#: Why a night has no pass although all was measured: its mean changed by more than is allowed.
+#: Reasons not to pass although everything was measured: the mean changed by more than is allowed.
 _LOSSES = ("dropped", "rose", "may_be_chance", "sides_disagree")
 
-#: The runs of a night that returned anything.
+#: Returns the runs of a night that returned anything.
 RunsOf = Callable[[Night], Collection[str]]
 
 
 class Kind(enum.Enum):
     """What a baseline stands for."""
 
-    #: The newest good nights, and of every query the mean of its scores there.
+    #: The newest good nights, with the mean of each query's scores.
     GOOD = "good"
-    #: Of each run, the newest night that was accepted for it, and a few good nights after it.
+    #: For each run, the newest night accepted for it, and a few good nights after it.
     ACCEPTED = "accepted"
     #: Nights that were named, or chosen by their dates.
     NIGHTS = "nights"
     #: Another run of the same night.
     RUN = "run"
-    #: The night itself, where only its own means are judged.
+    #: The night itself, if only its own means are checked.
     ITSELF = "itself"
-    #: The best run of a first night, or nothing if the night has one run only.
+    #: The best run of a first night, or nothing if the night has only one run.
     FIRST = "first"
-    #: Nothing: no night is comparable.
+    #: Nothing, because no night is comparable.
     NOTHING = "nothing"
 
 
 class NotComparable(NamedTuple):
-    """Why nothing can be compared: the code of a result of the gate, and a sentence."""
+    """Why nothing can be compared: the code of a gate result, and a sentence."""
 
     code: str
     sentence: str
-    #: What it is about, such as a run: two refusals with this and the code in common are one.
+    #: What it is about, such as a run: refusals with the same code and subject are one.
     about: tuple[Any, ...] = ()
 
 
 @dataclasses.dataclass(frozen=True)
 class Baseline:
-    """What the runs of a night are compared with; made by the functions below, never changed.
+    """What the runs of a night are compared with; immutable, made by the functions below.
 
-    How its scores are read, and on how many sides, is for `sources` to say.
+    `sources` decides how its scores are read, and on how many sides.
     """
 
     kind: Kind
-    #: As the configuration of a gate names it; None if it comes from no gate.
+    #: Its name in the configuration of a gate; None if it does not come from a gate.
     name: str | None = None
-    #: The run that all others are compared with; None: each run with the one of its name.
+    #: The run that all others are compared with; None compares each run with the same name.
     run: str | None = None
-    #: By date, the newest last; none if it is a run of the same night.
+    #: The nights by date, the newest last; empty if it is a run of the same night.
     nights: tuple[Night, ...] = ()
-    #: The runs of tonight that are compared with it; None: all of them.
+    #: Tonight's runs that are compared with it; None means all of them.
     runs: tuple[str, ...] | None = None
     refused: NotComparable | None = None
-    #: An older night that it might stand for too, if its log could be read: a sentence.
+    #: A sentence about an older night that it might include if its log could be read.
     unread: str | None = None
 
     @property
     def stands_for(self) -> tuple[Any, ...]:
-        """Equal for two baselines that stand for the same scores, whatever their names are."""
+        """A key that is equal for baselines with the same scores, whatever their names."""
         kind = self.kind if self.kind is Kind.ACCEPTED else None
         return kind, self.run, self.refused, self.nights
 
     @property
     def is_reference(self) -> bool:
-        """Whether each run has nights of its own here, from which a chain leads to tonight."""
+        """Whether each run has its own nights here, from which a chain leads to tonight."""
         return self.kind is Kind.ACCEPTED or (self.kind is Kind.NIGHTS and self.name is not None)
 
     def is_for(self, run: str) -> bool:
-        """Whether this run of tonight is compared with it."""
+        """Whether tonight's run of this name is compared with it."""
         return self.runs is None or run in self.runs
 
     def has_other_judgments(self, night: Night) -> bool:
-        """Whether its nights have other judgments than this one, so that there are two sides."""
+        """Whether its nights' judgments differ from this one's, so that there are two sides."""
         return bool(self.nights) and not has_judgments_of(self.nights[-1], night)
 
     @property
@@ -101,7 +100,7 @@ class Baseline:
 
     @property
     def in_words(self) -> str:
-        """As verdicts name it: `7 good nights to 2026-11-19`, `2026-11-01` or `run bm25`."""
+        """Its name in verdicts: `7 good nights to 2026-11-19`, `2026-11-01` or `run bm25`."""
         if self.kind is Kind.ITSELF:
             return "this night"
         if self.kind is Kind.ACCEPTED:
@@ -114,7 +113,7 @@ class Baseline:
 
     @property
     def label(self) -> str:
-        """As pages name it: `the mean of 7 good nights, 13 to 19 November`, or `bm25`."""
+        """Its name on pages: `the mean of 7 good nights, 13 to 19 November`, or `bm25`."""
         if not self.nights:
             return self.run or ""
         first = self.nights[0].evaluated_on
@@ -138,7 +137,7 @@ ITSELF = Baseline(Kind.ITSELF)
 def different_options(ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> list[str]:
     """The options that differ, in words.
 
-    The name of a convention is no option, as two presets may have the same options.
+    The name of a convention is not an option, because two presets may have the same options.
     """
     different = []
     for name in sorted({**ours, **theirs}):
@@ -151,7 +150,7 @@ def different_options(ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> lis
 
 def has_options_of(other: Night, night: Night) -> bool:
     ours, theirs = night.record["options"], other.record["options"]
-    # Nights have the same ones nearly always.
+    # Nights almost always have the same options.
     return ours == theirs or not different_options(ours, theirs)
 
 
@@ -161,7 +160,7 @@ def has_judgments_of(other: Night, night: Night) -> bool:
 
 
 def is_accepted_for(night: Night, run: str) -> bool:
-    """Whether somebody accepted the night as a baseline of a run."""
+    """Whether somebody accepted the night as a baseline for a run."""
     if not night.row["accepted"] or night.unverified is not None:
         return False
     runs = night.record.get("accepted_runs")
@@ -169,18 +168,20 @@ def is_accepted_for(night: Night, run: str) -> bool:
 
 
 def is_good_for(night: Night, run: str | None) -> bool:
-    """Whether a run, or any, may be compared with a night: no check failed, or it was accepted."""
+    """Whether a run (or any run) may be compared with a night: no check failed, or somebody
+    accepted it.
+    """
     if not night.is_good:
         return False
     return run is None or not night.row["accepted"] or is_accepted_for(night, run)
 
 
 def good_nights(nights: Iterable[Night], night: Night, run: str | None = None) -> list[Night]:
-    """The good nights of a run before a night, since the newest loss that somebody accepted for it.
+    """The good nights of a run before a night, since the newest loss that was accepted for it.
 
-    Only earlier ones, so that a night that is evaluated again is not compared with what it
-    replaces. Who accepts a loss does not want later nights to be compared with the scores before
-    it.
+    Only earlier nights are included, so that a night that is evaluated again is not compared with
+    the one it replaces. When somebody accepts a loss, later nights are not compared with the
+    scores before it.
     """
     before = earlier(nights, night.dataset, night.evaluated_on)
     good = [other for other in before if is_good_for(other, run)]
@@ -192,7 +193,7 @@ def good_nights(nights: Iterable[Night], night: Night, run: str | None = None) -
 
 
 def _nights_of_date(nights: Iterable[Night], night: Night, date: str) -> list[Night]:
-    """The night of a date, if the dataset has one; its scores may not be verified."""
+    """The night of a date, if the dataset has one; its scores may be unverified."""
     own = (night.dataset, date)
     return [other for other in nights if (other.dataset, other.evaluated_on) == own]
 
@@ -209,11 +210,10 @@ def resolve(
     runs: Sequence[str] = (),
     runs_of: RunsOf = lambda _: (),
 ) -> list[Baseline]:
-    """What a name in the configuration of a gate stands for on a night that has these runs.
+    """What a baseline name in a gate's configuration means on a night that has these runs.
 
-    `good` stands for the newest `most` good nights of each run, so that runs may have different
-    ones: those with tonight's options and judgments or, if there is none, those with tonight's
-    options.
+    `good` means the newest `most` good nights of each run, so runs may have different nights. They
+    have tonight's options and judgments or, if there are none, tonight's options.
     """
     run = baseline_run(name)
     if run is not None:
@@ -227,7 +227,7 @@ def resolve(
     for one in runs:
         own = [night for night in good_nights(nights, tonight, one) if one in runs_of(night)]
         baseline = _good(tonight, nights, own, most)
-        # A run that no good night has is new beside the good nights of the others.
+        # A run that is in no good night is new to the good nights of the others.
         chosen = whole if not own or baseline.refused else baseline
         by_nights.setdefault(chosen.nights, []).append(one)
     if len(by_nights) < 2 or whole.refused:
@@ -259,7 +259,7 @@ def _good(tonight: Night, nights: Nights, good: Sequence[Night], most: int) -> B
     baseline = Baseline(Kind.GOOD, GOOD)
     if not good:
         has_earlier = bool(earlier(nights, tonight.dataset, tonight.evaluated_on))
-        absent = "earlier night that is good" if has_earlier else "earlier night at all"
+        absent = "earlier night that is good" if has_earlier else "earlier night"
         refused = NotComparable("no_baseline", f"there is no {absent}", (GOOD,))
         baseline = dataclasses.replace(baseline, refused=refused)
     else:
@@ -273,45 +273,45 @@ def _good(tonight: Night, nights: Nights, good: Sequence[Night], most: int) -> B
 def _with_nights(
     baseline: Baseline, known: Sequence[Night], chosen: Sequence[Night], tonight: Night
 ) -> Baseline:
-    """The baseline with the chosen nights, unless the newest known one has another convention."""
+    """The baseline with the chosen nights, unless the newest one has a different convention."""
     same = [night for night in chosen if has_options_of(night, tonight)]
     if same:
         return dataclasses.replace(baseline, nights=tuple(same))
     last = known[-1]
     different = different_options(tonight.record["options"], last.record["options"])
-    sentence = f"{last.evaluated_on} has another convention, {', '.join(different)}"
+    sentence = f"{last.evaluated_on} has a different convention: {', '.join(different)}"
     refused = NotComparable("other_convention", sentence, (last.evaluated_on,))
     return dataclasses.replace(baseline, nights=(last,), refused=refused)
 
 
 def _without_lost_nights(baseline: Baseline, tonight: Night, nights: Nights, most: int) -> Baseline:
-    """The good nights, unless a date whose log cannot be read would change which they are.
+    """The good nights, unless a date whose log cannot be read could change the selection.
 
-    It may have been good, or accepted so that no older night counts. So there is no baseline if it
-    is newer than the oldest night used.
+    That night may have been good, or accepted, which would exclude all older nights. So there is
+    no baseline if it is newer than the oldest night used.
     """
     oldest = baseline.nights[0].evaluated_on if baseline.nights else ""
     lost = nights.damaged_between(oldest, tonight.evaluated_on)
     if lost:
         why = nights.damaged[lost[-1]]
-        sentence = f"the good nights are not known, as a log cannot be read: {why}"
+        sentence = f"the good nights are not known, because a log cannot be read: {why}"
         refused = NotComparable("no_baseline", sentence, (baseline.name,))
         return dataclasses.replace(baseline, refused=refused)
     older = nights.damaged_between("", oldest)
     if older and len(baseline.nights) < most and not baseline.nights[0].row["accepted"]:
-        unread = f"{older[-1]} is in no baseline: {nights.damaged[older[-1]]}"
+        unread = f"{older[-1]} is not in the baseline: {nights.damaged[older[-1]]}"
         return dataclasses.replace(baseline, unread=unread)
     return baseline
 
 
-# For commands, where somebody names a night.
+# For commands in which somebody names a night.
 
 
 def named_night(nights: Nights, night: Night, date: str) -> Night:
-    """The night of a date or, of GOOD, the newest good night before this one.
+    """The night of a date or, for GOOD, the newest good night before this one.
 
-    StorageError if a damaged date may be it; ConfigurationError if there is none, or if its scores
-    are not verified.
+    StorageError if it may be a damaged date. ConfigurationError if there is no such night, or if
+    its scores are not verified.
     """
     if date == GOOD:
         chosen = good_nights(nights, night)
@@ -332,14 +332,14 @@ def named_night(nights: Nights, night: Night, date: str) -> Night:
 
 
 def named_baseline(nights: Nights, night: Night, date: str, runs: Sequence[str] = ()) -> Baseline:
-    """The night of a date or of GOOD as a baseline; ConfigurationError if it is not comparable.
+    """The night of a date or GOOD as a baseline; ConfigurationError if it is not comparable.
 
-    With one of `runs`, all runs are compared with that run of the other night; the night itself can
-    be named only then.
+    With `runs`, all runs are compared with that run of the other night. Only then can the date be
+    that of the night itself.
     """
     other = named_night(nights, night, date)
     if not has_options_of(other, night):
-        sentence = f"{other} has another convention than {night}; choose another night"
+        sentence = f"{other} has a different convention from {night}; choose another night"
         raise ConfigurationError(sentence, option="baseline-date")
     if other == night and not runs:
         sentence = f"{night} would be compared with itself; choose another night"
@@ -347,13 +347,14 @@ def named_baseline(nights: Nights, night: Night, date: str, runs: Sequence[str] 
     return Baseline(Kind.NIGHTS, run=runs[0] if len(runs) == 1 else None, nights=(other,))
 
 
-# For pages, which show what the gate compared with, or choose.
+# For pages, which show the gate's baseline or choose one.
 
 
 def baseline_of_verdict(night: Night, nights: Iterable[Night]) -> Baseline | None:
-    """What the gate compared a night with, first what its verdict is about; None if not known.
+    """What the gate compared a night with, the verdict's baseline first; None if not known.
 
-    One that was evaluated again has other numbers than those that the gate saw, so it has no name.
+    A night that was evaluated again has different numbers from those that the gate saw, so it
+    has no name.
     """
     verdict = night.record["verdict"] or {}
     decided = _decided(verdict)
@@ -382,14 +383,14 @@ def _decided(verdict: Mapping[str, Any]) -> list[str]:
 
 
 def comparable_nights(night: Night, nights: Iterable[Night]) -> list[Night]:
-    """The verified nights of the dataset with the options of a night, itself too."""
+    """The verified nights of the dataset with the options of a night, including the night."""
     own = [other for other in nights if other.dataset == night.dataset]
     verified = [other for other in own if other.unverified is None]
     return [other for other in verified if has_options_of(other, night)]
 
 
 def newest_comparable(night: Night, nights: Iterable[Night], runs: Sequence[str]) -> Baseline:
-    """The newest comparable night of the same judgments; on a first night, the best of `runs`."""
+    """The newest comparable night with the same judgments; on a first night, the best of `runs`."""
     before = earlier(nights, night.dataset, night.evaluated_on)
     known = comparable_nights(night, before)
     same = [other for other in known if has_judgments_of(other, night)]
@@ -404,6 +405,6 @@ def newest_comparable(night: Night, nights: Iterable[Night], runs: Sequence[str]
 
 
 def failed_since_good(nights: Sequence[Night]) -> Night | None:
-    """The newest night that failed, after the newest that is good."""
+    """The newest failed night after the newest good night."""
     after = itertools.takewhile(lambda night: not night.is_good, reversed(nights))
     return next((night for night in after if night.row["verdict"] == "fail"), None)

@@ -1,9 +1,9 @@
-"""The difference of a run from its reference, over changes of judgments: a sum of pieces.
+"""The difference of a run from its reference across changes of judgments, as a sum of pieces.
 
 A piece is a difference per query between two nights under one set of judgments. A change of
 judgments has two such pieces, its sides: both nights under the old judgments, and both under the
 new ones. Neither is fair by itself, so the chain is computed once with the higher sides and once
-with the lower ones.
+with the lower sides.
 """
 
 import dataclasses
@@ -25,14 +25,14 @@ from ndcg_spark.tolerance import EQUAL, ROUNDING
 
 HIGH, LOW = "chain_high", "chain_low"
 
-#: By query, whether it is in the slice that is compared, by the attributes of two nights (the newer
+#: Returns by query whether it is in the compared slice, by the attributes of two nights (the newer
 #: first).
 MaskOf = Callable[[Night, Night], NDArray[np.bool_]]
 
 
 @dataclasses.dataclass(frozen=True)
 class LinkSides:
-    """The differences of a run over a change of judgments, by query; NaN where a side has none."""
+    """The differences of a run across a change of judgments, by query; NaN if a side has none."""
 
     link: Link
     old: Numbers
@@ -57,17 +57,17 @@ class Chain:
 
 
 class RunScores:
-    """The scores of one run by one measure, of nights under any judgments that are kept."""
+    """The scores of one run by one measure, for nights under any judgments that are kept."""
 
     def __init__(self, run: str, metric: Metric, scores: ScoreCache) -> None:
         self.run = run
         self.metric = metric
         self._scores = scores
-        #: What was computed of changes, which every slice asks for again.
+        #: The computed sides of changes, which every slice uses again.
         self._sides: dict[tuple[Link, int], LinkSides | None] = {}
 
     def apart(self, own: ScoreMatrix, theirs: ScoreMatrix) -> Numbers:
-        """By query, the difference of two matrices where both have the same judgments."""
+        """The difference of two matrices by query, if both have the same judgments for it."""
         hashes = own.hashes()
         is_alike = (hashes == theirs.hashes()) & (hashes != 0)
         with np.errstate(over="ignore"):
@@ -78,7 +78,7 @@ class RunScores:
         return self._scores.matrix(night, self.metric, reading, judgments)
 
     def piece(self, newer: Night, older: Sequence[Night], reading: int) -> Piece:
-        """A night beside the mean of others that have its judgments."""
+        """A night compared with the mean of older nights that have its judgments."""
         own = self.matrix(newer, reading)
         if len(older) == 1:
             theirs = self.matrix(older[0], reading)
@@ -87,7 +87,7 @@ class RunScores:
         return Piece(newer, older[-1], self.apart(own, theirs))
 
     def sides(self, link: Link, reading: int) -> LinkSides | None:
-        """Both sides of a change of judgments; None if a copy is not there."""
+        """Both sides of a change of judgments; None if a copy is missing."""
         key = link, reading
         if key not in self._sides:
             self._sides[key] = self._computed_sides(link, reading)
@@ -101,7 +101,7 @@ class RunScores:
             later_then = self.matrix(link.after, reading, before)
         except NoCopyError:
             return None
-        # All are read before any is compared, so that each knows the same queries.
+        # All are read before any are compared, so that all have the same queries.
         earlier_then = self.matrix(link.before, reading)
         later_now = self.matrix(link.after, reading)
         old = self.apart(later_then, earlier_then)
@@ -111,9 +111,9 @@ class RunScores:
 
 @dataclasses.dataclass(frozen=True)
 class Limits:
-    """Where a chain begins later than its reference."""
+    """The limits beyond which a chain begins later than its reference."""
 
-    #: The sides of a change may be this far apart; depends on the mean before the change.
+    #: How far the sides of a change may be apart, given the mean before the change.
     allowed: Callable[[float], float]
     min_queries: int
     mask_of: MaskOf
@@ -133,7 +133,7 @@ def usable_reference(
 ) -> Reference | None:
     """The reference, or the one after the newest change of judgments that cannot be crossed.
 
-    `nights` are those of the run before tonight. None if there is no good night after that change.
+    `nights`: the run's nights before tonight. None if there is no good night after that change.
     """
     kept: list[Link] = []
     at = len(reference.links)
@@ -149,12 +149,12 @@ def usable_reference(
 
 
 def _start_of_piece(reference: Reference, at: int) -> tuple[Night, ...]:
-    """The nights with which the piece before a link begins."""
+    """The nights at the start of the piece before a link."""
     return (reference.links[at - 1].after,) if at else reference.nights
 
 
 def _can_cross(link: Link, start: Sequence[Night], scores: RunScores, limits: Limits) -> bool:
-    """Whether a change of judgments, and the way to it, can be a part of a chain."""
+    """Whether a change of judgments, and the piece before it, can be part of a chain."""
     sides = scores.sides(link, FIRST)
     if sides is None:
         return False
@@ -170,7 +170,7 @@ def _can_cross(link: Link, start: Sequence[Night], scores: RunScores, limits: Li
 
 
 def chain(reference: Reference, tonight: Night, scores: RunScores, reading: int) -> Chain | None:
-    """The pieces from a reference to tonight; None if a copy has vanished."""
+    """The pieces from a reference to tonight; None if a copy has disappeared."""
     pieces: list[Piece] = []
     links: list[LinkSides] = []
     at: tuple[Night, ...] = reference.nights
@@ -188,7 +188,7 @@ def chain(reference: Reference, tonight: Night, scores: RunScores, reading: int)
 
 
 def mean_of(values: Numbers, weights: Numbers | None = None) -> float:
-    """The weighted mean of the values that are there; NaN without any."""
+    """The weighted mean of the values that exist; NaN if there are none."""
     is_there = ~np.isnan(values)
     if weights is not None:
         is_there &= ~np.isnan(weights)
@@ -208,7 +208,7 @@ def chain_row(
     buckets: NDArray[np.int64],
     alpha: float,
 ) -> dict[str, Any]:
-    """The row of COMPARISONS of a chain with the higher or the lower side of every link."""
+    """The COMPARISONS row of a chain, with the higher or the lower side of every link."""
     parts = [_masked(piece.apart, mask_of(piece.newer, piece.older)) for piece in made.pieces]
     for link in made.links:
         mask = mask_of(link.link.after, link.link.before)
@@ -243,7 +243,7 @@ def _ends_in_link(made: Chain) -> bool:
 
 
 def _masked(apart: Numbers, mask: NDArray[np.bool_]) -> Numbers:
-    # Queries that were seen after these differences were made are in none of them.
+    # Queries that were first seen after these differences were computed are not in them.
     all_queries = np.pad(apart, (0, len(mask) - len(apart)), constant_values=np.nan)
     return np.where(mask, all_queries, np.nan)
 
@@ -256,7 +256,7 @@ def _chosen_side(old: Numbers, new: Numbers, weights: Numbers | None, side: str)
 def _tested(
     total: statistics.Total, n: int, buckets: NDArray[np.int64], alpha: float
 ) -> dict[str, Any]:
-    """The tests of a sum of pieces: nothing is drawn where the sum is no loss."""
+    """The tests of a sum of pieces. No random signs are drawn unless the sum is a loss."""
     units = total.units
     if np.all(np.abs(units) <= EQUAL / len(units)):
         return {"p_value": 1.0, "flags": ["unchanged"]}
@@ -272,14 +272,14 @@ def _tested(
 
 
 def in_buckets(units: Numbers, buckets: NDArray[np.int64]) -> Numbers:
-    """The units whose signs are random: queries or, of many, the sums over their buckets."""
+    """The units whose signs are random: queries or, if there are many, sums over buckets."""
     if len(units) <= statistics.UNITS:
         return units
     return np.bincount(buckets, units, statistics.UNITS).astype(np.float64)
 
 
 def link_facts(sides: LinkSides, run: str, metric: Metric) -> dict[str, Any]:
-    """What the log keeps of a change of judgments: both differences, and how sure they are."""
+    """What the log keeps of a change of judgments: both differences and their uncertainty."""
     facts: dict[str, Any] = {
         "run": run,
         "measure": metric[0],
@@ -299,9 +299,7 @@ def link_facts(sides: LinkSides, run: str, metric: Metric) -> dict[str, Any]:
 
 
 def change_facts(sides: LinkSides, scores: RunScores, cache: ScoreCache) -> dict[str, Any]:
-    """The same with the means of both nights under their own judgments, and of the queries that are
-    new.
-    """
+    """The same with the means of both nights under their own judgments, and of the new queries."""
     before = scores.matrix(sides.link.before, FIRST).scores(scores.run)
     after = scores.matrix(sides.link.after, FIRST).scores(scores.run)
     is_new = np.isnan(sides.new) & ~np.isnan(after)

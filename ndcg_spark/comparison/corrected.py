@@ -1,4 +1,4 @@
-"""The difference of two rankings by a machine's grades, corrected by a few grades of people.
+"""The difference of two rankings by a machine's grades, corrected by a few human grades.
 
 NDCG is linear in the gains as long as the ideal is fixed. With the machine's ideal of each query,
 the difference of two rankings is a sum over the documents that moved, so that a sample of these
@@ -16,30 +16,30 @@ from ndcg_spark.comparison import statistics
 from ndcg_spark.comparison.statistics import Numbers
 from ndcg_spark.tolerance import EQUAL
 
-#: What the estimate is called: it is no NDCG, whose ideal would be that of people's grades.
+#: The name of the estimate: it is not NDCG, whose ideal would come from human grades.
 MEASURE = "difference_at_judges_ideal"
-#: The same for people.
+#: The same in words.
 MEASURE_IN_WORDS = "difference at the judge's ideal"
-#: With fewer errors of the machine among the graded documents, the row is flagged.
+#: With fewer machine errors among the graded documents than this, the row is flagged.
 FEWEST_ERRORS = 10
 #: The flags of an estimate, and what they mean.
 FLAGS = {
     "few_errors": f"few errors: people changed fewer than {FEWEST_ERRORS} of the machine's grades",
     "all_graded": "all graded: every document that moved was graded, so nothing is left to chance",
-    "missing_grades": "missing grades: some are blank, and taken to be missing at random",
+    "missing_grades": "missing grades: some are blank and assumed to be missing at random",
 }
 
 
 @dataclasses.dataclass(frozen=True)
 class MovedDocuments:
-    """The documents whose discount differs between two rankings, and the queries of these."""
+    """The documents whose discount differs between two rankings, and their queries."""
 
     #: The ids of the queries that are compared.
     queries: Sequence[str]
-    #: By document: the place of its query in `queries`, and its id.
+    #: By document: the index of its query in `queries`, and its id.
     query: NDArray[np.int64]
     doc_ids: Sequence[str]
-    #: By document: what its discount changed by, over the machine's ideal DCG of its query.
+    #: By document: the change of its discount, divided by the machine's ideal DCG for its query.
     weight: Numbers
     #: By document: the machine's grade, NaN if it is unjudged, and its gain.
     grade: Numbers
@@ -48,7 +48,7 @@ class MovedDocuments:
     baseline: Numbers
     #: The gains of all grades that the machine gives, ascending.
     gains: Numbers
-    #: How many queries are left out: their machine ideal is 0, or only one side has them.
+    #: How many queries are left out because their machine ideal is 0 or only one side has them.
     without_ideal: int = 0
     unpaired: int = 0
 
@@ -56,12 +56,12 @@ class MovedDocuments:
         return len(self.weight)
 
     def sums(self, values: Numbers) -> Numbers:
-        """By query, the sum of a value of its documents."""
+        """The sum of a value over the documents of each query."""
         return np.bincount(self.query, values, len(self.queries)).astype(np.float64)
 
 
 class Interval(NamedTuple):
-    """The standard error of an estimate, its interval and its p; None where it has none."""
+    """The standard error, interval and p value of an estimate; None for those it does not have."""
 
     error: float | None
     low: float | None
@@ -71,17 +71,18 @@ class Interval(NamedTuple):
 
 @dataclasses.dataclass(frozen=True)
 class Corrected:
-    """What the machine says, and what it says after correction."""
+    """The machine's difference, and the difference after correction."""
 
     machine: float
-    #: That of the paired t test: a claim about all queries like these.
+    #: The interval of the paired t test, which is a claim about all queries like these.
     machine_interval: Interval
     difference: float
-    #: The mean of the baseline by the machine's grades, of which both differences are a share.
+    #: The baseline's mean by the machine's grades; relative differences are shares of it.
     baseline_mean: float
     these_queries: Interval
     all_queries: Interval
-    #: How many documents were drawn and graded, and how many of these the machine graded otherwise.
+    #: How many documents were drawn and graded, and for how many of these the machine's grade
+    #: differs.
     drawn: int
     graded: int
     errors: int
@@ -104,10 +105,10 @@ def corrected_difference(
     drawn: NDArray[np.bool_],
     alpha: float = 0.05,
 ) -> Corrected:
-    """The estimate from the gains that people gave to drawn documents; NaN for those without.
+    """The estimate from the gains that people gave to drawn documents; NaN means no grade.
 
-    Drawn documents without a gain are taken to be missing at random: each was graded with the same
-    probability, the share of them that was.
+    Drawn documents without a gain are assumed to be missing at random: each was graded with the
+    same probability, which is the share that was graded.
     """
     graded = ~np.isnan(human)
     share = np.count_nonzero(graded) / np.count_nonzero(drawn) if drawn.any() else 1.0
@@ -154,7 +155,7 @@ def _flags(pi: Numbers, share: float, wrong: int) -> list[str]:
 
 
 def grade_steps(moved: MovedDocuments) -> Numbers:
-    """By document, how far the gain of the next grade is from its own, the farther of two."""
+    """The distance from each document's gain to that of a neighbouring grade, the larger of two."""
     known = np.union1d(moved.gains, moved.gain)
     if len(known) < 2:
         return np.maximum(np.abs(moved.gain), 1.0)
@@ -170,12 +171,12 @@ def squared_errors(
     graded: NDArray[np.bool_],
     pi: Numbers,
 ) -> Numbers:
-    """By document, the mean square of the machine's errors where it gives the same grade.
+    """The mean square of the machine's errors by document, over documents with the same grade.
 
-    Each mean has one error of a grade step more than there are: a machine that errs seldom shows no
-    error in a small sample, and would seem to make none.
+    Each mean includes one extra error of a grade step. A machine that rarely errs shows no error
+    in a small sample, and would otherwise seem to make none.
     """
-    # Weighted so that the sum over all moved documents, which the variance is, has no bias.
+    # Weighted so that the variance, a sum over all moved documents, is unbiased.
     weights = (1 - pi) / pi**2 * moved.weight**2
     steps = grade_steps(moved)
     squares = steps**2
@@ -199,7 +200,7 @@ def _of_sample(
     graded: NDArray[np.bool_],
     alpha: float,
 ) -> Interval:
-    """A claim about these queries, whose uncertainty is that of the sample alone."""
+    """A claim about these queries, whose only uncertainty comes from the sample."""
     terms = (1 - pi) / pi * moved.weight**2 * spread
     error = float(np.sqrt(np.sum(terms))) / len(moved.queries)
     if error == 0:
@@ -208,17 +209,17 @@ def _of_sample(
 
 
 def _freedom(graded: NDArray[np.bool_], pi: Numbers) -> int:
-    """The degrees of freedom of a sample, in which what is drawn for certain is no chance."""
+    """The degrees of freedom of a sample, without documents that were certain to be drawn."""
     return max(int(np.count_nonzero(graded & (pi < 1))) - 1, 1)
 
 
 def _of_queries(
     values: Numbers, alpha: float, sample_error: float = 0.0, sample_freedom: int = 1
 ) -> Interval:
-    """A claim about all queries like these, by the values of these.
+    """A claim about all queries like these, from the values of these queries.
 
-    They contain the uncertainty of the sample, so nothing is added to it. What the sample adds has
-    its degrees of freedom, and the queries have theirs (Welch and Satterthwaite).
+    The values contain the uncertainty of the sample, so nothing is added for it. The sample's part
+    and the queries' part have separate degrees of freedom (Welch and Satterthwaite).
     """
     if len(values) < 2:
         return Interval(None, None, None, None)

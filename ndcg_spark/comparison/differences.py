@@ -1,4 +1,4 @@
-"""Runs compared with a baseline: the rows of COMPARISONS of one night, measure and cutoff."""
+"""Runs compared with a baseline: the COMPARISONS rows for one night, measure and cutoff."""
 
 import dataclasses
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -17,20 +17,20 @@ from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.schemas import COMPARISONS
 from ndcg_spark.tolerance import DECIMALS, EQUAL
 
-#: With fewer changed queries the row is flagged.
+#: With fewer changed queries than this, the row is flagged.
 _FEWEST_CHANGED = 10
-#: A slice explains a change if it has at least so many times its share of the queries.
+#: A slice explains a change if it has at least this multiple of its share of the queries,
 _MIN_EXCESS = 1.5
-#: And at least this share of the change.
+#: and at least this share of the change.
 _MIN_SHARE = 0.05
-#: Gains and losses cancel where less than this share of all that changed is left; then no slice is
-#: the cause.
+#: Gains and losses cancel if less than this share of all changes remains; then no slice is the
+#: cause.
 _CANCELLED = 0.1
-#: What rows have besides the columns of COMPARISONS.
+#: The keys of rows that are not columns of COMPARISONS.
 _BESIDE = ("cancels", "change", "change_queries")
 #: Flags of rows that are not tested: all differences are equal, or the slice is too small.
 _UNTESTED = frozenset({"too_few", "unchanged", "no_variation", "below_min_queries"})
-#: The columns of the tests that are not made then.
+#: The columns of the tests, which such rows lack.
 _TESTS = (
     "p_value",
     "p_randomization",
@@ -39,7 +39,7 @@ _TESTS = (
     "effect_size",
     "minimum_detectable",
 )
-#: What a row compares.
+#: The columns that identify what a row compares.
 _HYPOTHESIS = (
     "dataset",
     "evaluated_on",
@@ -51,36 +51,35 @@ _HYPOTHESIS = (
     "attribute",
     "value",
 )
-#: Flags of rows whose run, or baseline, returned nothing, so that nothing was measured.
+#: Flags of rows whose run or baseline returned nothing, so that nothing was measured.
 _MISSING = frozenset({"run_missing", "baseline_missing"})
-#: A side answered few queries if it lacks results for this share more of them than the other side.
+#: A side is flagged if the share of queries without results exceeds the other side's by this much.
 FEW = 0.1
 
 
 @dataclasses.dataclass(frozen=True)
 class ComparisonOptions:
-    """What a comparison is asked for; ConfigurationError for an invalid value."""
+    """The options of a comparison; ConfigurationError for an invalid value."""
 
-    #: Columns of numbers, each with the cutoffs at which to compare it; None for all cutoffs that
-    #: were evaluated.
+    #: The measure columns, each with the cutoffs at which to compare it, or None for all evaluated
+    #: cutoffs.
     measures: Mapping[str, Sequence[Cutoff] | None] = dataclasses.field(
         default_factory=lambda: {"ndcg": None},
     )
-    #: The runs that the others are compared with, each in turn; if these are all, each two of them
-    #: are compared. Without any, runs are compared by their names.
+    #: The runs that the others are compared with. If these are all runs, each pair is compared
+    #: once. If there are none, runs are compared by name.
     baselines: Sequence[str] = ()
     runs: Sequence[str] = ()
     alpha: float = 0.05
     correction: str = "holm"
-    #: A slice of fewer paired queries is not tested.
+    #: A slice with fewer paired queries is not tested.
     min_queries: int = 10
     margin: float = 0.01
     #: Draw random signs only for losses that the t test finds significant.
     only_losses: bool = False
     attributes: pa.Table | None = None
     weights: pa.Table | None = None
-    #: How many of the queries that lost most, and that won most, to name for each run, measure and
-    #: cutoff.
+    #: How many of the largest losses and gains to name for each run, measure and cutoff.
     queries: int = 0
 
     def __post_init__(self) -> None:
@@ -90,45 +89,45 @@ class ComparisonOptions:
                 f"correction: unknown {self.correction!r}; choose {', '.join(known)}",
             )
         if not 0 < self.alpha < 1:
-            raise ConfigurationError(f"alpha: {self.alpha!r} is not between 0 and 1; 0.05 is usual")
+            raise ConfigurationError(f"alpha: {self.alpha!r} is not between 0 and 1; try 0.05")
         if not 0 < self.margin < float("inf"):
             raise ConfigurationError(
-                f"margin: {self.margin!r} is not a difference above 0; 0.01 is usual",
+                f"margin: {self.margin!r} is not a difference above 0; try 0.01",
             )
 
 
 @dataclasses.dataclass(frozen=True)
 class Sides:
     own: ScoreMatrix
-    #: Of another night, or `own`.
+    #: The matrix of another night, or `own`.
     baseline: ScoreMatrix
     metric: Metric
-    #: dataset, evaluated_on, evaluation_id, baseline_night, baseline_nights, side and reading of
-    #: the rows.
+    #: The rows' dataset, evaluated_on, evaluation_id, baseline_night, baseline_nights, side and
+    #: reading.
     key: Mapping[str, Any]
     pairs: Sequence[tuple[str, str]]
-    #: By query, whether it takes part; all by default.
+    #: Whether each query is included; by default all are.
     only: NDArray[np.bool_] | None = None
 
     @property
     def rejudged(self) -> NDArray[np.bool_]:
-        """By query, whether both sides judge it, and not alike: this is what rejudged means."""
+        """Whether each query is rejudged: both sides judge it, and their judgments differ."""
         ours, theirs = self.own.hashes(), self.baseline.hashes()
         return np.asarray((ours != theirs) & (ours != 0) & (theirs != 0))
 
     @property
     def newly_judged(self) -> NDArray[np.bool_]:
-        """By query, whether tonight judges it, and the baseline does not."""
+        """Whether each query is judged tonight but not in the baseline."""
         return np.asarray((self.own.hashes() != 0) & (self.baseline.hashes() == 0))
 
     @property
     def judged(self) -> NDArray[np.bool_]:
-        """By query, whether both sides judge it, or neither says so, and it takes part."""
+        """Whether each query is included, and judged on both sides or on neither."""
         is_alike = (self.own.hashes() != 0) == (self.baseline.hashes() != 0)
         return np.asarray(is_alike if self.only is None else is_alike & self.only)
 
     def without_rejudged(self) -> "Sides":
-        """Without the queries that both sides judge, and not alike."""
+        """The sides without the queries that both judge differently."""
         return dataclasses.replace(self, only=~self.rejudged)
 
     def with_judgments_alike(self) -> "Sides":
@@ -137,11 +136,11 @@ class Sides:
         return dataclasses.replace(self, only=np.asarray(alike))
 
     def answered(self, run: str, baseline: str) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-        """By query, whether a run returned anything, and whether what it is compared with did."""
+        """Whether a run returned anything for each query, and whether its baseline did."""
         return self.own.answered(run), self.baseline.answered(baseline)
 
     def scores(self, run: str, baseline: str) -> tuple[Numbers, Numbers]:
-        """By query, the score of a run and that of its baseline; NaN where there is none."""
+        """The scores of a run and of its baseline by query; NaN if there is none."""
         own, theirs = self.own.scores(run), self.baseline.scores(baseline)
         if self.only is None:
             return own, theirs
@@ -149,12 +148,12 @@ class Sides:
 
 
 def comparison_rows(sides: Sides, options: ComparisonOptions) -> list[dict[str, Any]]:
-    """The rows of COMPARISONS: of each pair all queries, then slices, each before its weighted row.
+    """The COMPARISONS rows of each pair: all queries, then slices, each before its weighted row.
 
-    p values are adjusted for all of them that were tested and changed, those with weights by
-    themselves. Beside the columns are what `causes` needs: `cancels`, whether gains and losses of
-    its queries cancel; and `change`, the sum of the differences of `change_queries` queries, with
-    those that a run did not answer at all.
+    p values are adjusted for all rows that were tested and changed, and weighted rows are adjusted
+    separately. The rows also have what `causes` needs: `cancels`, whether the gains and losses of
+    the queries cancel; and `change`, the sum of the differences of `change_queries` queries,
+    including those that a run did not answer.
     """
     return rows_of_sides([sides], options)
 
@@ -163,10 +162,10 @@ def rows_of_sides(
     both: Sequence[Sides],
     options: ComparisonOptions,
 ) -> list[dict[str, Any]]:
-    """The same of both sides of a change of judgments, one after the other.
+    """The same for both sides of a change of judgments, one after the other.
 
-    The two rows of a comparison are one hypothesis: they share the adjusted p values, which are of
-    the larger p, and a conclusion, which is drawn only where both sides draw it.
+    The two rows of a comparison are one hypothesis. They share the adjusted p values, which come
+    from the larger p, and a conclusion, which both sides must support.
     """
     samples: list[tuple[dict[str, Any], Numbers]] = []
     for sides in both:
@@ -176,7 +175,7 @@ def rows_of_sides(
     for row, units in tested:
         row["p_randomization"] = statistics.random_signs(units)
     _adjust_families(rows, options.correction)
-    # Drawing so many signs that p is precise takes long, so only where it matters.
+    # Drawing enough signs for a precise p takes long, so it is done only where it matters.
     near_alpha = [sample for sample in tested if _is_near_alpha(sample[0], options.alpha)]
     for row, units in near_alpha:
         row["p_randomization"] = statistics.random_signs(units, precise=True)
@@ -189,10 +188,10 @@ def in_one_family(
     rows: Iterable[Mapping[str, Any]],
     options: ComparisonOptions,
 ) -> list[dict[str, Any]]:
-    """Rows of COMPARISONS that were made apart, as if they had been made together.
+    """COMPARISONS rows that were computed separately, as if they had been computed together.
 
-    p values are adjusted for all of them. Slices of fewer queries than the options ask for are no
-    longer tested.
+    p values are adjusted for all of them. Slices with fewer queries than the options require are
+    no longer tested.
     """
     together = []
     for row in rows:
@@ -209,7 +208,7 @@ def in_one_family(
 
 
 def _largest_of(row: Mapping[str, Any], alpha: float) -> float | None:
-    """The largest plausible difference, by the interval of a row."""
+    """The largest plausible difference, from the interval of a row."""
     if row["interval_low"] is None or row["interval_high"] is None:
         return None
     half = (row["interval_high"] - row["interval_low"]) / 2
@@ -226,7 +225,7 @@ def _conclude(rows: Iterable[dict[str, Any]], options: ComparisonOptions) -> Non
 
 
 def _conclude_together(sides: Sequence[dict[str, Any]]) -> None:
-    """Of both sides of a change of judgments, say only what both say."""
+    """Keep a conclusion about a change of judgments only if both sides support it."""
     said = {row["conclusion"] for row in sides}
     if len(said) == 1:
         return
@@ -237,7 +236,7 @@ def _conclude_together(sides: Sequence[dict[str, Any]]) -> None:
 
 
 def _hypotheses(rows: Iterable[dict[str, Any]]) -> list[list[dict[str, Any]]]:
-    """The rows by what they compare: those that differ only in side and reading are together."""
+    """The rows grouped by what they compare; a group differs only in side and reading."""
     together: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
     for row in rows:
         is_weighted = row["weight_effective_n"] is not None
@@ -247,7 +246,7 @@ def _hypotheses(rows: Iterable[dict[str, Any]]) -> list[list[dict[str, Any]]]:
 
 
 def _needs_signs(row: Mapping[str, Any], options: ComparisonOptions) -> bool:
-    """Whether the randomization test is made, which takes longest."""
+    """Whether to run the randomization test, which takes the longest."""
     if row["effect_size"] is None:
         return False
     if not options.only_losses:
@@ -257,14 +256,14 @@ def _needs_signs(row: Mapping[str, Any], options: ComparisonOptions) -> bool:
 
 
 def _is_near_alpha(row: Mapping[str, Any], alpha: float) -> bool:
-    """Whether p is near alpha, or near what the correction compares it with."""
+    """Whether p is near alpha, or near the threshold of the correction."""
     if row["p_decides"] is None:
         return False
     return any(alpha / 2 < row[name] < 2 * alpha for name in ("p_randomization", "p_decides"))
 
 
 def _is_doubtful(row: Mapping[str, Any], alpha: float) -> bool:
-    """Whether the tests disagree, as they are or, because of other rows, both adjusted."""
+    """Whether the tests disagree, either as they are or after adjustment for other rows."""
     for one, other in (("p_value", "p_randomization"), ("p_adjusted", "p_decides")):
         if row[one] is None or row[other] is None:
             continue
@@ -274,9 +273,9 @@ def _is_doubtful(row: Mapping[str, Any], alpha: float) -> bool:
 
 
 def _samples(sides: Sides, options: ComparisonOptions) -> Iterator[tuple[dict[str, Any], Numbers]]:
-    """Rows of every pair on every slice, without weights and with them, and their units.
+    """The rows of every pair on every slice, without and with weights, and their units.
 
-    The units are those whose signs are random.
+    The units are the differences whose signs are randomized.
     """
     dataset, queries = sides.key["dataset"], sides.own.queries
     slices: list[Slice] = [(None, None, np.ones(len(queries), np.bool_))]
@@ -316,14 +315,14 @@ def _samples(sides: Sides, options: ComparisonOptions) -> Iterator[tuple[dict[st
 
 @dataclasses.dataclass(frozen=True)
 class _Pair:
-    """A run and what it is compared with, by query."""
+    """A run and its baseline, by query."""
 
     sides: Sides
     run: str
     baseline: str
     scores: Numbers
     theirs: Numbers
-    #: The differences of the scores.
+    #: The differences of their scores.
     apart: Numbers
     answered: NDArray[np.bool_]
     theirs_answered: NDArray[np.bool_]
@@ -355,7 +354,7 @@ class _Pair:
 
     @property
     def known(self) -> NDArray[np.bool_]:
-        """By query, whether it has a score on a side, or was not answered on one."""
+        """Whether each query has a score, or was not answered, on at least one side."""
         is_unanswered = self.judged & ~(self.answered & self.theirs_answered)
         return np.asarray(self.has | self.has_theirs | is_unanswered)
 
@@ -367,7 +366,7 @@ def _sample(
     weight: Numbers,
     options: ComparisonOptions,
 ) -> tuple[NDArray[np.int64], dict[str, Any]]:
-    """The queries of a slice that are paired, and what a row says of them."""
+    """The paired queries of a slice, and the columns that describe them."""
     counted = mask & ~np.isnan(weight)
     both = pair.has & pair.has_theirs & counted
     flags = []
@@ -375,12 +374,12 @@ def _sample(
         flags.append("run_missing")
     if not _answers(pair.baseline, pair.sides.baseline, counted):
         flags.append("baseline_missing")
-    # What was not returned at all was not measured.
+    # A run that returned nothing was not measured.
     is_missing = bool(flags)
     paired = np.flatnonzero(both & (not is_missing))
     unpaired = (pair.has | pair.has_theirs) if is_missing else (pair.has != pair.has_theirs)
     if pair.sides.metric[0] in CATALOG_COLUMNS and not is_missing:
-        # A query without a list shows nothing that could be compared, and lacks no value.
+        # A query without a list has nothing to compare, so its value is not missing.
         unpaired = np.zeros_like(unpaired)
     counts = _answered_counts(pair.answered, pair.theirs_answered, counted & pair.judged)
     if not is_missing and _answered_few(counts):
@@ -396,7 +395,7 @@ def _sample(
 
 
 def _total_change(apart: Numbers) -> dict[str, Any]:
-    """What rows have besides the columns of COMPARISONS."""
+    """The keys that rows have in addition to the columns of COMPARISONS."""
     with np.errstate(all="ignore"):
         total = float(np.sum(apart))
         cancels = bool(abs(total) < _CANCELLED * np.sum(np.abs(apart)))
@@ -404,7 +403,7 @@ def _total_change(apart: Numbers) -> dict[str, Any]:
 
 
 def _answers(run: str, matrix: ScoreMatrix, of: NDArray[np.bool_]) -> bool:
-    """Whether a run is there, and returned anything for any of these queries, if there are any."""
+    """Whether a run exists and returned anything for any of these queries, if there are any."""
     return run in matrix.runs and (not of.any() or bool(matrix.answered(run)[of].any()))
 
 
@@ -433,7 +432,7 @@ def _numbers_of_pairs(
     alpha: float,
     flags: list[str],
 ) -> dict[str, Any]:
-    """What paired scores say by themselves; adds to the flags.
+    """The statistics of paired scores; adds to the flags.
 
     `largest` is the largest plausible difference.
     """
@@ -448,8 +447,8 @@ def _numbers_of_pairs(
             numbers["mean"] = np.average(scores, weights=weights)
             numbers["baseline_mean"] = np.average(theirs, weights=weights)
             numbers["difference"] = np.average(apart, weights=weights)
-            # How many queries of equal weight would be as informative, and which deviation gives
-            # the weighted error.
+            # The number of equally weighted queries that would be as informative, and the deviation
+            # that gives the weighted error.
             effective = weights.sum() ** 2 / np.sum(weights**2)
             deviation = statistics.weighted_error(apart, weights) * n**0.5
         flags.extend(_flags_of(apart, wins + losses))
@@ -467,7 +466,7 @@ def _numbers_of_pairs(
     if "below_min_queries" not in flags and "unchanged" in flags:
         finite["p_value"] = 1.0
     elif "below_min_queries" not in flags and "no_variation" in flags:
-        # Of all combinations of signs only two have a sum as large: all as observed, and all
+        # Only two combinations of signs have a sum as large: all signs as observed, and all
         # flipped.
         finite["p_value"] = max(2.0 ** (1 - n), statistics.MIN_P)
     counts = {
@@ -481,7 +480,7 @@ def _numbers_of_pairs(
 
 
 def _flags_of(apart: Numbers, changed: int) -> list[str]:
-    """What differences, of which so many are no ties, cannot say."""
+    """The flags for what differences cannot show. `changed`: how many are not ties."""
     n = len(apart)
     flags = []
     if n < 2:
@@ -489,7 +488,7 @@ def _flags_of(apart: Numbers, changed: int) -> list[str]:
     if n and not changed:
         flags.append("unchanged")
     elif n > 1 and np.std(apart, ddof=1) <= EQUAL * abs(np.mean(apart)):
-        # They vary only by rounding.
+        # They vary only by rounding errors.
         flags.append("no_variation")
     elif n > 1 and changed < _FEWEST_CHANGED:
         flags.append("few_changed")
@@ -497,7 +496,7 @@ def _flags_of(apart: Numbers, changed: int) -> list[str]:
 
 
 def _adjust_families(rows: Sequence[dict[str, Any]], correction: str) -> None:
-    """Adjust p values: of the rows without weights, and of those with weights by themselves."""
+    """Adjust p values, separately for the rows without weights and for those with weights."""
     _adjust([row for row in rows if row["weight_effective_n"] is None], correction)
     _adjust([row for row in rows if row["weight_effective_n"] is not None], correction)
 
@@ -508,7 +507,7 @@ def _adjust(rows: Sequence[dict[str, Any]], correction: str) -> None:
     family = []
     for hypothesis in _hypotheses(rows):
         if any(row["p_value"] is None for row in hypothesis):
-            # What is not tested on one side is tested on none.
+            # A hypothesis that is not tested on one side is not tested on either.
             for row in hypothesis:
                 row.update(p_adjusted=None, p_decides=None)
         elif any("unchanged" not in row["flags"] for row in hypothesis):
@@ -528,7 +527,7 @@ def _largest(rows: Iterable[Mapping[str, Any]], name: str) -> float:
 
 
 def deciding(row: Mapping[str, Any]) -> float | None:
-    """The larger p value of both tests, not adjusted; None if there is none."""
+    """The larger unadjusted p value of both tests; None if there is none."""
     return max(
         (row[name] for name in ("p_value", "p_randomization") if row[name] is not None),
         default=None,
@@ -538,11 +537,11 @@ def deciding(row: Mapping[str, Any]) -> float | None:
 def _conclusion(row: Mapping[str, Any], options: ComparisonOptions) -> str | None:
     if row["p_decides"] is None:
         return None
-    # Where queries have other judgments, a difference says nothing about the run.
+    # If queries have different judgments, a difference says nothing about the run.
     is_doubted = {"other_judgments", "doubt"} & {*row["flags"]}
     is_of_catalog = row["measure"] in CATALOG_COLUMNS
     is_near = row["largest"] is not None and row["largest"] < options.margin
-    # A margin is made for values from 0 to 1.
+    # A margin is meant for values from 0 to 1.
     if is_near and not is_doubted and not is_of_catalog:
         return "same"
     if is_doubted or row["p_decides"] >= options.alpha:
@@ -553,10 +552,10 @@ def _conclusion(row: Mapping[str, Any], options: ComparisonOptions) -> str | Non
 
 
 def causes(row: Mapping[str, Any], slices: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """The share of a difference that each slice has, the largest first, by rows without weights.
+    """Each slice's share of a difference, the largest first, from rows without weights.
 
-    Those that explain it come first; a slice of all queries is left out. None where the difference
-    may be chance, or gains and losses cancel.
+    Slices that explain the difference come first; a slice of all queries is left out. The list is
+    empty if the difference may be due to chance, or if gains and losses cancel.
     """
     low, high = row["interval_low"], row["interval_high"]
     if row["cancels"] or low is None or high is None or low <= 0 <= high:
@@ -576,7 +575,7 @@ def slice_causes(
     slices: Sequence[Mapping[str, Any]],
     attributes: pa.Table | None,
 ) -> list[dict[str, Any]]:
-    """The same for rows of COMPARISONS as they are published, which lack what `causes` needs."""
+    """The same for published COMPARISONS rows, which lack the keys that `causes` needs."""
     pair = _Pair.of(sides, row["run"], row["baseline"])
     both = pair.has & pair.has_theirs
     changes = {}
@@ -588,7 +587,7 @@ def slice_causes(
 
 
 def explains_change(cause: Mapping[str, Any]) -> bool:
-    """Whether a slice has clearly more of a difference than of the queries."""
+    """Whether a slice's share of a difference clearly exceeds its share of the queries."""
     return bool(
         cause["share"] >= max(_MIN_SHARE, _MIN_EXCESS * cause["queries"] / cause["of_queries"]),
     )
@@ -597,8 +596,8 @@ def explains_change(cause: Mapping[str, Any]) -> bool:
 def extremes(sides: Sides, run: str, baseline: str, limit: int) -> list[dict[str, Any]]:
     """The queries that lost most, then those that won most; at most `limit` of each.
 
-    `baseline_nights`: of how many nights the baseline's score of the query is the mean; null in
-    one.
+    `baseline_nights`: the number of nights that the baseline's score is averaged over; null within
+    one night.
     """
     scores, theirs = sides.scores(run, baseline)
     nights = sides.baseline.night_counts(baseline)
@@ -610,7 +609,7 @@ def extremes(sides: Sides, run: str, baseline: str, limit: int) -> list[dict[str
         at = np.flatnonzero(sign * (scores - theirs) > EQUAL)
         if not len(at):
             continue
-        # The last digits of a sum are not compared.
+        # The last digits of a sum are ignored.
         sizes = np.round(sign * (scores - theirs)[at], DECIMALS)
         table = pa.table({"size": sizes, "id": sides.own.queries.ids.take(pa.array(at)), "at": at})
         largest = pc.select_k_unstable(table, limit, [("size", "descending"), ("id", "ascending")])

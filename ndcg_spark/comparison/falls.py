@@ -1,7 +1,8 @@
 """Whether the level of a run has fallen: nights that are level, and then step or slide down.
 
-A CUSUM needs four weeks of nights. This needs two, and says since when: of all lines that are level
-and then change once, at once or night by night, it takes the one that is nearest to the nights.
+A CUSUM needs four weeks of nights. This needs two, and says since when. It considers all lines
+that are level and then change once, suddenly or night by night, and takes the one that fits the
+nights best.
 """
 
 from collections.abc import Iterator, Sequence
@@ -10,24 +11,24 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-#: So many of the newest nights are looked at; so many have to be level, and so many to be lower.
+#: How many of the newest nights are used; how many must be level, and how many must be lower.
 MOST, LEVEL, LOWER = 60, 7, 5
-#: By how much the squared distances to the nights must fall, in variances of the nights beside the
-#: line. Unchanged systems reach it in less than one of 1,000 nights.
+#: How much the squared distances to the nights must fall, in variances of the nights around the
+#: line. Unchanged systems reach it in fewer than one in 1,000 nights.
 _LEAST = 40.0
-#: The least deviation of nights, as those of an unchanged system have none.
+#: The smallest deviation of nights, as the nights of an unchanged system have none.
 _DEVIATION = 0.005 / 3
 
 
 class Fall(NamedTuple):
-    #: The first of the nights that is lower.
+    #: The index of the first lower night.
     first: int
-    #: How far the newest is below the level, a negative number.
+    #: How far the newest night is below the level, as a negative number.
     difference: float
 
 
 def fall_of(values: Sequence[float]) -> Fall | None:
-    """The fall that the newest of these nights, by date, are in; None if there is none."""
+    """The fall that the newest of these nights are in; None if there is none."""
     nights = np.asarray(values[-MOST:], dtype=np.float64)
     if len(nights) < LEVEL + LOWER:
         return None
@@ -41,7 +42,7 @@ def fall_of(values: Sequence[float]) -> Fall | None:
 
 
 def _changes(apart: NDArray[np.float64]) -> Iterator[tuple[float, int, float]]:
-    """Each change of the level: what it explains, its first night, and how far the newest moved."""
+    """Each possible change of the level: what it explains, its first night, and its size."""
     number = np.arange(len(apart), dtype=np.float64)
     for first in range(LEVEL, len(apart) - LOWER + 1):
         slide = np.maximum(0.0, number - first + 1)

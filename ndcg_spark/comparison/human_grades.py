@@ -1,4 +1,4 @@
-"""A sample drawn for two rankings, and the difference that its grades by people correct."""
+"""A sample drawn for two rankings, and the difference corrected by its human grades."""
 
 import dataclasses
 import datetime
@@ -52,9 +52,9 @@ from ndcg_spark.schemas import COMPARISONS
 from ndcg_spark.steps import report_step
 from ndcg_spark.voices import Give
 
-#: So many documents without a grade are listed.
+#: The most documents without a grade that are listed.
 _LISTED = 20
-#: How far a probability in a file may be from what it should be, as a share of it.
+#: The relative tolerance for a probability in a file.
 _NEAR = 10.0 ** (2 - DIGITS)
 
 Source = str | os.PathLike[str] | pd.DataFrame
@@ -62,7 +62,7 @@ Source = str | os.PathLike[str] | pd.DataFrame
 
 @dataclasses.dataclass(frozen=True)
 class HumanGrades:
-    """A sample with grades by people, and whether it may have blanks."""
+    """A sample with human grades, and whether it may have blanks."""
 
     source: Source
     assume_missing_at_random: bool = False
@@ -74,24 +74,24 @@ class Sample:
 
     pair: Pair
     moved: MovedDocuments
-    #: By moved document: its probability, and whether it is drawn.
+    #: By moved document: its probability, and whether it was drawn.
     pi: Numbers
     drawn: NDArray[np.bool_]
-    #: What the file records.
+    #: The header that the file records.
     header: Mapping[str, Any]
-    #: The grades that people gave before, by query and document.
+    #: The grades that people gave earlier, by query and document.
     filled: Mapping[tuple[str, str], str] = dataclasses.field(default_factory=dict)
 
     @property
     def documents(self) -> list[tuple[str, str]]:
-        """The query and the document of every drawn row."""
+        """The query and document of each drawn row."""
         found = []
         for at in np.flatnonzero(self.drawn).tolist():
             found.append((self.moved.queries[self.moved.query[at]], self.moved.doc_ids[at]))
         return found
 
     def frame(self, show_grades: bool = False) -> pd.DataFrame:
-        """The drawn rows, with a column for the grades, which is empty where there is none yet."""
+        """The drawn rows, with a column for grades that is empty if there is no grade yet."""
         rows = pd.DataFrame(self.documents, columns=["query_id", "doc_id"])
         rows["pi"] = list(map(written, self.pi[self.drawn].tolist()))
         if show_grades:
@@ -107,11 +107,11 @@ class Sample:
 
 @dataclasses.dataclass(frozen=True)
 class HumanEstimate:
-    """What grades of people say about two rankings."""
+    """What human grades say about two rankings."""
 
     pair: Pair
     corrected: Corrected
-    #: How many documents were asked for, and the seed.
+    #: The requested number of documents, and the seed.
     documents: int
     seed: int
 
@@ -131,7 +131,7 @@ class HumanEstimate:
         return "better" if low > 0 else "worse"
 
     def row(self) -> dict[str, Any]:
-        """A row of COMPARISONS. Its interval and its p are a claim about all queries like these."""
+        """A COMPARISONS row, whose interval and p are a claim about all queries like these."""
         own = self.corrected
         row: dict[str, Any] = dict.fromkeys(COMPARISONS.names)
         row |= self.key()
@@ -146,7 +146,7 @@ class HumanEstimate:
         return row
 
     def key(self) -> dict[str, Any]:
-        """What is compared, as COMPARISONS names it."""
+        """The key columns of COMPARISONS."""
         pair = self.pair
         key: dict[str, Any] = {"dataset": pair.night.dataset}
         key |= {"run": pair.run, "baseline": pair.baseline}
@@ -188,16 +188,16 @@ def sample_to_grade(
     human: Sequence[Source] = (),
     **chosen: Any,
 ) -> Sample:
-    """The sample for a run of a night and what it is compared with, as `choose_pair` takes them.
+    """Draw the sample for a run of a night and its baseline, with arguments as in `choose_pair`.
 
-    `human` are earlier samples with grades, which are filled in. One with the same seed is
-    continued; by others, more documents are drawn where the machine errs more.
+    `human`: earlier samples with grades, which are filled in. A sample with the same seed is
+    continued. Other samples show where the machine errs more, so more documents are drawn there.
     """
     nights = committed(output)
     own = select_nights(nights, output, date, dataset)
     if len(own) > 1:
         names = ", ".join(night.dataset for night in own)
-        sentence = f"sample: it is of one dataset, and there are {len(own):,}, {names}"
+        sentence = f"sample: it covers one dataset, but there are {len(own):,}: {names}"
         raise ConfigurationError(sentence, Give("dataset", words="choose one with"))
     pair = choose_pair(nights, own[0], **chosen)
     earlier = [read_sample(source) for source in human]
@@ -206,7 +206,7 @@ def sample_to_grade(
     sample = dataclasses.replace(sample, filled=_earlier_grades(pair, earlier))
     _refuse_empty(sample)
     many = f"{len(sample.documents):,} of the {len(sample.moved):,} documents that moved"
-    about_size = f"about {documents:,} were asked for"
+    about_size = f"about {documents:,} were requested"
     report_step("drew", f"{many}, in {len(sample.moved.queries):,} queries; {about_size}")
     return sample
 
@@ -214,7 +214,7 @@ def sample_to_grade(
 def make_sample(
     pair: Pair, documents: int, seed: int, errors: Mapping[str, float] | None = None
 ) -> Sample:
-    """The sample of these rankings: always the same one."""
+    """The sample for these rankings, which is reproducible."""
     moved = moved_documents_of(pair)
     pi = probabilities(moved, documents, errors)
     header = {
@@ -239,16 +239,16 @@ def _refuse_empty(sample: Sample) -> None:
     if not len(sample.moved):
         raise ConfigurationError("sample: no document moved, so there is nothing to grade")
     if not sample.documents:
-        sentence = "sample: chance has drawn no document; ask for more, or take another seed"
+        sentence = "sample: no document was drawn by chance; ask for more, or use a different seed"
         raise ConfigurationError(sentence)
 
 
 def _errors_for(
     nights: Nights, pair: Pair, seed: int, samples: Sequence[GradedSample]
 ) -> Mapping[str, float]:
-    """The sizes of errors by grade that a sample is drawn with; none if they are alike.
+    """The sizes of errors by grade that a sample is drawn with; empty if they are all equal.
 
-    They must not depend on what the same random numbers have drawn before.
+    They must not depend on what the same random numbers drew before.
     """
     same = [graded for graded in samples if graded.header["seed"] == seed]
     if not same:
@@ -259,7 +259,7 @@ def _errors_for(
             own = pair_of(nights, header)
         if own != pair or header["errors"] != same[0].header["errors"]:
             where = f"human ({graded.origin})" if graded.origin else "human"
-            sentence = f"another sample was drawn with the seed {seed}; take another seed"
+            sentence = f"a different sample was drawn with the seed {seed}; use a different seed"
             raise ConfigurationError(f"{where}: {sentence}", option="seed")
     errors: Mapping[str, float] = same[0].header["errors"]
     return errors
@@ -277,7 +277,7 @@ def _earlier_grades(pair: Pair, samples: Iterable[GradedSample]) -> dict[tuple[s
 
 
 def _earlier_errors(nights: Nights, samples: Iterable[GradedSample]) -> dict[str, float]:
-    """By grade of the machine, the root of the mean square of its errors in earlier samples."""
+    """The root mean square of the machine's errors in earlier samples, by its grade."""
     sums: dict[str, float] = {}
     counts: dict[str, int] = {}
     for graded in samples:
@@ -290,7 +290,7 @@ def _earlier_errors(nights: Nights, samples: Iterable[GradedSample]) -> dict[str
     roots = {}
     for grade in sorted(sums):
         root = math.sqrt(sums[grade] / counts[grade])
-        # Rounded as in sample files, so that drawing again from a file has the same probabilities.
+        # Rounded as in the file, so that readers of the file compute the same probabilities.
         roots[grade] = float(f"{root:.{DIGITS}g}")
     return roots
 
@@ -298,34 +298,34 @@ def _earlier_errors(nights: Nights, samples: Iterable[GradedSample]) -> dict[str
 def _graded_sample(
     nights: Nights, graded: GradedSample, human: HumanGrades
 ) -> tuple[Sample, Numbers]:
-    """The sample that a file was drawn from, and by moved document the gain that people gave it."""
+    """The sample behind a file, and the gain that people gave to each moved document."""
     header = graded.header
     pair = pair_of(nights, header)
     sample = make_sample(pair, header["documents"], header["seed"], header["errors"])
     if sample.header["convention"] != header["convention"] or header["measure"] != "ndcg":
-        raise InputError("its first lines were changed; draw another sample")
+        raise InputError("its first lines were changed; draw a new sample")
     _refuse_other_rows(sample, graded)
     return sample, _human_gains(sample, graded, human)
 
 
 def _refuse_other_rows(sample: Sample, graded: GradedSample) -> None:
-    """InputError if the rows are not those that were drawn, with their probabilities."""
+    """Raise InputError if the rows are not the drawn ones with their probabilities."""
     drawn = sample.documents
     expected = dict(zip(drawn, sample.pi[sample.drawn].tolist(), strict=True))
-    advice = "keep the rows that were drawn, or draw another sample"
+    advice = "keep the rows that were drawn, or draw a new sample"
     added = [document for document in graded.documents if document not in expected]
     if added:
         refuse_documents("were not drawn", added, f"{advice}; a spreadsheet may change ids")
     there = set(graded.documents)
     lost = [document for document in drawn if document not in there]
     if lost:
-        refuse_documents("of those that were drawn are missing", lost, advice)
+        refuse_documents("that were drawn are missing", lost, advice)
     changed = []
     for document, text in zip(graded.documents, graded.pi, strict=True):
         if not math.isclose(number(text), expected[document], rel_tol=_NEAR):
             changed.append(document)
     if changed:
-        refuse_documents("have another pi than they were drawn with", changed, advice)
+        refuse_documents("have a different pi from the one they were drawn with", changed, advice)
 
 
 def _human_gains(sample: Sample, graded: GradedSample, human: HumanGrades) -> Numbers:
@@ -333,7 +333,7 @@ def _human_gains(sample: Sample, graded: GradedSample, human: HumanGrades) -> Nu
         document for document, text in zip(graded.documents, graded.grades, strict=True) if not text
     ]
     if len(blank) == len(graded.documents):
-        raise InputError("no row has a grade; fill the column grade")
+        raise InputError("no row has a grade; fill in the column grade")
     if blank and not human.assume_missing_at_random:
         _refuse_blank(blank, len(graded.documents))
     convention = night_convention(sample.pair.night)
@@ -349,22 +349,22 @@ def _human_gains(sample: Sample, graded: GradedSample, human: HumanGrades) -> Nu
             unknown.append(document)
     if unknown:
         known = f"the judgments have grades from {low:g} to {high:g}"
-        refuse_documents("have a grade that is not known", unknown, known)
+        refuse_documents("have an unknown grade", unknown, known)
     human_gains = np.full(len(sample.moved), np.nan)
     human_gains[sample.drawn] = [gains[document] for document in sample.documents]
     return human_gains
 
 
 def _refuse_blank(blank: Sequence[tuple[str, str]], drawn: int) -> None:
-    listed = ", ".join(f"{document} of query {query}" for query, document in blank[:_LISTED])
+    listed = ", ".join(f"{document} for query {query}" for query, document in blank[:_LISTED])
     more = f" and {len(blank) - _LISTED:,} more" if len(blank) > _LISTED else ""
     sentence = f"{len(blank):,} of {drawn:,} rows have no grade: {listed}{more}"
-    instead = "grade them, for those that are hard to grade may differ from the rest; or give"
+    instead = "grade them, because hard ones may differ from the rest; or give"
     raise InputError(sentence, Give("assume_missing_at_random", words=instead))
 
 
 def estimate(nights: Nights, human: HumanGrades, alpha: float = 0.05) -> HumanEstimate:
-    """The difference that a sample with grades corrects. InputError for a file that is refused."""
+    """The difference corrected by a sample with grades. InputError if the file is refused."""
     graded = read_sample(human.source)
     with about("human", graded.origin):
         sample, gains = _graded_sample(nights, graded, human)
@@ -379,9 +379,9 @@ def refuse_other_pair(
     others: Mapping[str, ScoreSource] | None,
     options: ComparisonOptions,
 ) -> None:
-    """InputError if a sample is not of the nights and the runs that are compared.
+    """Raise InputError if a sample is not from the nights and runs that are compared.
 
-    `others` are the nights of the baseline, by dataset; None if the runs are of one night.
+    `others`: the baseline's nights by dataset; None if the runs are from the same night.
     """
     dataset = pair.night.dataset
     own = {night.dataset: night.evaluation_id for night in nights}
@@ -391,7 +391,7 @@ def refuse_other_pair(
     compared = own.get(dataset), theirs.get(dataset)
     if compared != (pair.night.evaluation_id, pair.other.evaluation_id):
         two = f"{pair.night} and {pair.other}" if pair.night != pair.other else str(pair.night)
-        raise InputError(f"human: it is a sample of {two}; compare these")
+        raise InputError(f"human: it is a sample from {two}; compare these")
     is_run = not options.runs or pair.run in options.runs
     is_baseline = pair.baseline in options.baselines
     if not options.baselines:

@@ -1,8 +1,8 @@
-"""Which documents people are asked to grade: drawn by chance, with probabilities that are known.
+"""The documents that people are asked to grade: drawn at random, with known probabilities.
 
-Every document that moved is drawn by itself (Poisson sampling). Whether it is, depends on its ids
-and the seed alone: the same call draws the same documents, and more documents with the same seed
-contain those that were drawn before.
+Every document that moved is drawn independently (Poisson sampling). Whether it is drawn depends
+only on its ids and the seed. So the same call draws the same documents, and a larger sample with
+the same seed contains the smaller one.
 """
 
 import hashlib
@@ -16,24 +16,24 @@ from ndcg_spark.comparison.corrected import MovedDocuments, squared_errors
 from ndcg_spark.comparison.statistics import Numbers
 from ndcg_spark.convention.options import show
 
-#: What stands for the grade of a document that the machine has not graded.
+#: The placeholder for the grade of a document that the machine has not graded.
 UNJUDGED = "unjudged"
 
 
 def probabilities(
     moved: MovedDocuments, documents: int, errors: Mapping[str, float] | None = None
 ) -> Numbers:
-    """By document, the probability to be drawn; they add up to `documents`, if there are as many.
+    """Return the probability of each document; they sum to `documents`, if there are that many.
 
-    They are proportional to how far the document can change the difference: what its discount
-    changed by, over the ideal DCG of its query, times the size of the machine's errors at its
-    grade, by `errors`. None is above 1.
+    They are proportional to how much the document can change the difference: the change of its
+    discount, divided by the ideal DCG of its query, times the size of the machine's errors at its
+    grade, from `errors`. No probability is above 1.
     """
     sizes = np.abs(moved.weight) * _error_sizes(moved, errors or {})
     result = np.ones(len(sizes))
     if documents >= len(sizes):
         return result
-    # The largest are drawn for certain, and the others share what is left.
+    # The largest are certain to be drawn, and the others share what is left.
     order = np.argsort(-sizes, kind="stable")
     left = np.cumsum(sizes[order][::-1])[::-1]
     for certain, at in enumerate(order):
@@ -46,7 +46,7 @@ def probabilities(
 def _error_sizes(moved: MovedDocuments, errors: Mapping[str, float]) -> Numbers:
     if not errors:
         return np.ones(len(moved))
-    # A grade that nobody has graded yet may be as wrong as the worst.
+    # A grade without any human grades yet may be as wrong as the worst one.
     unknown = max(errors.values())
     names = list(map(grade_name, moved.grade.tolist()))
     return np.array([errors.get(name, unknown) for name in names])
@@ -59,7 +59,7 @@ def grade_name(grade: float) -> str:
 def errors_by_grade(
     moved: MovedDocuments, pi: Numbers, human: Numbers
 ) -> dict[str, tuple[float, int]]:
-    """By grade of the machine, the mean square of its errors, and of how many grades that is."""
+    """The mean square of the machine's errors by its grade, and the number of graded documents."""
     graded = ~np.isnan(human)
     errors = np.where(graded, human - moved.gain, 0.0)
     squares = squared_errors(moved, errors, graded, pi)
@@ -74,7 +74,7 @@ def errors_by_grade(
 def drawn_documents(
     moved: MovedDocuments, pi: Numbers, dataset: str, seed: int
 ) -> NDArray[np.bool_]:
-    """By document, whether it is drawn."""
+    """Whether each document is drawn."""
     numbers = np.empty(len(moved))
     for at, (query, document) in enumerate(zip(moved.query.tolist(), moved.doc_ids, strict=True)):
         numbers[at] = _uniform([seed, dataset, moved.queries[query], document])
@@ -82,7 +82,7 @@ def drawn_documents(
 
 
 def _uniform(key: list[int | str]) -> float:
-    """A number from 0 up to 1 that follows from a key, and seems random."""
+    """A pseudo-random number from 0 to 1 that is determined by a key."""
     digest = hashlib.sha256(json.dumps(key).encode()).digest()
     # A double holds 53 bits.
     return (int.from_bytes(digest[:8]) >> 11) / 2.0**53

@@ -1,7 +1,7 @@
-"""The changes of judgments of a run, by what the log or kept copies say of the lists around each.
+"""The changes of judgments of a run, from the log or from kept copies of the lists around each.
 
-They join the nights of a run into one line: the earlier nights are moved by what their lists would
-have scored under the later judgments.
+They join the nights of a run into one line: earlier nights are shifted to the scores that their
+lists would have under the later judgments.
 """
 
 import dataclasses
@@ -14,33 +14,34 @@ from ndcg_spark.nights.log import Night
 
 #: A column of scores and its cutoff.
 Metric = tuple[str, Cutoff]
-#: What the log would say of a run between two nights, from copies; None without them.
+#: Returns what the log would say about a run between two nights, from copies, or None if there
+#: are none.
 FactsOfCopies = Callable[[str, Metric, Night, Night], Mapping[str, Any] | None]
 
-#: Without a gate, so many queries must be judged by both sets, and its sides may be so far apart.
+#: Without a gate: how many queries both sets must judge, and how far the sides may be apart.
 _MIN_QUERIES, _MARGIN = 50, 0.01
-#: What a link of the log must have, to join two parts of a line.
+#: The fields that a link in the log needs to join two parts of a line.
 _NEEDED = ("old", "new", "mean", "before_mean")
 
 
 @dataclasses.dataclass(frozen=True)
 class Change:
-    """A change of judgments over which the line of a run goes on."""
+    """A change of judgments across which the line of a run continues."""
 
-    #: The dates of the night before it and of the first one after it.
+    #: The dates of the last night before it and of the first night after it.
     before: str
     after: str
-    #: What the run changed by, under the old and under the new judgments.
+    #: The change of the run under the old and under the new judgments.
     old: float
     new: float
     #: The mean of both, and half the distance between them.
     difference: float
     uncertainty: float
-    #: How many queries both sets of judgments have.
+    #: The number of queries that both sets of judgments have.
     queries: int
-    #: How far the earlier nights are moved, into units of the new judgments.
+    #: How far the earlier nights are shifted, into units of the new judgments.
     shift: float
-    #: Whether both sides are so far apart that what happened here is not known.
+    #: Whether the sides are so far apart that it is not known what happened here.
     is_far: bool
 
 
@@ -50,11 +51,11 @@ def changes_of_run(
     nights: Sequence[Night],
     facts_of_copies: FactsOfCopies,
 ) -> tuple[dict[str, Change], list[str]]:
-    """The changes of judgments that can be crossed, by the date after each; and the dates of
+    """The changes of judgments that can be crossed, by the date after each; and the dates of the
     others.
 
-    `nights` are those of a run that have a value, by date. What the log has no link for is computed
-    from the copies that are kept.
+    `nights`: the run's nights with a value, by date. If the log has no link for a change, it is
+    computed from the copies that are kept.
     """
     changes: dict[str, Change] = {}
     others: list[str] = []
@@ -73,7 +74,7 @@ def changes_of_run(
 
 
 def _pairs(nights: Iterable[Night]) -> Iterator[tuple[Night, Night]]:
-    """Each first night under other judgments, after the newest of its convention."""
+    """Each first night under new judgments, with the last night before it of its convention."""
     newest: dict[str, Night] = {}
     for night in nights:
         options = json.dumps(night.record["options"], sort_keys=True)
@@ -85,7 +86,7 @@ def _pairs(nights: Iterable[Night]) -> Iterator[tuple[Night, Night]]:
 
 
 def _logged(run: str, metric: Metric, before: Night, after: Night) -> Mapping[str, Any] | None:
-    """The link of the log between these evaluations, which count."""
+    """The link in the log between these evaluations, which are the current ones."""
     for link in after.record["links"] or ():
         if link["before_id"] != before.evaluation_id:
             continue
@@ -116,7 +117,7 @@ def _change(facts: Mapping[str, Any], allowed: float) -> Change:
 
 
 def _allowed(run: str, metric: Metric, night: Night, facts: Mapping[str, Any]) -> float:
-    """What the strictest check of a run allows by this measure, that of the night's own gate."""
+    """The drop that the strictest check of the night's own gate allows for a run and measure."""
     limits: list[float] = []
     for check in night.gate.get("check", ()):
         of_check = check["measure"], format_cutoff(check["cutoff"])

@@ -1,4 +1,4 @@
-"""What runs changed by over changes of judgments, from copies, where the log does not say."""
+"""The changes of runs across changes of judgments, from copies, if the log does not have them."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -19,7 +19,7 @@ def facts_of_copies(
     after: Night,
     scores: ScoreCache,
 ) -> Mapping[str, Any] | None:
-    """What the log would say of a change; None if a copy of one of its nights is not kept."""
+    """What the log would say about a change; None if a copy of one of its nights is not kept."""
     try:
         for night in (before, after):
             if metric not in scores.source(night).metrics:
@@ -28,5 +28,5 @@ def facts_of_copies(
         sides = of_run.sides(Link(before, after), FIRST)
         return None if sides is None else change_facts(sides, of_run, scores)
     except (InputError, StorageError):
-        # The nights are drawn all the same, in two lines.
+        # The nights are still drawn, in two lines.
         return None

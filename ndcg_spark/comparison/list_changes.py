@@ -1,5 +1,5 @@
 """How much the lists of two sets of results differ, without judgments: rank-biased overlap (RBO)
-and others.
+and other measures.
 """
 
 from collections.abc import Collection, Sequence
@@ -24,7 +24,7 @@ from ndcg_spark.text import unknown_name
 from ndcg_spark.voices import Give
 
 KEY = ("dataset", "run", "baseline", "cutoff")
-#: How the columns of the new side and of the old begin.
+#: The prefixes of the columns of the new and the old side.
 _SIDES = ("", "baseline_")
 _QUANTILES = {"q05": 0.05, "q25": 0.25, "q50": 0.5}
 
@@ -32,13 +32,13 @@ _QUANTILES = {"q05": 0.05, "q25": 0.25, "q50": 0.5}
 def checked_cutoffs(
     convention: Convention, cutoffs: Sequence[int | None], persistence: float
 ) -> list[int]:
-    """The cutoffs; an error for the whole ranking, an impossible persistence, and an order that
-    judgments determine.
+    """Return the cutoffs; raise an error for the whole ranking, an invalid persistence, or an order
+    that depends on judgments.
     """
     if ranking.breaks_ties_by_gain(convention):
         raise ConventionError(
             f"convention: ties={convention.ties} orders tied documents by their judgments, "
-            "and lists are compared without; set ties=doc_id_desc, or another order"
+            "but lists are compared without judgments; set ties=doc_id_desc, or another order"
         )
     ranks = [cutoff for cutoff in cutoffs if cutoff is not None]
     if len(ranks) < len(cutoffs):
@@ -46,17 +46,15 @@ def checked_cutoffs(
             "cutoffs: lists are compared down to a rank, not the whole ranking; give ranks from 1"
         )
     if not 0 < persistence < 1:
-        raise ConfigurationError(
-            f"persistence: {persistence!r} is not between 0 and 1; 0.9 is usual"
-        )
+        raise ConfigurationError(f"persistence: {persistence!r} is not between 0 and 1; try 0.9")
     return ranks
 
 
 def compared_runs(new: Collection[str], old: Collection[str], baseline: str | None) -> list[str]:
-    """The new runs that are compared, sorted: those that have an old run of their name, or all with
-    the baseline.
+    """The new runs to compare, sorted: those with an old run of the same name, or all with the
+    baseline.
 
-    ConfigurationError if there are none, or no such baseline among the old runs.
+    ConfigurationError if there are none, or if the old runs do not have the baseline.
     """
     if baseline is not None and baseline not in old:
         raise unknown_name("baseline", "run", baseline, old)
@@ -64,9 +62,7 @@ def compared_runs(new: Collection[str], old: Collection[str], baseline: str | No
     if not runs:
         theirs, ours = (", ".join(sorted(side)[:3]) for side in (old, new))
         what = f"baseline: no run to compare: the old results have {theirs}, the new ones {ours}"
-        instead = (
-            "give runs the same names, or name an old run that the new ones are compared with,"
-        )
+        instead = "give runs the same names, or name an old run to compare the new ones with,"
         raise ConfigurationError(what, Give("baseline", min(old), words=instead))
     return runs
 
@@ -81,11 +77,11 @@ def list_changes(
     p: float,
     dataset: str,
 ) -> DataFrame:
-    """The table LIST_CHANGES of two tables RESULTS, in no order. Without a `baseline`, runs are
+    """The LIST_CHANGES table for two RESULTS tables, unordered. Without a `baseline`, runs are
     paired by name.
 
-    `conventions` have the orders of the new and of the old results, which may differ.
-    A sum fails with RETURNED_TWICE where a document is in a list twice.
+    `conventions` give the orders of the new and of the old results, which may differ. A sum fails
+    with RETURNED_TWICE if a document is in a list twice.
     """
     key, session, depth = ["run", *query_key(new.columns)], new.sparkSession, cutoffs[-1]
     ours = _ranked(new.where(F.col("run").isin(*runs)), key, conventions[0], depth)
@@ -120,7 +116,7 @@ def list_changes(
 
 
 def _weights(depth: int, convention: Convention, p: float) -> dict[str, NDArray[Any]]:
-    """Of each rank its discount, and the sums of p^rank / rank up to it and before it."""
+    """The discount of each rank, and the sums of p^rank / rank up to it and before it."""
     ranks = np.arange(1, depth + 1, dtype=np.int32)
     persistent = p**ranks / ranks
     return {
@@ -136,8 +132,8 @@ def _joined(
 ) -> DataFrame:
     """A row per document of either side, with the columns of both; `times` is how often it occurs.
 
-    This full outer join is a grouped union: it costs no more, and it counts documents that occur
-    twice.
+    This full outer join is a grouped union, which costs no more and also counts documents that
+    occur twice.
     """
     renamed, values, times = [], [], []
     for prefix, side in zip(_SIDES, sides, strict=True):
@@ -150,8 +146,8 @@ def _joined(
 
 
 def _ranked(results: DataFrame, key: list[str], convention: Convention, depth: int) -> DataFrame:
-    """The first documents of each list: key, doc_id, rank, length of the list. What judgments would
-    remove stays.
+    """The first documents of each list: key, doc_id, rank, length of the list. Documents that
+    judgments would remove are kept.
     """
     order = convention.replace(unjudged="zero", negative="keep")
     ranked = ranking.by_window(with_listed(results, key, order), key, order, depth).where(
@@ -162,7 +158,7 @@ def _ranked(results: DataFrame, key: list[str], convention: Convention, depth: i
 
 
 def _aggregates() -> dict[str, Column]:
-    """Aggregates of the documents of a list at a cutoff; `greatest` and `least` ignore nulls."""
+    """Aggregates over the documents of a list at a cutoff; `greatest` and `least` ignore nulls."""
     ours, theirs = (F.col(f"{prefix}rank") <= F.col("cutoff") for prefix in _SIDES)
     both, common, zero = F.greatest("rank", "baseline_rank"), ours & theirs, F.lit(0.0)
     persistent_before = F.greatest("persistent_before", "baseline_persistent_before")
@@ -190,15 +186,15 @@ def _aggregates() -> dict[str, Column]:
 def _measures(p: float) -> dict[str, Column]:
     """The columns of LIST_CHANGES from `_aggregates`.
 
-    Sources: moved_discount Tan and Clarke (2014), extrapolated rank-biased overlap equation 32 of
-    Webber, Moffat and Zobel (2010), also for unequal lengths: the overlap at the depth s of the
-    shorter list is `shared`, that at the depth l of the longer is `common`, and the overlap of
-    every depth is summed over common documents.
+    Sources: moved_discount is from Tan and Clarke (2014). Extrapolated rank-biased overlap is
+    equation 32 of Webber, Moffat and Zobel (2010), which allows unequal lengths: `shared` is the
+    overlap at the depth s of the shorter list, `common` is the overlap at the depth l of the
+    longer one, and the overlap of every depth is summed over common documents.
     """
     ours, theirs, common, shared = map(F.col, ("returned", "baseline_returned", "common", "shared"))
     one_empty = F.least(ours, theirs) == 0
-    # At least 1, because engines also divide for unused results: an empty list has no rank-biased
-    # overlap here.
+    # At least 1, because engines evaluate divisions even if the result is unused: an empty list
+    # has no rank-biased overlap here.
     s, longer = F.greatest(F.least(ours, theirs), F.lit(1)), F.greatest(ours, theirs)
     until_s, until_l = (bound("until", "baseline_until") for bound in (F.least, F.greatest))
     # The sum of p^d (d - s) / (s d) over d = s + 1 .. l; the part without d in the denominator is a
@@ -221,7 +217,7 @@ def _measures(p: float) -> dict[str, Column]:
 
 
 def summarized(changes: pd.DataFrame) -> pd.DataFrame:
-    """A row per run and cutoff of a table LIST_CHANGES: queries, shares of them, means and
+    """A row per run and cutoff of a LIST_CHANGES table: queries, shares of them, means and
     quantiles.
     """
     shares = {"changed_share": ~changes["same_order"], "top_changed_share": changes["top_changed"]}
@@ -240,8 +236,8 @@ def summarized(changes: pd.DataFrame) -> pd.DataFrame:
 
 
 def most_changed(changes: pd.DataFrame, queries: int) -> pd.DataFrame:
-    """The rows of the queries that changed most, for each run and cutoff, with their `place`, from
-    1.
+    """The rows of the queries that changed most, for each run and cutoff, with their `place`,
+    starting at 1.
     """
     order = ["moved_discount", "rbo", "query_id"]
     ordered = changes[~changes["same_order"]].sort_values(order, ascending=[False, True, True])

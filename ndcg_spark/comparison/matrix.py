@@ -1,4 +1,4 @@
-"""Scores as a matrix of run by query; slices as masks, and weights as vectors."""
+"""Scores as a matrix of runs by queries, slices as masks, and weights as vectors."""
 
 import dataclasses
 import zlib
@@ -26,24 +26,23 @@ Slice = tuple[str | None, str | None, NDArray[np.bool_]]
 #: The tables QUERY_ATTRIBUTES and QUERY_WEIGHTS, if there are any.
 QueryTables = tuple[pa.Table | None, pa.Table | None]
 
-#: So many rows are encoded at a time: looking up a query costs a pass over all that were seen
-#: before.
+#: How many rows are encoded at a time: each lookup costs a pass over all queries seen before.
 _ROWS_AT_ONCE = 1 << 20
 
 
 class Queries:
-    """The queries that were seen so far, numbered in the order in which they came."""
+    """The queries seen so far, numbered in order of appearance."""
 
     def __init__(self) -> None:
         self.ids: pa.Array = pa.array([], pa.string())
-        #: For each query its bucket, by its id alone.
+        #: The bucket of each query, which depends only on its id.
         self.buckets = np.zeros(0, np.int64)
 
     def __len__(self) -> int:
         return len(self.ids)
 
     def find(self, ids: pa.Array) -> NDArray[np.int64]:
-        """The numbers of these queries, -1 for one that was not seen."""
+        """The numbers of these queries, or -1 for queries not seen before."""
         return np.asarray(pc.fill_null(pc.index_in(ids, value_set=self.ids), -1), np.int64)
 
     def add(self, ids: pa.Array) -> NDArray[np.int64]:
@@ -63,24 +62,24 @@ class ScoreMatrix:
 
     queries: Queries
     runs: Sequence[str]
-    #: [run, query]; queries that were seen later have no column yet.
+    #: [run, query]; queries seen later have no column yet.
     values: Numbers
-    #: By query; 0 where it is unknown, or where the query has no row here.
+    #: By query; 0 if it is unknown, or if the query has no row here.
     judgments_hash: NDArray[np.int64]
-    #: [run, query]; whether the run returned anything for the query. None: it did for all of them.
+    #: [run, query]; whether the run returned anything for the query. None means always.
     answers: NDArray[np.bool_] | None = None
-    #: [run, query]; of how many nights the score is the mean. None: it is of one.
+    #: [run, query]; the number of nights that the score is averaged over. None means one.
     nights: NDArray[np.int16] | None = None
-    #: That of the newest of these nights.
+    #: The matrix of the newest of these nights.
     newest: "ScoreMatrix | None" = None
 
     def scores(self, run: str) -> Numbers:
-        """The score of every query, NaN where it does not count or this is no run of the matrix."""
+        """The score of every query; NaN if it is excluded or the matrix lacks the run."""
         own = self.values[list(self.runs).index(run)] if run in self.runs else np.zeros(0)
         return _padded(own, len(self.queries), np.nan)
 
     def answered(self, run: str) -> NDArray[np.bool_]:
-        """By query, whether the run returned anything; false where this is no run of the matrix."""
+        """Whether the run returned anything for each query; false if the matrix lacks the run."""
         answered = np.zeros(len(self.queries), np.bool_)
         if run in self.runs:
             own = self.values.shape[1]
@@ -89,13 +88,13 @@ class ScoreMatrix:
         return answered
 
     def unanswered(self, run: str) -> NDArray[np.bool_]:
-        """By query, whether it is judged and the run returned nothing; in the newest of nights."""
+        """Whether each query is judged and unanswered by the run, in the newest of the nights."""
         if self.newest is not None:
             return self.newest.unanswered(run)
         return np.asarray((self.hashes() != 0) & ~self.answered(run))
 
     def night_counts(self, run: str) -> NDArray[np.int16]:
-        """By query, of how many nights its score is the mean; 0 where there is none."""
+        """The number of nights that each query's score is averaged over; 0 if it has no score."""
         counts = (~np.isnan(self.scores(run))).astype(np.int16)
         if self.nights is not None and run in self.runs:
             own = self.nights[list(self.runs).index(run)]
@@ -112,9 +111,9 @@ def read_matrix(
     runs: Sequence[str],
     metric: Metric,
 ) -> ScoreMatrix:
-    """The scores of these runs by a measure at a cutoff; rows of others are left out.
+    """The scores of these runs by a measure at a cutoff; rows of other runs are left out.
 
-    The columns are run and query_id, text; cutoff; the measure; judgments_hash; and perhaps
+    The columns are run and query_id as text, cutoff, the measure, judgments_hash, and optionally
     `status` and `returned`. InputError if an id is null or empty, a score is infinite, a run has a
     query twice, or the judgments of a query differ.
     """
@@ -137,12 +136,12 @@ def _refuse_empty_names(table: pa.Table) -> None:
         empty = pc.sum(pc.fill_null(pc.equal(table[name], ""), True)).as_py()
         if empty:
             raise InputError(
-                f"{empty:,} row(s) with an empty {name}; every score needs its {name}",
+                f"{empty:,} row(s) with an empty {name}; every score needs a {name}",
             )
 
 
 class _Cells:
-    """The scores that were read so far: a row per query, and a column per run."""
+    """The scores read so far, with a row per query and a column per run."""
 
     def __init__(self, queries: Queries, runs: Sequence[str]) -> None:
         self._queries = queries
@@ -153,7 +152,7 @@ class _Cells:
         self._seen = np.empty((0, len(runs)), np.bool_)
 
     def add(self, rows: pa.Table, run: NDArray[np.int64], metric: Metric) -> None:
-        """Add rows of a cutoff, each with its run's number; InputError for what is wrong."""
+        """Add rows of a cutoff, each with its run's number; InputError if a row is invalid."""
         measure, cutoff = metric
         encoded = rows["query_id"].combine_chunks().dictionary_encode()
         query = self._queries.add(encoded.dictionary)[np.asarray(encoded.indices)]
@@ -166,10 +165,10 @@ class _Cells:
         self.answers[query, run] = answered_rows(rows)
         judged = np.asarray(pc.fill_null(rows["judgments_hash"], 0), np.int64)
         differs = self._add_hashes(query, judged)
-        self._refuse("with another judgments_hash than others of the query", differs, query, run)
+        self._refuse("with a different judgments_hash for the same query", differs, query, run)
 
     def _grow(self) -> None:
-        """Make room for the queries that are new."""
+        """Make room for new queries."""
         many = len(self._queries)
         self.values = _padded(self.values, many, np.nan)
         self.answers = _padded(self.answers, many, False)
@@ -177,11 +176,11 @@ class _Cells:
         self._seen = _padded(self._seen, many, False)
 
     def _mark_seen(self, query: NDArray[np.int64], run: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """By row, whether the run had a score of the query already; it has one now."""
+        """Whether the run of each row already had a score for the query; marks it as seen."""
         repeated = np.asarray(self._seen[query, run])
         before = np.count_nonzero(self._seen)
         self._seen[query, run] = True
-        # Sorting takes long, and it is seldom that a row occurs twice.
+        # Sorting is slow, and a row rarely occurs twice.
         if np.count_nonzero(self._seen) < before + len(query):
             cell = query * len(self._runs) + run
             first = np.unique(cell, return_index=True)[1]
@@ -191,7 +190,7 @@ class _Cells:
         return repeated
 
     def _add_hashes(self, query: NDArray[np.int64], judged: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """By row, whether its hash, 0 for none, differs from those of the same query."""
+        """Whether the hash of each row (0 for none) differs from others of the same query."""
         known = self.hashes[query]
         self.hashes[query] = np.where(judged == 0, known, judged)
         differs_within = self.hashes[query] != judged
@@ -209,14 +208,14 @@ class _Cells:
             return
         at = int(np.argmax(rows))
         example = f"query_id={self._queries.ids[int(query[at])]} of run={self._runs[int(run[at])]}"
-        advice = "scores are finite or null, and each query has one, of one evaluation"
+        advice = "scores are finite or null, and each query has one score from one evaluation"
         raise InputError(
-            f"{np.count_nonzero(rows):,} row(s) {what}, e.g. of {example}; {advice}",
+            f"{np.count_nonzero(rows):,} row(s) {what}, e.g. {example}; {advice}",
         )
 
 
 def _padded(array: NDArray[Any], rows: int, empty: float) -> NDArray[Any]:
-    """The array with so many rows; the new ones are empty."""
+    """The array extended to `rows` rows; the new ones are empty."""
     if len(array) == rows:
         return array
     new = np.full((rows - len(array), *array.shape[1:]), empty, array.dtype)
@@ -224,12 +223,12 @@ def _padded(array: NDArray[Any], rows: int, empty: float) -> NDArray[Any]:
 
 
 def answered_rows(rows: pa.Table) -> NDArray[np.bool_]:
-    """By row of QUERY_SCORES, whether the run returned anything; true if nothing says."""
+    """Whether the run of each QUERY_SCORES row returned anything; true if no column says."""
     columns = rows.column_names
     status = rows["status"] if "status" in columns else pa.nulls(len(rows), pa.string())
     returned = rows["returned"] if "returned" in columns else pa.nulls(len(rows), pa.int64())
     is_missing = np.asarray(pc.fill_null(pc.equal(status, "missing"), False))
-    # The documents of a list may all be dropped, so that it is empty but scored.
+    # All documents of a list may be dropped, so that it is empty but scored.
     is_scored = np.asarray(pc.fill_null(pc.equal(status, "scored"), False))
     is_empty = np.asarray(pc.fill_null(pc.equal(returned, 0), False))
     return np.asarray(~is_missing & (is_scored | ~is_empty))
@@ -247,10 +246,10 @@ def _together(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
 
 
 def mean_matrix(matrices: Iterable[ScoreMatrix], tonight: ScoreMatrix) -> ScoreMatrix:
-    """The mean of nights: a night's score of a query counts where its judgments are tonight's.
+    """The mean of nights; a night's score for a query is used if its judgments are tonight's.
 
-    Runs are those of all nights; the hashes are tonight's where any night has these, else those of
-    the last.
+    The runs are those of all nights. The hashes are tonight's if any night has them, otherwise
+    those of the last night.
     """
     n = len(tonight.judgments_hash)
     hashes = np.zeros(0, np.int64)
@@ -258,8 +257,7 @@ def mean_matrix(matrices: Iterable[ScoreMatrix], tonight: ScoreMatrix) -> ScoreM
     sums: dict[str, _Sum] = {}
     for matrix in matrices:
         newest = matrix
-        # Every night may have queries that those before it have not; they have no judgments
-        # tonight.
+        # A night may have queries that earlier nights do not have; they are not judged tonight.
         known = _padded(hashes, len(tonight.queries), 0)
         hashes = np.where(known == tonight.hashes(), known, matrix.hashes())
         has_tonights = (matrix.hashes() == tonight.hashes())[:n]
@@ -278,7 +276,7 @@ def mean_matrix(matrices: Iterable[ScoreMatrix], tonight: ScoreMatrix) -> ScoreM
 
 
 class _Sum:
-    """The scores of a run, added up over nights, for each of n queries."""
+    """The scores of a run summed over nights, for each of n queries."""
 
     def __init__(self, n: int) -> None:
         self.total = np.zeros(n)
@@ -311,7 +309,7 @@ def _known_rows(
 
 
 def masks(attributes: pa.Table, dataset: str, queries: Queries) -> Iterator[Slice]:
-    """The slices of a dataset by attribute and value, and those of queries without a value."""
+    """The slices of a dataset by attribute and value, including queries without a value."""
     table, query = _known_rows(attributes, dataset, queries)
     for attribute in sorted(attributes["attribute"].unique().to_pylist()):
         has = np.asarray(pc.equal(table["attribute"], attribute))
@@ -335,7 +333,7 @@ def masks(attributes: pa.Table, dataset: str, queries: Queries) -> Iterator[Slic
 
 
 def weight_vector(weights: pa.Table, dataset: str, queries: Queries) -> Numbers:
-    """The weight of every query of a dataset, NaN where it has none."""
+    """The weight of every query of a dataset; NaN if it has none."""
     table, query = _known_rows(weights, dataset, queries)
     vector = np.full(len(queries), np.nan)
     vector[query] = np.asarray(table["weight"])
@@ -366,9 +364,9 @@ def matches(table: pa.Table, dataset: str, queries: Queries) -> bool:
 
 
 def read_query_tables(config: EvaluationConfig, nights: Sequence[Night] = ()) -> QueryTables:
-    """The tables that a configuration names and that not all of these nights keep.
+    """Read the tables that a configuration names, unless all of these nights keep them.
 
-    InputError if one breaks its contract.
+    InputError if a table violates its contract.
     """
     attributes, weights = config.query_attributes, config.query_weights
     is_kept = bool(nights) and all(night.kept_rows("query_attributes") for night in nights)

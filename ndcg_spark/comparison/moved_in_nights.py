@@ -42,7 +42,7 @@ _KEY = ["query_id", "doc_id"]
 
 
 class Pair(NamedTuple):
-    """Two rankings: a run of a night, and what it is compared with at a cutoff."""
+    """Two rankings: a run of a night, and its baseline, at a cutoff."""
 
     night: Night
     run: str
@@ -61,7 +61,7 @@ def choose_pair(
     baseline: str | None = None,
     cutoff: int | None = None,
 ) -> Pair:
-    """The rankings that somebody names. ConfigurationError if they cannot be compared so."""
+    """The rankings that a user names. ConfigurationError if they cannot be compared."""
     refuse_unverified([night])
     other = night
     if baseline_date is not None:
@@ -82,7 +82,7 @@ def choose_pair(
 def _chosen_runs(
     night: Night, other: Night, run: str | None, baseline: str | None
 ) -> tuple[str, str]:
-    """The run and its baseline; ConfigurationError if they are not known, or may be several."""
+    """The run and its baseline; ConfigurationError if they are unknown or ambiguous."""
     runs, theirs = _runs_of(night), _runs_of(other)
     if run is not None and run not in runs:
         raise unknown_name("run", "run", run, runs)
@@ -95,7 +95,7 @@ def _chosen_runs(
         possible -= {baseline}
     if len(possible) != 1:
         known = f"there are {len(possible):,} runs to compare"
-        sentence = f"sample: it is of one run and its baseline, and {known}"
+        sentence = f"sample: it covers one run and its baseline, but {known}"
         raise ConfigurationError(sentence, Give("run", words="choose one with"))
     chosen = str(min(possible))
     return chosen, baseline or chosen
@@ -107,20 +107,20 @@ def _runs_of(night: Night) -> set[str]:
 
 
 def refuse_pair(pair: Pair) -> None:
-    """ConfigurationError if the difference cannot be corrected by grades of people."""
+    """Raise ConfigurationError if human grades cannot correct the difference."""
     for night in (pair.night, pair.other):
         why = _why_not_corrected(night, pair.cutoff)
         if why:
             raise ConfigurationError(f"sample: {night} cannot be corrected: {why}")
     if not has_options_of(pair.other, pair.night):
-        sentence = f"sample: {pair.other} has another convention than {pair.night}"
+        sentence = f"sample: {pair.other} has a different convention from {pair.night}"
         raise ConfigurationError(f"{sentence}; choose another night")
 
 
 def _why_not_corrected(night: Night, cutoff: int) -> str | None:
     convention = night_convention(night)
     if convention.ideal in ("retrieved_at_k", "judged_capped"):
-        return f"with ideal={convention.ideal}, the ideal depends on what is returned"
+        return f"with ideal={convention.ideal}, the ideal depends on the returned documents"
     if convention.gain == "judged":
         return "with gain=judged, grades do not matter"
     why = why_not_copied(night)
@@ -163,9 +163,9 @@ def moved_documents_of(pair: Pair) -> MovedDocuments:
 
 
 def _counted_queries(pair: Pair, convention: Convention) -> tuple[pd.DataFrame, dict[str, int]]:
-    """The queries that both sides answer or that count as 0, and have an ideal, by their ids.
+    """The queries with an ideal that both sides answer or that are scored as 0, by id.
 
-    Beside them, how many others there are.
+    Also returns how many other queries there are.
     """
     ours = _scores_of(pair.night, pair.run, pair.cutoff)
     theirs = _scores_of(pair.other, pair.baseline, pair.cutoff)
@@ -195,7 +195,7 @@ def _scores_of(night: Night, run: str, cutoff: int) -> pd.DataFrame:
 
 
 def _both_lists(pair: Pair) -> pd.DataFrame:
-    """The documents of both lists of every query, with both discounts, 0 where one lacks it."""
+    """The documents of both lists of each query, with both discounts; 0 if a list lacks it."""
     ours = _list_of(pair.night, pair.run, pair.cutoff)
     theirs = _list_of(pair.other, pair.baseline, pair.cutoff)
     both = ours.merge(theirs, on=_KEY, how="outer", suffixes=("", "_there"))
@@ -212,11 +212,11 @@ def _list_of(night: Night, run: str, cutoff: int) -> pd.DataFrame:
 
 
 def _with_kept_grades(lists: pd.DataFrame, night: Night, convention: Convention) -> pd.DataFrame:
-    """The lists with the grades of tonight's judgments, which an earlier night does not have."""
+    """The lists with grades from tonight's judgments, which an earlier night does not have."""
     fingerprint = str(night.row["judgments_fingerprint"])
     judgments = kept_judgments(night.store, night.dataset, fingerprint)
     if judgments is None:
-        sentence = f"sample: {night} has other judgments than its baseline, and did not keep them"
+        sentence = f"sample: {night} did not keep its judgments, and its baseline's are different"
         raise ConfigurationError(f"{sentence}; choose nights with the same judgments")
     rows = judgments.to_pandas()
     wanted = rows.merge(lists[_KEY], on=_KEY)
@@ -231,7 +231,7 @@ def _with_kept_grades(lists: pd.DataFrame, night: Night, convention: Convention)
 
 
 def _gains_of(grades: "pd.Series[Any]", convention: Convention) -> Numbers:
-    """The gains of grades of the machine, which its evaluation has accepted."""
+    """The gains of the machine's grades, which its evaluation accepted."""
     unjudged = unjudged_gain(convention)
     gains: dict[float, float] = {}
     for grade in grades.dropna().unique().tolist():
@@ -241,7 +241,7 @@ def _gains_of(grades: "pd.Series[Any]", convention: Convention) -> Numbers:
 
 
 def graded_gain(grade: float, convention: Convention) -> float | None:
-    """The gain of a document with a grade of people; None if the convention has none for it."""
+    """The gain of a document with a human grade; None if the convention has no gain for it."""
     if grade < 0 and convention.negative == "as_unjudged":
         return unjudged_gain(convention)
     if grade < 0 and convention.negative == "error":
@@ -250,9 +250,9 @@ def graded_gain(grade: float, convention: Convention) -> float | None:
 
 
 def known_grades(night: Night) -> tuple[float, float]:
-    """The lowest and the highest grade that people may give: those of the night's judgments, and 0.
+    """The lowest and the highest grade that people may give: those in the night's judgments or 0.
 
-    With a `max_grade`, that is the highest.
+    With a `max_grade`, it is the highest.
     """
     grades = _grades_of(night)
     highest = night_convention(night).max_grade
@@ -273,7 +273,7 @@ def _known_gains(night: Night, convention: Convention) -> Numbers:
 
 
 def pair_of(nights: Nights, header: Mapping[str, Any]) -> Pair:
-    """The rankings that a sample was drawn for; ConfigurationError if a night is gone."""
+    """The rankings that a sample was drawn for; ConfigurationError if a night no longer exists."""
     found = []
     for name in ("evaluation", "baseline_evaluation"):
         own = (header["dataset"], header[name])
@@ -281,7 +281,7 @@ def pair_of(nights: Nights, header: Mapping[str, Any]) -> Pair:
         if not known:
             where = {"evaluation": "date", "baseline_evaluation": "baseline_date"}[name]
             sentence = f"its night of {header[where]} was evaluated again or removed"
-            raise ConfigurationError(f"human: {sentence}; draw another sample")
+            raise ConfigurationError(f"human: {sentence}; draw a new sample")
         found.append(known[0])
     pair = Pair(found[0], header["run"], found[1], header["baseline"], header["cutoff"])
     refuse_pair(pair)

@@ -1,4 +1,4 @@
-"""Which nights `expire` keeps, as a gate compares with them however old they are."""
+"""The nights that `expire` keeps because a gate compares with them, however old they are."""
 
 import dataclasses
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -12,16 +12,16 @@ from ndcg_spark.text import ACCEPTED, GOOD
 
 #: A date after all nights.
 _NEXT = "9999-12-31"
-#: A run that is missing tonight, and was there on one of so many nights, may be back on the next.
+#: A run that is missing tonight may come back if it was in one of this many nights.
 _RECENT = 7
 
 
 def needed_dates(nights: Sequence[Night], old: set[str]) -> set[str]:
-    """The dates that gates compare with: those of nights that are not `old`, or stay for others.
+    """The dates that gates compare with: the gates of nights that are not `old` or still needed.
 
-    The newest night of a dataset tells what the next one is compared with, however old it is: also
-    the reference of each run, the nights around the changes of judgments since then, and the nights
-    on which a loss was acknowledged, as long as that holds.
+    The newest night of a dataset, however old, determines what the next one is compared with. This
+    includes the reference of each run, the nights around the changes of judgments since then, and
+    the nights whose loss was acknowledged, as long as the acknowledgement is in force.
     """
     by_dataset: dict[str, list[Night]] = {}
     for night in nights:
@@ -42,7 +42,7 @@ def needed_dates(nights: Sequence[Night], old: set[str]) -> set[str]:
 
 
 def _names_of(gate: Mapping[str, Any]) -> set[str]:
-    """What a gate or one of its checks compares with."""
+    """The names of the baselines of a gate and its checks."""
     names = set(gate.get("baseline", ()))
     for check in gate.get("check", ()):
         names.update(check.get("baselines") or ())
@@ -50,10 +50,10 @@ def _names_of(gate: Mapping[str, Any]) -> set[str]:
 
 
 def _dates_of_gates(nights: Sequence[Night], staying: Sequence[Night]) -> set[str]:
-    """What the gates of the nights that stay compare with.
+    """The dates that the gates of the remaining nights compare with.
 
-    As many of the newest good nights as any of them takes, and the dates that they name. Which runs
-    are expected follows from the newest good night, whatever the baseline is.
+    These are the newest good nights, as many as any of the gates uses, and the dates that they
+    name. The newest good night is always included, because it determines the expected runs.
     """
     most = 1
     dates: set[str] = set()
@@ -68,7 +68,7 @@ def _dates_of_gates(nights: Sequence[Night], staying: Sequence[Night]) -> set[st
 
 
 def _dates_of_references(nights: Sequence[Night], scores: ScoreCache) -> set[str]:
-    """What the newest night of a dataset and the next one lead back to, run by run."""
+    """The dates that the newest night of a dataset and the next one refer back to, by run."""
     newest = nights[-1]
     following = dataclasses.replace(newest, evaluated_on=_NEXT)
     dates = set(_acknowledged(nights, newest))
@@ -84,7 +84,7 @@ def _dates_of_references(nights: Sequence[Night], scores: ScoreCache) -> set[str
 
 
 def _dates_of(reference: Reference) -> Iterator[str]:
-    """Its own nights, and those around each change of judgments that is known."""
+    """The reference's own nights, and those around each known change of judgments."""
     yield from (night.evaluated_on for night in reference.nights)
     for link in reference.links:
         ends = (link.before, link.after)
@@ -111,7 +111,7 @@ def _references(
 
     found: list[Reference | None] = []
     gate = tonight.gate
-    # Slices are looked at beside the accepted night, whatever the baselines are.
+    # Slices are compared with the accepted night, whatever the baselines are.
     has_slices = tonight.record["configuration"].get("query_attributes") is not None
     if ACCEPTED in named or (gate and has_slices):
         found.append(accepted_reference(run, tonight, nights, runs_of, gate.get("nights", 1)))
@@ -122,7 +122,7 @@ def _references(
 
 
 def _runs_of(night: Night, scores: ScoreCache) -> Collection[str]:
-    """The runs that returned anything or, if its scores cannot be read, all that the log names."""
+    """The runs that returned anything or, if the scores cannot be read, all runs in the log."""
     try:
         return scores.source(night).runs
     except StorageError:

@@ -1,7 +1,7 @@
 """Runs compared over datasets: each dataset is one observation, with its difference of means.
 
-Demsar (2006) recommends the signed-rank test of Wilcoxon (1945) for it: differences on different
-datasets are on scales of their own, and few, so that a t test would lean on the largest of them.
+Demsar (2006) recommends the signed-rank test of Wilcoxon (1945) for this. The differences of
+datasets are few and have different scales, so a t test would depend mostly on the largest ones.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -23,10 +23,10 @@ COLUMNS = (
 
 
 class OverDatasets(NamedTuple):
-    #: By measure and cutoff, then by run and baseline; both sides of a change of judgments follow
-    #: each other.
+    #: Sorted by measure and cutoff, then by run and baseline; both sides of a change of judgments
+    #: are adjacent.
     rows: list[dict[str, Any]]
-    #: Why some runs have no row.
+    #: Sentences that say why some runs have no row.
     sentences: list[str]
 
 
@@ -34,7 +34,7 @@ NOTHING = OverDatasets([], [])
 
 
 class _Pair(NamedTuple):
-    """What is compared, in every dataset."""
+    """What is compared in every dataset."""
 
     run: str
     baseline: str
@@ -45,10 +45,10 @@ class _Pair(NamedTuple):
 def compare_over_datasets(
     rows: Sequence[Row], datasets: Sequence[str], correction: str, alpha: float
 ) -> OverDatasets:
-    """Rows of COMPARISONS of several datasets, of all queries and without weights, as one sample.
+    """COMPARISONS rows of several datasets, over all queries and without weights, as one sample.
 
-    A run has a row only if it was compared in all of the datasets. p values are adjusted for the
-    runs and baselines of a measure at a cutoff.
+    A run has a row only if it was compared in all datasets. p values are adjusted for the runs and
+    baselines of a measure at a cutoff.
     """
     if len(datasets) < 2:
         return NOTHING
@@ -81,7 +81,7 @@ def _by_pair(rows: Sequence[Row]) -> dict[_Pair, list[Row]]:
 
 
 def _lacking(rows: Sequence[Row], datasets: Sequence[str]) -> list[str]:
-    """The datasets in which a run was not compared, or nothing was measured."""
+    """The datasets in which a run was not compared or not measured."""
     measured = {row["dataset"] for row in rows}
     for row in rows:
         if row["difference"] is None:
@@ -90,7 +90,7 @@ def _lacking(rows: Sequence[Row], datasets: Sequence[str]) -> list[str]:
 
 
 def _lack(without: Mapping[str, Sequence[str]], datasets: int) -> str:
-    """`without` has by run the datasets in which it was not compared."""
+    """A sentence on missing runs; `without` has, by run, the datasets that lack a comparison."""
     run, lacking = next(iter(without.items()))
     runs = f"{len(without)} run(s) are not compared over the datasets"
     what = f"could not be compared in {len(lacking)} of {datasets} datasets, e.g. {lacking[0]}"
@@ -98,7 +98,7 @@ def _lack(without: Mapping[str, Sequence[str]], datasets: int) -> str:
 
 
 def _sides(pair: _Pair, rows: Sequence[Row], datasets: Sequence[str]) -> Iterator[dict[str, Any]]:
-    """A row, or one of each side where the judgments of a dataset have changed."""
+    """One row, or one per side if the judgments of a dataset have changed."""
     sides = list(dict.fromkeys(row["side"] for row in rows if row["side"] is not None))
     for side in sides or [None]:
         own = {row["dataset"]: row for row in rows if row["side"] is None}
@@ -128,7 +128,7 @@ def _row(pair: _Pair, side: str | None, rows: Sequence[Row]) -> dict[str, Any]:
 
 
 def _conclude(family: Sequence[Sequence[dict[str, Any]]], correction: str, alpha: float) -> None:
-    """Adjust p; both sides of a change of judgments are one comparison, with the larger p."""
+    """Adjust p; both sides of a change of judgments are one comparison with the larger p."""
     adjusted = statistics.adjusted(list(map(_larger_p, family)), correction)
     for sides, p in zip(family, adjusted, strict=True):
         conclusion = _conclusion(sides) if p < alpha else "cannot_tell"
@@ -143,9 +143,9 @@ def _larger_p(sides: Sequence[Row]) -> float:
 
 
 def _conclusion(sides: Sequence[Row]) -> str:
-    """What all sides say."""
+    """The conclusion that all sides support."""
     differences = [row["difference"] for row in sides]
-    # More of the catalog is neither better nor worse.
+    # More of a catalog measure is neither better nor worse.
     is_of_catalog = sides[0]["measure"] in CATALOG_COLUMNS
     if min(differences) > 0:
         return "higher" if is_of_catalog else "better"
@@ -155,7 +155,7 @@ def _conclusion(sides: Sequence[Row]) -> str:
 
 
 def fewest_datasets(alpha: float) -> int:
-    """How many datasets must differ so that p can be below alpha at all."""
+    """The smallest number of differing datasets with which p can be below alpha."""
     many = 1
     while 2.0 ** (1 - many) >= alpha:
         many += 1

@@ -1,8 +1,8 @@
-"""Query scores read in a second way: as if unjudged documents were as relevant as the judged ones
-of their list.
+"""A second reading of query scores: as if unjudged documents were as relevant as the judged
+documents in the same list.
 
-Judgments age. Where they were made from lists that people saw, later lists have fewer judged
-documents, and NDCG falls without any loss. A loss that both readings show is not of this kind.
+Judgments age. If they were made from lists that people saw, later lists have fewer judged
+documents, and NDCG falls without a real loss. A loss that both readings show has a different cause.
 """
 
 import functools
@@ -18,10 +18,10 @@ from ndcg_spark.convention.convention import Convention
 from ndcg_spark.convention.measures import JUDGED_RATE
 from ndcg_spark.reference import discounts, unjudged_gain
 
-#: As the convention has it; and as if unjudged documents were like the judged ones.
+#: The convention's own reading, and the one in which unjudged documents are like judged ones.
 FIRST, SECOND = 1, 2
 
-#: By measure that has a second reading, the columns that it is computed from.
+#: The measures that have a second reading, with the columns that it is computed from.
 COLUMNS: Mapping[str, tuple[str, ...]] = {
     "ndcg": ("ndcg", "dcg", "ideal_dcg", "returned", "judged_discount_share"),
     "dcg": ("dcg", "returned", "judged_discount_share"),
@@ -35,9 +35,9 @@ def has_second_reading(measure: str) -> bool:
 
 
 def second_reading(rows: pa.Table, measure: str, convention: Convention) -> pa.Table:
-    """Rows of QUERY_SCORES of one cutoff with the measure read in the second way.
+    """QUERY_SCORES rows of one cutoff with the second reading of the measure.
 
-    It is null where a list was scored and the table does not say which share of it was judged.
+    It is null if a list was scored but the table does not tell which share of it was judged.
     Queries without a scored list keep their score. A score may be above 1.
     """
     columns = {name: _numbers(rows, name) for name in COLUMNS[measure]}
@@ -52,7 +52,7 @@ def second_reading(rows: pa.Table, measure: str, convention: Convention) -> pa.T
 
 
 def judged_rates(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Rows of QUERY_SCORES with the share of the returned documents that are judged; 0 of none."""
+    """QUERY_SCORES rows with the share of returned documents that are judged; 0 if none were."""
     for batch in batches:
         rows = pa.Table.from_batches([batch])
         returned, judged = _numbers(rows, "returned"), _numbers(rows, "judged")
@@ -66,7 +66,7 @@ def _numbers(rows: pa.Table, name: str) -> Numbers:
 
 
 def _by_count(columns: Mapping[str, Numbers], measure: str, convention: Convention) -> Numbers:
-    """Divided by the share of documents that are judged."""
+    """The measure divided by the share of documents that are judged."""
     returned, judged = columns["returned"], columns["judged"]
     worth = unjudged_gain(convention) if measure == "cg" else 0.0
     of_judged = columns[measure] - worth * (returned - judged)
@@ -76,7 +76,7 @@ def _by_count(columns: Mapping[str, Numbers], measure: str, convention: Conventi
 
 
 def _by_discount(columns: Mapping[str, Numbers], measure: str, convention: Convention) -> Numbers:
-    """Divided by the share of the discounts at which a document is judged."""
+    """The measure divided by the share of the discounts at ranks with judged documents."""
     share = np.where(columns["returned"] == 0, 0.0, columns["judged_discount_share"])
     worth = unjudged_gain(convention)
     of_judged = columns["dcg"]
@@ -91,12 +91,12 @@ def _by_discount(columns: Mapping[str, Numbers], measure: str, convention: Conve
 
 
 def _divided(value: Numbers, share: Numbers) -> Numbers:
-    """A value over a share; 0 where nothing is judged."""
+    """A value divided by a share; 0 if nothing is judged."""
     return np.where(share == 0, 0.0, value / np.where(share == 0, 1.0, share))
 
 
 def _discounts_down_to(returned: Numbers, convention: Convention) -> Numbers:
-    """By query, the sum of the discounts of so many ranks."""
+    """The sum of the discounts of each query's ranks."""
     counts: NDArray[np.int64] = np.nan_to_num(returned).astype(np.int64)
     sums = _sums_of_discounts(int(counts.max(initial=0)), convention)
     return sums[counts]

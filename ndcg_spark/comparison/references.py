@@ -1,8 +1,8 @@
-"""The state of a run that somebody accepted, and the changes of judgments between it and tonight.
+"""The accepted state of a run, and the changes of judgments between it and tonight.
 
 A mean of the last nights follows a slow loss down. So a gate also compares with a night that
-somebody stood for, however long ago. Where the judgments have changed since, the difference is a
-chain: from the reference to the night before the change, over the change, and on to tonight.
+somebody vouched for, however long ago. If the judgments have changed since then, the difference is
+a chain: from the reference to the night before the change, across the change, and on to tonight.
 """
 
 import dataclasses
@@ -18,15 +18,15 @@ from ndcg_spark.comparison.baselines import (
 from ndcg_spark.nights.log import Night
 from ndcg_spark.nights.reader import earlier
 
-#: A reference is the mean of at most so many nights: one night alone may be a lucky one.
+#: A reference is the mean of at most this many nights: a single night may be a lucky one.
 MOST_NIGHTS = 7
-#: So many changes of judgments are followed back.
+#: The most changes of judgments that are followed back.
 MOST_LINKS = 60
 
 
 @dataclasses.dataclass(frozen=True)
 class Link:
-    """A change of judgments, from the last night before it to the first one under the new
+    """A change of judgments, from the last night before it to the first night under the new
     judgments.
     """
 
@@ -36,12 +36,12 @@ class Link:
 
 @dataclasses.dataclass(frozen=True)
 class Reference:
-    """What a run is compared with: the mean of its nights, by date."""
+    """What a run is compared with: the mean of its nights, which are ordered by date."""
 
     nights: tuple[Night, ...]
-    #: By date, the changes of judgments from these nights to tonight.
+    #: The changes of judgments from these nights to tonight, ordered by date.
     links: tuple[Link, ...] = ()
-    #: Whether older links than these were left out, so that the nights are not those accepted.
+    #: Whether older links were left out, so that the nights are later than the accepted ones.
     begins_later: bool = False
 
     @property
@@ -55,7 +55,7 @@ def nights_of_run(
     nights: Iterable[Night],
     runs_of: RunsOf,
 ) -> list[Night]:
-    """The verified nights before this one that have the run, with its options, by date."""
+    """The verified nights before this one that have the run and its options, ordered by date."""
     of_run = []
     for night in earlier(nights, tonight.dataset, tonight.evaluated_on):
         if night.unverified is not None or not has_options_of(night, tonight):
@@ -72,9 +72,9 @@ def accepted_reference(
     runs_of: RunsOf,
     most: int,
 ) -> Reference | None:
-    """The newest night that somebody accepted for a run, with the good nights after it.
+    """The newest night accepted for a run, with the good nights after it.
 
-    Without one it is the first good night; None if there is none.
+    If no night was accepted, it starts at the first good night; None if there is none.
     """
     before = nights_of_run(run, tonight, nights, runs_of)
     chosen = None
@@ -94,7 +94,7 @@ def dated_reference(
     nights: Iterable[Night],
     runs_of: RunsOf,
 ) -> Reference | None:
-    """The night of a date alone; None if it does not have the run."""
+    """Only the night of a date; None if it does not have the run."""
     before = nights_of_run(run, tonight, nights, runs_of)
     for night in before:
         if night.evaluated_on == date:
@@ -112,7 +112,7 @@ def _good_nights_after(
     nights: Iterable[Night],
     most: int,
 ) -> list[Night]:
-    """The good nights that follow a night; a change of judgments ends them."""
+    """The good nights that follow a night, up to a change of judgments."""
     good: list[Night] = []
     for night in nights:
         if night.evaluated_on <= first.evaluated_on:
@@ -148,7 +148,7 @@ def newest_link(
     nights: Iterable[Night],
     runs_of: RunsOf,
 ) -> Link | None:
-    """The change of judgments that leads to tonight; None if the run has had these judgments."""
+    """The newest change of judgments before tonight; None if the run always had tonight's."""
     before = nights_of_run(run, tonight, nights, runs_of)
     if not before or has_judgments_of(before[-1], tonight):
         return None
@@ -162,9 +162,9 @@ def after_link(
     nights: Iterable[Night],
     most: int,
 ) -> tuple[Night, ...]:
-    """The first good nights under the judgments that a link leads to, before tonight.
+    """The first good nights before tonight under the new judgments of a link.
 
-    `nights` are those of the run before tonight.
+    `nights`: the run's nights before tonight.
     """
     first = link.after
     if first.evaluated_on >= tonight.evaluated_on:

@@ -1,4 +1,4 @@
-"""The scores of nights or tables compared measure by measure."""
+"""Compares the scores of nights or tables, measure by measure."""
 
 import dataclasses
 import functools
@@ -47,37 +47,37 @@ from ndcg_spark.steps import report_step
 from ndcg_spark.text import unknown_name
 from ndcg_spark.voices import OPTIONS, Either, Give, GiveBaseline, Notice
 
-#: What is said to whoever still gives the option that left out queries with other judgments.
+#: The error for the removed option that left out queries with different judgments.
 NO_UNCHANGED_QUERIES = (
-    "queries with other judgments are always left out, so that this is no option any more; "
-    "give the command or the function without it"
+    "this option was removed, because queries with different judgments are always left out; "
+    "call the command or the function without it"
 )
 
 
 @dataclasses.dataclass(frozen=True)
 class Comparison:
-    """What a comparison found: rows, the queries that changed most, and what to know of both."""
+    """The result of a comparison: rows, the queries that changed most, and warnings."""
 
-    #: Dictionaries with the columns of COMPARISONS: by dataset, measure, cutoff, run and baseline;
-    #: all queries come before the slices. A weighted row follows the unweighted one and has a
-    #: `weight_effective_n`. Where the judgments of two nights differ, a comparison has a row of
-    #: each side: all of the side `old` come before those of the side `new`.
+    #: Dictionaries with the columns of COMPARISONS, ordered by dataset, measure, cutoff, run and
+    #: baseline; all queries come before the slices. A weighted row follows the unweighted one and
+    #: has a `weight_effective_n`. If the judgments of two nights differ, a comparison has a row for
+    #: each side: all rows of the side `old` come before those of the side `new`.
     rows: list[dict[str, Any]]
     queries: list[dict[str, Any]]
     warnings: list[Notice]
     #: How p values were adjusted, and the significance level.
     correction: str = "holm"
     alpha: float = 0.05
-    #: Those of the warnings that say how many queries were left out because of their judgments.
+    #: The warnings about how many queries were left out because of their judgments.
     left_out: list[Notice] = dataclasses.field(default_factory=list)
     #: The same runs over the datasets, if there are several.
     over_datasets: OverDatasets = NOTHING
-    #: What grades of people say about a run and its baseline, if there are any.
+    #: What human grades say about a run and its baseline, if there are any.
     human: HumanEstimate | None = None
 
     @property
     def all_rows(self) -> list[dict[str, Any]]:
-        """The rows, and one more of what grades of people say."""
+        """The rows, with an extra row for the human grades, if there are any."""
         rows = list(self.rows)
         if self.human is not None:
             rows.append(self.human.row())
@@ -87,7 +87,7 @@ class Comparison:
 def compare_sources(
     own: Sequence[ScoreSource], others: Mapping[str, ScoreSource] | None, options: ComparisonOptions
 ) -> Comparison:
-    """Every dataset beside its baseline: another night, in `others`, else runs of its own."""
+    """Compare every dataset with its baseline: a night in `others`, or runs of its own night."""
     theirs = own if others is None else list(others.values())
     _refuse_unknown_runs("baseline", options.baselines, theirs)
     _refuse_unknown_runs("run", options.runs, [*own, *theirs])
@@ -116,27 +116,27 @@ def compare_sources(
 
 
 def refuse_no_comparison_over_datasets(comparison: Comparison) -> None:
-    """ConfigurationError if there is no row over datasets, with the reason."""
+    """Raise ConfigurationError with the reason if there is no row over datasets."""
     rows, sentences = comparison.over_datasets
     if rows:
         return
-    reason = "the scores are of one dataset; compare those of at least two"
+    reason = "the scores cover only one dataset; compare at least two"
     if sentences:
-        reason = f"{sentences[0]}; give other runs, or evaluate them there"
+        reason = f"{sentences[0]}; choose different runs, or evaluate them there"
     raise ConfigurationError(reason, option="over-datasets")
 
 
 @dataclasses.dataclass(frozen=True)
 class _Compared:
-    """The scores of one dataset and metric that are compared."""
+    """The compared scores of one dataset and metric."""
 
-    #: One, or both sides of a change of judgments; none of a measure of runs.
+    #: One side, or both sides of a change of judgments; empty for a measure of runs.
     sides: Sequence[Sides]
-    #: The rows of a measure of runs, which has no scores of queries.
+    #: The rows of a measure of runs, which has no query scores.
     numbers: Sequence[dict[str, Any]] = ()
-    #: By query of a single side, whether both nights judge it, and not alike: it is left out.
+    #: Whether each query of a single side is left out, because both nights judge it differently.
     left_out: NDArray[np.bool_] | None = None
-    #: Why such queries have no two sides, in nights; or why nothing is compared.
+    #: Why such queries do not have two sides, for nights; or why nothing is compared.
     reason: str = ""
 
 
@@ -166,7 +166,7 @@ def _add_extremes(comparison: Comparison, sides: Sides, limit: int) -> None:
 
 
 def _absent_runs(own: Sequence[ScoreSource], options: ComparisonOptions) -> Iterator[str]:
-    """A sentence for each dataset that lacks runs that at least half of the datasets have."""
+    """A sentence for each dataset without runs that at least half of the datasets have."""
     datasets: Counter[str] = Counter()
     for source in own:
         datasets.update(source.runs)
@@ -175,7 +175,7 @@ def _absent_runs(own: Sequence[ScoreSource], options: ComparisonOptions) -> Iter
     for source in own:
         absent = sorted(set(usual).difference(source.runs, source.silent))
         if absent:
-            what = f"{len(absent)} run(s) of other datasets have no results there, e.g. {absent[0]}"
+            what = f"{len(absent)} run(s) in other datasets have no results here, e.g. {absent[0]}"
             yield f"{source.dataset}: {what}"
 
 
@@ -193,8 +193,8 @@ def _refuse_unknown_runs(option: str, runs: Sequence[str], sources: Sequence[Sco
 def _refuse_absent_datasets(own: Sequence[ScoreSource], others: Sequence[ScoreSource]) -> None:
     absent = {source.dataset for source in own} - {source.dataset for source in others}
     if absent:
-        what = f"it has no scores of the dataset {min(absent)}"
-        raise ConfigurationError(f"baseline: {what}; give another")
+        what = f"it has no scores for the dataset {min(absent)}"
+        raise ConfigurationError(f"baseline: {what}; choose a different baseline")
 
 
 def _refuse_unknown_measures(
@@ -226,9 +226,9 @@ def _compared(
     other: ScoreSource | None,
     options: ComparisonOptions,
 ) -> Iterator[_Compared]:
-    """A night beside another, or its own runs beside each other, at each metric."""
+    """A night compared with another, or its own runs with each other, for each metric."""
     queries = Queries()
-    # One after the other, as the scores of a single measure may fill the memory.
+    # One at a time, because the scores of a single measure may fill the memory.
     for metric in _metrics(source, options):
         if other is None:
             pairs = _pairs_within(source, options)
@@ -254,7 +254,7 @@ def _numbers(
     pairs: Sequence[tuple[str, str]],
     key: Mapping[str, Any],
 ) -> list[dict[str, Any]]:
-    """The rows of a measure of runs: each number beside that of the baseline."""
+    """The rows of a measure of runs: each number against that of the baseline."""
     own = run_numbers(source.mean_rows, metric)
     theirs = run_numbers(other.mean_rows, metric)
     return rows_of_runs(own, theirs, metric, key, pairs)
@@ -267,7 +267,7 @@ def _between(
     metric: Metric,
     pairs: Sequence[tuple[str, str]],
 ) -> _Compared:
-    """Two nights on both sides if their judgments differ and copies are kept; else on one."""
+    """Two nights on both sides if their judgments differ and copies are kept, or on one side."""
     reason = _not_alike(source, other, metric)
     if reason:
         return _Compared([], reason=reason)
@@ -289,7 +289,7 @@ def _between(
 
 
 def _not_alike(source: ScoreSource, other: ScoreSource, metric: Metric) -> str:
-    """Why two nights do not mean the same by a measure of the catalog; else empty."""
+    """Why a catalog measure does not mean the same in two nights; empty if it does."""
     if not isinstance(source.rows, Night) or not isinstance(other.rows, Night):
         return ""
     why = other_catalog(source.rows, other.rows, metric[0])
@@ -299,7 +299,7 @@ def _not_alike(source: ScoreSource, other: ScoreSource, metric: Metric) -> str:
 
 
 def _has_other_judgments(source: ScoreSource, other: ScoreSource) -> bool:
-    """Whether two nights are known to have different judgments; tables say so by query."""
+    """Whether two nights are known to have different judgments; tables are checked by query."""
     if not isinstance(source.rows, Night) or not isinstance(other.rows, Night):
         return False
     are_known = _fingerprint(source) is not None and _fingerprint(other) is not None
@@ -324,14 +324,14 @@ def _side(
 
 
 def _fingerprint(source: ScoreSource) -> str | None:
-    """That of the judgments of a night, if it is known."""
+    """The fingerprint of a night's judgments, if it is known."""
     if not isinstance(source.rows, Night):
         return None
     return source.rows.row["judgments_fingerprint"] or None
 
 
 def _metrics(source: ScoreSource, options: ComparisonOptions) -> list[Metric]:
-    """What is compared: by default a measure wherever it has values."""
+    """The metrics to compare; by default, a measure is compared wherever it has values."""
     metrics: list[Metric] = []
     for measure, asked in options.measures.items():
         there = sorted((cutoff for name, cutoff in source.metrics if name == measure), key=by_depth)
@@ -346,21 +346,21 @@ def _asked_runs(source: ScoreSource, options: ComparisonOptions) -> list[str]:
 
 
 def _chosen(runs: Sequence[str], options: ComparisonOptions) -> list[str]:
-    """These runs, or those of them that were asked for."""
+    """These runs, or only those that were requested."""
     if not options.runs:
         return list(runs)
     return [run for run in runs if run in options.runs]
 
 
 def _pairs_within(source: ScoreSource, options: ComparisonOptions) -> list[tuple[str, str]]:
-    """The runs of a night beside its own baselines; without any, beside themselves."""
+    """The runs of a night paired with its own baselines or, if there are none, with each other."""
     runs = _asked_runs(source, options)
     if not options.baselines:
         return [(run, run) for run in runs]
     others = [run for run in runs if run not in options.baselines]
     if others:
         return list(itertools.product(others, options.baselines))
-    # Where every run is a baseline, each two of them are compared once.
+    # If every run is a baseline, each pair is compared once.
     return list(itertools.combinations((run for run in options.baselines if run in runs), 2))
 
 
@@ -369,7 +369,7 @@ def _pairs_between(
     other: ScoreSource,
     options: ComparisonOptions,
 ) -> list[tuple[str, str]]:
-    """The runs of a night beside the baselines of another, else those of the same name."""
+    """The runs of a night paired with the baselines of another, or with runs of the same name."""
     runs = _asked_runs(source, options)
     if options.baselines:
         return list(itertools.product(runs, options.baselines))
@@ -378,13 +378,13 @@ def _pairs_between(
 
 
 def _without_weight(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    """A sentence that says how many queries have no weight, if some have one."""
+    """A sentence on how many queries have no weight, if some have one."""
     of = 0
     counts = []
     for row in rows:
         if row["weight_effective_n"] is None:
             of = max(of, row["queries"])
-        # That a run is missing is another matter.
+        # A missing run is reported separately.
         elif row["attribute"] is None and row["queries"]:
             counts.append(row["queries"])
     if counts and min(counts) < of:
@@ -392,26 +392,26 @@ def _without_weight(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
 
 
 def _other_judgments(compared: _Compared) -> Iterator[Notice]:
-    """A sentence that says how many queries are left out, as they are judged differently."""
+    """A sentence on how many queries are left out because they are judged differently."""
     if compared.left_out is None or not compared.left_out.any():
         return
     (sides,) = compared.sides
     many = int(compared.left_out.sum())
     total = int(((sides.own.hashes() != 0) | (sides.baseline.hashes() != 0)).sum())
     night = sides.key["baseline_night"]
-    than = f"than on {night}" if night else "than in the baseline"
-    queries = f"{sides.key['dataset']}: {many:,} of {total:,} queries have other judgments {than}"
+    where = f"from those on {night}" if night else "from those in the baseline"
+    queries = f"{sides.key['dataset']}: {many:,} of {total:,} queries have different judgments"
     reason = f"; {compared.reason}" if compared.reason else ""
-    yield Notice(f"{queries}, and were left out{reason}")
+    yield Notice(f"{queries} {where}, and were left out{reason}")
 
 
 def parse_metrics(
     text: str,
     options: Mapping[str, str] | None = None,
 ) -> dict[str, list[Cutoff] | None]:
-    """Columns of scores and their cutoffs from a text; None stands for every cutoff.
+    """Parse score columns and their cutoffs from a text; None means every cutoff.
 
-    Such a text is ``ndcg@10,dcg,P@5 AP``.
+    An example is ``ndcg@10,dcg,P@5 AP``.
     """
     cutoffs: dict[str, list[str]] = {}
     for column, cutoff in parse_columns(text, SCORES, options):
@@ -433,11 +433,11 @@ def compare_nights(
 ) -> Comparison:
     """Compare the runs of the nights of a date, by default the newest.
 
-    `baseline_date` is a date, or GOOD. Nights with different judgments are compared on both sides,
-    if copies of their scores under the judgments of each other are kept; else only by the queries
-    that are judged alike, and ConfigurationError if there is none. Without measures, the headline
-    is compared; without attributes, in the slices that the nights keep. With a sample of `human`
-    grades, the difference that it corrects is there, too.
+    `baseline_date` is a date, or GOOD. Nights with different judgments are compared on both sides
+    if copies of their scores under each other's judgments are kept. Otherwise only the queries
+    with the same judgments are compared, and ConfigurationError is raised if there are none. By
+    default, the headline measure is compared, in the slices that the nights keep. With a sample of
+    `human` grades, the result includes the corrected difference.
     """
     _refuse_no_baseline(options, baseline_date)
     nights = committed(output)
@@ -472,7 +472,7 @@ def compare_nights(
 
 
 def _refuse_nothing_in_common(comparison: Comparison) -> None:
-    """ConfigurationError if all queries were left out because of their judgments."""
+    """Raise ConfigurationError if all queries were left out because of their judgments."""
     if comparison.left_out and not any(row["queries"] for row in comparison.rows):
         raise ConfigurationError(comparison.left_out[0].sentence, option="baseline-date")
 

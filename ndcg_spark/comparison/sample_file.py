@@ -1,7 +1,6 @@
-"""The file of a sample, which people fill with grades: CSV, with what it was drawn for above it.
+"""The file of a sample, in which people enter grades: CSV below a header with its origin.
 
-A spreadsheet may write it with semicolons or tabs, with decimal commas, and with columns of its
-own.
+A spreadsheet may write it with semicolons or tabs, decimal commas, and additional columns.
 """
 
 import csv
@@ -19,21 +18,21 @@ import pandas as pd
 
 from ndcg_spark.errors import InputError, about, first_line
 
-#: The first cell of the file; then what is recorded, one a line: its name, and its value.
+#: The first cell of the file. The recorded names and values follow, one per line.
 TITLE = "# sample of ndcg-spark"
-#: What is recorded, in its order.
+#: The recorded names, in order.
 HEADER = (
     *("dataset", "run", "baseline", "date", "baseline_date", "evaluation", "baseline_evaluation"),
     *("measure", "cutoff", "convention", "documents", "seed", "errors"),
 )
 _NUMBERS = ("cutoff", "documents", "seed")
-#: What every row has; `machine_grade` may be beside it.
+#: The columns of every row; `machine_grade` may be there as well.
 COLUMNS = ("query_id", "doc_id", "pi", "grade")
-#: Under this name a DataFrame of pandas keeps what is recorded, in its `attrs`.
+#: The key in the `attrs` of a pandas DataFrame that holds the recorded values.
 ATTRIBUTE = "ndcg_spark_sample"
 _SEPARATOR = re.compile(r'\b(?:query_id|doc_id)"?([,;\t])')
-_NOT_A_SAMPLE = "it is no sample; give the file that judge-next has drawn, with its first lines"
-#: Probabilities are written with so many digits.
+_NOT_A_SAMPLE = "it is not a sample; give the file that judge-next wrote, with its first lines"
+#: The number of digits with which probabilities are written.
 DIGITS = 6
 
 Document = tuple[str, str]
@@ -41,14 +40,14 @@ Document = tuple[str, str]
 
 @dataclasses.dataclass(frozen=True)
 class GradedSample:
-    """A sample as it came back."""
+    """A sample that came back with grades."""
 
     header: Mapping[str, Any]
-    #: The documents in the order of the rows, and of each its probability and grade as text.
+    #: The documents in row order, with their probabilities and grades as text.
     documents: Sequence[Document]
     pi: Sequence[str]
     grades: Sequence[str]
-    #: Its file, for messages; empty if it is a DataFrame.
+    #: Its file, for messages; empty for a DataFrame.
     origin: str = ""
 
 
@@ -56,7 +55,7 @@ def sample_text(header: Mapping[str, Any], rows: pd.DataFrame) -> str:
     """The file of a sample: a row for each drawn document."""
     content = io.StringIO()
     writer = csv.writer(content, lineterminator="\n")
-    writer.writerow([TITLE, "fill the column grade, and leave the rest as it is"])
+    writer.writerow([TITLE, "fill in the column grade, and leave the rest unchanged"])
     for name in HEADER:
         value = header[name]
         text = json.dumps(value) if isinstance(value, Mapping) else str(value)
@@ -68,7 +67,7 @@ def sample_text(header: Mapping[str, Any], rows: pd.DataFrame) -> str:
 
 
 def read_sample(source: str | os.PathLike[str] | pd.DataFrame) -> GradedSample:
-    """A sample with grades, from its file or from the DataFrame of `judge_next`. InputError."""
+    """Read a sample with grades from its file or the DataFrame of `judge_next`. InputError."""
     if isinstance(source, pd.DataFrame):
         with about("human"):
             return _of_frame(source)
@@ -78,7 +77,7 @@ def read_sample(source: str | os.PathLike[str] | pd.DataFrame) -> GradedSample:
             text = path.read_text(encoding="utf-8-sig")
         except (OSError, UnicodeError) as error:
             why = first_line(error)
-            raise InputError(f"it cannot be read, {why}; save it as CSV in UTF-8") from error
+            raise InputError(f"it cannot be read: {why}; save it as CSV in UTF-8") from error
         return dataclasses.replace(_of_text(text), origin=str(source))
 
 
@@ -86,8 +85,8 @@ def _of_frame(frame: pd.DataFrame) -> GradedSample:
     header = frame.attrs.get(ATTRIBUTE)
     if header is None:
         raise InputError(
-            "this DataFrame is not what judge_next has drawn, or a step has dropped its attrs; "
-            "fill its column grade, or give the file"
+            "this DataFrame did not come from judge_next, or a later step dropped its attrs; "
+            "fill in its column grade, or give the file"
         )
     _refuse_lost_columns(list(frame.columns))
     columns = {}
@@ -127,7 +126,7 @@ def _of_text(text: str) -> GradedSample:
 def _sample(header: Mapping[str, Any], columns: Mapping[str, Sequence[str]]) -> GradedSample:
     documents = list(zip(columns["query_id"], columns["doc_id"], strict=True))
     _refuse_twice(documents)
-    # An id may begin with a blank.
+    # An id may begin with a space.
     pi, grades = (list(map(str.strip, columns[name])) for name in ("pi", "grade"))
     return GradedSample(header, documents, pi, grades)
 
@@ -135,7 +134,7 @@ def _sample(header: Mapping[str, Any], columns: Mapping[str, Sequence[str]]) -> 
 def _refuse_lost_columns(names: Iterable[str]) -> None:
     lost = [name for name in COLUMNS if name not in names]
     if lost:
-        raise InputError(f"it lacks the column {lost[0]}; keep all columns that were drawn")
+        raise InputError(f"it lacks the column {lost[0]}; keep all columns of the sample")
 
 
 def _refuse_twice(documents: Iterable[Document]) -> None:
@@ -146,13 +145,13 @@ def _refuse_twice(documents: Iterable[Document]) -> None:
             twice.append(document)
         seen.add(document)
     if twice:
-        refuse_documents("occur twice", twice, "keep one row of each")
+        refuse_documents("occur twice", twice, "keep one row for each document")
 
 
 def refuse_documents(what: str, documents: Sequence[Document], advice: str) -> None:
-    """InputError about some rows, with an example."""
+    """Raise InputError about some rows, with an example."""
     query, document = documents[0]
-    example = f"e.g. {document} of query {query}"
+    example = f"e.g. {document} for query {query}"
     raise InputError(f"{len(documents):,} row(s) {what}, {example}; {advice}")
 
 
@@ -170,7 +169,7 @@ def _read_header(recorded: Mapping[str, str]) -> dict[str, Any]:
 
 
 def number(text: str) -> float:
-    """A number as a spreadsheet may write it; NaN if it is none."""
+    """Parse a number as a spreadsheet may write it; NaN if it is not a number."""
     try:
         value = float(text.replace(",", "."))
     except ValueError:

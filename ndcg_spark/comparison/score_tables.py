@@ -1,4 +1,4 @@
-"""The scores of a table in memory as what a comparison reads: those of each dataset."""
+"""Converts a table of scores in memory to the score sources of a comparison, one per dataset."""
 
 import dataclasses
 import datetime
@@ -15,24 +15,24 @@ from ndcg_spark.inputs.memory import is_number
 from ndcg_spark.inputs.query_tables import column
 from ndcg_spark.schemas import QUERY_SCORES
 
-#: The columns of QUERY_SCORES that are used besides the measures.
+#: The columns of QUERY_SCORES that are used in addition to the measures.
 KEY = ("dataset", "evaluated_on", "run", "query_id", "cutoff", "evaluation_id", "judgments_hash")
-#: Those that tell whether a run returned anything for a query, where a table has them.
+#: The columns that tell whether a run returned anything for a query, if a table has them.
 ANSWERS = ("status", "returned")
 
 
 def number_columns(table: pa.Table) -> list[str]:
-    """The columns that may have scores."""
+    """The columns that may contain scores."""
     hidden = {*KEY, *ANSWERS}
     numbers = [field.name for field in table.schema if is_number(field.type)]
     return [name for name in numbers if name not in hidden]
 
 
 def sources(table: pa.Table, measures: Sequence[str], name: str) -> list[ScoreSource]:
-    """The scores of every dataset in a table with some columns of QUERY_SCORES, of one night.
+    """The scores of each dataset in a table with some columns of QUERY_SCORES, from one night.
 
-    `name` is that of the table, `query_scores` or `baseline`. InputError and ConfigurationError if
-    a column or one of the measures is not there.
+    `name` is the name of the table: `query_scores` or `baseline`. InputError or ConfigurationError
+    if a column or one of the measures is missing.
     """
     with about(name):
         _refuse_absent_keys(table)
@@ -41,7 +41,7 @@ def sources(table: pa.Table, measures: Sequence[str], name: str) -> list[ScoreSo
         dates = rows["evaluated_on"].unique().to_pylist()
         if len(dates) > 1:
             nights = f"{len(dates)} nights, e.g. {dates[0]} and {dates[-1]}"
-            raise InputError(f"scores of {nights}; give one")
+            raise InputError(f"the scores come from {nights}; give one night")
     found = []
     for dataset in rows["dataset"].unique().to_pylist():
         own = rows.filter(pc.field("dataset") == dataset)
@@ -52,13 +52,13 @@ def sources(table: pa.Table, measures: Sequence[str], name: str) -> list[ScoreSo
 def with_means(
     source: ScoreSource, rows: Sequence[Mapping[str, Any]], measures: Sequence[str]
 ) -> ScoreSource:
-    """The scores with these measures of runs, which rows of DATASET_SCORES have."""
+    """The scores with these measures of runs, which come from DATASET_SCORES rows."""
     whole = [row for row in rows if row["attribute"] is None]
     own = [row for row in whole if row["dataset"] == source.dataset]
     metrics = dict.fromkeys(source.metrics)
     for measure in measures:
         valued = [row for row in own if row[measure] is not None]
-        # As of queries, a measure without any value is compared all the same, and says so.
+        # A measure without values is still compared, and reported as empty, as for queries.
         for row in valued or own:
             metrics[measure, row["cutoff"]] = None
     return dataclasses.replace(source, mean_rows=own, metrics=list(metrics))
@@ -69,7 +69,7 @@ def _refuse_absent_keys(table: pa.Table) -> None:
     for name in ("run", "query_id"):
         if name not in has:
             advice = "give the columns run, query_id and a measure"
-            raise InputError(f"no column {name}; it has {', '.join(has)}; {advice}")
+            raise InputError(f"there is no column {name}; it has {', '.join(has)}; {advice}")
 
 
 def _refuse_absent_measures(table: pa.Table, measures: Sequence[str], name: str) -> None:
@@ -78,13 +78,13 @@ def _refuse_absent_measures(table: pa.Table, measures: Sequence[str], name: str)
     for measure in measures:
         if measure not in usable:
             place = "the table" if name == "query_scores" else name
-            what = f"no numbers {measure!r} in {place}"
+            what = f"{place} has no numbers {measure!r}"
             choices = ", ".join(known) or "none"
             raise ConfigurationError(f"measures: {what}; it has {choices}; name one, measures=")
 
 
 def _typed(table: pa.Table, measures: Sequence[str]) -> pa.Table:
-    """The rows in the types of QUERY_SCORES, with null for what the table does not have."""
+    """The rows with the types of QUERY_SCORES, with nulls for columns that the table lacks."""
     kinds = {name: QUERY_SCORES.field(name).type for name in KEY}
     kinds |= dict.fromkeys(measures, pa.float64())
     columns = {}
@@ -106,7 +106,7 @@ def _source(
     counts = rows.group_by("cutoff").aggregate([(measure, "count") for measure in measures])
     metrics = []
     for measure in measures:
-        # A measure without any value is compared wherever there are rows, and says so.
+        # A measure without values is compared wherever there are rows, and reported as empty.
         valued = counts.filter(pc.field(f"{measure}_count") > 0) or counts
         metrics += [(measure, cutoff) for cutoff in valued["cutoff"].to_pylist()]
     runs = {name for name in rows["run"].unique().to_pylist() if name is not None}
@@ -125,7 +125,7 @@ def _source(
 
 
 def _answer_columns(table: pa.Table) -> dict[str, pa.ChunkedArray]:
-    """The columns that tell which queries were answered; null where a table has none such."""
+    """The columns that tell which queries were answered; null if a table does not have them."""
     columns = {}
     for name in ANSWERS:
         kind = QUERY_SCORES.field(name).type

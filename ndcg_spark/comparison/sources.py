@@ -1,4 +1,4 @@
-"""Where the scores of a comparison come from: a night or a table, and both sides of a baseline."""
+"""The sources of the scores in a comparison: a night or a table, and both sides of a baseline."""
 
 import dataclasses
 import datetime
@@ -36,24 +36,24 @@ from ndcg_spark.nights.reader import (
 from ndcg_spark.schemas import NEW, NO_VALUE, OLD
 from ndcg_spark.voices import command_line
 
-#: The sides of a comparison, where judgments have changed and where they have not.
+#: The sides of a comparison if the judgments have changed, and if they have not.
 BOTH, ONE = (OLD, NEW), (None,)
 
 
 class NoCopyError(StorageError):
-    """The scores of a night under other judgments are not kept, or cannot be computed."""
+    """The scores of a night under different judgments are not kept, or cannot be computed."""
 
 
-#: The rows of DATASET_SCORES of a night without slices.
+#: The DATASET_SCORES rows of a night, without slices.
 MeanRows = Sequence[Mapping[str, Any]]
 
-#: Reads the scores of these runs, and perhaps of others.
+#: Reads the scores of these runs, and possibly of others.
 ScoreReader = Callable[[Collection[str]], ScoreMatrix]
 
-#: So many matrices are kept, of nights that have at most so many query scores.
+#: How many matrices are kept, and how many query scores a night may have for that.
 _MAX_MATRICES = 64
 _MAX_SCORES = 1_000_000
-#: A chain over many changes of judgments needs many more, which are small where nights are.
+#: How many matrices of small nights are kept: a chain across many changes needs more of them.
 _MAX_SMALL = 1_000
 _FEW_SCORES = 50_000
 
@@ -64,16 +64,16 @@ class ScoreSource:
     evaluated_on: datetime.date | None
     evaluation_id: str | None
     runs: Sequence[str]
-    #: The measures and cutoffs at which they have values.
+    #: The measures and cutoffs at which there are values.
     metrics: Collection[Metric]
     rows: Night | pa.Table
-    #: The table, or the night, for messages.
+    #: The name of the table or night in messages.
     name: str
     #: The runs that returned nothing for any judged query; they are not among `runs`.
     silent: Sequence[str] = ()
-    #: By run and cutoff, the share of its documents that are judged.
+    #: The share of judged documents, by run and cutoff.
     judged_rates: Mapping[tuple[str, Cutoff], float] = dataclasses.field(default_factory=dict)
-    #: The rows of DATASET_SCORES without slices, where they are known.
+    #: The DATASET_SCORES rows without slices, if they are known.
     mean_rows: MeanRows = ()
 
     def read(
@@ -84,10 +84,10 @@ class ScoreSource:
         reading: int = FIRST,
         judgments: str | None = None,
     ) -> ScoreMatrix:
-        """The scores by a measure at a cutoff, by default as the convention has them.
+        """The scores by a measure at a cutoff, by default in the convention's own reading.
 
-        The second reading needs a night, whose log says which convention it has; so do the scores
-        under other `judgments`, given by their fingerprint. NoCopyError if these are not kept.
+        The second reading needs a night, because its log has the convention. Scores under other
+        `judgments`, given by fingerprint, also need a night. NoCopyError if they are not kept.
         """
         chosen = [run for run in self.runs if runs is None or run in runs]
         name = self.name
@@ -141,7 +141,7 @@ class ScoreSource:
 
 
 def _judged_alike(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """The same rows, whose queries are judged alike: what is shown does not depend on that."""
+    """The same rows with equal judgments, because the shown lists do not depend on judgments."""
     for batch in batches:
         at = batch.schema.get_field_index("judgments_hash")
         hashes = batch.column(at)
@@ -152,7 +152,7 @@ def _judged_alike(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]
 def _read_again(
     night: Night, batches: Iterable[pa.RecordBatch], metric: Metric
 ) -> list[pa.RecordBatch]:
-    """Rows of query scores of one cutoff in the second reading."""
+    """The query score rows of one cutoff in the second reading."""
     convention = night_convention(night)
     read = []
     for batch in batches:
@@ -166,7 +166,7 @@ def night_sources(nights: Sequence[Night]) -> list[ScoreSource]:
 
 
 def score_source(night: Night, rows: MeanRows) -> ScoreSource:
-    """The scores of a night, whose DATASET_SCORES are these rows."""
+    """The scores of a night whose DATASET_SCORES are these rows."""
     runs = answering_runs(rows)
     known = [row for row in rows if row["judged_rate"] is not None]
     rates = {(row["run"], row["cutoff"]): row["judged_rate"] for row in known}
@@ -189,23 +189,23 @@ def _mean_rows(night: Night) -> MeanRows:
 
 
 class ScoreCache:
-    """The scores of nights.
+    """A cache for the scores of nights.
 
-    Small ones are kept, as a rehearsal compares many nights with the same ones.
+    Small nights are kept, because a rehearsal compares many nights with the same ones.
 
-    `mean_rows` reads the DATASET_SCORES of a night, unless somebody has read them already.
+    `mean_rows`: reads the DATASET_SCORES of a night, unless they were already read.
     """
 
     def __init__(self, mean_rows: Callable[[Night], MeanRows] = _mean_rows) -> None:
         self._queries: dict[str, Queries] = {}
-        #: The rows of DATASET_SCORES of a night without slices.
+        #: Returns the DATASET_SCORES rows of a night, without slices.
         self.mean_rows = functools.cache(mean_rows)
         self.source = functools.cache(lambda night: score_source(night, self.mean_rows(night)))
         self._kept = functools.lru_cache(_MAX_MATRICES)(self._read)
         self._kept_small = functools.lru_cache(_MAX_SMALL)(self._read)
 
     def queries(self, dataset: str) -> Queries:
-        """The queries of a dataset that were seen so far, which all of its matrices share."""
+        """The queries of a dataset seen so far, which all of its matrices share."""
         return self._queries.setdefault(dataset, Queries())
 
     def matrix(
@@ -217,7 +217,7 @@ class ScoreCache:
     ) -> ScoreMatrix:
         """The scores of a night, by default under its own judgments.
 
-        With the fingerprint of other `judgments`, NoCopyError if no copy under these is kept.
+        `judgments`: the fingerprint of other judgments; NoCopyError if no copy under them is kept.
         """
         if judgments == night.row["judgments_fingerprint"]:
             judgments = None
@@ -237,14 +237,14 @@ class ScoreCache:
 
 
 def _copied_batches(night: Night, judgments: str, metric: Metric) -> Iterable[pa.RecordBatch]:
-    """The query scores of a night under other judgments, at a cutoff; NoCopyError without them."""
+    """The query scores of a night under other judgments, at a cutoff; NoCopyError if missing."""
     why = why_not_rescored(night, metric, judgments)
     if why:
         raise NoCopyError(why)
     rows = read_copy(night, judgments)
     if rows is None:
         command = command_line("rescore", [night.store.location], {})
-        raise NoCopyError(f"no copy of {night} under them is kept; to make it: {command}")
+        raise NoCopyError(f"no copy of {night} under them is kept; make one with: {command}")
     cutoffs = rows["cutoff"]
     at_cutoff = pc.is_null(cutoffs) if metric[1] is None else pc.equal(cutoffs, metric[1])
     return list(rows.filter(pc.fill_null(at_cutoff, False)).to_batches())
@@ -256,10 +256,10 @@ def published_rows(
     metric: Metric,
     side: str | None = None,
 ) -> list[dict[str, Any]]:
-    """The unweighted rows of COMPARISONS that the gate of a night has published of a baseline.
+    """The unweighted COMPARISONS rows that a night's gate published for a baseline.
 
-    They are of one side of a change of judgments, in the first reading; by run, all queries before
-    the slices. There are none if no gate has compared with it.
+    They cover one side of a change of judgments, in the first reading, ordered by run with all
+    queries before the slices. The list is empty if no gate compared with the baseline.
     """
     if baseline.name is None or not night.kept_rows("comparisons"):
         return []
@@ -276,7 +276,7 @@ def published_rows(
 
 
 def row_order(row: Mapping[str, Any]) -> tuple[Any, ...]:
-    """Sorts the rows of a comparison as they are made: by run, and queries without a value last."""
+    """A sort key for rows in the order of a comparison: by run, queries without a value last."""
     attribute, value = row["attribute"] or "", row["value"] or ""
     return row["run"], attribute, value == NO_VALUE, value
 
@@ -288,9 +288,9 @@ def read_sides(
     key: Mapping[str, Any],
     pairs: Sequence[tuple[str, str]],
 ) -> Sides:
-    """Both sides of a comparison at a metric, with at least the runs of these pairs.
+    """Read both sides of a comparison for a metric, with at least the runs in these pairs.
 
-    Without `other`, the runs are compared with runs of their own side. InputError and StorageError
+    Without `other`, the runs are compared with runs of their own side. InputError or StorageError
     if scores cannot be read.
     """
     runs = {run for run, _ in pairs}
@@ -303,8 +303,8 @@ def read_sides(
 
 
 def side_names(baseline: Baseline, tonight: Night, metric: Metric) -> Sequence[str | None]:
-    """The sides of a comparison: two over a change of judgments, unless what is measured does not
-    depend on them.
+    """The sides of a comparison: two across a change of judgments, unless the measure does not
+    depend on judgments.
     """
     if metric[0] in CATALOG_COLUMNS or not baseline.has_other_judgments(tonight):
         return ONE
@@ -318,11 +318,11 @@ def both_sides(
     scores: ScoreCache,
     side: str | None = None,
 ) -> Sides:
-    """The scores of a night beside those of its baseline, with every run that both have.
+    """The scores of a night and of its baseline, with every run that both have.
 
-    Those of several nights are their mean, of the nights that evaluated the measure there. With a
-    `side` of a change of judgments, both are scored under the judgments of that side. NoCopyError
-    if a copy of these scores is not kept; InputError and StorageError if scores cannot be read.
+    The scores of several nights are averaged over the nights that evaluated the measure. With a
+    `side` of a change of judgments, both are scored under that side's judgments. NoCopyError if a
+    copy of these scores is not kept. InputError or StorageError if scores cannot be read.
     """
     judgments = None
     if side is not None:
@@ -331,7 +331,7 @@ def both_sides(
     key = _key(baseline, tonight, scores) | {"side": side}
     pairs = _pairs(baseline, tonight, metric, scores)
 
-    # Whole nights are read, whatever the runs, because their scores are kept for other checks.
+    # Whole nights are read whatever the runs, because their scores are cached for other checks.
     own = scores.matrix(tonight, metric, judgments=judgments)
 
     def own_scores(_runs: Collection[str]) -> ScoreMatrix:
@@ -347,7 +347,7 @@ def both_sides(
 def compared_numbers(
     baseline: Baseline, tonight: Night, metric: Metric, scores: ScoreCache
 ) -> list[dict[str, Any]]:
-    """The rows of COMPARISONS of a measure of a run, beside the mean of the nights of a baseline.
+    """The COMPARISONS rows of a measure of runs, against the mean of a baseline's nights.
 
     StorageError if means cannot be read.
     """
@@ -371,7 +371,7 @@ def _key(baseline: Baseline, tonight: Night, scores: ScoreCache) -> dict[str, An
 def _pairs(
     baseline: Baseline, tonight: Night, metric: Metric, scores: ScoreCache
 ) -> list[tuple[str, str]]:
-    """Every run of a night that its baseline has, too, each with what it is compared with."""
+    """The runs of a night that its baseline also has, each with its counterpart."""
     own: Sequence[str] = scores.source(tonight).runs
     theirs = set(own)
     if baseline.nights:
@@ -386,9 +386,9 @@ def _pairs(
 
 
 def alike(baseline: Baseline, tonight: Night, metric: Metric) -> Baseline:
-    """The baseline with the nights alone that mean the same by a measure of the catalog.
+    """The baseline with only the nights in which a catalog measure means the same.
 
-    With all of them, if there is none; `not_alike` says why.
+    It keeps all nights if there are no such nights; `not_alike` says why.
     """
     same = []
     for night in baseline.nights:
@@ -400,7 +400,7 @@ def alike(baseline: Baseline, tonight: Night, metric: Metric) -> Baseline:
 
 
 def not_alike(tonight: Night, nights: Iterable[Night], metric: Metric) -> NotComparable | None:
-    """Why no night means the same by a measure of the catalog as tonight does, by the newest."""
+    """Why a catalog measure means the same as tonight in no night, judged by the newest."""
     why = None
     for night in nights:
         why = other_catalog(tonight, night, metric[0])
@@ -408,14 +408,14 @@ def not_alike(tonight: Night, nights: Iterable[Night], metric: Metric) -> NotCom
             return None
     if why is None:
         return None
-    # A table of items is one thing, whatever looks it up.
+    # The table of items is the same, whichever measure uses it.
     about = () if why.code == OTHER_ITEMS else (metric[0],)
     return NotComparable(why.code, why.sentence, about)
 
 
 def _measured_nights(baseline: Baseline, metric: Metric, scores: ScoreCache) -> list[Night]:
     nights = [night for night in baseline.nights if metric in scores.source(night).metrics]
-    # Without any value they are read all the same: what has no score is not compared with itself.
+    # If no night has a value, all are read: a run without scores is not compared with itself.
     return nights or list(baseline.nights)
 
 
@@ -433,6 +433,6 @@ def _baseline_scores(
     scores: ScoreCache,
     judgments: str | None,
 ) -> ScoreMatrix:
-    """The mean scores of nights, under these judgments if they are given."""
+    """The mean scores of nights, under `judgments` if given."""
     matrices = (scores.matrix(night, metric, judgments=judgments) for night in nights)
     return next(matrices) if len(nights) == 1 else mean_matrix(matrices, own)

@@ -1,11 +1,10 @@
-"""The statistics of paired differences: the t test, the randomization test beside it, and adjusted
-p values.
+"""Statistics for paired differences: the t test, the randomization test, and adjusted p values.
 
 The paired t test keeps its level on scores such as NDCG, as `COMPARING.md` shows. The randomization
-test says how often random signs give a sum as large as the observed one: enumerated for up to EXACT
-changed units (queries, or buckets of queries), else drawn from a distribution that is tilted
-towards the observed sum (importance sampling by exponential tilting), so that p values far below 1
-/ draws are as exact as large ones.
+test says how often random signs give a sum as large as the observed one. For up to EXACT changed
+units (queries, or buckets of queries) all signs are enumerated. Otherwise they are drawn from a
+distribution that is tilted towards the observed sum (importance sampling by exponential tilting),
+so that p values far below 1 / draws are as exact as large ones.
 """
 
 from collections.abc import Sequence
@@ -26,16 +25,16 @@ MIN_P = float(np.finfo(np.float64).tiny)
 
 #: With this many changed units or fewer, every combination of signs is enumerated.
 EXACT = 16
-#: Up to this many queries, each query is a unit; beyond, the units are this many buckets of
-#: queries. Flipping buckets is a subgroup of flipping queries, so the test stays valid.
+#: Up to this many queries, each query is a unit; above it, the units are this many buckets of
+#: queries. Flipping buckets is a subgroup of flipping queries, so the test remains valid.
 UNITS = 4_096
-#: How many signs are drawn; and for a precise p value, how many at a time until the standard error
-#: is at most this share of it, or until that would be more signs than one draw for the largest
+#: How many draws there are; and for a precise p value, how many at a time until the standard error
+#: is at most this share of it, or until there are more signs than in one batch with the largest
 #: possible number of units.
 DRAWS, REPLICATES, PRECISION = 1_000, 10_000, 0.0125
-#: The signed-rank test of so many differences is exact, as in scipy.
+#: The signed-rank test is exact up to this many differences, as in scipy.
 EXACT_RANKS = 50
-#: So many signs are drawn at once: for more, the system clears memory again and again.
+#: How many signs are drawn at once: with more, the system keeps clearing memory.
 _AT_ONCE = 1 << 15
 
 
@@ -47,16 +46,15 @@ def paired_t(
     *,
     freedom: ArrayLike | None = None,
 ) -> dict[str, Any]:
-    """The columns of COMPARISONS that the two-sided paired t test gives, with an interval of 1 -
-    alpha.
+    """The COMPARISONS columns of the two-sided paired t test, with an interval at level 1 - alpha.
 
-    `largest` is the largest difference, of either sign, in the interval of 1 - 2 alpha. `deviation`
-    is that of the sample of n differences, `freedom` the degrees of freedom (n - 1). All are
-    numbers or arrays of one shape. Where n < 2, nothing varies or no double holds how much it
-    varies, every answer is nan.
+    `largest` is the largest difference of either sign in the interval at level 1 - 2 alpha.
+    `deviation` is the standard deviation of the n differences, and `freedom` is the degrees of
+    freedom (n - 1). All are numbers or arrays of one shape. If n < 2, if nothing varies, or if the
+    variation does not fit a double, all results are nan.
     """
-    # scipy is imported where it is needed: its smallest part takes as long as pandas. scipy.stats
-    # takes four times that.
+    # scipy is imported only where it is needed: its smallest part takes as long to import as
+    # pandas, and scipy.stats takes four times that.
     from scipy.special import stdtr, stdtrit
 
     n, mean, deviation = (np.asarray(number, np.float64) for number in (n, mean, deviation))
@@ -76,7 +74,7 @@ def paired_t(
 
 
 def largest_plausible(n: int, mean: float, half: float, alpha: float) -> float:
-    """The `largest` of `paired_t`, given half of the width of its interval."""
+    """The `largest` of `paired_t`, given half the width of its interval."""
     from scipy.special import stdtrit
 
     error = half / float(stdtrit(n - 1, 1 - alpha / 2))
@@ -84,8 +82,8 @@ def largest_plausible(n: int, mean: float, half: float, alpha: float) -> float:
 
 
 def weighted_error(apart: Numbers, weights: Numbers) -> float:
-    """The standard error of the weighted mean of differences, as weighted least squares with HC1
-    gives it.
+    """The standard error of the weighted mean of differences, as in weighted least squares with
+    HC1.
     """
     n, total = len(apart), float(np.sum(weights))
     squares = np.sum((weights * (apart - np.sum(weights * apart) / total)) ** 2)
@@ -98,16 +96,16 @@ class Total(NamedTuple):
     total: float
     error: float
     freedom: float
-    #: By query, what it adds to the sum; random signs are given to these.
+    #: The contribution of each query to the sum; these get random signs.
     units: Numbers
 
 
 def total_of_pieces(pieces: Sequence[Numbers], weights: Sequence[Numbers]) -> Total:
-    """The sum over pieces of their weighted mean differences, such as those of a chain of nights.
+    """The sum of the weighted mean differences of pieces, such as those of a chain of nights.
 
-    Each piece has a difference per query, NaN for a query that it leaves out, and a weight per
-    query. A query that is in several pieces adds to all of them, so that its contributions are
-    added before they are squared; with one piece, this is the variance of the paired t test.
+    Each piece has a difference per query (NaN if it leaves the query out) and a weight per query.
+    A query in several pieces contributes to all of them, so its contributions are added before
+    they are squared. With one piece, this is the variance of the paired t test.
     """
     total = 0.0
     freedom = np.inf
@@ -133,8 +131,8 @@ def total_of_pieces(pieces: Sequence[Numbers], weights: Sequence[Numbers]) -> To
 def adjusted(p_values: ArrayLike, correction: str) -> Numbers:
     """P values adjusted for their number.
 
-    `holm` (1979) and `bonferroni` bound the chance of any false alarm, `bh` (Benjamini and Hochberg
-    1995) the expected share of false alarms; `none` leaves them as they are.
+    `holm` (1979) and `bonferroni` bound the probability of any false alarm. `bh` (Benjamini and
+    Hochberg 1995) bounds the expected share of false alarms. `none` leaves p values unchanged.
     """
     result = np.array(p_values, np.float64)
     order = np.argsort(result, kind="stable")
@@ -150,11 +148,11 @@ def adjusted(p_values: ArrayLike, correction: str) -> Numbers:
 
 
 def signed_ranks(differences: Numbers) -> float:
-    """The two-sided p value of Wilcoxon's signed-rank test (1945), as scipy's `wilcoxon` has it.
+    """The two-sided p value of Wilcoxon's signed-rank test (1945), as in scipy's `wilcoxon`.
 
-    Differences of 0 are left out; without any others p is 1. Of up to EXACT_RANKS differences it is
-    exact, also where sizes are equal and share their mean rank; of more it is that of a normal
-    distribution.
+    Differences of 0 are left out; if there are no others, p is 1. It is exact for up to
+    EXACT_RANKS differences, even if sizes are equal and share their mean rank. For more, it uses
+    a normal approximation.
     """
     known = differences[differences != 0]
     sizes = np.abs(known)
@@ -171,7 +169,7 @@ def signed_ranks(differences: Numbers) -> float:
         variance = n * (n + 1) * (2 * n + 1) / 24 - correction
         z = (above - n * (n + 1) / 4) / variance**0.5
         return float(2 * ndtr(-abs(z)))
-    # Twice the ranks are whole numbers, so that sums of them can be counted.
+    # Doubled ranks are whole numbers, so that their sums can be counted.
     doubled = np.rint(2 * ranks).astype(np.int64)
     chances = np.ones(1)
     for rank in doubled:
@@ -184,7 +182,7 @@ def signed_ranks(differences: Numbers) -> float:
 
 
 def _mean_ranks(sizes: Numbers) -> Numbers:
-    """The rank of each size, from 1; equal ones have the mean of their ranks."""
+    """The rank of each size, from 1; equal sizes share the mean of their ranks."""
     _, inverse, counts = np.unique(sizes, return_inverse=True, return_counts=True)
     last = np.cumsum(counts)
     means: Numbers = last - (counts - 1) / 2
@@ -192,11 +190,11 @@ def _mean_ranks(sizes: Numbers) -> Numbers:
 
 
 def random_signs(differences: Numbers, *, precise: bool = False) -> float:
-    """The two-sided p value of the randomization test of differences, each the sum of a unit's; 1
-    for a sum of 0.
+    """The two-sided p value of the randomization test for the differences of units; 1 if their sum
+    is 0.
 
-    It depends neither on the order of the differences nor on their unit of measurement. Those as
-    small as rounding errors of the largest one count as 0.
+    It depends neither on the order of the differences nor on their unit of measurement.
+    Differences as small as the rounding error of the largest one are treated as 0.
     """
     differences = differences[np.argsort(np.abs(differences), kind="stable")]
     if not np.any(differences):
@@ -222,8 +220,8 @@ def _drawn(sizes: Numbers, observed: float, least: float, precise: bool) -> floa
     (1 + exp(-2 t a)).
 
     K(t) is the sum of log cosh(t a), and t is the tilt at which the mean of S is the observed sum.
-    As |S| has the same distribution under -t, this samples from the mixture of both, so that p
-    values near 1 are as precise as small ones.
+    Because |S| has the same distribution under -t, this samples from the mixture of both, so that
+    p values near 1 are as precise as small ones.
     """
     tilt = _tilt(sizes, observed)
     cumulant = float(np.sum(_log_cosh(tilt * sizes)))
@@ -232,7 +230,7 @@ def _drawn(sizes: Numbers, observed: float, least: float, precise: bool) -> floa
     while True:
         sums = np.zeros(draws)
         for part in np.array_split(sums, 1 + draws * len(sizes) // _AT_ONCE):
-            # Not `@`, whose threads take four times the processor time, and longer.
+            # Not `@`, whose threads use four times the processor time and are slower.
             part[:] = (
                 2 * np.einsum("ij,j->i", chance.random((len(part), len(sizes))) < share, sizes)
                 - sizes.sum()
@@ -251,7 +249,7 @@ def _drawn(sizes: Numbers, observed: float, least: float, precise: bool) -> floa
 
 
 def _log_cosh(x: Numbers) -> Numbers:
-    """The logarithm of cosh x, without leaving the range of a double."""
+    """The logarithm of cosh x, computed without overflow."""
     value: Numbers = np.logaddexp(x, -x) - np.log(2)
     return value
 
@@ -259,7 +257,7 @@ def _log_cosh(x: Numbers) -> Numbers:
 def _tilt(sizes: Numbers, observed: float) -> float:
     """The root of sum a tanh(t a) = observed, by Newton's method.
 
-    The sum is concave in t and 0 at 0, so that from there every step stays below the root.
+    The sum is concave in t and 0 at 0, so every step from there remains below the root.
     """
     tilt = 0.0
     for _ in range(200):

@@ -1,12 +1,12 @@
 """The scores of a run, night by night: where they cannot be compared with earlier ones, and which
 nights stand out.
 
-A band of a median and a median absolute deviation (MAD), which one bad night does not move, detects
-single nights. A CUSUM (Page 1954) detects a change of the level that no single night shows, and
-since when.
+A band around the median, based on the median absolute deviation (MAD), detects single nights; one
+bad night does not move it. A CUSUM (Page 1954) detects a change of the level that no single night
+shows, and its date.
 
-Where the judgments change, lists of the nights around the change have been scored under both. So
-the line goes on: its earlier part is moved into the units of the newer judgments.
+When the judgments change, the lists of the nights around the change have been scored under both.
+So the line continues: its earlier part is shifted into units of the newer judgments.
 """
 
 import dataclasses
@@ -46,31 +46,31 @@ from ndcg_spark.text import day, unknown_name
 if TYPE_CHECKING:
     from ndcg_spark.comparison.sources import ScoreCache
 
-#: By run and cutoff, nights with a row of DATASET_SCORES and the convention.
+#: By run and cutoff, the nights with their DATASET_SCORES row and convention.
 Series = dict[tuple[str, Cutoff], list[tuple[Night, Mapping[str, Any], str]]]
 #: A convention and a fingerprint of judgments.
 _Kind = tuple[str, ...]
-#: The nights of a run at a cutoff, each with its row of DATASET_SCORES and its convention.
+#: The nights of a run at a cutoff, each with its DATASET_SCORES row and its convention.
 _Scored = Sequence[tuple[Night, Mapping[str, Any], str]]
-#: What every night has.
+#: The measures that every night has.
 _ALWAYS = ("ndcg", "ndcg_pooled", "ndcg_stddev", "ndcg_stderr", "dcg", "judged_rate")
-#: What can be followed from night to night.
+#: The measures that can be followed from night to night.
 MEASURES = (*_ALWAYS, *COLUMNS, *RUN_COLUMNS)
 #: A night is compared with the median of at most WINDOW comparable nights before it, if there are
 #: at least MIN_NIGHTS.
 WINDOW, MIN_NIGHTS = 28, 7
-#: How far from the median a night may be, in standard deviations, estimated from the MAD as for
-#: normal values.
+#: How far from the median a night may be, in standard deviations, which are estimated from the MAD
+#: as for a normal distribution.
 _DEVIATIONS, _OF_MAD = 3.0, 1.4826
 #: The smallest distance that is flagged, because nights of an unchanged system have a MAD of 0.
 FLOOR = 0.005
-#: The flag of a night in which the run returned nothing, so that it has no value.
+#: The flag of a night without a value because the run returned nothing.
 NOTHING = "returned_nothing"
-#: The flag of a night that was published although plain Python does not agree with its scores.
+#: The flag of a night that was published although plain Python disagrees with its scores.
 UNVERIFIED = "not_verified"
-#: A CUSUM compares with the first REFERENCE comparable nights, takes SLACK off every deviation, and
-#: flags a sum of LIMIT, all in standard deviations. A single night counts for at most the deviation
-#: of the band.
+#: A CUSUM compares with the first REFERENCE comparable nights, subtracts SLACK from every
+#: deviation, and flags a sum of LIMIT, all in standard deviations. A single night contributes at
+#: most the deviation of the band.
 REFERENCE, SLACK, LIMIT = 28, 0.5, 8.0
 
 
@@ -78,30 +78,30 @@ REFERENCE, SLACK, LIMIT = 28, 0.5, 8.0
 class Point:
     date: str
     value: float | None
-    #: Which of `convention` and `judgments` changed since the night before; of a measure of the
-    #: catalog, which of `convention` and `items`.
+    #: Which of `convention` and `judgments` changed since the night before; for a catalog measure,
+    #: which of `convention` and `items`.
     breaks: tuple[str, ...] = ()
-    #: The band of comparable nights before it; none if there are too few.
+    #: The band of the comparable nights before it; None if there are too few.
     median: float | None = None
     low: float | None = None
     high: float | None = None
-    #: Why it stands out: `low`, `high`, `level_fell`, `level_rose` NOTHING or UNVERIFIED, each with
-    #: a sentence.
+    #: Why it stands out: `low`, `high`, `level_fell`, `level_rose`, NOTHING or UNVERIFIED, each
+    #: with a sentence.
     flags: tuple[tuple[str, str], ...] = ()
     queries: int = 0
-    #: That of the checks for this run; None if there is none.
+    #: The verdict of the checks for this run; None if there are none.
     verdict: str | None = None
     accepted: str | None = None
     #: The verdict of the night, its sentence, and the `runs` that it is about; None if it passed.
     gate: Mapping[str, Any] | None = None
     notes: Sequence[str] = ()
-    #: The value in units of the newest judgments that the line leads to without an interruption.
+    #: The value in units of the newest judgments that the line reaches without an interruption.
     chained: float | None = None
-    #: Whether it cannot be held against the night before, as no change of judgments leads over.
+    #: Whether it cannot be compared with the night before, not even across a change of judgments.
     interrupted: bool = False
-    #: Whether somebody stands for the run as it was then, so that no fall before it matters.
+    #: Whether somebody vouched for the run at this point, so that earlier falls do not matter.
     restarts: bool = False
-    #: What the lists around a change of judgments scored on both sides, where the line goes on.
+    #: The scores of the lists around a change of judgments on both sides, if the line continues.
     change: Change | None = None
 
 
@@ -112,9 +112,10 @@ class TrendLine:
     measure: str
     cutoff: int | None
     points: Sequence[Point]
-    #: The nights since the last break, also those before the `points`.
+    #: The nights since the last break, including those before the `points`.
     stretch: Sequence[Point] = ()
-    #: The nights since the last interruption, over changes of judgments, also before the `points`.
+    #: The nights since the last interruption, across changes of judgments, including those before
+    #: the `points`.
     chain: Sequence[Point] = ()
 
     @property
@@ -123,18 +124,18 @@ class TrendLine:
 
 
 def last_stretch(points: Sequence[Point]) -> list[Point]:
-    """The nights since the last break, which alone can be compared with the last of them."""
+    """The nights since the last break, which are the only ones comparable with the last night."""
     return list(points[max((at for at, point in enumerate(points) if point.breaks), default=0) :])
 
 
 def chained_stretch(points: Sequence[Point]) -> list[Point]:
-    """The nights since the last interruption, whose `chained` values are in one unit."""
+    """The nights since the last interruption, whose `chained` values share a unit."""
     starts = [at for at, point in enumerate(points) if point.interrupted]
     return list(points[starts[-1] if starts else 0 :])
 
 
 class Falling(NamedTuple):
-    """Since which date a run is lower, and how far the newest night is below the level before."""
+    """Since which date a run has been lower, and how far the newest night is below that level."""
 
     since: str
     difference: float
@@ -148,8 +149,8 @@ class Falling(NamedTuple):
 def falling_since(points: Sequence[Point]) -> Falling | None:
     """Since when the newest nights are lower, and by how much the newest is; None if they are not.
 
-    It looks at the nights since somebody accepted one, or since a change of judgments that cannot
-    be crossed, and decides nothing: a line falls without any loss where judgments age.
+    It uses the nights since the last accepted one, or since a change of judgments that cannot be
+    crossed. It does not decide anything, because a line can fall without a loss if judgments age.
     """
     known = _level_stretch(points)
     accepted = [at for at, point in enumerate(known) if point.restarts]
@@ -159,7 +160,7 @@ def falling_since(points: Sequence[Point]) -> Falling | None:
 
 
 def _level_stretch(points: Sequence[Point]) -> list[Point]:
-    """The nights with a value since the newest change at which the level is not known."""
+    """The nights with a value since the newest change that makes the level unknown."""
     start = 0
     for at, point in enumerate(points):
         is_far = point.change is not None and point.change.is_far
@@ -175,15 +176,15 @@ def falls_of_night(
     metrics: Mapping[str, tuple[str, Cutoff]],
     scores: "ScoreCache | None" = None,
 ) -> dict[str, Falling]:
-    """The runs whose level falls, by the newest nights up to a date; `metrics` are by run.
+    """The runs whose level falls in the newest nights up to a date; `metrics` are by run.
 
-    StorageError and InputError if these nights cannot be read.
+    StorageError or InputError if these nights cannot be read.
     """
     own = [night for night in nights if night.dataset == dataset and night.evaluated_on <= date]
     history = History(Nights(own[-MOST - 1 :]), scores)
     falls = {}
     for run, (measure, cutoff) in metrics.items():
-        # Less of the catalog is no loss.
+        # A lower catalog measure is not a loss.
         if measure in MEASURES and measure not in CATALOG_COLUMNS:
             falling = falling_since(history.points(dataset, run, measure, cutoff))
             if falling is not None:
@@ -199,10 +200,10 @@ def trend_points(
 ) -> list[Point]:
     """The nights with their breaks, the band that each is compared with, and its flags.
 
-    They come by date, each with its date, score, convention and judgments. Those with the same
-    convention and judgments are comparable, even if others lie between them. `changes` are those of
-    the judgments over which the line goes on, by the date of the night after each. What is of the
-    catalog has items in place of judgments, and values of any size.
+    They are given by date, each with its date, score, convention and judgments. Nights with the
+    same convention and judgments are comparable, even if others lie between them. `changes`: the
+    changes of judgments across which the line continues, by the date of the night after each.
+    Catalog measures have items instead of judgments, and values of any size.
     """
     named = ("convention", "items" if is_of_catalog else "judgments")
     floor = floor_of([value for _, value, *_ in nights], is_of_catalog=is_of_catalog)
@@ -220,7 +221,7 @@ def trend_points(
 
 
 def floor_of(values: Iterable[float | None], *, is_of_catalog: bool) -> float:
-    """The smallest distance that is flagged: FLOOR, or this share of what is of any size."""
+    """The smallest distance that is flagged: FLOOR, or this share of unbounded values."""
     if not is_of_catalog:
         return FLOOR
     known = []
@@ -233,12 +234,12 @@ def floor_of(values: Iterable[float | None], *, is_of_catalog: bool) -> float:
 
 
 class _Place(NamedTuple):
-    """Where the nights of a convention and judgments are: the line, and how far they are moved."""
+    """The place of nights with a convention and judgments: their line, and their shift."""
 
     line: int
-    #: What their scores are above those of the first judgments of the line.
+    #: How far their scores are above those under the first judgments of the line.
     offset: float
-    #: Nights of one number are looked at together for a change of the level.
+    #: Nights with the same number are checked together for a change of the level.
     level: int
 
 
@@ -248,7 +249,7 @@ def _add_lines(
     changes: Mapping[str, Change],
     floor: float,
 ) -> None:
-    """Add the line that each night is on, over new judgments, and the changes of its level."""
+    """Add the line that each night is on, across new judgments, and the changes of its level."""
     places = _places(points, kinds, changes)
     newest: dict[int, float] = {}
     levels: dict[int, list[tuple[Point, float]]] = {}
@@ -274,7 +275,7 @@ def _places(
     kinds: Sequence[_Kind],
     changes: Mapping[str, Change],
 ) -> dict[_Kind, _Place]:
-    """By convention and judgments, their place, to which nights that return to them return."""
+    """The place of each convention and judgments; nights that return to these get it again."""
     places: dict[_Kind, _Place] = {}
     kind_of_date: dict[str, _Kind] = {}
     for point, kind in zip(points, kinds, strict=True):
@@ -302,17 +303,17 @@ def _add_bands(points: Sequence[Point], values: Sequence[float], floor: float) -
         mad = statistics.median(abs(value - median) for value in before)
         width = max(_DEVIATIONS * _OF_MAD * mad, floor)
         point.median, point.low, point.high = median, median - width, median + width
-        # As people see them: a value that is shown as an end of the range is in it.
+        # As people see them: a value shown as an end of the range is inside it.
         low, value, high = (round(number, 4) for number in (point.low, values[at], point.high))
         if not low <= value <= high:
             code, side = ("low", "below") if value < low else ("high", "above")
-            nights = f"the usual range of the {len(before)} comparable nights before"
+            nights = f"the usual range of the {len(before)} previous comparable nights"
             usual = f"{score(low)} to {score(high)}, {nights}"
             point.flags = ((code, f"{score(value)} is {side} {usual}"),)
 
 
 def _add_levels(points: Sequence[Point], offsets: Sequence[float], floor: float) -> None:
-    """Flag changes of the level, which is told in the judgments of the night that shows it."""
+    """Flag changes of the level, in units of the judgments of the night that shows it."""
     values = [(point.value or 0.0) - offset for point, offset in zip(points, offsets, strict=True)]
     start = 0
     while change := _level_change(values, start, floor):
@@ -327,8 +328,8 @@ def _add_levels(points: Sequence[Point], offsets: Sequence[float], floor: float)
 def _level_change(
     values: Sequence[float], start: int, floor: float
 ) -> tuple[int, int, float] | None:
-    """The night that shows another level than those from `start` have, the first night of it, and
-    the level before.
+    """The night that shows a different level from those since `start`, the first night of that
+    level, and the level before.
     """
     reference = values[start : start + REFERENCE]
     if len(reference) < REFERENCE:
@@ -337,7 +338,7 @@ def _level_change(
         statistics.fmean(reference),
         max(statistics.stdev(reference), floor / _DEVIATIONS),
     )
-    # By the sign of the deviation: the sum, and the first night since it was 0.
+    # By the sign of the deviation: the sum, and the first night since the sum was 0.
     sums = dict.fromkeys((-1, 1), (0.0, start + REFERENCE))
     for at in range(start + REFERENCE, len(values)):
         distance = max(-_DEVIATIONS, min((values[at] - center) / deviation, _DEVIATIONS))
@@ -352,7 +353,7 @@ def _level_change(
 class History:
     """The nights of one reading of the log, with their dataset scores and trends.
 
-    What was read or computed is kept.
+    It caches everything that was read or computed.
     """
 
     def __init__(self, nights: Nights, scores: "ScoreCache | None" = None) -> None:
@@ -360,17 +361,17 @@ class History:
         self._scores: dict[Night, list[dict[str, Any]]] = {}
         self._series: dict[str, Series] = {}
         self._points: dict[tuple[str, str, str, Cutoff], list[Point]] = {}
-        #: The scores of queries, which only changes need that the log says nothing of.
+        #: The query scores, which are needed only for changes that the log does not have.
         self._cache: ScoreCache | None = scores
         self._mean_rows = None if scores is None else scores.mean_rows
-        #: By line, the dates of changes of judgments that nothing leads over.
+        #: By line, the dates of changes of judgments that cannot be crossed.
         self.not_crossed: dict[tuple[str, str, str, Cutoff], list[str]] = {}
 
     def nights_of(self, dataset: str) -> list[Night]:
         return [night for night in self.nights if night.dataset == dataset]
 
     def read(self, nights: Sequence[Night]) -> None:
-        """Read the scores of these nights side by side, which is faster."""
+        """Read the scores of these nights in parallel, which is faster."""
         new = [night for night in nights if night not in self._scores]
         if self._mean_rows is not None:
             self._scores.update((night, list(map(dict, self._mean_rows(night)))) for night in new)
@@ -378,7 +379,7 @@ class History:
         self._scores.update(zip(new, read_dataset_scores(new), strict=True))
 
     def scores(self, night: Night) -> list[dict[str, Any]]:
-        """The rows of DATASET_SCORES of a night without slices."""
+        """The DATASET_SCORES rows of a night, without slices."""
         self.read([night])
         return self._scores[night]
 
@@ -387,14 +388,14 @@ class History:
         if dataset not in self._series:
             nights = self.nights_of(dataset)
             self.read(nights)
-            # Once for all runs: there may be thousands, each a few rows of every night.
+            # Once for all runs: there may be thousands, each with a few rows in every night.
             self._series[dataset] = _series([(night, self._scores[night]) for night in nights])
         return self._series[dataset]
 
     def points(self, dataset: str, run: str, measure: str, cutoff: Cutoff) -> list[Point]:
         """The score of a run, night by night.
 
-        But for `chained`, a point depends only on the nights up to its own.
+        Except for `chained`, a point depends only on the nights up to its own.
         """
         key = (dataset, run, measure, cutoff)
         if key not in self._points:
@@ -420,7 +421,7 @@ class History:
         before: Night,
         after: Night,
     ) -> Mapping[str, Any] | None:
-        # Imported here, because lists of nights need not wait for statistics.
+        # Imported here, so that lists of nights do not wait for statistics.
         from ndcg_spark.comparison.kept_changes import facts_of_copies
         from ndcg_spark.comparison.sources import ScoreCache
 
@@ -435,7 +436,7 @@ class History:
         measures: str | None,
         last: int,
     ) -> list[TrendLine]:
-        """The trends of a run or of all runs of a dataset, as `lines` returns them."""
+        """The trends of one run or of all runs of a dataset, as `lines` returns them."""
         series = self.series(dataset)
         own = [(night, self._scores[night]) for night in self.nights_of(dataset)]
         names = sorted({one for one, _ in series if run in (None, one)})
@@ -470,12 +471,12 @@ def lines(
     measures: str | None = None,
     last: int = 60,
 ) -> tuple[list[TrendLine], list[str]]:
-    """The trends of an output, by dataset, run and measure, only of nights with the run; and what
-    to note of nights.
+    """The trends of an output by dataset, run and measure, for nights that have the run; and notes.
 
-    `measures` is like `ndcg@10,judged_rate`, by default the headline of the newest night. Only the
-    `last` nights, of the run if it is named, are returned; statistics use all. ConfigurationError
-    if there is no night, or no such dataset, run, measure or cutoff; StorageError.
+    `measures`: for example `ndcg@10,judged_rate`, by default the headline of the newest night. Only
+    the `last` nights, of the run if it is named, are returned; statistics use all nights.
+    ConfigurationError if there are no nights, or no such dataset, run, measure or cutoff.
+    StorageError if a night cannot be read.
     """
     history = History(committed(output))
     nights = nights_of_dataset(history.nights, output, dataset)
@@ -496,14 +497,14 @@ def lines(
 
 
 def counted_in(measure: str) -> str:
-    """The count of the queries that a mean is over."""
+    """The column that counts the queries of a mean."""
     if measure in CATALOG_COLUMNS:
         return "listed_queries"
     return "relevant_queries" if measure in COLUMNS else "queries"
 
 
 def _no_values(history: History, trends: Iterable[TrendLine]) -> list[str]:
-    """Sentences about nights in which a measure was evaluated and is a mean over no query."""
+    """Sentences about nights in which a measure was evaluated but no query has a value."""
     empty: dict[tuple[str, str, Cutoff], list[Mapping[str, Any]]] = {}
     for line in trends:
         if line.measure not in ("ndcg", *COLUMNS):
@@ -524,7 +525,7 @@ def _no_values(history: History, trends: Iterable[TrendLine]) -> list[str]:
         why = why_no_value(measure, Convention.parse(last["convention"]))
         nights = len({row["evaluated_on"] for row in rows})
         what = f"{dataset}: no value for {measure_at(measure, cutoff)} in {nights:,} night(s)"
-        sentences.append(f"{what}, the last {last['evaluated_on']}: {why}")
+        sentences.append(f"{what}, most recently on {last['evaluated_on']}: {why}")
     return sentences
 
 
@@ -535,28 +536,28 @@ def _too_few_comparable(trends: Sequence[TrendLine]) -> list[str]:
     }
     if not dates:
         return []
-    count = f"{len(dates)} of {len({point.date for point in points})} nights, the last {max(dates)}"
+    count = f"{len(dates)} of {len({point.date for point in points})} nights (last: {max(dates)})"
     return [
         (
-            f"{count}, have fewer than {MIN_NIGHTS} comparable ones before them, "
-            "too few to tell whether they are unusual"
+            f"{count} have fewer than {MIN_NIGHTS} comparable nights before them, which is too few "
+            "to tell whether they are unusual"
         )
     ]
 
 
 def _too_few_for_level(trends: Sequence[TrendLine]) -> list[str]:
-    """What the line with the fewest nights can show, until it shows changes of the level."""
+    """What the line with the fewest nights can show, if it cannot show changes of the level."""
     counts = [len(_level_stretch(line.chain)) for line in trends]
     least = min(counts, default=REFERENCE)
     if least >= REFERENCE:
         return []
-    slow = f"a slow change of the level is seen from {REFERENCE} comparable nights on"
-    fall = f"from {LEVEL + LOWER} nights on a fall that has lasted {LOWER} is seen"
-    return [f"{slow}, and there are {least}; {fall}, and single unusual nights before"]
+    slow = f"detecting a slow change of the level needs {REFERENCE} comparable nights"
+    fall = f"a fall that has lasted {LOWER} nights needs {LEVEL + LOWER}"
+    return [f"{slow}, and there are {least}; {fall}, and single unusual nights need fewer"]
 
 
 def _not_crossed(history: History, trends: Sequence[TrendLine]) -> list[str]:
-    """Where lines are interrupted at new judgments, and the command that can mend it."""
+    """Where lines are interrupted at new judgments, and the command that can join them."""
     dates: dict[str, None] = {}
     for line in trends:
         key = (line.dataset, line.run, line.measure, line.cutoff)
@@ -566,7 +567,7 @@ def _not_crossed(history: History, trends: Sequence[TrendLine]) -> list[str]:
                 dates[date] = None
     if not dates:
         return []
-    where = f"the line is interrupted at {len(dates)} change(s) of judgments, the last {max(dates)}"
+    where = f"the line is interrupted at {len(dates)} change(s) of judgments (last: {max(dates)})"
     why = "too few lists there are scored under both, or too few queries are judged by both"
     return [f"{where}: {why}; ndcg-spark rescore scores kept lists under both"]
 
@@ -579,12 +580,12 @@ def _falls(trends: Sequence[TrendLine]) -> list[str]:
             falling = falling_since(line.chain)
         if falling is not None:
             name = f"{line.dataset}: {measure_at(line.measure, line.cutoff)} of {line.run}"
-            sentences.append(f"{name} is {falling.in_words}")
+            sentences.append(f"{name} has been {falling.in_words}")
     return sentences
 
 
 def _values(series: _Scored, measure: str) -> list[float | None]:
-    """The values, none of what returned nothing, even where the mean of missing queries is 0."""
+    """The values, with None for nights that returned nothing, even if missing queries score 0."""
     values = []
     for night, row, _ in series:
         is_measured = not returned_nothing(row) and night.unverified is None
@@ -601,7 +602,7 @@ def _points(
     nights = []
     is_of_catalog = measure in CATALOG_COLUMNS
     for (night, _, convention), value in zip(series, values, strict=True):
-        # What is shown does not depend on judgments.
+        # The shown lists do not depend on judgments.
         kind = night.row["judgments_fingerprint"]
         if is_of_catalog:
             kind = catalog_kind(night, measure)
@@ -624,7 +625,7 @@ def _points(
 
 
 def _add_verdict(point: Point, run: str, verdict: Mapping[str, Any]) -> None:
-    # Checks that only warn decide if nothing at all was measured.
+    # Checks that only warn decide if nothing was measured.
     results = [row for row in verdict["results"] if row["severity"] == "fail"] or verdict["results"]
     own = {row["result"] for row in results if row["run"] in (run, None)}
     if own:
@@ -644,10 +645,10 @@ def _add_verdict(point: Point, run: str, verdict: Mapping[str, Any]) -> None:
 def metrics_of_lines(
     text: str | None, nights: Sequence[tuple[Night, Sequence[Mapping[str, Any]]]]
 ) -> list[tuple[str, Cutoff]]:
-    """The measures and cutoffs of a text, or the headline of the newest of nights with their
-    DATASET_SCORES.
+    """Parse measures and cutoffs from a text; by default, the headline of the newest night.
 
-    A measure without a cutoff has that of the headline, if the newest night has evaluated it there.
+    The nights come with their DATASET_SCORES. A measure without a cutoff gets the headline's, if
+    the newest night evaluated it there.
     """
     asked, newest = nights[-1][0].measure_set, nights[-1][1]
     chosen = []
@@ -671,7 +672,7 @@ def metrics_of_lines(
 
 
 def _cutoffs(measure: str, night: Night, rows: Sequence[Mapping[str, Any]]) -> set[Cutoff]:
-    """Where a night evaluated a measure, also if it is null there."""
+    """The cutoffs at which a night evaluated a measure, even if the value is null."""
     if measure in _ALWAYS:
         return {row["cutoff"] for row in rows}
     asked = {cutoff for column, cutoff in night.measure_set.metrics if column == measure}

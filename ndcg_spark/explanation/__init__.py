@@ -1,1 +1,3 @@
-"""Why a query has its score: its documents, and what each adds and loses. No Spark, no output."""
+"""Why a query has its score: its documents, and what each adds and loses. It does not use Spark or
+write output.
+"""

@@ -1,6 +1,6 @@
-"""Explanations of a query's score: what every document adds, loses or has changed.
+"""Explanations of a query's score: what every document adds, loses or changes.
 
-Losses are against the ideal ranking, changes against a baseline.
+Losses are relative to the ideal ranking, changes are relative to a baseline.
 """
 
 import dataclasses
@@ -24,17 +24,17 @@ from ndcg_spark.voices import Give
 
 Row = Mapping[str, Any]
 
-#: The name of a document in the ideal ranking where the convention needs more relevant documents
-#: than there are.
+#: The placeholder for a document in the ideal ranking if the convention needs more relevant
+#: documents than there are.
 ANY_RELEVANT = "(any relevant document)"
-#: The columns of a rank: its document and what that adds to the DCG, the same of the ideal ranking,
-#: and NDCG with this rank as the cutoff. They are null below the end of a list, and where the ideal
-#: is not known.
+#: The columns of a rank: its document and what that adds to the DCG, the same for the ideal
+#: ranking, and NDCG with this rank as the cutoff. They are null below the end of a list, and if the
+#: ideal is not known.
 LINE = (
     *("rank", "doc_id", "score", "tied", "relevance", "gain", "discount", "contribution"),
     *("ideal_doc_id", "ideal_contribution", "ndcg"),
 )
-#: Those of the document.
+#: The columns of the document.
 _OF_DOCUMENTS = ("doc_id", "score", "tied", "relevance", "gain")
 
 
@@ -44,11 +44,11 @@ class ReturnedDocument:
     doc_id: str
     #: Its rank in the scored list, from 1; None if the convention removes it from that list.
     rank: int | None
-    #: What the documents that tie with it share; None in a night whose version did not keep it.
+    #: A number that tied documents share; None in a night from a version that did not keep it.
     tie_group: int | None
     score: float | None
     relevance: float | None
-    #: Its own gain, and the gain at its rank: with averaged ties the mean of its tie group.
+    #: Its own gain, and the gain at its rank (with averaged ties, the mean of its tie group).
     own_gain: float
     gain: float
     tied: bool
@@ -74,19 +74,19 @@ class Facts:
     #: The grade and the gain of each judged document; the gain is None if its grade is negative and
     #: ignored.
     judged: Mapping[str, tuple[float, float | None]]
-    #: Whether `returned` has the whole list and `judged` every judged document. If not, both have
-    #: only documents within the cutoff, which is what a published night keeps.
+    #: Whether `returned` has the whole list and `judged` has every judged document. If not, both
+    #: have only documents within the cutoff, which is what a published night keeps.
     whole: bool = True
 
     @functools.cached_property
     def discounts(self) -> list[float]:
-        """The discounts of at least the ranks that a document may have, actually or ideally."""
+        """The discounts of all ranks that a document may have in the list or the ideal ranking."""
         depth = max(len(self.returned), len(self.judged), self.cutoff or 0)
         return reference.discounts(depth, self.convention.discount)
 
     @functools.cached_property
     def listed(self) -> list[ReturnedDocument]:
-        """The documents on the list that is scored, by rank."""
+        """The documents on the scored list, by rank."""
         listed = [row for row in self.returned if row.rank is not None]
         return sorted(listed, key=_rank)
 
@@ -113,7 +113,7 @@ class Facts:
 
     @property
     def knows_ties(self) -> bool:
-        """Whether it is known what each document adds: averaged ties need the tie groups."""
+        """Whether the contribution of each document is known: averaged ties need the tie groups."""
         if self.convention.ties != "average":
             return True
         return all(row.tie_group is not None for row in self.listed)
@@ -131,9 +131,9 @@ def query_facts(
 ) -> Facts:
     """The facts of one run.
 
-    `score` is its row of QUERY_SCORES at the cutoff to explain, `returned` are rows of
-    `returned_documents` of this and perhaps of other runs, `judged` have doc_id, relevance and gain
-    of the judged documents of the query. `whole` says that nothing of the ideal was left out.
+    `score` is its QUERY_SCORES row at the cutoff to explain. `returned` has rows from
+    `returned_documents` for this run and possibly for others. `judged` has the doc_id, relevance
+    and gain of the query's judged documents. `whole`: whether the ideal ranking is complete.
     """
     documents = []
     for row in returned:
@@ -141,7 +141,7 @@ def query_facts(
             continue
         fields = {name: row[name] for name in _DOCUMENT_FIELDS}
         if not row["on_list"]:
-            # The convention has removed it.
+            # The convention removed it from the list.
             fields |= {"rank": None, "tied": False}
         documents.append(ReturnedDocument(**fields))
     return Facts(
@@ -179,16 +179,16 @@ class ExplainRequest:
         return self.dataset or known[0]
 
     def runs(self, known: Sequence[str]) -> list[str]:
-        """The runs to explain and last the baseline, if there is one."""
+        """The runs to explain, followed by the baseline, if there is one."""
         if not known:
-            raise ConfigurationError("run: there is none to explain; check the results")
+            raise ConfigurationError("run: there is no run to explain; check the results")
         for option, name in (("run", self.run), ("baseline", self.baseline)):
             if name is not None and name not in known:
                 raise unknown_name(option, "run", name, known)
         asked = list(known) if self.run is None else [self.run]
         runs = [name for name in asked if name != self.baseline]
         if not runs:
-            what = f"baseline: {self.baseline!r} leaves no run to explain"
+            what = f"baseline: {self.baseline!r} is the only run, so there is no run to explain"
             raise ConfigurationError(what, Give("baseline", words="choose another"))
         if self.baseline is not None:
             runs.append(self.baseline)
@@ -198,24 +198,24 @@ class ExplainRequest:
 @dataclasses.dataclass(frozen=True)
 class Explanation:
     facts: Facts
-    #: By rank, with the columns LINE.
+    #: The ranks in order, with the columns LINE.
     lines: Sequence[Row]
     #: Whether every document of the ideal ranking is known. If not, there are only `lines`, without
-    #: their ideal.
+    #: the ideal.
     ideal_known: bool = False
     #: How much less (above 0) or more (below 0) each document adds than in the ideal ranking, the
-    #: largest loss first; `rank` and `ideal_rank` are null for a document that is not there. They
-    #: sum to ideal DCG - DCG.
+    #: largest loss first; `rank` and `ideal_rank` are null for a document that is missing there.
+    #: They sum to ideal DCG - DCG.
     losses: Sequence[Row] = ()
-    #: The relevant documents outside the cutoff, the best first; of a night only those on its list
-    #: or in its ideal.
+    #: The relevant documents outside the cutoff, the best first; for a night, only those on its
+    #: list or in its ideal ranking.
     absent: Sequence[Row] = ()
     unjudged: Sequence[ReturnedDocument] = ()
 
 
 class Explained(NamedTuple):
     explanations: list[Explanation]
-    #: By run the facts that it is compared with, and where they are from.
+    #: The facts that each run is compared with, and where they come from.
     baselines: Mapping[str, tuple[Facts, str]] = {}
 
 
@@ -238,7 +238,7 @@ def _best_first(explanation: Explanation) -> tuple[Any, ...]:
 
 
 def explain(facts: Facts) -> Explanation:
-    """Explain a score; only by the list if the night does not keep the whole ideal ranking."""
+    """Explain a score; without losses if the night does not keep the whole ideal ranking."""
     is_ideal_known = facts.whole or _is_ideal_kept(facts)
     if not is_ideal_known:
         return Explanation(facts, _lines(facts, ideal=[]))
@@ -256,7 +256,8 @@ def explain(facts: Facts) -> Explanation:
 def _is_ideal_kept(facts: Facts) -> bool:
     """Whether a night keeps every document of the ideal ranking.
 
-    It stores neither all documents of an ideal made of the returned ones nor whole groups of ties.
+    A night does not store all documents of an ideal made from the returned ones, nor whole groups
+    of ties.
     """
     if facts.convention.ties == "average":
         return False
@@ -293,16 +294,16 @@ def _lines(facts: Facts, ideal: Sequence[tuple[str | None, float]]) -> list[Row]
 
 
 def _ideal_dcg_at(facts: Facts, rank: int) -> float:
-    """The ideal DCG at a rank, where every cutoff has an ideal of its own."""
+    """The ideal DCG at a rank; every cutoff has its own ideal."""
     gains = [gain for _, gain in dataclasses.replace(facts, cutoff=rank).ideal]
     return math.fsum(map(operator.mul, gains, facts.discounts))
 
 
 def contributions(facts: Facts) -> dict[str, float]:
-    """What each document within the cutoff contributes, by its id; the sum is the DCG.
+    """The contribution of each document within the cutoff, by id; the sum is the DCG.
 
     With averaged ties, a document contributes its gain times the mean discount of the ranks that
-    its group shares. The facts must know their ties.
+    its group shares. The facts must include the tie groups.
     """
     averaged = facts.convention.ties == "average"
     groups = [row.tie_group if averaged else at for at, row in enumerate(facts.listed)]
@@ -317,10 +318,10 @@ def contributions(facts: Facts) -> dict[str, float]:
 
 
 class _Judged(NamedTuple):
-    """What is known of a document: where it is returned, and where the ideal ranking has it."""
+    """What is known about a document: where it was returned, and its place in the ideal ranking."""
 
     doc_id: str
-    #: Where it is on the list or was taken off it; None if it is not returned.
+    #: Its place on the list, or why it was removed from it; None if it was not returned.
     returned: ReturnedDocument | None
     grade: float | None
     judged_gain: float
@@ -333,12 +334,12 @@ class _Judged(NamedTuple):
 
 
 def _known_documents(facts: Facts) -> list[_Judged]:
-    """Every document of the ideal ranking, then of the list, then of the judgments."""
+    """All documents of the ideal ranking, then of the list, then of the judgments."""
     ideal: dict[str, tuple[int, float]] = {}
     for rank, (document, gain) in enumerate(facts.ideal, 1):
         if document is not None:
             ideal[document] = rank, gain
-    # A document that is returned twice stays on the list once, so listed ones come last.
+    # A document that was returned twice is on the list once, so listed ones come last.
     off_list = [row for row in facts.returned if row.rank is None]
     returned = {row.doc_id: row for row in off_list + facts.listed}
     known = []
@@ -378,14 +379,16 @@ def _losses(facts: Facts) -> list[Row]:
 
 
 def _losses_of_any(facts: Facts) -> list[Row]:
-    """What is lost where the ideal ranking has any relevant document, as there are too few."""
+    """The losses at ranks where the ideal ranking has a placeholder, because there are too few
+    relevant documents.
+    """
     losses: list[Row] = []
     for rank, (document, gain) in enumerate(facts.ideal, 1):
         if document is None:
             loss = {
                 "doc_id": ANY_RELEVANT,
                 "rank": None,
-                "where": "fewer documents are relevant",
+                "where": "too few relevant documents",
                 "relevance": None,
                 "ideal_rank": rank,
                 "gain": gain,
@@ -428,16 +431,16 @@ def _where(document: str, row: ReturnedDocument | None, facts: Facts) -> str:
         beyond = "" if facts.is_within(row.rank) else ", beyond the cutoff"
         return f"rank {row.rank}{beyond}"
     if convention.exclude_query_as_document and document == facts.query_id:
-        return "taken off the list: it is the query"
+        return "removed from the list: it is the query"
     if convention.unjudged == "drop" and row.relevance is None:
-        return "taken off the list: it is unjudged"
+        return "removed from the list: it is unjudged"
     if row.relevance is not None and row.relevance < 0 and convention.negative != "keep":
-        return "taken off the list: its grade is negative"
-    return "taken off the list: it is returned twice"
+        return "removed from the list: its grade is negative"
+    return "removed from the list: it was returned twice"
 
 
 class _Place(NamedTuple):
-    """Where a document is in the list of one side, and what it adds there."""
+    """The place of a document in the list of one side, and what it adds there."""
 
     rank: int | None = None
     relevance: float | None = None
@@ -447,7 +450,7 @@ class _Place(NamedTuple):
     share: float = 0.0
 
 
-#: That of a document that is not on the list.
+#: The place of a document that is not on the list.
 _NOWHERE = _Place()
 
 
@@ -467,15 +470,14 @@ def _places(facts: Facts) -> dict[str, _Place]:
 
 
 def changed_documents(run: Facts, baseline: Sequence[Facts]) -> list[Row]:
-    """What changed since a baseline, by document within the cutoff, the largest change first.
+    """The changes since a baseline, by document within the cutoff, the largest change first.
 
-    `baseline` is the list of another run, or the lists of the nights that the baseline is the mean
-    of, the newest last. `change` sums to the DCG of the run less the mean DCG of the baseline, and
-    `part` to the difference of their NDCG, if the ideal DCGs are above 0. `what` is `left` or
-    `came_in`: within the cutoff in at least half of the baseline's lists and not tonight, or the
-    reverse; else `up`, `down` or `same_rank`, which are about its rank alone: against that in the
-    newest list or, where that is tonight's, the mean of all. Empty if a side does not know its
-    ties.
+    `baseline` is the list of another run, or the lists of the nights that the baseline averages,
+    the newest last. `change` sums to the DCG of the run minus the mean DCG of the baseline. `part`
+    sums to the difference of their NDCG, if the ideal DCGs are above 0. `what` is `left` (within
+    the cutoff in at least half of the baseline's lists, but not tonight), `came_in` (the reverse),
+    `up`, `down` or `same_rank`. The last three compare only its rank with that in the newest list
+    or, if these are equal, with the mean of all. Empty if a side lacks its tie groups.
     """
     sides = [*baseline, run]
     if not all(facts.knows_ties for facts in sides):
@@ -483,7 +485,7 @@ def changed_documents(run: Facts, baseline: Sequence[Facts]) -> list[Row]:
     places = [_places(facts) for facts in sides]
     documents: set[str] = set()
     for by_document in places:
-        # Those that are tied with a document within the cutoff count, too.
+        # Documents that are tied with one within the cutoff are included.
         for document, place in by_document.items():
             if place.is_within or place.contribution:
                 documents.add(document)
@@ -495,7 +497,7 @@ def changed_documents(run: Facts, baseline: Sequence[Facts]) -> list[Row]:
 
 
 def _change(before: Sequence[_Place], now: _Place) -> Row:
-    """What changed of one document, the newest of `before` last."""
+    """The change of one document; the newest of `before` is last."""
     contribution_before = statistics.fmean(place.contribution for place in before)
     share_before = statistics.fmean(place.share for place in before)
     part = now.share - share_before

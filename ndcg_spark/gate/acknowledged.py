@@ -1,5 +1,5 @@
-"""Known losses: a night that still fails, and is not worse than the night on which somebody
-acknowledged it.
+"""Known losses: a night that still fails, but is not worse than the night on which somebody
+acknowledged the loss.
 """
 
 import datetime
@@ -12,14 +12,14 @@ from ndcg_spark.nights.log import Night
 from ndcg_spark.nights.reader import earlier
 from ndcg_spark.text import day
 
-#: What tells results apart that two nights may share.
+#: The fields that identify the same result in two nights.
 _SUBJECT = ("run", "measure", "cutoff", "slice", "weighted", "baseline")
-#: For how many days a loss is acknowledged, if nobody says until when.
+#: The number of days that a loss is acknowledged for, if no date is given.
 DAYS = 14
 
 
 class Acknowledgement(NamedTuple):
-    """What somebody acknowledged on a night, and the last date on which it holds."""
+    """What somebody acknowledged on a night, and the last date on which it is in force."""
 
     night: Night
     reason: str
@@ -30,13 +30,13 @@ class Acknowledgement(NamedTuple):
 
 
 def acknowledged_in_words(known: Mapping[str, str]) -> str:
-    """What a night says whose loss is known: `known` is what its verdict has."""
+    """The sentence for a night with a known loss; `known` is the acknowledgement in its verdict."""
     until = day(known["until"])
     return f"still failing, acknowledged until {until}: {known['reason']}; not worse since"
 
 
 def acknowledgement_of(night: Night) -> Mapping[str, str] | None:
-    """What a failed night is known by, acknowledged on it or before: on, reason, until."""
+    """The acknowledgement of a failed night, made on it or before: on, reason, until."""
     if night.row["verdict"] != FAIL:
         return None
     own = night.record["acknowledged"]
@@ -44,7 +44,7 @@ def acknowledgement_of(night: Night) -> Mapping[str, str] | None:
         return {"on": night.evaluated_on, **own}
     verdict = night.record["verdict"]
     known: Mapping[str, str] | None = verdict.get("acknowledged")
-    # What was withdrawn on the night itself is no longer known.
+    # An acknowledgement that was withdrawn on the night itself is no longer in force.
     if known is not None and known["on"] == night.evaluated_on:
         return None
     return known
@@ -62,7 +62,7 @@ def until_date(evaluated_on: str, until: str | None) -> str:
 
 
 def in_force(tonight: Night, nights: Iterable[Night]) -> Acknowledgement | None:
-    """The newest acknowledgement that a night may fall under: its own, or one before."""
+    """The newest acknowledgement that may cover a night: its own, or an earlier one."""
     before = earlier(nights, tonight.dataset, tonight.evaluated_on)
     before.reverse()
     for night in (tonight, *before):
@@ -74,9 +74,9 @@ def in_force(tonight: Night, nights: Iterable[Night]) -> Acknowledgement | None:
 
 
 def is_known(verdict: Verdict, acknowledged: Mapping[str, Any]) -> bool:
-    """Whether all that a night does not pass is a failure that failed on the acknowledged night.
+    """Whether every result of a night either passed or also failed on the acknowledged night.
 
-    Nothing may be missing or undecided; `acknowledged` is the verdict of that night.
+    Nothing may be missing or undecided. `acknowledged`: the verdict of the acknowledged night.
     """
     known = set()
     for before in acknowledged.get("results", ()):
@@ -97,9 +97,9 @@ def _subject(result: Mapping[str, Any]) -> tuple[Any, ...]:
 
 
 def has_fallen(results: Iterable[Result], lost_slices: Sequence[str]) -> bool:
-    """Whether a night is worse than the acknowledged one, by a verdict beside that night alone.
+    """Whether a night is worse than the acknowledged one, by a verdict against only that night.
 
-    What is held to a minimum is compared with no night, so that it says nothing here.
+    Checks against a minimum are not compared with a night, so they are ignored here.
     """
     compared = [result for result in results if result.baseline is not None]
     if not compared or lost_slices:

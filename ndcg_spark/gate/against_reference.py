@@ -1,8 +1,8 @@
-"""A run of a night beside the state that somebody accepted, or beside a night that the gate names.
+"""A run of a night compared with the accepted state, or with a night that the gate names.
 
-The reference may have other judgments than tonight; then the difference is a chain over the changes
-of judgments since. It is computed in two readings of unjudged documents, so that lists which merely
-have fewer judged documents than before do not look like a loss.
+The reference may have different judgments from tonight's. Then the difference is a chain across the
+changes of judgments since. It is computed in two readings of unjudged documents, so that lists with
+merely fewer judged documents than before do not look like a loss.
 """
 
 import dataclasses
@@ -45,11 +45,11 @@ Mask = NDArray[np.bool_]
 
 @dataclasses.dataclass(frozen=True)
 class Question:
-    """What is asked of a run: how far it may fall, by which measure, in which slice."""
+    """What a check asks about a run: how far it may fall, by which measure, in which slice."""
 
     run: str
     metric: Metric
-    #: How far the mean may fall, by the mean before.
+    #: How far the mean may fall, given the mean before.
     allowed: Callable[[float], float]
     min_queries: int
     attribute: str | None = None
@@ -62,8 +62,8 @@ class Question:
 
 @dataclasses.dataclass(frozen=True)
 class BesideReference:
-    """A run beside its reference: rows of COMPARISONS of each reading and side, or why there are
-    none.
+    """A run compared with its reference: COMPARISONS rows for each reading and side, or why there
+    are none.
     """
 
     rows: tuple[Row, ...] = ()
@@ -75,7 +75,7 @@ class BesideReference:
 
 
 class ReferenceScores:
-    """Compares the runs of one night with references; what was read is kept."""
+    """Compares the runs of one night with references, and caches what it reads."""
 
     def __init__(
         self,
@@ -90,7 +90,7 @@ class ReferenceScores:
         self._scores = scores
         self._options = options
         self._max_nights = max_nights
-        # Caches, because every check and every slice asks for the same again.
+        # Caches, because every check and slice uses the same values again.
         self._paired: dict[Any, list[Row]] = {}
         self._references: dict[tuple[Baseline, str], Reference | None] = {}
         self._nights_of_run: dict[str, list[Night]] = {}
@@ -117,7 +117,7 @@ class ReferenceScores:
     def judged_rates(
         self, reference: Reference | None, run: str, cutoff: Cutoff
     ) -> tuple[float, float] | None:
-        """Which shares of the documents of a run were judged then, and are judged tonight."""
+        """The shares of a run's documents that were judged then and are judged tonight."""
         if reference is None:
             return None
         rates = []
@@ -144,7 +144,7 @@ class ReferenceScores:
             return BesideReference(refused=_no_reference(baseline, question.run))
         is_of_catalog = question.metric[0] in CATALOG_COLUMNS
         if is_of_catalog:
-            # What is shown does not depend on judgments, so that nothing has to be crossed.
+            # The shown lists do not depend on judgments, so no change has to be crossed.
             reference = dataclasses.replace(reference, links=())
         refused = self._unknown(baseline, reference)
         refused = refused or self._not_evaluated(reference, question.metric)
@@ -164,18 +164,18 @@ class ReferenceScores:
         return BesideReference(tuple(rows), usable)
 
     def _unknown(self, baseline: Baseline, reference: Reference) -> NotComparable | None:
-        """That another night may have been accepted, in a log that cannot be read."""
+        """A refusal if a log cannot be read, because its night may have been accepted."""
         lost = self._nights.damaged_between(reference.first, self.tonight.evaluated_on)
         if not lost or baseline.kind is not Kind.ACCEPTED:
             return None
         why = self._nights.damaged[lost[-1]]
-        sentence = f"the accepted night is not known, as a log cannot be read: {why}"
+        sentence = f"the accepted night is not known, because a log cannot be read: {why}"
         return NotComparable("no_baseline", sentence)
 
     def _of_catalog(
         self, baseline: Baseline, reference: Reference, question: Question
     ) -> BesideReference:
-        """A run by a measure of the catalog, beside the nights that mean the same by it."""
+        """A run by a catalog measure, compared with the nights in which it means the same."""
         refused = not_alike(self.tonight, reference.nights, question.metric)
         if refused is not None:
             return BesideReference(refused=refused)
@@ -255,7 +255,7 @@ class ReferenceScores:
         return rows
 
     def _paired_rows(self, reference: Reference, question: Question, reading: int) -> list[Row]:
-        """The rows where nothing lies between: those of a comparison with the mean of nights."""
+        """The rows if the judgments have not changed: a comparison with the mean of nights."""
         key = reference.nights, question.run, question.metric, reading
         if key not in self._paired:
             self._paired[key] = self._compared_with_mean(*key)
@@ -264,7 +264,7 @@ class ReferenceScores:
     def _compared_with_mean(
         self, nights: Sequence[Night], run: str, metric: Metric, reading: int
     ) -> list[Row]:
-        """The rows of all slices, with weights too."""
+        """The rows of all slices, including weighted ones."""
         scores = self._scores
         own = scores.matrix(self.tonight, metric, reading)
         theirs = [scores.matrix(night, metric, reading) for night in nights]
@@ -277,7 +277,7 @@ class ReferenceScores:
 
 
 def _answers(question: Question, row: Row) -> bool:
-    """Whether a row is what a question asks for."""
+    """Whether a row answers a question."""
     is_slice = (row["attribute"], row["value"]) == (question.attribute, question.value)
     is_weighted = row["weight_effective_n"] is not None
     return is_slice and is_weighted == question.is_weighted
@@ -285,7 +285,7 @@ def _answers(question: Question, row: Row) -> bool:
 
 def _no_reference(baseline: Baseline, run: str) -> NotComparable:
     if baseline.kind is Kind.ACCEPTED:
-        return NotComparable("no_baseline", f"no earlier night of {run} is good, or was accepted")
+        return NotComparable("no_baseline", f"no earlier night of {run} is good or accepted")
     return NotComparable("new_run", f"{run} is new: it has no results in {baseline.in_words}")
 
 
@@ -295,23 +295,23 @@ def _unreached(
     usable: Reference | None,
     run: str,
 ) -> NotComparable | None:
-    """Why a run cannot be compared over the changes of judgments since its reference."""
+    """Why a run cannot be compared across the changes of judgments since its reference."""
     if baseline.kind is Kind.ACCEPTED:
         if usable is not None:
             return None
         date = reference.links[-1].after.evaluated_on
         sentence = f"the judgments changed on {date}, and no night since then is good for {run}"
         return NotComparable("other_judgments", sentence)
-    # A date stands for its night, and for no good ones after it.
+    # A date means only its night, without the good nights after it.
     if usable is not None and not usable.begins_later:
         return None
     changed = f"the judgments have changed since {baseline.newest}"
-    sentence = f"{changed}, and what {run} changed by at that change is not known"
+    sentence = f"{changed}, and it is not known by how much {run} changed then"
     return NotComparable("other_judgments", sentence, (baseline.newest, run))
 
 
 class _SliceMasks:
-    """Which queries are in a slice, by the attributes that nights keep."""
+    """The queries in a slice, by the attributes that nights keep."""
 
     def __init__(self, scores: ScoreCache, attributes: pa.Table | None) -> None:
         self._scores = scores
@@ -319,7 +319,7 @@ class _SliceMasks:
         self._of_night: dict[Night, dict[tuple[str | None, str | None], Mask]] = {}
 
     def of_slice(self, question: Question) -> Callable[[Night, Night], Mask]:
-        """For a piece between two nights, the queries of a slice: the attributes of the newer come
+        """The queries of a slice for a piece between two nights; the newer night's attributes come
         first.
         """
 
@@ -342,7 +342,7 @@ class _SliceMasks:
         if question.value == NO_VALUE:
             empty = np.ones(len(queries), np.bool_)
         own = known.get((question.attribute, question.value), empty)
-        # Queries that were seen later have no attributes here.
+        # Queries that were first seen later have no attributes here.
         return np.pad(own, (0, len(queries) - len(own)), constant_values=question.value == NO_VALUE)
 
     def _slices(self, night: Night) -> dict[tuple[str | None, str | None], Mask]:

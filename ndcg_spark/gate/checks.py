@@ -1,6 +1,6 @@
-"""The checks of a gate on a night: the rows that decide them, and why a row decides nothing.
+"""The checks of a gate on a night: the rows that decide them, and why a row cannot decide.
 
-Fail closed: what was not measured or cannot be compared is no pass.
+They fail closed: a check that was not measured or cannot be compared does not pass.
 """
 
 from collections.abc import Mapping, Sequence
@@ -30,21 +30,21 @@ class Part(NamedTuple):
 
 
 class Case(NamedTuple):
-    """A check of a run beside a baseline, with the comparisons that decide it together."""
+    """A check of a run against a baseline, with the comparisons that decide it together."""
 
     name: str
     check: CheckConfig
     run: str
     baseline: Baseline
     parts: tuple[Part, ...]
-    #: The nights of the run, where the baseline has other ones for each run.
+    #: The nights of the run, if the baseline has different nights for each run.
     reference: Reference | None = None
-    #: The shares of its documents that were judged then, and that are judged tonight.
+    #: The shares of its documents that were judged then and are judged tonight.
     judged_rates: tuple[float, float] | None = None
 
     @property
     def row(self) -> Row | None:
-        """The row of the newest judgments, in the first reading."""
+        """The row under the newest judgments, in the first reading."""
         return self.first_parts[-1].row
 
     @property
@@ -64,17 +64,17 @@ class Case(NamedTuple):
 
     @property
     def mean(self) -> RowKey:
-        """The mean that it looks at."""
+        """The key of the mean that it checks."""
         return _key(self.check, self.run)
 
     @property
     def hypothesis(self) -> tuple[Any, ...]:
-        """Equal where two checks or baselines ask the same of the same scores."""
+        """A key that is equal if two checks or baselines ask the same about the same scores."""
         return self.baseline.stands_for, self.reference, self.mean
 
 
 class _Evidence(NamedTuple):
-    """What is known of a part of a case before it is decided."""
+    """What is known about a part of a case before it is decided."""
 
     gate: GateConfig
     name: str
@@ -83,9 +83,9 @@ class _Evidence(NamedTuple):
     baseline: Baseline
     side: str | None
     row: Row | None
-    #: By run of which no document id is known to the judgments, a sentence about ids.
+    #: A sentence for each run whose document ids are in no judgment.
     unknown_ids: Mapping[str, str]
-    #: The night beside the baseline of the case, and by itself.
+    #: The night compared with the baseline of the case, and by itself.
     beside: ComparedNight
     itself: ComparedNight
 
@@ -111,7 +111,7 @@ def cases_of(
     compared: Comparisons,
     references: ReferenceScores,
 ) -> list[Case]:
-    """Every check for every run of the night and every baseline. A run that is missing has none."""
+    """Every check for every run of the night and every baseline, without missing runs."""
     cases = []
     unknown_ids = unknown_ids_of(tonight)
     for name, check in gate.checks(tonight.dataset):
@@ -170,7 +170,7 @@ def _baselines_of(
         if baseline.name in names and baseline.run != run and baseline.is_for(run):
             baselines.append(baseline)
     if check.measure == JUDGED_RATE:
-        # How many documents are judged says nothing beside other judgments, or a night long ago.
+        # Judged rates are not comparable across judgments, or with a night long ago.
         baselines = [one for one in baselines if not one.is_reference]
         baselines = [one for one in baselines if not one.has_other_judgments(tonight)]
     if check.min_value is not None:
@@ -179,7 +179,7 @@ def _baselines_of(
 
 
 def question_of(gate: GateConfig, check: CheckConfig, run: str) -> Question:
-    """What a check asks of a run beside a reference."""
+    """What a check asks about a run compared with a reference."""
     attribute, value = check.slice_pair
     least = check.min_queries or gate.min_queries
     metric = check.metric
@@ -216,12 +216,12 @@ def _nothing_beside(check: CheckConfig, run: str, beside: BesideReference) -> No
 
 
 def _few_or_unpaired(check: CheckConfig, run: str, least: int, row: Row) -> NotComparable | None:
-    """Why a row of a chain decides nothing."""
+    """Why a row of a chain cannot decide; None if it can."""
     subject = check.subject(run)
     if {"run_missing", "baseline_missing"} & {*row["flags"]}:
-        return NotComparable("missing_run", f"{subject}: nothing was returned on a side")
+        return NotComparable("missing_run", f"{subject}: nothing was returned on one side")
     if row["unpaired_queries"]:
-        unpaired = f"{row['unpaired_queries']:,} queries have a value on one side only"
+        unpaired = f"{row['unpaired_queries']:,} queries have a value on only one side"
         return NotComparable("not_measured", f"{subject}: {unpaired}")
     number = _effective_queries(check, row)
     kind = "queries"
@@ -229,13 +229,13 @@ def _few_or_unpaired(check: CheckConfig, run: str, least: int, row: Row) -> NotC
         number = row["lists"] or 0
         kind = "lists"
     if number < least:
-        few = f"there are only {whole(number)} {kind}, and min_queries is {least:,}"
+        few = f"there are only {whole(number)} {kind}, but min_queries is {least:,}"
         return NotComparable("few_queries", f"{subject}: {few}")
     return None
 
 
 def _effective_queries(check: CheckConfig, row: Row | None) -> float:
-    """How many queries of equal weight a row is of; 0 without a row, so that it decides nothing."""
+    """The number of equally weighted queries in a row; 0 if there is no row to decide by."""
     if row is None:
         return 0
     return row["weight_effective_n" if check.weighted else "queries"] or 0
@@ -245,7 +245,7 @@ def _key(check: CheckConfig, run: str, side: str | None = None) -> RowKey:
     return RowKey(run, *check.metric, *check.slice_pair, check.weighted, side)
 
 
-# Why a row decides nothing: each function looks at one thing.
+# Why a row cannot decide: each function checks one thing.
 
 
 def _refusal(evidence: _Evidence) -> NotComparable | None:
@@ -257,13 +257,13 @@ def _refusal(evidence: _Evidence) -> NotComparable | None:
 
 
 def unknown_ids_of(night: Night) -> dict[str, str]:
-    """By run of which no document id is known to the judgments, a sentence about ids."""
+    """A sentence for each run whose document ids are in no judgment."""
     results = night.record["inputs"].get("results", {})
     return dict(results.get("unknown_ids", {}).get(night.dataset, {}))
 
 
 def _unknown_ids(evidence: _Evidence) -> NotComparable | None:
-    """A run that writes ids in another way, whose scores of 0 say nothing of its ranking."""
+    """A run that writes ids differently, whose scores of 0 say nothing about its ranking."""
     sentence = evidence.unknown_ids.get(evidence.run)
     if sentence is None:
         return None
@@ -271,9 +271,9 @@ def _unknown_ids(evidence: _Evidence) -> NotComparable | None:
 
 
 def _no_such_slice(evidence: _Evidence) -> NotComparable | None:
-    """A slice that no query of the night is in, such as a misspelt one.
+    """A slice that contains no query of the night, such as a misspelt one.
 
-    It is noticed on the first night too.
+    It is reported even on the first night.
     """
     check, rows = evidence.check, evidence.itself.rows
     if not check.slice:
@@ -299,7 +299,7 @@ def _new_run(evidence: _Evidence) -> NotComparable | None:
         return None
     baseline = evidence.baseline
     if baseline.run:
-        sentence = f"{baseline.run} has no results in this night"
+        sentence = f"{baseline.run} has no results for this night"
         return NotComparable("missing_run", sentence, (baseline.run,))
     sentence = f"{evidence.run} is new: it has no results in {baseline.in_words}"
     return NotComparable("new_run", sentence, (evidence.run, baseline.name))
@@ -319,7 +319,7 @@ def _returned_nothing(evidence: _Evidence) -> NotComparable | None:
 
 
 def _paired_queries(evidence: _Evidence) -> tuple[int, int]:
-    """How many queries have a value on both sides, and on one side only."""
+    """How many queries have a value on both sides, and how many on only one side."""
     plain = evidence.plain
     return (plain["queries"], plain["unpaired_queries"]) if plain else (0, 0)
 
@@ -330,9 +330,9 @@ def _no_value(evidence: _Evidence) -> NotComparable | None:
     sentence = f"{evidence.subject}: no query has a value"
     if evidence.check.slice:
         return NotComparable("missing_slice", sentence, (evidence.mean,))
-    why = "as none that counts has a relevant document"
+    why = "because none of the scored queries has a relevant document"
     if evidence.check.is_of_catalog:
-        why = "as no list has an item that counts"
+        why = "because no list has an item that is scored"
     return NotComparable("not_measured", f"{sentence}, {why}", (evidence.mean,))
 
 
@@ -340,7 +340,7 @@ def _unpaired(evidence: _Evidence) -> NotComparable | None:
     queries, unpaired = _paired_queries(evidence)
     if not unpaired:
         return None
-    share = f"{unpaired:,} of {queries + unpaired:,} queries have a value on one side only"
+    share = f"{unpaired:,} of {queries + unpaired:,} queries have a value on only one side"
     baseline = evidence.baseline
     sentence = f"{evidence.subject} against {baseline.in_words}: {share}"
     return NotComparable("not_measured", sentence, (evidence.mean, baseline.name))
@@ -362,14 +362,14 @@ def _few_queries(evidence: _Evidence) -> NotComparable | None:
     least = check.min_queries or evidence.gate.min_queries
     if effective >= least:
         return None
-    kind = "queries of equal weight" if check.weighted else "queries"
-    few = f"there are only {whole(effective)} {kind}, and min_queries is {least:,}"
+    kind = "equally weighted queries" if check.weighted else "queries"
+    few = f"there are only {whole(effective)} {kind}, but min_queries is {least:,}"
     about = (evidence.mean, effective, least)
     return NotComparable("few_queries", f"{evidence.subject}: {few}", about)
 
 
 def _no_number(evidence: _Evidence) -> NotComparable | None:
-    """A measure of a run without a value on a side, such as Gini's where nothing is shown."""
+    """A measure of a run without a value on one side, such as Gini if nothing is shown."""
     row = evidence.row
     if row is not None and row["difference"] is not None:
         return None
@@ -385,11 +385,11 @@ def _few_lists(evidence: _Evidence) -> NotComparable | None:
     least = check.min_queries or evidence.gate.min_queries
     if lists >= least:
         return None
-    few = f"there are only {lists:,} lists, and min_queries is {least:,}"
+    few = f"there are only {lists:,} lists, but min_queries is {least:,}"
     return NotComparable("few_queries", f"{evidence.subject}: {few}", (evidence.mean, lists, least))
 
 
-#: In the order in which they are looked for.
+#: The functions in the order in which they are tried.
 _REFUSALS = (
     _unknown_ids,
     _no_such_slice,
@@ -401,5 +401,5 @@ _REFUSALS = (
     _unweighted,
     _few_queries,
 )
-#: Of a measure of a run, which has one number for all of its lists.
+#: The same for a measure of a run, which has one number for all of its lists.
 _REFUSALS_OF_RUNS = (_unknown_ids, _no_baseline, _new_run, _no_number, _few_lists)

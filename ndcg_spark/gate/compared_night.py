@@ -1,7 +1,7 @@
-"""The rows of COMPARISONS of a night beside each baseline of its gate.
+"""The COMPARISONS rows of a night against each baseline of its gate.
 
-Comparability is checked before any statistics, because numbers with different meanings have a
-difference too.
+Comparability is checked before any statistics, because even numbers with different meanings have
+a difference.
 """
 
 import dataclasses
@@ -38,7 +38,7 @@ Row = Mapping[str, Any]
 
 
 class RowKey(NamedTuple):
-    """What a row of COMPARISONS describes, of those beside one baseline."""
+    """What a COMPARISONS row describes, among the rows against one baseline."""
 
     run: str
     measure: str
@@ -46,7 +46,7 @@ class RowKey(NamedTuple):
     attribute: str | None = None
     value: str | None = None
     is_weighted: bool = False
-    #: Of a change of judgments: OLD or NEW.
+    #: The side of a change of judgments: OLD or NEW.
     side: str | None = None
 
 
@@ -64,26 +64,26 @@ def row_key(row: Row) -> RowKey:
 
 @dataclasses.dataclass(frozen=True)
 class MetricRows:
-    """A night beside a baseline by one measure at one cutoff, on one side of a change."""
+    """A night against a baseline by one measure at one cutoff, on one side of a change."""
 
     rows: Sequence[Row] = ()
-    #: Why there are none.
+    #: Why there are no rows.
     refused: NotComparable | None = None
-    #: The run and the id of the queries that changed most.
+    #: The runs and ids of the queries that changed most.
     changed: Sequence[tuple[str, str]] = ()
 
 
 @dataclasses.dataclass(frozen=True)
 class ComparedNight:
-    """A night beside one baseline, by every measure and cutoff of the checks."""
+    """A night against one baseline, by every measure and cutoff of the checks."""
 
     rows: Mapping[RowKey, Row]
-    #: By measure and cutoff, why there are none; also by side, if there are two.
+    #: Why there are no rows, by measure and cutoff, and by side if there are two.
     refusals: Mapping[tuple[Metric, str | None], NotComparable]
     changed: Sequence[tuple[str, str]]
-    #: By measure and cutoff, None, or both sides of a change of judgments.
+    #: By measure and cutoff, only None, or both sides of a change of judgments.
     sides: Mapping[Metric, Sequence[str | None]] = dataclasses.field(default_factory=dict)
-    #: By measure and cutoff, the baseline with the nights alone that mean the same by it.
+    #: By measure and cutoff, the baseline with only the nights in which the measure means the same.
     baselines: Mapping[Metric, Baseline] = dataclasses.field(default_factory=dict)
 
     def refused(self, metric: Metric, side: str | None) -> NotComparable | None:
@@ -93,7 +93,7 @@ class ComparedNight:
         return self.sides.get(metric, ONE)
 
 
-#: By what a baseline stands for.
+#: The comparisons by what their baseline stands for.
 Comparisons = Mapping[Any, ComparedNight]
 
 
@@ -106,7 +106,7 @@ def resolve_baselines(
         try:
             resolved.extend(_resolved(name, gate, tonight, nights, scores))
         except StorageError:
-            # Which runs a night has cannot be read; the comparison with it will say so.
+            # The runs of a night cannot be read; the comparison with it will say so.
             resolved.extend(resolve(name, tonight, nights, most=gate.nights))
     return resolved
 
@@ -131,10 +131,10 @@ def compare_night(
     scores: ScoreCache,
     options: ComparisonOptions,
 ) -> dict[Any, ComparedNight]:
-    """The second step of a verdict: the night beside each baseline, and by itself, for `min_value`.
+    """The second step of a verdict: the night against each baseline, and by itself for `min_value`.
 
-    They are by what baselines stand for, as two that stand for the same nights share their rows.
-    Baselines that each run reaches by a chain of its own are compared by `against_reference`.
+    The key is what a baseline stands for, because baselines for the same nights share their rows.
+    Baselines that each run reaches by its own chain are compared by `against_reference`.
     """
     compared: dict[Any, ComparedNight] = {}
     for baseline in [*against, ITSELF]:
@@ -177,8 +177,8 @@ def _beside(
 
 
 def _first_metric(checks: Sequence[CheckConfig]) -> Metric | None:
-    """That of the first check, by which documents are kept of what changed most: of judgments if
-    there is any.
+    """The metric that selects the queries whose documents are kept: that of the first check, if
+    possible of one with judgments.
     """
     of_queries = [check for check in checks if not check.is_of_run]
     of_queries.sort(key=lambda check: check.is_of_catalog)
@@ -239,8 +239,8 @@ def _metric_is_absent(
     metric: Metric,
     scores: ScoreCache,
 ) -> NotComparable | None:
-    """Why there is nothing to compare at a metric: tonight or all of the nights lack it, or none
-    means the same by it.
+    """Why there is nothing to compare for a metric: tonight or all of the nights lack it, or it
+    means the same in none of them.
     """
     there = [night for night in baseline.nights if metric in scores.source(night).metrics]
     if metric not in scores.source(tonight).metrics:
@@ -256,7 +256,7 @@ def _metric_is_absent(
 
 
 def _most_changed(sides: Sides, options: ComparisonOptions) -> list[tuple[str, str]]:
-    """The queries that changed most, each with the run and, in the same night, its baseline."""
+    """The queries that changed most, each with the run and, within a night, its baseline."""
     changed: list[tuple[str, str]] = []
     if not options.queries:
         return changed

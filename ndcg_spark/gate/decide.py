@@ -46,18 +46,18 @@ from ndcg_spark.tables.format import difference as signed
 from ndcg_spark.tables.format import part, score
 
 _MAX_CAUSES = 20
-#: How many runs are named where all is well.
+#: The most runs that are named when everything passes.
 _MAX_NAMED = 3
-#: The `check` of a result about what must arrive.
+#: The `check` of a result about missing runs or datasets.
 _ARRIVAL = "gate"
-#: Reasons that every night has until something is mended or accepted.
+#: Reasons that repeat every night until something is fixed or accepted.
 _REPEATED = ("no_baseline", "may_be_chance", "sides_disagree", "below_min_value")
-#: In a rehearsal, results without which a night can begin.
+#: The reasons of results that do not keep a night from starting a rehearsal.
 _BEGINNINGS = {None, "no_baseline", "other_convention", "other_items", "other_judgments"}
 
 
 class Decided(NamedTuple):
-    """A result, what it says, and the case that it is of; None for what must arrive."""
+    """A result, its finding, and its case; the case is None for missing runs or datasets."""
 
     result: Result
     finding: Finding
@@ -65,14 +65,14 @@ class Decided(NamedTuple):
 
 
 class Acceptance(NamedTuple):
-    """Why somebody accepts a night as a baseline of later ones, and for which runs; None: all."""
+    """Why somebody accepts a night as a baseline for later ones, and for which runs (None: all)."""
 
     reason: str
     runs: tuple[str, ...] | None = None
 
 
 def acceptance_of(night: Night) -> Acceptance | None:
-    """What the log says of the acceptance of a night."""
+    """The acceptance of a night in the log."""
     if not night.row["accepted"]:
         return None
     runs = night.record.get("accepted_runs")
@@ -80,7 +80,7 @@ def acceptance_of(night: Night) -> Acceptance | None:
 
 
 class Found(NamedTuple):
-    """What is known of a night before it is decided."""
+    """What is known about a night before it is decided."""
 
     #: The runs that returned anything.
     runs: Sequence[str]
@@ -88,13 +88,13 @@ class Found(NamedTuple):
     compared: Comparisons
     cases: Sequence[Case]
     missing: Sequence[Missing]
-    #: The date of the last night if its results are the same.
+    #: The date of the last night if its results are identical.
     same: str | None
     #: Slices that lost much without failing the night.
     losses: Sequence[SliceLoss] = ()
-    #: Other sentences that change no verdict.
+    #: Other sentences that do not change the verdict.
     warnings: Sequence[str] = ()
-    #: What the runs changed by over a change of judgments.
+    #: By how much the runs changed across a change of judgments.
     links: Sequence[dict[str, Any]] = ()
     #: The runs whose level falls.
     falls: Sequence[dict[str, Any]] = ()
@@ -103,15 +103,15 @@ class Found(NamedTuple):
 class Judged(NamedTuple):
     verdict: Verdict
     rows: list[Row]
-    #: The run and the id of the queries that changed most.
+    #: The runs and ids of the queries that changed most.
     changed: list[tuple[str, str]]
-    #: What the runs changed by over a change of judgments that the night begins.
+    #: By how much the runs changed across a change of judgments that starts with the night.
     links: Sequence[Row] = ()
-    #: What an evaluation of the same rows had acknowledged: reason and until.
+    #: The acknowledgement from an earlier evaluation of the same rows: reason and until.
     known_loss: Mapping[str, str] | None = None
 
     def log_entries(self) -> dict[str, Any]:
-        """What the log keeps."""
+        """The entries that the log keeps."""
         entries = self.verdict.log_entries()
         return {**entries, "links": self.links or None, "acknowledged": self.known_loss}
 
@@ -126,7 +126,7 @@ def judge(
 ) -> Judged:
     """The verdict on a night, which is one of `nights`.
 
-    `options` have attributes and weights; attributes that the night has kept itself replace those.
+    `options` have attributes and weights; attributes that the night itself keeps take precedence.
     """
     judged = _judge(gate, tonight, nights, scores, options, accepted)
     if judged.verdict.verdict != FAIL:
@@ -152,7 +152,7 @@ def _is_not_worse(
     verdict: Verdict,
     known: Acknowledgement,
 ) -> bool:
-    """Whether a failed night fails only in what was acknowledged, and nothing has fallen since."""
+    """Whether a failed night fails only in acknowledged losses, and nothing has fallen since."""
     if not is_known(verdict, known.night.record["verdict"] or {}):
         return False
     beside = _judge(beside_night(gate, known.night), tonight, nights, scores, options).verdict
@@ -209,7 +209,7 @@ def _losses_of_slices(
     references: ReferenceScores,
     options: ComparisonOptions,
 ) -> list[SliceLoss]:
-    """The slices that lost much, whether or not a check is for them."""
+    """The slices that lost much, whether or not a check covers them."""
     if options.attributes is None:
         return []
     values = values_of(options.attributes, tonight.dataset)
@@ -226,10 +226,10 @@ def _falls(
     scores: ScoreCache,
     runs: Sequence[str],
 ) -> list[dict[str, Any]]:
-    """The runs whose level falls, by their first check of all queries; this decides nothing."""
+    """The runs whose level falls, by their first check of all queries; this never decides."""
     metrics: dict[str, Metric] = {}
     for _, check in gate.checks(tonight.dataset):
-        # Less of the catalog is no loss.
+        # A lower catalog measure is not a loss.
         if check.slice is None and not check.weighted and not check.is_of_catalog:
             for run in runs:
                 if check.runs is None or run in check.runs:
@@ -248,26 +248,26 @@ def _falls(
 
 
 def _warnings_of_values(tonight: Night, nights: Nights, options: ComparisonOptions) -> list[str]:
-    """Attributes of so many values that their slices are not looked at; said once."""
+    """A warning for each attribute with too many values to check its slices; given once."""
     if options.attributes is None or earlier(nights, tonight.dataset, tonight.evaluated_on):
         return []
     warnings = []
     for attribute, values in values_of(options.attributes, tonight.dataset).items():
         if len(values) > MOST_VALUES:
             many = f"{attribute} has {len(values):,} values, more than {MOST_VALUES}"
-            warnings.append(f"{many}, so that its slices are looked at only if a check names one")
+            warnings.append(f"{many}, so its slices are checked only if a check names them")
     return warnings
 
 
 def _options_of(gate: GateConfig, tonight: Night, options: ComparisonOptions) -> ComparisonOptions:
     kept = read_attributes([tonight])
-    # A check says itself how many queries it needs.
+    # Each check states how many queries it needs.
     own = dataclasses.replace(options, alpha=gate.alpha, min_queries=2)
     return own if kept is None else dataclasses.replace(own, attributes=kept)
 
 
 def _same_results(tonight: Night, nights: Nights) -> str | None:
-    """The date of the last night, if its results are tonight's."""
+    """The date of the last night, if its results are identical to tonight's."""
     own = tonight.row["results_fingerprint"]
     before = earlier(nights, tonight.dataset, tonight.evaluated_on)
     if own and before and before[-1].row["results_fingerprint"] == own:
@@ -276,7 +276,7 @@ def _same_results(tonight: Night, nights: Nights) -> str | None:
 
 
 def _rows_to_publish(found: Found) -> list[Row]:
-    """The rows of COMPARISONS to publish; those that two baselines or checks share once."""
+    """The COMPARISONS rows to publish; rows that baselines or checks share are listed once."""
     rows: list[Row] = []
     for baseline in found.against:
         beside = found.compared.get(baseline.stands_for)
@@ -293,7 +293,7 @@ def _rows_to_publish(found: Found) -> list[Row]:
 
 
 def _changed_most(against: Sequence[Baseline], compared: Comparisons) -> list[tuple[str, str]]:
-    """What changed most beside the first baseline with which something was compared."""
+    """What changed most against the first baseline that was compared."""
     for baseline in against:
         beside = compared.get(baseline.stands_for)
         if beside is not None and beside.rows:
@@ -338,22 +338,22 @@ def decide(gate: GateConfig, tonight: Night, found: Found, accepted: Acceptance 
 
 
 def _unjudged_runs(decisions: Sequence[Decided]) -> tuple[str, ...]:
-    """The runs of which more documents have to be judged to know whether they have lost."""
+    """The runs that need more judged documents to tell whether they lost."""
     results = [one.result for one in decisions if one.result.reason == "unjudged_documents"]
     return tuple(sorted({str(result.run) for result in results}))
 
 
 def _covers(accepted: Acceptance, deciding: Sequence[Decided]) -> bool:
-    """Whether all that keeps a night from passing is about runs that it is accepted for."""
+    """Whether everything that keeps a night from passing is about the accepted runs."""
     if accepted.runs is None:
         return True
     return all(one.result.run in accepted.runs for one in deciding)
 
 
 def _notes(decisions: Sequence[Decided]) -> list[Decided]:
-    """What is only said; that no night was accepted is not said where no night is good either."""
+    """The results that are only notes, without a note that repeats another finding."""
     lacks_good = any(one.result.reason == "no_baseline" and not _is_note(one) for one in decisions)
-    # Where the good nights are those of the accepted state, both find the same.
+    # If the good nights are those of the accepted state, both find the same.
     found = {one.finding for one in decisions if not _is_note(one)}
     notes = [one for one in decisions if _is_note(one) and one.finding not in found]
     if not lacks_good:
@@ -366,7 +366,7 @@ def _is_note(decision: Decided) -> bool:
 
 
 def _of_absent(absent: Sequence[Missing]) -> list[Decided]:
-    """What is missing, each a finding of its own."""
+    """Everything that is missing, each as a separate finding."""
     decisions = []
     for at, missing in enumerate(absent):
         result = Result(
@@ -389,7 +389,7 @@ def _of_cases(gate: GateConfig, cases: Sequence[Case]) -> list[Decided]:
 
 
 def _run_of(deciding: Sequence[Decided]) -> str | None:
-    """The run that a verdict is about; what is wrong with a baseline is about none."""
+    """The run that a verdict is about; None if it is about a baseline."""
     runs = {one.result.run for one in deciding if one.finding == deciding[0].finding}
     return runs.pop() if len(runs) == 1 else None
 
@@ -401,10 +401,10 @@ def _not_there(
     of_checks: Sequence[Decided],
     notes: Sequence[str],
 ) -> list[Missing]:
-    """What is missing, or was not measured at all."""
+    """Everything that is missing or was not measured."""
     absent = list(found.missing)
     if not (of_checks or absent):
-        sentence = f"no check is for a run of {tonight.dataset} besides the baseline"
+        sentence = f"no check covers a run of {tonight.dataset} other than the baseline"
         absent.append(
             Missing("no_baseline", notes[0]) if notes else Missing("not_measured", sentence)
         )
@@ -416,11 +416,11 @@ def _not_there(
 
 
 def _decisive(decisions: Sequence[Decided]) -> tuple[str, list[Decided]]:
-    """The word of a verdict, and what decides it, in the order of saying it."""
+    """The word of a verdict, and the results that decide it, in the order of the sentence."""
     can_fail = [one for one in decisions if one.result.severity == FAIL]
     failed = [one for one in can_fail if one.result.result == FAIL]
     unknown = [one for one in can_fail if one.result.result != PASS]
-    # Warnings decide if nothing at all was measured.
+    # Warnings decide if nothing was measured.
     if all(one.result.result == NOT_COMPARABLE for one in decisions):
         unknown = list(decisions)
     if failed:
@@ -431,15 +431,15 @@ def _decisive(decisions: Sequence[Decided]) -> tuple[str, list[Decided]]:
 
 
 def _order(decision: Decided) -> tuple[bool, bool, bool, bool, float]:
-    """The order in which results decide.
+    """A sort key: the order in which results decide.
 
-    What is missing comes first, then checks that can fail, then what every night repeats until it
-    is mended, then the largest drop.
+    Missing runs and datasets come first, then checks that can fail, then results that would not
+    repeat every night until somebody fixes them, then the largest drop.
     """
     result = decision.result
     is_repeated = result.reason in _REPEATED
     is_check = result.check != _ARRIVAL
-    # What fell since the last nights has a cause that can be named.
+    # The cause of a fall since the last nights can be named.
     is_since_long = result.since is not None
     return is_check, result.severity != FAIL, is_repeated, is_since_long, drop_of(vars(result))
 
@@ -450,7 +450,7 @@ def _verdict_sentence(
     arrival: Sequence[Decided],
     losses: Sequence[Row],
 ) -> str:
-    """What is missing and the first finding; the others that decided are counted."""
+    """The missing runs and datasets and the first finding; other deciding findings are counted."""
     if not deciding:
         return _all_pass(decisions)
     said = _sentences([*arrival, deciding[0]])
@@ -464,11 +464,11 @@ def _verdict_sentence(
 
 
 def _all_pass(decisions: Sequence[Decided]) -> str:
-    """The scores of the runs of the first check, and what they changed by."""
+    """The scores of the runs in the first check, and by how much they changed."""
     measured = [one for one in decisions if one.result.mean is not None]
     passed = [one for one in measured if one.result.result == PASS]
     if not measured:
-        return "checks that only warn"
+        return "there are only warning checks"
     shown = passed or measured
     first = shown[0]
     baseline = _baseline_in_words(first)
@@ -505,7 +505,7 @@ def _in_short(result: Result) -> str:
 
 
 def _sentences(decisions: Iterable[Decided]) -> dict[Finding, str]:
-    """Each finding in its order, with the sentence of the first result that says it."""
+    """Each finding in order, with the sentence of the first result that has it."""
     sentences: dict[Finding, str] = {}
     for one in decisions:
         sentences.setdefault(one.finding, one.result.sentence)
@@ -519,7 +519,7 @@ def _loss_in_words(cause: Row) -> str:
 
 
 def _warnings_of(decisions: Sequence[Decided], deciding: Sequence[Decided]) -> list[str]:
-    """What checks say that only warn, unless the verdict says it."""
+    """The findings of checks that only warn, unless the verdict contains them."""
     decided = _sentences(deciding)
     warned = []
     for one in decisions:
@@ -534,7 +534,7 @@ def _warnings_beside(gate: GateConfig, found: Found) -> list[str]:
     warnings.extend(found.warnings)
     if found.same and gate.same_results == "warn":
         same = f"the results are identical to those of {found.same}"
-        warnings.insert(0, f"{same}; check that the export is new")
+        warnings.insert(0, f"{same}; check that the export is recent")
     warnings.extend(baseline.unread for baseline in found.against if baseline.unread)
     return warnings
 
@@ -547,11 +547,12 @@ def _warning_not_good(
     is_good = all(one.result.result in (PASS, UNDECIDED) for one in decisions)
     if word != PASS or accepted is not None or is_good:
         return []
-    return ["the night is not good, as a check that only warns did not pass; it is no baseline"]
+    why = "because a check that only warns failed or was not measured"
+    return [f"the night is not good, {why}; it cannot be a baseline"]
 
 
 def _entry(baseline: Baseline) -> dict[str, Any]:
-    """A baseline as verdicts list it."""
+    """The entry of a baseline in a verdict."""
     return {
         "name": baseline.name,
         "runs": None if baseline.runs is None else list(baseline.runs),
@@ -561,10 +562,10 @@ def _entry(baseline: Baseline) -> dict[str, Any]:
 
 
 def _causes(deciding: Sequence[Decided], compared: Comparisons) -> list[dict[str, Any]]:
-    """The slices that have most of the loss by which a verdict was decided.
+    """The slices with most of the loss that decided a verdict.
 
-    Where an accepted night decides, they are those of the same mean beside the good nights, if this
-    decides too, as a chain has no rows of slices.
+    If an accepted night decides, the slices come from the same mean against the good nights, if
+    that also decides, because a chain has no rows for slices.
     """
     first = deciding[0].case if deciding else None
     if first is None:
@@ -614,16 +615,16 @@ def rehearse(
 
 
 def _with_later_acceptance(verdict: Verdict, night: Night) -> Verdict:
-    """The verdict with a note if the night was accepted later, which a rehearsal knows."""
+    """The verdict, with a note if the night was accepted later, which a rehearsal knows."""
     if not night.row["accepted"] or not night.row["revision"]:
         return verdict
-    note = "it was accepted after its verdict, which is used here"
+    note = "it was accepted after its verdict, and the acceptance is used here"
     return dataclasses.replace(verdict, notes=(*verdict.notes, note))
 
 
 def _begins(night: Night, verdict: Verdict, nights: Nights) -> bool:
     """Whether a night without a gate becomes the first baseline of a rehearsal."""
-    # A date that cannot be read may have been a baseline.
+    # A date whose log cannot be read may have been a baseline.
     if night.row["verdict"] is not None or nights.damaged_between("", night.evaluated_on):
         return False
     return {result.reason for result in verdict.results} <= _BEGINNINGS

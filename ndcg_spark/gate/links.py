@@ -1,4 +1,4 @@
-"""What happened to each run over a change of judgments, for the log and for people."""
+"""What happened to each run across a change of judgments, for the log and for people."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -19,9 +19,9 @@ from ndcg_spark.tables.format import score
 def links_of(
     gate: GateConfig, tonight: Night, nights: Nights, scores: ScoreCache
 ) -> list[dict[str, Any]]:
-    """The facts of each run, by every measure of a check, where tonight's judgments are new to it.
+    """The facts about each run by every measure of a check, if tonight's judgments are new to it.
 
-    Runs of which a copy is not kept have none.
+    Runs without a kept copy have none.
     """
     facts = []
     source = scores.source(tonight)
@@ -38,13 +38,13 @@ def links_of(
                 if sides is not None:
                     facts.append(change_facts(sides, of_run, scores))
         except (InputError, StorageError):
-            # What cannot be read has no link; the comparisons say why.
+            # A night that cannot be read has no link; the comparisons say why.
             continue
     return facts
 
 
 def _metrics(gate: GateConfig, tonight: Night) -> list[Metric]:
-    """The headline first, then those of the checks."""
+    """The metrics: the headline first, then those of the checks."""
     cutoffs = tonight.record["configuration"].get("cutoffs") or []
     metrics: dict[Metric, None] = {}
     if cutoffs:
@@ -56,7 +56,7 @@ def _metrics(gate: GateConfig, tonight: Night) -> list[Metric]:
 
 
 def changes_in_words(links: Iterable[Mapping[str, Any]]) -> list[str]:
-    """A sentence per run about the first measure of its links."""
+    """A sentence per run about the first measure in its links."""
     by_run: dict[str, Mapping[str, Any]] = {}
     for link in links:
         by_run.setdefault(link["run"], link)
@@ -66,8 +66,8 @@ def changes_in_words(links: Iterable[Mapping[str, Any]]) -> list[str]:
 def _in_words(link: Mapping[str, Any]) -> str:
     both = f"{link['queries_in_both']:,} of {link['queries']:,} queries are in both"
     ends = f"{signed(link['old'])} (old judgments) to {signed(link['new'])} (new)"
-    means = f"{score(link['mean'])} ({score(link['before_mean'])} under the old ones)"
-    sentence = f"New judgments: {both}. On these {link['run']} changed by {ends}."
+    means = f"{score(link['mean'])} ({score(link['before_mean'])} under the old judgments)"
+    sentence = f"New judgments: {both}. On these, {link['run']} changed by {ends}."
     sentence += f" The mean over all queries is {means}"
     if link["new_queries"]:
         new = f"{link['new_queries']:,} new queries score {score(link['new_queries_mean'])}"

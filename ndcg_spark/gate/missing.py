@@ -1,4 +1,4 @@
-"""What must arrive on a night, and has not: the third step of a verdict."""
+"""Runs and datasets that must arrive on a night but are missing: the third step of a verdict."""
 
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
@@ -14,7 +14,7 @@ from ndcg_spark.voices import OPTIONS
 
 
 class Missing(NamedTuple):
-    """Something without results: a code, a sentence, and the run that it is about."""
+    """A missing run or dataset: a code, a sentence, and the run that it is about."""
 
     code: str
     sentence: str
@@ -28,11 +28,11 @@ def find_missing(
     against: Iterable[Baseline],
     scores: ScoreCache,
 ) -> list[Missing]:
-    """Expected datasets and runs without results.
+    """Find expected datasets and runs that have no results.
 
-    Expected are the runs of the newest night of the baselines or, if it is newer, of the newest
-    good night, and the datasets evaluated together with this one since. Without such a night,
-    everything ever evaluated is expected.
+    The expected runs are those of the newest night of the baselines or, if it is newer, of the
+    newest good night. The expected datasets are those evaluated together with this one since then.
+    If there is no such night, everything ever evaluated is expected.
     """
     newest = _newest_baseline(tonight, nights, against)
     since = newest.evaluated_on if newest else ""
@@ -59,27 +59,27 @@ def _missing_datasets(
     missing = []
     expected = _expected_datasets(tonight, nights, since)
     for name in sorted(expected.keys() - _arrived_datasets(tonight, nights)):
-        had_some = f", and had some on {expected[name]}" if expected[name] < date else ""
-        sentence = f"the dataset {name} has no results in this night{had_some}"
+        had_some = f", but had some on {expected[name]}" if expected[name] < date else ""
+        sentence = f"the dataset {name} has no results for this night{had_some}"
         missing.append(Missing("missing_dataset", sentence))
     named: set[str] = set()
     for check in gate.check:
         named.update(check.datasets or ())
     for name in sorted(named - {night.dataset for night in nights}):
-        sentence = f"the dataset {name} of a check has no night at all"
+        sentence = f"the dataset {name} is named in a check but has never been evaluated"
         missing.append(Missing("missing_dataset", sentence))
     return missing
 
 
 def _without_results(tonight: Night) -> Sequence[str]:
-    """The datasets that were judged tonight and have no results."""
+    """The datasets that were judged tonight but have no results."""
     return list(tonight.record.get("datasets_without_results", ()))
 
 
 def _expected_datasets(tonight: Night, nights: Nights, since: str) -> dict[str, str]:
-    """The datasets that must arrive, each with the date on which it was last there."""
+    """The datasets that must arrive, each with the date on which it last arrived."""
     date = tonight.evaluated_on
-    # Evaluations that no longer count are among them.
+    # These include superseded evaluations.
     published = [row for row in nights.rows if row["status"] == "published"]
     published = [row for row in published if since <= row["evaluated_on"] < date]
     of_this = {row["evaluation_id"] for row in published if row["dataset"] == tonight.dataset}
@@ -94,7 +94,7 @@ def _expected_datasets(tonight: Night, nights: Nights, since: str) -> dict[str, 
 
 
 def _arrived_datasets(tonight: Night, nights: Nights) -> set[str]:
-    """The datasets with a night of the date, unless tonight judged them without results."""
+    """The datasets with a night on the date, unless they were judged tonight without results."""
     arrived = datasets_of_date(nights, tonight.evaluated_on)
     return arrived.difference(_without_results(tonight))
 
@@ -104,8 +104,8 @@ def _missing_runs(
 ) -> list[Missing]:
     """Expected runs without results, and why the expected runs are not known.
 
-    A run that returned nothing for any judged query has no results; it is expected unless it
-    returned nothing in the newest night of the baselines, too.
+    A run that returned nothing for any judged query has no results. It is expected unless it also
+    returned nothing in the newest night of the baselines.
     """
     own = scores.source(tonight)
     since = newest.evaluated_on if newest else ""
@@ -113,7 +113,7 @@ def _missing_runs(
     unknown = [nights.damaged[day] for day in damaged]
     named = _named_runs(gate, tonight)
     expected = dict(named)
-    # Who gave up a run accepted a night in which it returned nothing.
+    # Accepting a night in which a run returned nothing discontinues the run.
     empty = set(own.silent)
     before = [newest] if newest else earlier(nights, tonight.dataset, tonight.evaluated_on)
     if newest:
@@ -124,8 +124,8 @@ def _missing_runs(
             there = scores.source(night).runs
             for run in there:
                 expected[run] = f"had some on {night.evaluated_on}"
-            # Who accepted a night for a run that it lacks gave that run up, but no run that the
-            # gate names.
+            # Accepting a night for a run that it lacks discontinues the run, unless the gate names
+            # it.
             given_up = set(accepted_runs).difference(there, named)
             for run in given_up:
                 expected.pop(run, None)
@@ -136,15 +136,15 @@ def _missing_runs(
     missing = []
     for run in sorted((expected.keys() | empty) - set(own.runs)):
         what = "returned nothing" if run in own.silent else "has no results"
-        why = f", and {expected[run]}" if run in expected else ""
-        missing.append(Missing("missing_run", f"{run} {what} in this night{why}", run))
+        why = f", but {expected[run]}" if run in expected else ""
+        missing.append(Missing("missing_run", f"{run} {what} for this night{why}", run))
     return missing + [_not_known(reason) for reason in unknown]
 
 
 def _before_partial_acceptances(newest: Night, tonight: Night, nights: Nights) -> list[Night]:
-    """The good nights back to the newest that is good for all runs, by date, without the newest.
+    """The good nights before `newest`, back to one that is good for all runs, ordered by date.
 
-    A night that was accepted for some runs alone says nothing about which others must arrive.
+    A night that was accepted for only some runs does not tell which others must arrive.
     """
     before: list[Night] = []
     if not newest.record.get("accepted_runs"):
@@ -162,7 +162,7 @@ def _not_known(reason: str) -> Missing:
 
 
 def _named_runs(gate: GateConfig, tonight: Night) -> dict[str, str]:
-    """The runs that the configuration names for a dataset, each with what it says of them."""
+    """The runs that the configuration names for a dataset, each with the place that names it."""
     named: dict[str, str] = {}
     for _, check in gate.checks(tonight.dataset):
         for run in check.runs or ():

@@ -1,4 +1,4 @@
-"""Which nights have to be scored under other judgments before a verdict."""
+"""The nights that must be scored under other judgments before a verdict."""
 
 from collections.abc import Iterator
 
@@ -26,11 +26,11 @@ def needed_copies(
     nights: Nights,
     scores: ScoreCache | None = None,
 ) -> list[Needed]:
-    """What both sides of every change of judgments need that tonight's verdict looks at.
+    """The copies needed for both sides of every change of judgments that tonight's verdict uses.
 
-    These are the changes between the good nights and tonight, and those between a night that was
-    accepted, or that the gate names, and tonight. `tonight` need not be published. `scores` are
-    those that were read already.
+    These are the changes between the good nights and tonight, and those between tonight and a
+    night that was accepted or that the gate names. `tonight` need not be published. `scores`: a
+    cache of the scores that were already read.
     """
     if not tonight.row["judgments_fingerprint"]:
         return []
@@ -52,7 +52,7 @@ def _is_other(needed: Needed) -> bool:
 
 
 def _both_sides(baseline: Baseline, tonight: Night) -> Iterator[Needed]:
-    """The nights under tonight's judgments, and all of them under those of the newest."""
+    """The nights under tonight's judgments, and all nights under those of the newest."""
     theirs = baseline.nights[-1].row["judgments_fingerprint"]
     for night in baseline.nights:
         yield night, tonight.row["judgments_fingerprint"]
@@ -61,7 +61,7 @@ def _both_sides(baseline: Baseline, tonight: Night) -> Iterator[Needed]:
 
 
 def _links(gate: GateConfig, tonight: Night, nights: Nights, scores: ScoreCache) -> list[Link]:
-    """The changes of judgments that the references of tonight's runs lead over."""
+    """The changes of judgments between the references of tonight's runs and tonight."""
     links: dict[Link, None] = {}
     for run in scores.source(tonight).runs:
         newest = newest_link(run, tonight, nights, lambda night: scores.source(night).runs)

@@ -1,5 +1,5 @@
-"""Changes of judgments over which both sides disagreed: what happened there is not known until a
-night is accepted.
+"""Changes of judgments whose sides disagreed: it is not known what happened there until a night is
+accepted.
 """
 
 from collections.abc import Iterable, Mapping
@@ -15,7 +15,7 @@ SIDES_DISAGREE = "sides_disagree"
 
 
 def unknown_changes(tonight: Night, nights: Iterable[Night]) -> list[str]:
-    """A sentence for each change whose sides disagreed and since which no night was accepted."""
+    """A sentence for each change whose sides disagreed, if no night was accepted since then."""
     unknown: dict[tuple[str, str], str] = {}
     for night in reversed(earlier(nights, tonight.dataset, tonight.evaluated_on)):
         if night.row["accepted"]:
@@ -23,7 +23,7 @@ def unknown_changes(tonight: Night, nights: Iterable[Night]) -> list[str]:
         verdict = night.record["verdict"] or {}
         for result in verdict.get("results", ()):
             if result["reason"] == SIDES_DISAGREE:
-                # Later nights of the same judgments are compared over the same change.
+                # Later nights with the same judgments are compared across the same change.
                 change = str(result["run"]), str(night.row["judgments_fingerprint"])
                 unknown[change] = _sentence(night, result)
     return list(unknown.values())
@@ -34,5 +34,5 @@ def _sentence(night: Night, result: Mapping[str, Any]) -> str:
     ends = ""
     if differences:
         ends = f" ({signed(min(differences))} to {signed(max(differences))})"
-    change = f"what happened to {result['run']} at the change of {day(night.evaluated_on)}"
-    return f"{change} is not known{ends}; look at it, or accept a night"
+    change = f"whether {result['run']} changed when the judgments did on {day(night.evaluated_on)}"
+    return f"it is not known {change}{ends}; look at that night, or accept a night"

@@ -1,7 +1,7 @@
-"""One result of each case: by one rule, from the comparisons that decide it together.
+"""One result for each case: by one rule, from the comparisons that decide it together.
 
-Results that have two sides or two readings are one hypothesis, whose p value is the largest of its
-comparisons: only what all of them say is said.
+A result with two sides or two readings is one hypothesis. Its p value is the largest of its
+comparisons, and a conclusion needs the support of all of them.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -31,12 +31,12 @@ from ndcg_spark.text import day
 from ndcg_spark.tolerance import ROUNDING
 
 Numbers = Mapping[str, Any]
-#: What is known of a comparison as numbers.
+#: The numbers of a comparison.
 _NUMBERS = ("mean", "baseline_mean", "difference", "interval_low", "interval_high", "queries")
 
 
 class Outcome(NamedTuple):
-    """What a comparison says, with its code and its sentence."""
+    """The outcome of a comparison: a word, a code and a sentence."""
 
     word: str
     reason: str | None
@@ -44,7 +44,7 @@ class Outcome(NamedTuple):
 
 
 class Finding(NamedTuple):
-    """What a result says, as data; results with equal ones are said once."""
+    """The content of a result as data; results with equal findings are reported once."""
 
     reason: str | None
     about: tuple[Any, ...]
@@ -53,8 +53,8 @@ class Finding(NamedTuple):
 def finding_of(case: Case, result: Result) -> Finding:
     if case.refused:
         return Finding(case.refused.code, case.refused.about)
-    # How sure it is differs with the severity of a check, and is no other finding. Nor is what two
-    # baselines say that stand for the same nights.
+    # The certainty depends on the severity of a check, and does not make a new finding. Nor do two
+    # baselines that stand for the same nights.
     numbers = (result.baseline_night, result.difference, result.allowed)
     return Finding(result.reason, (case.mean, *numbers))
 
@@ -63,8 +63,8 @@ def decide_cases(gate: GateConfig, cases: Sequence[Case]) -> list[Result]:
     """One result per case; p is adjusted by Holm over all hypotheses that were measured and
     changed.
 
-    Checks that only warn are a family of their own, so that they do not weaken those that can fail.
-    Those that several checks or baselines share count once.
+    Checks that only warn are a separate family, so that they do not weaken checks that can fail.
+    Hypotheses that several checks or baselines share are counted once.
     """
     adjusted_p = {}
     for severity in ("fail", "warn"):
@@ -78,12 +78,12 @@ def decide_cases(gate: GateConfig, cases: Sequence[Case]) -> list[Result]:
 
 
 def is_note(case: Case, result: Result) -> bool:
-    """Whether a result is only said: beside the accepted night, it is a pass or a failure."""
+    """Whether a result is only a note: against the accepted night, and neither pass nor failure."""
     return case.baseline.kind is Kind.ACCEPTED and result.result not in (PASS, FAIL)
 
 
 def _family(cases: Iterable[Case], alpha: float) -> dict[tuple[Any, ...], float]:
-    """By hypothesis, the p value adjusted for all of them."""
+    """The p value of each hypothesis, adjusted for all of them."""
     family: dict[tuple[Any, ...], float] = {}
     for case in cases:
         p = None if case.refused else _largest_p(case, alpha)
@@ -110,7 +110,7 @@ def _largest_of(parts: Iterable[Part], alpha: float) -> float | None:
 
 
 def _p_value(row: Row | None, alpha: float) -> float | None:
-    """The larger p of both tests, or that of t where it cannot fail; None if nothing changed."""
+    """The larger p of both tests, or the t test's if it cannot fail; None if nothing changed."""
     if row is None or row["difference"] is None or "unchanged" in row["flags"]:
         return None
     p: float | None = row["p_value"]
@@ -143,7 +143,7 @@ def _result(gate: GateConfig, case: Case, p: float | None) -> Result:
 
 
 def _side(case: Case, part: Part) -> dict[str, Any]:
-    """A comparison as verdicts list it."""
+    """The entry of a comparison in a verdict."""
     return {"side": part.side, "reading": part.reading, **_numbers(case, part)}
 
 
@@ -163,7 +163,7 @@ def _numbers(case: Case, part: Part) -> dict[str, Any]:
 
 
 def _numbers_together(case: Case) -> dict[str, Any]:
-    """The numbers of a case: of two sides, the mean of the differences and the union of the
+    """The numbers of a case; for two sides, the mean of the differences and the union of the
     intervals.
     """
     parts = [_numbers(case, part) for part in case.first_parts]
@@ -184,7 +184,7 @@ def _known(parts: Iterable[Numbers], name: str) -> list[Any]:
 
 
 def _outcome(gate: GateConfig, case: Case, numbers: Numbers) -> Outcome:
-    """What a case says: its parts, and where these differ."""
+    """The outcome of a case, from its parts."""
     if case.refused:
         return Outcome(NOT_COMPARABLE, case.refused.code, case.refused.sentence)
     if case.baseline.is_reference:
@@ -195,7 +195,7 @@ def _outcome(gate: GateConfig, case: Case, numbers: Numbers) -> Outcome:
 
 
 def _of_part(gate: GateConfig, case: Case, part: Part, numbers: Numbers) -> Outcome:
-    """The result of one comparison; `numbers` are its own, with the p value of the case."""
+    """The outcome of one comparison; `numbers` are its own, with the p value of the case."""
     if numbers["mean"] is None or numbers["difference"] is None:
         subject = case.check.subject(case.run)
         sentence = f"{subject}: a number of the comparison is not finite"
@@ -210,15 +210,15 @@ def _of_part(gate: GateConfig, case: Case, part: Part, numbers: Numbers) -> Outc
     if beyond is None:
         return Outcome(PASS, None, sentence)
     if case.check.is_of_run:
-        # One number a night, which no test can judge.
+        # There is one number per night, which cannot be tested.
         return Outcome(FAIL, beyond, sentence)
     return _rule_of_change(gate, numbers["p"], beyond, sentence)
 
 
 def _beyond(numbers: Numbers) -> str | None:
-    """Whether a mean changed by more than is allowed: the code of that, else None."""
+    """The code of a change by more than is allowed, or None."""
     allowed, allowed_rise = numbers["allowed"], numbers["allowed_rise"]
-    # Of sums of any size, an error is relative to them.
+    # The rounding error of unbounded sums is relative to them.
     error = ROUNDING * max(1.0, abs(numbers["mean"]))
     if allowed is not None and numbers["difference"] < -allowed - error:
         return DROPPED
@@ -228,7 +228,7 @@ def _beyond(numbers: Numbers) -> str | None:
 
 
 def _rule_of_change(gate: GateConfig, p: float | None, beyond: str, sentence: str) -> Outcome:
-    """The result where the mean changed by more than is allowed."""
+    """The outcome if the mean changed by more than is allowed."""
     if p is None:
         return Outcome(NOT_COMPARABLE, "not_measured", f"{sentence}, but it could not be tested")
     if p < gate.alpha:
@@ -237,7 +237,7 @@ def _rule_of_change(gate: GateConfig, p: float | None, beyond: str, sentence: st
 
 
 def _beside_both(gate: GateConfig, case: Case, numbers: Numbers) -> Outcome:
-    """The result over a change of judgments: what both sides say."""
+    """The outcome across a change of judgments, which both sides must support."""
     return _together(gate, case, case.first_parts, numbers)
 
 
@@ -271,10 +271,12 @@ def _together(
 
 
 def _beside_reference(gate: GateConfig, case: Case, numbers: Numbers) -> Outcome:
-    """The result beside an accepted night: a loss that both readings of unjudged documents show."""
+    """The outcome against an accepted night; a loss must show in both readings of unjudged
+    documents.
+    """
     allowed = numbers["allowed"]
     if case.check.is_of_catalog:
-        # What is shown does not depend on what is judged, so that there is one reading.
+        # The shown lists do not depend on judgments, so there is only one reading.
         return _of_part(gate, case, case.first_parts[-1], numbers)
     if not has_second_reading(case.check.measure) or not case.second_parts:
         return _told_only(gate, case, numbers)
@@ -282,7 +284,7 @@ def _beside_reference(gate: GateConfig, case: Case, numbers: Numbers) -> Outcome
     second = _together(gate, case, case.second_parts, numbers, allowed)
     if first.word not in (FAIL, UNDECIDED) or second.word == first.word == FAIL:
         return first
-    # What each reading says by itself, whatever the other one says.
+    # The outcome of each reading by itself, whatever the other one shows.
     alone = {**numbers, "p": _largest_of(case.first_parts, gate.alpha)}
     first_alone = _together(gate, case, case.first_parts, alone)
     numbers = {**numbers, "p": _largest_of(case.second_parts, gate.alpha)}
@@ -293,22 +295,23 @@ def _beside_reference(gate: GateConfig, case: Case, numbers: Numbers) -> Outcome
 
 
 def _sentence_of_unjudged(case: Case, numbers: Numbers) -> str:
-    """A loss that fewer judged documents may explain."""
+    """The sentence for a loss that fewer judged documents may explain."""
     size = score(abs(numbers["difference"]))
     since = day(case.reference.first) if case.reference else ""
     lower = f"{case.check.subject(case.run)} is {size} lower than on {since}"
     if case.judged_rates is None or case.judged_rates[1] >= case.judged_rates[0]:
-        return f"{lower} only where unjudged documents count as they are: have these judged"
+        return f"{lower}, but only if unjudged documents stay unjudged: have these judged"
     before, now = case.judged_rates
     points = round(100 * (before - now), 1)
     fewer = (
-        f"{points:g} points fewer of its documents are judged ({share(now)}, was {share(before)})"
+        f"the share of its unjudged documents rose by {points:g} points "
+        f"({share(now)} judged, was {share(before)})"
     )
     return f"{lower}, and {fewer}: have these judged; ndcg-spark judge-next lists them"
 
 
 def _told_only(gate: GateConfig, case: Case, numbers: Numbers) -> Outcome:
-    """A measure that has no second reading can pass, and cannot fail."""
+    """The outcome of a measure without a second reading, which can pass but cannot fail."""
     is_beyond = []
     for part in case.first_parts:
         own = _numbers(case, part)
@@ -318,7 +321,7 @@ def _told_only(gate: GateConfig, case: Case, numbers: Numbers) -> Outcome:
     sentence = _sentence_of_sides(gate, case, case.first_parts, numbers)
     if not any(is_beyond):
         return Outcome(PASS, None, sentence)
-    why = "how much of it is because fewer documents are judged is not known"
+    why = "it is not known how much of this is because fewer documents are judged"
     return Outcome(UNDECIDED, "unjudged_documents", f"{sentence}; {why}")
 
 
@@ -329,13 +332,13 @@ def _sentence_of_minimum(case: Case, row: Row | None, numbers: Numbers) -> str:
     value, least = apart(numbers["mean"], numbers["mean"] - numbers["difference"])
     if case.check.is_of_run:
         lists = f"{row['lists'] if row else 0:,} lists"
-        return f"{case.check.subject(case.run)} is {value} ({lists}), and the minimum is {least}"
+        return f"{case.check.subject(case.run)} is {value} ({lists}); the minimum is {least}"
     subject = f"{case.check.subject(case.run)} is {value} ({numbers['queries']:,} queries)"
-    return f"{subject}, and the minimum is {least}{_unanswered(row)}"
+    return f"{subject}; the minimum is {least}{_unanswered(row)}"
 
 
 def against_in_words(case: Case) -> str:
-    """What a case is compared with: `against 7 good nights to 2026-11-19`, `since 2026-09-26`."""
+    """The baseline in words: `against 7 good nights to 2026-11-19` or `since 2026-09-26`."""
     if case.reference is not None:
         return f"since {case.reference.first}"
     return f"against {case.baseline.in_words}"
@@ -364,7 +367,7 @@ def _sentence_of_change(gate: GateConfig, case: Case, row: Row | None, numbers: 
 
 
 def _allowed_changes(numbers: Numbers) -> str:
-    """What a check of the catalog allows: a drop, a rise, or both."""
+    """What a check of a catalog measure allows: a drop, a rise, or both."""
     size = abs(numbers["difference"])
     limits = []
     for way, name in (("drop", "allowed"), ("rise", "allowed_rise")):
@@ -375,16 +378,16 @@ def _allowed_changes(numbers: Numbers) -> str:
 
 
 def _numbers_of_lists(row: Row | None) -> str:
-    """What a measure of a run is of, and why nothing says how sure its difference is."""
+    """The number of lists of a measure of a run, and why its difference is not tested."""
     lists, before = (row["lists"], row["baseline_lists"]) if row else (0, 0)
     was = "" if lists == before else f", {before:,} before"
-    return f"{lists:,} lists{was}; one number a night, which no test can judge"
+    return f"{lists:,} lists{was}; one number per night cannot be tested"
 
 
 def _sentence_of_sides(
     gate: GateConfig, case: Case, parts: Sequence[Part], numbers: Numbers
 ) -> str:
-    """What a run changed by over changes of judgments, on both sides."""
+    """By how much a run changed across changes of judgments, on both sides."""
     if len(parts) == 1:
         own = _numbers(case, parts[0]) | {"p": numbers["p"]}
         return _sentence_of_change(gate, case, parts[0].row, own)
@@ -398,12 +401,12 @@ def _sentence_of_sides(
         return f"{subject} {moved} {against_in_words(case)} ({evidence}); {limit} is allowed"
     moved = _moved(numbers["difference"], score(abs(numbers["difference"])))
     ends = " to ".join(signed(value) for value in sorted(by_side.values()))
-    bracket = f"{ends} over the changes of judgments"
+    bracket = f"{ends} across the changes of judgments"
     return f"{subject} {moved} {against_in_words(case)} ({bracket}, {evidence}); {limit} is allowed"
 
 
 def _both_moves(old: float, new: float) -> tuple[str, str]:
-    """How far a run moved on each side: `fell by 0.0131` and `by 0.0142`, or `+0.0272`."""
+    """How far a run moved on each side: `fell by 0.0131` and `by 0.0142`, or `by +0.0272`."""
     if old < -ROUNDING and new < -ROUNDING:
         return f"fell by {score(-old)}", f"by {score(-new)}"
     if old > ROUNDING and new > ROUNDING:
@@ -412,7 +415,7 @@ def _both_moves(old: float, new: float) -> tuple[str, str]:
 
 
 def _in_words(gate: GateConfig, numbers: Numbers) -> str:
-    """How sure a difference is."""
+    """The evidence for a difference: queries, interval and p value."""
     evidence = [f"{numbers['queries']:,} queries"]
     if numbers["interval_low"] is not None:
         low, high = numbers["interval_low"], numbers["interval_high"]
@@ -431,7 +434,7 @@ def _few_answered(row: Row | None) -> str:
 
 
 def _unanswered(row: Row | None) -> str:
-    """The same for a run that is compared with nothing."""
+    """The same for a run that is not compared with anything."""
     if row is None:
         return ""
     judged, answered = row["judged_queries"], row["answered_queries"]

@@ -1,4 +1,4 @@
-"""The gate of a configuration: what a night is compared with, and what it may lose."""
+"""The gate of a configuration: what a night is compared with, and how much it may lose."""
 
 import math
 import re
@@ -28,7 +28,7 @@ from ndcg_spark.convention.parsing import listed, parse_cutoff
 from ndcg_spark.text import ACCEPTED, GOOD, RUN
 
 MEASURES_OF_CHECKS = (*SCORES, JUDGED_RATE, *RUN_COLUMNS)
-#: Their values may be above 1.
+#: The measures whose values may be above 1.
 _UNLIMITED = ("dcg", "ideal_dcg", "cg")
 
 _Names = Annotated[list[Annotated[str, Field(min_length=1)]], Field(min_length=1)]
@@ -60,24 +60,24 @@ class Strict(BaseModel):
 
 
 class CheckConfig(Strict):
-    #: By default every run of the night, and every dataset.
+    #: The default is every run of the night, and every dataset.
     runs: _Names | None = None
     datasets: _Names | None = None
     measure: str = "ndcg"
     cutoff: Annotated[Any, BeforeValidator(parse_cutoff)]
     slice: Annotated[str, Field(pattern="^[^=]+=.+$")] | None = None
     weighted: bool = False
-    #: How much the mean may drop: absolutely, and as a share of the baseline's mean; the stricter
-    #: counts.
+    #: How much the mean may drop: absolutely, and as a share of the baseline's mean. The stricter
+    #: limit applies.
     max_drop: _Limit | None = None
     max_relative_drop: Annotated[_Limit, Field(le=1)] | None = None
-    #: How much it may rise, absolutely; only of the catalog, where more is not better.
+    #: How much the mean may rise, absolutely; only for catalog measures, where more is not better.
     max_rise: _Limit | None = None
-    #: The least that the mean may be, whatever the baseline.
+    #: The lowest allowed mean, whatever the baseline.
     min_value: Annotated[float, Field(allow_inf_nan=False)] | None = None
     min_queries: _Queries | None = None
     severity: Literal["fail", "warn"] = "fail"
-    #: By default those of the gate.
+    #: The default is the baselines of the gate.
     baselines: (
         Annotated[tuple[str, ...], Field(min_length=1), BeforeValidator(_baselines)] | None
     ) = None
@@ -86,7 +86,7 @@ class CheckConfig(Strict):
     def _has_limit(self) -> Self:
         if not self.limits_change and self.min_value is None:
             of_catalog = "max_relative_drop, max_rise or min_value"
-            others = "max_drop, which may be 0, max_relative_drop or min_value"
+            others = "max_drop (which may be 0), max_relative_drop or min_value"
             limits = of_catalog if self.is_of_catalog else others
             raise ValueError(f"it has no limit; give {limits}")
         return self
@@ -113,12 +113,12 @@ class CheckConfig(Strict):
 
     @property
     def is_of_run(self) -> bool:
-        """Whether its measure is one number for all lists of a run, which no test looks at."""
+        """Whether its measure is one number for all lists of a run, which is not tested."""
         return self.measure in RUN_COLUMNS
 
     @property
     def needs_means(self) -> bool:
-        """Whether the means of the night itself are needed: for a minimum, or to see whether the
+        """Whether the means of the night itself are needed: for a minimum, or to check that the
         slice exists.
         """
         return self.min_value is not None or self.slice is not None
@@ -136,7 +136,7 @@ class CheckConfig(Strict):
         return self.measure, self.cutoff
 
     def allowed(self, baseline_mean: float) -> float:
-        """How far the mean may fall; infinity without a limit of a drop."""
+        """How far the mean may fall; infinite if the drop has no limit."""
         allowed = math.inf
         if self.max_drop is not None:
             allowed = self.max_drop
@@ -145,23 +145,23 @@ class CheckConfig(Strict):
         return allowed
 
     def subject(self, run: str) -> str:
-        """What it measures: `ndcg@10 of hybrid for language=de`."""
+        """What the check measures: `ndcg@10 of hybrid for language=de`."""
         what = f"{'weighted ' if self.weighted else ''}{measure_at(*self.metric)}"
         return f"{what} of {run}{f' for {self.slice}' if self.slice else ''}"
 
 
 class GateConfig(Strict):
-    #: The level per night, two-sided: an unchanged system fails in about alpha / 2 of its nights.
+    #: The two-sided level per night: an unchanged system fails in about alpha / 2 of its nights.
     alpha: Annotated[float, Field(gt=0, le=0.5)] = 0.05
     min_queries: _Queries = 50
-    #: What follows if the results are identical to those of the last night.
+    #: What to do if the results are identical to those of the last night.
     same_results: Literal["warn", "undecided"] = "warn"
-    #: GOOD, ACCEPTED, dates, and runs of the same night, written `run NAME`.
+    #: GOOD, ACCEPTED, dates, and runs of the same night, which are written `run NAME`.
     baseline: Annotated[tuple[str, ...], Field(min_length=1), BeforeValidator(_baselines)] = (
         GOOD,
         ACCEPTED,
     )
-    #: How many good nights GOOD is the mean of.
+    #: The number of good nights that GOOD averages.
     nights: Annotated[int, Field(ge=1, le=90)] = 7
     check: Annotated[tuple[CheckConfig, ...], Field(min_length=1)]
 
@@ -175,7 +175,7 @@ class GateConfig(Strict):
         ]
 
     def baselines_of(self, check: CheckConfig) -> tuple[str, ...]:
-        """The names of what a check compares with."""
+        """The names of a check's baselines."""
         return check.baselines or self.baseline
 
     @property
@@ -190,7 +190,7 @@ class GateConfig(Strict):
 def contradictions(
     gate: GateConfig, cutoffs: list[Cutoff], has_attributes: bool, has_weights: bool
 ) -> Iterator[str]:
-    """Contradictions within a gate or with the rest of a configuration, with the path of a key."""
+    """Contradictions within a gate or with the rest of a configuration, each with a key's path."""
     for number, check in enumerate(gate.check, 1):
         name = f"gate.check[{number}]"
         if check.cutoff not in cutoffs:
@@ -202,20 +202,20 @@ def contradictions(
             yield f"{name}.measure: unknown measure {check.measure!r}; choose {known}"
         if check.slice is not None and not has_attributes:
             table = "[query_attributes] with path"
-            yield f"{name}.slice: there are no slices; name their table, {table}"
+            yield f"{name}.slice: there are no slices; configure their table, {table}"
         if check.weighted and not has_weights:
             table = "[query_weights] with path"
-            yield f"{name}.weighted: there are no weights; name their table, {table}"
+            yield f"{name}.weighted: there are no weights; configure their table, {table}"
         yield from _contradicting_measure(name, check)
 
 
 def _contradicting_measure(name: str, check: CheckConfig) -> Iterator[str]:
-    """What the measure of a check cannot be held to."""
+    """The limits and options of a check that its measure does not support."""
     measure, drop = check.measure, check.max_drop or 0.0
     if check.is_of_catalog and check.max_drop is not None:
-        what = f"it is for measures from 0 to 1 of which more is better, and {measure} is not one"
+        what = f"it is for measures from 0 to 1 where more is better, and {measure} is not one"
         yield f"{name}.max_drop: {what}; give max_relative_drop or max_rise"
-    # Such as a limit that was meant as a percentage.
+    # For example, a limit that was meant as a percentage.
     elif drop >= 1 and measure not in _UNLIMITED:
         what = f"{measure} cannot fall by more than 1"
         yield f"{name}.max_drop: {what}; write {drop / 100:g} for {drop:g} %"

@@ -1,6 +1,4 @@
-"""Slices that lost much on a night, whether or not a check is for them: warnings, which fail
-nothing.
-"""
+"""Slices that lost much on a night, whether or not a check covers them. They are only warnings."""
 
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
@@ -20,11 +18,11 @@ from ndcg_spark.tables.format import difference as signed
 from ndcg_spark.text import ACCEPTED, day
 from ndcg_spark.tolerance import DECIMALS
 
-#: An attribute with more values is only looked at by checks that name it.
+#: Slices of an attribute with more values are used only by checks that name them.
 MOST_VALUES = 50
-#: The level of all slices of a night together: a warning is seldom wrong.
+#: The joint level of all slices of a night, so that a warning is rarely wrong.
 _ALPHA = 0.01
-#: A slice is named if it lost more than so many times what the check of its run allows.
+#: A slice is named if it lost more than this multiple of what the check of its run allows.
 _TIMES = 2.0
 _MOST_NAMED = 3
 
@@ -62,7 +60,7 @@ def slice_losses(
 ) -> list[SliceLoss]:
     """The slices that lost most, at most three, the largest loss first.
 
-    `values` are those of each attribute. Each run is looked at by the measure of its strictest
+    `values`: the values of each attribute. Each run is checked by the measure of its strictest
     check that can fail.
     """
     candidates = []
@@ -85,7 +83,7 @@ def slice_losses(
 def named_slices(
     gate: GateConfig, dataset: str, losses: Iterable[SliceLoss]
 ) -> tuple[dict[str, str], ...]:
-    """The slices that a check of a dataset or one of these losses names, each once."""
+    """The distinct slices that a check of a dataset or one of these losses names."""
     pairs = []
     for _, check in gate.checks(dataset):
         if check.slice is not None:
@@ -100,7 +98,7 @@ def _largest_first(loss: SliceLoss) -> tuple[float, str, str]:
 
 
 def _slices_to_look_at(values: Mapping[str, Sequence[str]]) -> list[tuple[str, str]]:
-    """The attributes that have few values, with each value."""
+    """The attributes that have few values, with each of their values."""
     slices = []
     for attribute, known in values.items():
         if len(known) > MOST_VALUES:
@@ -112,7 +110,7 @@ def _slices_to_look_at(values: Mapping[str, Sequence[str]]) -> list[tuple[str, s
 
 
 def _significant(candidates: Sequence[_Candidate]) -> list[SliceLoss]:
-    """The losses of all slices of a night that are no chance together."""
+    """The losses that are significant among all slices of a night."""
     p_values = adjusted([candidate.p for candidate in candidates], "holm")
     losses = []
     for at, candidate in enumerate(candidates):
@@ -122,7 +120,7 @@ def _significant(candidates: Sequence[_Candidate]) -> list[SliceLoss]:
 
 
 def _strictest(gate: GateConfig, dataset: str, run: str) -> CheckConfig | None:
-    """The check of all queries of a run that allows the least and can fail."""
+    """The strictest check of a run that covers all queries and can fail."""
     checks = []
     for _, check in gate.checks(dataset):
         if check.slice is not None or check.weighted or check.measure == JUDGED_RATE:
@@ -131,7 +129,7 @@ def _strictest(gate: GateConfig, dataset: str, run: str) -> CheckConfig | None:
             continue
         if check.is_for(run) and check.can_fail_by_drop:
             checks.append(check)
-    # Limits that are relative are compared at a mean of 1.
+    # Relative limits are compared at a mean of 1.
     strictest = None
     for check in checks:
         if strictest is None or check.allowed(1.0) < strictest.allowed(1.0):
@@ -162,14 +160,14 @@ def _candidate(
 
 
 def _reference(against: Sequence[Baseline]) -> Baseline:
-    """The accepted night or, where the gate compares with one named night alone, that night."""
+    """The accepted night or, if the gate compares with only one named night, that night."""
     if len(against) == 1 and against[0].kind is Kind.NIGHTS:
         return against[0]
     return Baseline(Kind.ACCEPTED, ACCEPTED)
 
 
 def _of_both_readings(beside: BesideReference, question: Question) -> list[Row]:
-    """The rows beside the accepted night, if both readings have enough queries."""
+    """The rows against the accepted night, if both readings have enough queries."""
     first = beside.of_reading(FIRST)
     second = beside.of_reading(SECOND)
     if not first or not has_second_reading(question.metric[0]) or len(first) != len(second):

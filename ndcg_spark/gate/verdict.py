@@ -1,4 +1,4 @@
-"""What a gate decides, as plain data that the log keeps and that is printed."""
+"""The decision of a gate as plain data, which the log keeps and commands print."""
 
 import dataclasses
 import json
@@ -14,11 +14,11 @@ from ndcg_spark.tolerance import DECIMALS
 from ndcg_spark.voices import command_line
 
 PASS, FAIL = "pass", "fail"
-#: The mean changed by more than is allowed, and it may be chance.
+#: The mean changed by more than is allowed, but that may be due to chance.
 UNDECIDED = "undecided"
 #: Nothing comparable was measured.
 NOT_COMPARABLE = "not_comparable"
-#: The verdict of a night of which some check is undecided or not comparable.
+#: The verdict of a night with a check that is undecided or not comparable.
 NONE = "none"
 
 #: Why a result is a failure: the mean fell or rose by more than is allowed.
@@ -29,7 +29,7 @@ EXIT_CODES = {PASS: DONE, FAIL: GATE_FAILED, NONE: NO_VERDICT}
 
 @dataclasses.dataclass(frozen=True)
 class Result:
-    #: Such as gate.check[1]; `gate` for what must arrive.
+    #: For example gate.check[1]; `gate` for missing runs or datasets.
     check: str
     severity: str
     result: str
@@ -44,23 +44,23 @@ class Result:
     cutoff: str | None = None
     slice: str | None = None
     weighted: bool = False
-    #: As the configuration names it. None for `min_value`, whose `difference` is that to the least
-    #: value, with nothing `allowed`.
+    #: Its name in the configuration. None for `min_value`, whose `difference` is the distance to
+    #: the minimum, with nothing `allowed`.
     baseline: str | None = None
     baseline_night: str | None = None
     mean: float | None = None
     baseline_mean: float | None = None
     difference: float | None = None
-    #: How far it may fall, and how far rise; None without such a limit.
+    #: How far it may fall, and how far it may rise; None if there is no such limit.
     allowed: float | None = None
     allowed_rise: float | None = None
     interval_low: float | None = None
     interval_high: float | None = None
-    #: The larger p value of the two tests, or that of t where it alone cannot fail, adjusted for
-    #: the number of rows.
+    #: The larger p value of the two tests, or the t test's if that alone rules out a failure,
+    #: adjusted for the number of rows.
     p: float | None = None
     queries: int | None = None
-    #: The first night of what it is compared with, where each run has its own.
+    #: The first night of its baseline, if each run has its own nights.
     since: str | None = None
     #: The comparisons that decide it together: side, reading and numbers; empty if it is one.
     sides: tuple[Mapping[str, Any], ...] = ()
@@ -75,21 +75,21 @@ class Verdict:
     reason: str | None
     sentence: str
     run: str | None
-    #: That of the verdict, but 0 if the verdict is NONE and the night is accepted.
+    #: The exit code of the verdict, or 0 if the verdict is NONE and the night is accepted.
     exit_code: int
     results: tuple[Result, ...]
     warnings: tuple[str, ...] = ()
-    #: What comparisons with the accepted night say that neither pass nor fail.
+    #: Findings against the accepted night that neither pass nor fail.
     notes: tuple[str, ...] = ()
     #: name, nights (their dates) and evaluation_id (of the newest).
     baselines: tuple[Mapping[str, Any], ...] = ()
-    #: The slices that have most of the loss that decided: attribute, value, queries, of_queries,
-    #: share.
+    #: The slices with most of the loss that decided: attribute, value, queries, of_queries, share.
     causes: tuple[Mapping[str, Any], ...] = ()
-    #: Why somebody accepted this night as a baseline of later ones, and for which runs; None: all.
+    #: Why somebody accepted this night as a baseline for later ones, and for which runs; None means
+    #: all runs.
     accepted: str | None = None
     accepted_runs: tuple[str, ...] | None = None
-    #: The loss that somebody acknowledged and that is not worse: on, reason, until.
+    #: The acknowledged loss, if it is not worse: on, reason, until.
     acknowledged: Mapping[str, str] | None = None
     #: The slices that lost much, which are among the warnings.
     lost_slices: tuple[str, ...] = ()
@@ -97,16 +97,16 @@ class Verdict:
     named_slices: tuple[Mapping[str, str], ...] = ()
     #: The runs whose level falls, whatever the verdict: run, measure, cutoff, since, difference.
     falls: tuple[Mapping[str, Any], ...] = ()
-    #: What each run changed by over the change of judgments that this night begins.
+    #: By how much each run changed across the change of judgments that starts with this night.
     changes: tuple[str, ...] = ()
-    #: The runs that are lower than the accepted night only where unjudged documents count as they
-    #: are; among the notes.
+    #: The runs that are lower than on the accepted night only if unjudged documents stay unjudged;
+    #: they are among the notes.
     unjudged_runs: tuple[str, ...] = ()
 
     @property
     def is_baseline(self) -> bool:
-        """Whether later nights may be compared with this one: accepted, or every check measured and
-        none failed.
+        """Whether later nights may be compared with this one: it was accepted, or every check
+        measured something and none failed.
         """
         return bool(self.accepted) or self.is_good
 
@@ -117,7 +117,7 @@ class Verdict:
 
     @property
     def runs_to_accept(self) -> list[str]:
-        """The runs that all is about that is no pass; none if something else is wrong too."""
+        """The runs whose results did not pass; empty if something else is also wrong."""
         return runs_to_accept(list(map(vars, self.results)))
 
     def as_json(self) -> dict[str, Any]:
@@ -134,7 +134,7 @@ class Verdict:
 
 
 def runs_to_accept(results: Sequence[Mapping[str, Any]]) -> list[str]:
-    """The runs that all results are about that are no pass; none if they are about all runs."""
+    """The runs whose results did not pass; empty if these are all runs, or one is about no run."""
     runs = {result["run"] for result in results}
     about = {result["run"] for result in results if result["result"] != PASS}
     if None in about or about == runs:
@@ -143,26 +143,26 @@ def runs_to_accept(results: Sequence[Mapping[str, Any]]) -> list[str]:
 
 
 def unverified_verdict(dataset: str, evaluated_on: str, reason: str) -> Verdict:
-    """No verdict: the engine and plain Python disagree about the scores, which were published for a
-    reason.
+    """No verdict: the engine and plain Python disagree about the scores, which were published for
+    the given reason.
     """
-    sentence = f"the scores are not verified, and were published all the same: {reason}"
+    sentence = f"the scores were published although they are not verified: {reason}"
     result = Result("gate", FAIL, NOT_COMPARABLE, NOT_VERIFIED, sentence)
     code = EXIT_CODES[NONE]
     return Verdict(dataset, evaluated_on, NONE, NOT_VERIFIED, sentence, None, code, (result,))
 
 
 def has_dated_baseline(result: Mapping[str, Any]) -> bool:
-    """Whether a check compares with a night by its date, which an acceptance of another night does
-    not change.
+    """Whether a check compares with a night by date, which accepting another night does not
+    change.
     """
     return result["baseline"] is not None and result["baseline"] == result["baseline_night"]
 
 
 def how_to_begin(verdict: Mapping[str, Any], output: str, file: str | None) -> str | None:
-    """How a night becomes the first baseline, if that is all it lacks: words with the command.
+    """How to make a night the first baseline, if it lacks only that: words with the command.
 
-    It accepts this dataset of its date alone. `file` is that of the configuration.
+    The command accepts only this dataset and date. `file`: the configuration file.
     """
     if not can_begin(verdict):
         return None
@@ -177,7 +177,7 @@ def accept_command(
     evaluated_on: str,
     runs: Sequence[str] = (),
 ) -> str:
-    """The command that accepts a night as a baseline of later ones, by default for all runs."""
+    """The command that accepts a night as a baseline for later ones, by default for all runs."""
     options: dict[str, Any] = {
         "config": file or "FILE",
         "date": evaluated_on,
@@ -201,19 +201,19 @@ def acknowledge_command(output: str, file: str | None, dataset: str, evaluated_o
 
 
 def can_begin(verdict: Mapping[str, Any]) -> bool:
-    """Whether a night lacks only a baseline that it would become if somebody accepted it."""
+    """Whether a night lacks only a baseline, which it would become if somebody accepted it."""
     if verdict["reason"] != "no_baseline" or verdict["accepted"] is not None:
         return False
-    # A baseline that stands for nights is there, but cannot be read.
+    # A baseline with nights exists, but cannot be read.
     without_night = [row for row in verdict["results"] if row["baseline_night"] is None]
     lacking = {row["baseline"] for row in without_night if row["reason"] == "no_baseline"}
     return bool(lacking & {GOOD, verdict["evaluated_on"]})
 
 
 def drop_of(result: Mapping[str, Any]) -> float:
-    """The difference of a result, for its place among others: the largest drop comes first.
+    """A sort key, the difference of a result: the largest drop comes first.
 
-    Those of the catalog, of any size, come after the drops and before the gains.
+    Changes of catalog measures, which are unbounded, come after the drops and before the gains.
     """
     if result["measure"] in CATALOG_COLUMNS:
         return 0.0
@@ -221,16 +221,16 @@ def drop_of(result: Mapping[str, Any]) -> float:
 
 
 def falls_in_words(verdict: Mapping[str, Any]) -> list[str]:
-    """What a verdict says of runs whose level falls: `ltr is falling since 15 October: -0.0204`."""
+    """Sentences on runs whose level falls: `ltr has been falling since 15 October: -0.0204`."""
     sentences = []
     for fall in verdict.get("falls", ()):
         since, moved = day(fall["since"]), difference(fall["difference"])
-        sentences.append(f"{fall['run']} is falling since {since}: {moved}")
+        sentences.append(f"{fall['run']} has been falling since {since}: {moved}")
     return sentences
 
 
 def worst_exit_code(verdicts: Iterable[Verdict]) -> int:
-    """The exit code of several nights: a failed one outranks one without a verdict that nobody has
-    accepted.
+    """The exit code of several nights: a failed night outranks one without a verdict that nobody
+    has accepted.
     """
     return min({verdict.exit_code for verdict in verdicts} - {DONE}, default=DONE)

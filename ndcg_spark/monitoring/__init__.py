@@ -1,1 +1,1 @@
-"""What other programs are told of an evaluation that has ended: metrics, and a command."""
+"""Notifies other programs when an evaluation ends: by metrics, and by a command."""

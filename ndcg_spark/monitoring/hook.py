@@ -1,6 +1,6 @@
-"""Tells other programs that an evaluation has ended: writes its metrics, and runs a command.
+"""Notifies other programs that an evaluation has ended: writes its metrics, and runs a command.
 
-What goes wrong with them is a warning and changes nothing.
+A failure of these is only a warning and has no other effect.
 """
 
 import contextlib
@@ -28,9 +28,9 @@ from ndcg_spark.voices import voice_of
 if TYPE_CHECKING:
     from ndcg_spark.job.evaluate_inputs import EvaluationOutcome
 
-#: A command that takes longer is ended, because the scheduler is waiting for the evaluation.
+#: A command that takes longer is stopped, because the scheduler is waiting for the evaluation.
 _SECONDS = 300
-#: The variable that names a file to which the text is written, for the last line of nightly.sh.
+#: The environment variable with the file for the text, which nightly.sh prints as its last line.
 _TEXT_FILE = "NDCG_SPARK_ENDED"
 
 
@@ -40,9 +40,9 @@ def notify_failure(
     outcome: "EvaluationOutcome | None" = None,
     is_silent: bool = False,
 ) -> None:
-    """Notify programs of an evaluation that this error has ended, perhaps after it had an outcome.
+    """Notify programs of an evaluation that ended with this error, possibly after its outcome.
 
-    What the command prints is not shown if `is_silent`.
+    The output of the command is hidden if `is_silent`.
     """
     if isinstance(error, SystemExit):
         notify(config, int(error.code or 0), None, outcome, is_silent)
@@ -67,7 +67,7 @@ def notify(
 ) -> None:
     """Write the metrics files if there is an outcome, and run the command, if they are configured.
 
-    What the command prints is not shown if `is_silent`.
+    The output of the command is hidden if `is_silent`.
     """
     nights: Sequence[Night] = ()
     has_listener = bool(config.on_end or os.environ.get(_TEXT_FILE))
@@ -88,7 +88,7 @@ def notify_unreadable(
     error: ConfigurationError,
     is_silent: bool = False,
 ) -> None:
-    """Tell that a configuration cannot be read, if its command is in it or is an argument."""
+    """Report an unreadable configuration, if it contains the command or that is an argument."""
     file = arguments.get("config")
     command = arguments.get("on_end") or (command_of_file(file) if file else None)
     date = arguments.get("date")
@@ -111,12 +111,12 @@ def notify_unreadable(
 
 
 def command_of_file(file: Path) -> str | None:
-    """The command `on_end` of a file that is no configuration, perhaps not even TOML."""
+    """The command `on_end` of a file that is not a valid configuration, possibly not even TOML."""
     try:
         text = file.expanduser().read_text(encoding="utf-8", errors="replace")
     except OSError:
         return None
-    # Keys of tables follow the first of them.
+    # The keys of tables come after the first table header.
     above = re.split(r"(?m)^\s*\[", text, maxsplit=1)[0]
     for line in (above, *above.splitlines()):
         with contextlib.suppress(tomllib.TOMLDecodeError):
@@ -127,14 +127,14 @@ def command_of_file(file: Path) -> str | None:
 
 
 def _is_command(text: str) -> bool:
-    """Whether it names a program; the configuration refuses one that does not."""
+    """Whether a command names a program; the configuration refuses one that does not."""
     with contextlib.suppress(ValueError):
         return any(shlex.split(text)[:1])
     return False
 
 
 def _tell(command: str | None, content: Mapping[str, Any], is_silent: bool) -> None:
-    """Write the text for nightly.sh, and run the command of the user, each if there is one."""
+    """Write the text for nightly.sh, and run the user's command, if there is one."""
     shown = masked_within(content)
     file = os.environ.get(_TEXT_FILE)
     if file:
@@ -144,18 +144,18 @@ def _tell(command: str | None, content: Mapping[str, Any], is_silent: bool) -> N
 
 
 def _run(command: str, content: bytes, is_silent: bool) -> None:
-    """Run the command of the user.
+    """Run the user's command.
 
-    What is said of its failure has none of its arguments, which may be secret.
+    Messages about its failure do not contain its arguments, which may be secret.
     """
     words = shlex.split(command)
     program = program_of(command)
-    # Our stdout is for scores alone.
+    # Our stdout is only for scores.
     shown: dict[str, Any] = {"stdout": 2}
     if is_silent:
         shown = dict.fromkeys(("stdout", "stderr"), subprocess.DEVNULL)
     try:
-        done = subprocess.run(  # noqa: S603  # the command of the user
+        done = subprocess.run(  # noqa: S603  # the user's own command
             words,
             input=content,
             timeout=_SECONDS,
@@ -163,15 +163,15 @@ def _run(command: str, content: bytes, is_silent: bool) -> None:
             **shown,
         )
     except subprocess.TimeoutExpired as error:
-        raise OSError(f"{program} took longer than {_SECONDS} s and was ended") from error
+        raise OSError(f"{program} took longer than {_SECONDS} s and was stopped") from error
     except OSError as error:
-        raise OSError(f"{program} cannot be run, {error.strerror}") from error
+        raise OSError(f"{program} cannot be run: {error.strerror}") from error
     if done.returncode:
         raise OSError(f"{program} ended with exit code {done.returncode}")
 
 
 def after_evaluation(config: EvaluationConfig, exit_code: int) -> None:
-    """When an evaluation's process has ended: notify of a signal, or copy nights.
+    """After an evaluation's process has ended: notify of a signal, or copy the nights.
 
     They are copied to the tables that NDCG_SPARK_EXPORT names.
     """
@@ -190,7 +190,7 @@ def _content(
     outcome: "EvaluationOutcome | None",
     nights: Sequence[Night],
 ) -> dict[str, Any]:
-    """The JSON that the command gets; `text` is what to post to a chat."""
+    """The JSON for the command; `text` can be posted to a chat."""
     evaluation_id = None
     verified = None
     datasets: list[str] = []
@@ -212,7 +212,7 @@ def _content(
         "verdicts": verdicts,
         "verified": verified,
         "previous": _previous(config, datasets, nights),
-        # A name with the end of a line in it makes no line of its own.
+        # A name that contains a line break must not start a new line.
         "text": "\n".join(map(printable, lines)),
     }
 
@@ -222,10 +222,10 @@ def _previous(
     datasets: Sequence[str],
     nights: Sequence[Night],
 ) -> dict[str, dict[str, Any]]:
-    """What the log says of the last night of each dataset before this one."""
+    """The log entry of the last night of each dataset before this one."""
     date = config.date.isoformat()
     previous = {}
-    # Nights are sorted by date, so that the last one of a dataset stays.
+    # Nights are sorted by date, so the last one of each dataset is kept.
     for night in nights:
         is_asked = not datasets or night.dataset in datasets
         if night.evaluated_on < date and is_asked:

@@ -1,6 +1,6 @@
-"""The metrics of a night in a file of each dataset, for a collector such as that of Prometheus.
+"""Writes the metrics of a night to a file per dataset, for a collector such as Prometheus.
 
-What goes wrong with them is a warning and changes nothing.
+A failure is only a warning and has no other effect.
 """
 
 import contextlib
@@ -31,42 +31,42 @@ if TYPE_CHECKING:
 _VERDICTS = {PASS: 0, FAIL: 1, NONE: 2}
 #: The metrics of a dataset, in the order in which they are written.
 _HELP = {
-    "score": "The mean of a measure over the queries of a run, or over those of a slice; "
-    "of items, coverage, gini and personalization the number of all its lists.",
+    "score": "The mean of a measure over all queries of a run, or over the queries of a slice; "
+    "for items, coverage, gini and personalization, one number for all its lists.",
     "judged_rate": "The share of the returned documents within the cutoff that are judged.",
-    "queries": "How many queries the mean of NDCG is over.",
-    "verdict": "What the gate said: 0 pass, or accepted without a verdict, 1 fail, 2 no verdict.",
-    "acknowledged": "1 if the failure is acknowledged as known and not worse since; else 0.",
-    "duration_seconds": "How long the evaluation took.",
-    "evaluated_on_timestamp_seconds": "When the day of the night began, in UTC.",
-    "last_success_timestamp_seconds": "When the last evaluation ended that has scores.",
+    "queries": "The number of queries in the mean of NDCG.",
+    "verdict": "The gate's verdict: 0 pass, or accepted without a verdict; 1 fail; 2 no verdict.",
+    "acknowledged": "1 if the failure is acknowledged as known and not worse since, otherwise 0.",
+    "duration_seconds": "The duration of the evaluation.",
+    "evaluated_on_timestamp_seconds": "The start of the night's day, in UTC.",
+    "last_success_timestamp_seconds": "The end of the last evaluation that has scores.",
 }
 _ESCAPES = str.maketrans({"\\": "\\\\", '"': '\\"', "\n": "\\n"})
 #: The first line of a metrics file, a comment, before the date of its night.
 _NIGHT = "# The night of "
-#: The names of datasets that are safe in a file name as they are.
+#: The dataset names that are safe in a file name without changes.
 _PLAIN = re.compile(r"[a-z0-9_-]{1,100}")
-#: What is not safe in the names of others.
+#: The characters that are not safe in other names.
 _ODD = re.compile(r"[^A-Za-z0-9_-]")
 
 
 @contextlib.contextmanager
 def failures_shown(name: str) -> Iterator[None]:
-    """A context in which a failure is a warning about this option."""
+    """A context manager that turns a failure into a warning about this option."""
     try:
         yield
-    except Exception as error:  # noqa: BLE001  # whatever happens to another program
+    except Exception as error:  # noqa: BLE001  # another program may fail in any way
         sentence = f"{name}: {masked(first_line(error))}; the scores are not affected"
         report_step("warning", sentence)
 
 
 @dataclasses.dataclass(frozen=True)
 class Measured:
-    """What the metrics file of a dataset says of a night."""
+    """The content of a dataset's metrics file about a night."""
 
     dataset: str
     evaluated_on: str
-    #: Its rows of DATASET_SCORES, without slices.
+    #: Its DATASET_SCORES rows, without slices.
     rows: Sequence[Mapping[str, Any]]
     #: The columns of the requested measures besides ndcg.
     measures: Sequence[str]
@@ -74,11 +74,11 @@ class Measured:
     seconds: float | None
     #: When it ended, in seconds since 1970.
     ended_at: float
-    #: One of `_VERDICTS`; None without a gate.
+    #: One of `_VERDICTS`; None if there is no gate.
     verdict: int | None
-    #: Whether its failure is acknowledged; None without a gate.
+    #: Whether its failure is acknowledged; None if there is no gate.
     is_acknowledged: bool | None = None
-    #: Its rows of the slices that a check or a warning of the gate names.
+    #: Its rows for the slices that a check or a warning of the gate names.
     slices: Sequence[Mapping[str, Any]] = ()
 
 
@@ -106,7 +106,7 @@ def measured_outcome(outcome: "EvaluationOutcome", dataset: str) -> Measured:
 
 
 def measured_night(night: Night) -> Measured:
-    """The same of a published night, which may have been accepted since."""
+    """The same for a published night, which may have been accepted since then."""
     (rows,) = read_dataset_scores([night])
     row = night.row
     number = is_acknowledged = None
@@ -114,7 +114,7 @@ def measured_night(night: Night) -> Measured:
     if row["verdict"] is not None:
         number = _verdict_number(row["verdict"], row["accepted"])
         is_acknowledged = acknowledgement_of(night) is not None
-        # Nights of older versions did not keep them.
+        # Nights from older versions did not keep them.
         named = night.record["verdict"].get("named_slices", ())
     return Measured(
         dataset=night.dataset,
@@ -130,7 +130,7 @@ def measured_night(night: Night) -> Measured:
 
 
 def _slice_rows(night: Night, named: Sequence[Mapping[str, str]]) -> list[dict[str, Any]]:
-    """The rows of the attributes of these slices."""
+    """The rows for the attributes of these slices."""
     attributes = sorted({one["attribute"] for one in named})
     return night_rows(night, "dataset_scores", attribute=attributes) if attributes else []
 
@@ -138,7 +138,7 @@ def _slice_rows(night: Night, named: Sequence[Mapping[str, str]]) -> list[dict[s
 def _of_slices(
     rows: Iterable[Mapping[str, Any]], named: Sequence[Mapping[str, str]]
 ) -> list[dict[str, Any]]:
-    """The rows of these slices, sorted."""
+    """The sorted rows of these slices."""
     pairs = {(one["attribute"], one["value"]) for one in named}
     own = [row for row in rows if (row["attribute"], row["value"]) in pairs]
     return split_slices(own).slices
@@ -150,27 +150,27 @@ def _verdict_number(verdict: str, accepted: str | None) -> int:
 
 
 def write_metrics(config: EvaluationConfig, measured: Measured, nights: Sequence[Night]) -> None:
-    """Replace the metrics file of a dataset, unless it is, or the output has, of a newer night.
+    """Replace the metrics file of a dataset, unless the file or the output has a newer night.
 
-    The collector, which reads every *.prom of the folder, never sees a part of it.
+    The collector, which reads every *.prom file in the folder, never sees a partial file.
     """
     dataset = measured.dataset
     file = metrics_file(config, dataset)
     if not file.parent.is_dir():
-        raise FileNotFoundError(f"no folder {file.parent}, so create it")
+        raise FileNotFoundError(f"there is no folder {file.parent}; create it")
     known = [night.evaluated_on for night in nights if night.dataset == dataset]
-    # Evaluations into other outputs may have written the file.
+    # Evaluations with other outputs may have written the file.
     known.append(_night_of(file))
     newest = max(known)
     if newest > measured.evaluated_on:
         reason = f"the night {newest} of {dataset} is newer"
-        report_step("metrics", f"{file} stays as it is, because {reason}")
+        report_step("metrics", f"{file} was not replaced, because {reason}")
     else:
         write_whole(file, prometheus_text(measured).encode())
 
 
 def metrics_file(config: EvaluationConfig, dataset: str) -> Path:
-    """The file of a dataset; no two datasets have the same, not even where case is ignored."""
+    """The file of a dataset; it is unique, even if the file system ignores case."""
     if _PLAIN.fullmatch(dataset):
         name = f"ndcg_spark.{dataset}.prom"
     else:
@@ -181,7 +181,7 @@ def metrics_file(config: EvaluationConfig, dataset: str) -> Path:
 
 
 def _night_of(file: Path) -> str:
-    """The date of the night of a metrics file; empty if there is no file, or it does not say."""
+    """The date of the night in a metrics file; empty if there is no file, or it has no date."""
     if not file.exists():
         return ""
     with file.open("rb") as opened:
@@ -190,7 +190,7 @@ def _night_of(file: Path) -> str:
 
 
 def mark_accepted(config: EvaluationConfig, output: str, verdicts: Sequence[Verdict]) -> None:
-    """Write the metrics files of nights that are accepted now, from what is published of them."""
+    """Write the metrics files of nights that are accepted now, from their published data."""
     if not config.metrics_file:
         return
     accepted = {(verdict.dataset, verdict.evaluated_on) for verdict in verdicts}
@@ -203,7 +203,7 @@ def mark_accepted(config: EvaluationConfig, output: str, verdicts: Sequence[Verd
 
 
 def prometheus_text(measured: Measured) -> str:
-    """The metrics of a dataset in Prometheus' text format; scores that are null have no line."""
+    """The metrics of a dataset in the Prometheus text format; null scores have no line."""
     begin = datetime.datetime.fromisoformat(f"{measured.evaluated_on}T00:00Z").timestamp()
     samples: dict[str, list[str]] = {name: [] for name in _HELP}
 
@@ -236,7 +236,7 @@ def prometheus_text(measured: Measured) -> str:
 def _labels_of(row: Mapping[str, Any]) -> dict[str, str]:
     """The labels of a row of dataset scores.
 
-    That of all queries has none of its slice, which a selector asks for by `attribute=""`.
+    The row for all queries has no slice labels; a selector matches it with `attribute=""`.
     """
     labels = {"run": row["run"], "cutoff": format_cutoff(row["cutoff"])}
     if row.get("attribute") is not None:
@@ -245,9 +245,9 @@ def _labels_of(row: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _sample_line(name: str, value: float, /, **labels: str) -> str:
-    """A line of the format, whose label values have three escapes.
+    """A line of the format; label values use three escapes.
 
-    All other characters are as they are.
+    All other characters are unchanged.
     """
     shown = ",".join(f'{label}="{text.translate(_ESCAPES)}"' for label, text in labels.items())
     return f"ndcg_spark_{name}{{{shown}}} {value!r}"

@@ -1,4 +1,4 @@
-"""What an evaluation that has ended tells people: the lines of a text for a chat, or a log."""
+"""The text that tells people about an evaluation that has ended, for a chat or a log."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 
 Metric = tuple[str, Cutoff]
 
-#: So many runs of a dataset have a line.
+#: The most runs of a dataset that have a line.
 _MOST_RUNS = 12
-#: The exit code of a process that a signal has ended is the signal's number and this.
+#: The exit code of a process that a signal ended is the signal's number plus this.
 SIGNAL = 128
 
 
@@ -34,7 +34,7 @@ def told_lines(
     outcome: "EvaluationOutcome | None",
     nights: Sequence[Night],
 ) -> list[str]:
-    """What the text says: each dataset with its runs, or what failed, and where to look."""
+    """The lines of the text: each dataset with its runs, or what failed, and where to look."""
     if outcome is None:
         named = "evaluation" if config.dataset == "default" else config.dataset
         lines = [_ended(named, config, exit_code, failure)]
@@ -55,8 +55,8 @@ def _ended(named: str, config: EvaluationConfig, exit_code: int, failure: str | 
 
 
 def _log_of(config: EvaluationConfig, exit_code: int) -> list[str]:
-    """The command that shows why an evaluation has failed."""
-    # What a signal or the configuration has ended is not in the log.
+    """The command that shows why an evaluation failed."""
+    # An evaluation that ended with a signal or a configuration error is not in the log.
     if exit_code == ConfigurationError.exit_code or exit_code > SIGNAL:
         return []
     if config.output is None:
@@ -72,7 +72,7 @@ def _of_dataset(
     outcome: "EvaluationOutcome",
     nights: Sequence[Night],
 ) -> Iterator[str]:
-    """The verdict, a line per run, all that the gate says beside it, and a link to the night."""
+    """The verdict, a line per run, everything else that the gate says, and a link to the night."""
     metric = config.measure_set.headline(config.cutoffs)
     means: dict[str, float | None] = {}
     for row in outcome.dataset_scores:
@@ -91,7 +91,7 @@ def _of_dataset(
 
 
 def _beside(verdict: Verdict) -> Iterator[str]:
-    """What the gate says beside its verdict."""
+    """What the gate says in addition to its verdict."""
     for sentence in verdict.warnings:
         yield f"warning: {sentence}"
     yield from verdict.changes
@@ -117,7 +117,7 @@ def _how_to_begin(config: EvaluationConfig, verdict: Verdict) -> list[str]:
 
 
 def _link(config: EvaluationConfig, dataset: str) -> list[str]:
-    """Where the night is shown: an address, or the command that writes its page."""
+    """Where to see the night: an address, or the command that writes its page."""
     if config.report_url is not None:
         address = dated(config.report_url, config.date)
         name = quote(dataset, safe="")
@@ -142,7 +142,7 @@ def _of_means(
     try:
         falls = falls_of_night(nights, dataset, date, dict.fromkeys(means, metric))
     except NdcgSparkError:
-        # Without earlier nights, all else is told.
+        # If the earlier nights cannot be read, the other lines are still written.
         falls = {}
     shown = list(means)[:_MOST_RUNS]
     for run in shown:
@@ -156,7 +156,7 @@ def _of_results(
     means: Mapping[str, float | None],
     metric: Metric,
 ) -> Iterator[str]:
-    """A line per run: its score, what it changed by and against what, and since when it falls."""
+    """A line per run: its score, its change and baseline, and since when it falls."""
     falls = {}
     for fall in verdict.falls:
         falls[fall["run"]] = Falling(fall["since"], fall["difference"])
@@ -189,7 +189,9 @@ def _falling(line: str, falling: Falling | None) -> str:
 
 
 def _first_results(verdict: Verdict) -> dict[str, Result]:
-    """By run, what it changed by: what failed, else its first check of all queries."""
+    """The result that shows the change of each run: one that failed, or its first check of all
+    queries.
+    """
     results: dict[str, Result] = {}
     for result in verdict.results:
         if result.run is None or not _has_change(result):
@@ -201,7 +203,7 @@ def _first_results(verdict: Verdict) -> dict[str, Result]:
 
 
 def _has_change(result: Result) -> bool:
-    """Whether it says what the mean of all queries changed by."""
+    """Whether it says by how much the mean of all queries changed."""
     if result.baseline is None or result.difference is None:
         return False
     return result.slice is None and not result.weighted
@@ -218,7 +220,7 @@ def _with_change(result: Result) -> str:
 
 
 def _against(result: Result) -> str:
-    """What a result is compared with, in a few words."""
+    """The baseline of a result in a few words."""
     if result.since is not None:
         return f"since {result.since}"
     if result.baseline == GOOD:

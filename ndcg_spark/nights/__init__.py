@@ -1,3 +1,3 @@
-"""The output folder: every evaluation has its own folders, and the one with the newest record of a
-night counts.
+"""The output folder: every evaluation has its own folders, and the newest published evaluation of
+a night is its current one.
 """

@@ -1,4 +1,4 @@
-"""Whether two nights mean the same by a measure of the catalog: its options, and the items."""
+"""Whether a catalog measure means the same in two nights: its options, and the items."""
 
 import json
 from typing import NamedTuple
@@ -7,24 +7,24 @@ from ndcg_spark.convention.catalog import CATALOG_OPTIONS, catalog_option
 from ndcg_spark.convention.measures import CATALOG_COLUMNS
 from ndcg_spark.nights.log import Night
 
-#: The code of what cannot be compared because of another table of items.
+#: The code for nights that cannot be compared because the tables of items differ.
 OTHER_ITEMS = "other_items"
 
 
 class OtherCatalog(NamedTuple):
-    """Why a measure of the catalog is not the same in two nights: a code and a sentence."""
+    """Why a catalog measure does not mean the same in two nights: a code and a sentence."""
 
     code: str
     sentence: str
 
 
 def catalog_kind(night: Night, measure: str) -> str:
-    """Equal for nights whose values of a measure of the catalog can be compared."""
+    """A key that is equal for nights whose values of a catalog measure can be compared."""
     return json.dumps([_options(night, measure), _fingerprint(night, measure)])
 
 
 def other_catalog(night: Night, other: Night, measure: str) -> OtherCatalog | None:
-    """Why a measure of the catalog is not comparable with that of another night; else None."""
+    """Why a catalog measure is not comparable with another night's; None if it is."""
     if measure not in CATALOG_COLUMNS:
         return None
     ours, theirs = _options(night, measure), _options(other, measure)
@@ -34,7 +34,7 @@ def other_catalog(night: Night, other: Night, measure: str) -> OtherCatalog | No
             if ours[name] != theirs[name]:
                 argument = name.partition("_")[2]
                 options.append(f"{argument}={theirs[name]} there and {ours[name]} here")
-        sentence = f"{other.evaluated_on} has another {measure}, {', '.join(options)}"
+        sentence = f"{other.evaluated_on} has a different {measure}: {', '.join(options)}"
         return OtherCatalog("other_convention", sentence)
     if _fingerprint(night, measure) != _fingerprint(other, measure):
         sentence = f"the table of items differs from that of {other.evaluated_on}"
@@ -49,7 +49,7 @@ def _options(night: Night, measure: str) -> dict[str, str]:
 
 
 def _fingerprint(night: Night, measure: str) -> str | None:
-    """That of the items, if the measure looks anything up in them."""
+    """The fingerprint of the items, if the measure looks anything up in them."""
     if measure not in night.measure_set.of_items:
         return None
     items = night.record["inputs"].get("items", {})

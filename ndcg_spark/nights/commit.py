@@ -1,7 +1,7 @@
-"""An evaluation writes its rows where they stay, verifies them, and adds its rows to the log.
+"""An evaluation writes its rows to their final place, verifies them, and adds rows to the log.
 
 Nothing is overwritten. A process that is killed at any point leaves the old night, or the new one
-if its rows of the log were added; what it wrote before that does not count, and a later evaluation
+if its log rows were added. Anything that it wrote before that is ignored, and a later evaluation
 removes it.
 """
 
@@ -28,14 +28,14 @@ if TYPE_CHECKING:
 class Publication:
     """Publishes the scores of one evaluation: `write` and `verify` every table, then `commit`.
 
-    Readers see nothing before the commit. As a context, it removes what was written if the block
-    fails.
+    Readers see nothing before the commit. As a context manager, it removes the written files if
+    the block fails.
     """
 
     def __init__(self, output: str, evaluated_on: str, evaluation_id: str) -> None:
         self.store, self._date, self._id = Store(output), evaluated_on, evaluation_id
         self.location = self.store.location
-        #: By table, the rows, the bytes and the checksum of each of its files.
+        #: The rows, bytes and checksum of each file, by table.
         self._files: dict[str, dict[str, dict[str, int]]] = {}
 
     def __enter__(self) -> "Publication":
@@ -60,11 +60,11 @@ class Publication:
         )
 
     def night(self, dataset: str, record: Mapping[str, Any]) -> Night:
-        """What was verified, as a night of a dataset that is not published yet."""
+        """The verified rows as a night of a dataset that is not published yet."""
         return Night(dataset, self._date, 0, self._id, self.store, self._row(record, dataset))
 
     def stored(self, name: str) -> StoredRows:
-        """The rows of a table that was verified, as this process reads them."""
+        """The rows of a verified table, as this process reads them."""
         root = self._folder(name)
         files = []
         for path, size in self._files[name].items():
@@ -73,9 +73,9 @@ class Publication:
         return StoredRows(files, {}, stored(name).names, "output", f"{name} in {self.location}")
 
     def table(self, name: str) -> pa.Table:
-        """All rows of a table that was verified, in no order, read without an engine.
+        """All rows of a verified table, unordered, read without an engine.
 
-        StorageError if a file is not what was written.
+        StorageError if a file has changed since it was written.
         """
         root = self._folder(name)
         parts = []
@@ -91,12 +91,12 @@ class Publication:
         return rows.select(KEPT[name].names)
 
     def size(self, name: str) -> tuple[int, int]:
-        """The rows of a table that was verified, and their bytes."""
+        """The number of rows in a verified table, and their bytes."""
         files = self._files[name].values()
         return sum(file["rows"] for file in files), sum(file["bytes"] for file in files)
 
     def verify(self, name: str, rows: int) -> None:
-        """StorageError unless the footers of the files of a table add up to this many rows."""
+        """Raise StorageError unless the footers of a table's files add up to this many rows."""
         files = self._files[name] = {}
         with self.store.failures("cannot be read back, and nothing was published"):
             for path, size in self._sizes(name).items():
@@ -108,17 +108,17 @@ class Publication:
             raise StorageError(
                 f"output: {count} of {rows} rows of {name} were read back from "
                 f"{self.store.location}; nothing was published. If the engine is a cluster, "
-                "give the output as a URI that this machine sees too"
+                "give the output as a URI that this machine can also read"
             )
 
     def commit(
         self, record: Mapping[str, Any], datasets: Mapping[str, Mapping[str, Any]]
     ) -> list[str]:
-        """Add a row to the log for each dataset, with these entries of a verdict: from here on this
-        evaluation counts.
+        """Add a row to the log for each dataset, with these entries of a verdict. From then on,
+        this is the current evaluation.
 
-        Returns a sentence for each night of which another evaluation counts that was published at
-        the same time.
+        Returns a sentence for each night whose current evaluation is a different one that was
+        published at the same time.
         """
         own = {"status": "published", "committed_at": utc_now()}
         with self.store.failures("cannot be written, and nothing was published"):
@@ -132,7 +132,7 @@ class Publication:
             ]
             path = append(self.store, self._date, rows)
             try:
-                # Who removes leftovers says so first and then reads the log.
+                # A process that removes leftovers first leaves a sign and then reads the log.
                 self._refuse_lost()
             except BaseException:
                 with contextlib.suppress(*FAILURES):
@@ -140,15 +140,15 @@ class Publication:
                 raise
         return [
             (
-                f"{night.dataset} of {self._date}: {night.evaluation_id}, "
-                "which was published at the same time, counts"
+                f"{night.dataset} on {self._date}: {night.evaluation_id} was published at the same "
+                "time and is now the current evaluation"
             )
             for night in committed(self.store, [self._date])
             if night.dataset in datasets and night.evaluation_id != self._id
         ]
 
     def _refuse_lost(self) -> None:
-        """StorageError if verified files are gone, as leftovers of a slow evaluation are."""
+        """Raise StorageError if verified files are gone, as a slow evaluation's files may be."""
         for name, files in self._files.items():
             there = self._sizes(name, suffix="")
             is_removed = there.pop(REMOVING, None) is not None
@@ -156,14 +156,12 @@ class Publication:
             if is_removed or sizes != {path: file["bytes"] for path, file in files.items()}:
                 where = f"output: files of {name} in {self.store.location}"
                 raise StorageError(
-                    f"{where} changed after they were verified; nothing was published, "
+                    f"{where} changed after they were verified, so nothing was published; "
                     "run this again"
                 )
 
     def abandon(self) -> None:
-        """Remove what was written, unless it has been published; failures of the storage are
-        ignored.
-        """
+        """Remove the written files, unless they were published. Storage failures are ignored."""
         with contextlib.suppress(*FAILURES, StorageError):
             known = committed(self.store, [self._date])
             if not known.damaged and self._id not in {row["evaluation_id"] for row in known.rows}:
@@ -192,9 +190,9 @@ def log_attempt(
     voice: Voice = OPTIONS,
     **more: Any,
 ) -> None:
-    """Add a row for an evaluation that published nothing; failures of the storage are ignored.
+    """Add a row for an evaluation that published nothing. Storage failures are ignored.
 
-    The voice is that of whoever evaluated.
+    `voice`: how the caller names options.
     """
     status = "refused" if exit_code == InputError.exit_code else "failed"
     reason = error.worded(voice) if isinstance(error, NdcgSparkError) else str(error)

@@ -1,4 +1,4 @@
-"""Scores of a night's kept lists under other judgments: copies, which are derived.
+"""Copies: the derived scores of a night's kept lists under other judgments.
 
 OUTPUT/kept_judgments/DATASET.FINGERPRINT.parquet
     The accepted judgments of a dataset.
@@ -6,8 +6,8 @@ OUTPUT/rescored/evaluated_on=D/DATASET.FINGERPRINT.EVALUATION_ID.parquet
     QUERY_SCORES of a night and dataset under other judgments.
 
 DATASET stands for the first digits of the sha256 of its name, FINGERPRINT for the judgments. A copy
-is valid as long as its evaluation counts. One that is damaged or vanishes is absent, so nothing
-that is published depends on it.
+is valid as long as its evaluation is the current one. A copy that is damaged or deleted is treated
+as missing, so no published data depends on it.
 """
 
 import hashlib
@@ -37,25 +37,25 @@ JUDGED = pa.schema([field for field in JUDGMENTS if field.name != "dataset"])
 WHOLE_LISTS = ("all", "everything")
 #: The columns of QUERY_SCORES that compare grades with the highest grade of all judgments.
 OF_HIGHEST_GRADE = ("rbp", "rbp_residual", "err")
-#: What no row of the log explains may belong to an evaluation that is about to publish.
+#: Files that no log row explains may belong to an evaluation that is about to publish.
 _SECONDS_UNEXPLAINED = 24 * 3600.0
-#: A reader that has read the log before may still want a copy.
+#: A reader that read the log earlier may still need a copy.
 _SECONDS_UNNEEDED = 3600.0
 _DIGEST = b"ndcg_spark.digest"
 
 
 class Rescored(NamedTuple):
-    """What came of scoring nights under other judgments."""
+    """The result of scoring nights under other judgments."""
 
     made: int
-    #: How many copies were there already.
+    #: How many copies already existed.
     kept: int
     #: A sentence for each night that could not be scored.
     refused: Sequence[str]
 
 
 def dataset_digits(name: str) -> str:
-    """What stands for a dataset in the name of a file, which its own name might not fit into."""
+    """The part of a file name that stands for a dataset, whose own name might not fit."""
     return hashlib.sha256(name.encode()).hexdigest()[:16]
 
 
@@ -64,14 +64,14 @@ def judgments_path(dataset: str, fingerprint: str) -> str:
 
 
 def has_judgments(store: Store, dataset: str, fingerprint: str) -> bool:
-    """Whether there is a file of these judgments. Raises FAILURES."""
+    """Whether there is a file with these judgments. Raises FAILURES."""
     return store.is_file(judgments_path(dataset, fingerprint))
 
 
 def keep_judgments(store: Store, dataset: str, fingerprint: str, rows: pa.Table) -> None:
     """Keep the accepted judgments of a dataset, before duplicates are merged.
 
-    Those that are kept already stay, unless they are damaged. Raises FAILURES.
+    Judgments that are already kept are not replaced, unless they are damaged. Raises FAILURES.
     """
     if kept_judgments(store, dataset, fingerprint) is not None:
         return
@@ -81,7 +81,7 @@ def keep_judgments(store: Store, dataset: str, fingerprint: str, rows: pa.Table)
 
 
 def kept_judgments(store: Store, dataset: str, fingerprint: str) -> pa.Table | None:
-    """The rows query_id, doc_id, relevance of judgments; None if they are absent or damaged."""
+    """The query_id, doc_id, relevance rows of judgments; None if they are missing or damaged."""
     return _read(store, judgments_path(dataset, fingerprint), JUDGED)
 
 
@@ -99,7 +99,7 @@ def has_copy(night: Night, fingerprint: str) -> bool:
 
 
 def read_copy(night: Night, fingerprint: str) -> pa.Table | None:
-    """The rows of QUERY_SCORES of a night under these judgments; None if absent or damaged.
+    """The QUERY_SCORES rows of a night under these judgments; None if missing or damaged.
 
     Measures that cannot be computed are null; `why_not_rescored` says why.
     """
@@ -115,14 +115,14 @@ def read_copy(night: Night, fingerprint: str) -> pa.Table | None:
 
 
 def write_copy(night: Night, fingerprint: str, rows: pa.Table) -> None:
-    """Write the scores of a night under these judgments, in place of others. Raises FAILURES."""
+    """Write the scores of a night under these judgments, replacing older ones. Raises FAILURES."""
     schema, path = stored("query_scores"), copy_path(night, fingerprint)
     night.store.delete(path)
     _write(night.store, path, rows.select(schema.names).cast(schema))
 
 
 def why_not_copied(night: Night) -> str | None:
-    """Why no score of a night can be computed again under other judgments; None if some can."""
+    """Why no scores of a night can be computed again under other judgments; None if some can."""
     if night.unverified is not None:
         return f"{night} is not verified"
     if not keeps_whole_lists(night):
@@ -139,20 +139,20 @@ def keeps_whole_lists(night: Night) -> bool:
 
 
 def _why_grades_decide(convention: Convention) -> str | None:
-    """Why the kept lists would be other ones under other judgments."""
+    """Why the kept lists would be different under other judgments; None if they would not."""
     if TIES[convention.ties].by == "gain":
         return f"with ties={convention.ties}, grades decide the order"
     for option in ("unjudged", "negative"):
         if getattr(convention, option) == "drop":
             return f"with {option}=drop, grades decide which documents are on a list"
     if convention.ideal == "retrieved":
-        return "with ideal=retrieved, the ideal is of more documents than were kept"
+        return "with ideal=retrieved, the ideal needs more documents than were kept"
     return None
 
 
 def _why_no_depth(night: Night) -> str | None:
     if kept_depth(night) is None:
-        return "it has no cutoff but all, and whole rankings are not scored again"
+        return "its only cutoff is all, and whole rankings are not scored again"
     return None
 
 
@@ -163,8 +163,8 @@ def why_not_rescored(
 ) -> str | None:
     """Why a measure of a night cannot be computed again at a cutoff; None if it can.
 
-    With the `fingerprint` of a copy, also whether these judgments have another highest grade than
-    the night, which ERR and RBP depend on.
+    With the `fingerprint` of a copy, it also checks whether the highest grade of these judgments
+    differs from the night's, which ERR and RBP depend on.
     """
     reason = why_not_copied(night)
     if reason is not None:
@@ -172,9 +172,9 @@ def why_not_rescored(
     measure, cutoff = metric
     depth = kept_depth(night) or 0
     if cutoff is None:
-        return f"{measure_at(*metric)} is of whole rankings, of which {depth} documents were kept"
+        return f"{measure_at(*metric)} needs whole rankings, but only {depth} documents were kept"
     if cutoff > depth:
-        return f"{measure_at(*metric)} is deeper than the {depth} documents that were kept"
+        return f"{measure_at(*metric)} needs more than the {depth} documents that were kept"
     if fingerprint is not None and measure in OF_HIGHEST_GRADE:
         rows = read_copy(night, fingerprint)
         if rows is not None and len(rows) and rows[measure].null_count == len(rows):
@@ -188,13 +188,13 @@ def night_convention(night: Night) -> Convention:
 
 
 def finite_cutoffs(night: Night) -> list[int]:
-    """The cutoffs of a night that are ranks, ascending."""
+    """The cutoffs of a night that are ranks, in ascending order."""
     cutoffs = night.record["configuration"].get("cutoffs") or []
     return sorted(cutoff for cutoff in cutoffs if cutoff is not None)
 
 
 def kept_depth(night: Night) -> int | None:
-    """Down to which rank documents were kept; None if whole rankings were."""
+    """The rank down to which documents were kept; None if whole rankings were kept."""
     return deepest_finite(finite_cutoffs(night))
 
 
@@ -203,11 +203,12 @@ def unneeded_copies(
     nights: Nights,
     needed: Collection[tuple[Night, str]] = (),
 ) -> list[str]:
-    """The copies and kept judgments that can go.
+    """The copies and kept judgments that can be removed.
 
-    `nights` are all of the output. What the two newest sets of judgments of a dataset, both sides
-    of each change and `needed` stand for stays. What the log does not explain stays for a day, as
-    an evaluation may be about to publish, and other copies for an hour. Raises FAILURES.
+    `nights` are all nights of the output. Files for the two newest sets of judgments of a dataset,
+    for both sides of each change and for `needed` are kept. Files that the log does not explain are
+    kept for a day, because an evaluation may be about to publish, and other copies for an hour.
+    Raises FAILURES.
     """
     copies = store.files(RESCORED, "")
     judgments = store.files(KEPT_JUDGMENTS, "")
@@ -265,13 +266,13 @@ def _write(store: Store, path: str, rows: pa.Table) -> None:
     content = io.BytesIO()
     digest = f"{_digest(rows):08x}".encode()
     marked = rows.replace_schema_metadata({_DIGEST: digest})
-    # The digest is only written with the types of Arrow.
+    # The digest is written only together with the Arrow types.
     write_table(marked, content, keeps_arrow_types=True, has_checksums=True)
     store.add(path, content.getvalue())
 
 
 def _read(store: Store, path: str, schema: pa.Schema) -> pa.Table | None:
-    """The rows of a file; None if it is absent, damaged, or of another version of the table."""
+    """The rows of a file; None if it is missing, damaged, or from another version of the table."""
     try:
         rows = store.read(path)
         digest = (rows.schema.metadata or {}).get(_DIGEST, b"")
@@ -283,7 +284,7 @@ def _read(store: Store, path: str, schema: pa.Schema) -> pa.Table | None:
 
 
 def _digest(rows: pa.Table) -> int:
-    """A checksum of all values: pages have their own, but not what says where they are."""
+    """A checksum of all values: pages have their own, but not the metadata that locates them."""
     digest = zlib.crc32(str(len(rows)).encode())
     for name in rows.column_names:
         for part in _plain_parts(rows[name]):
@@ -292,7 +293,7 @@ def _digest(rows: pa.Table) -> int:
 
 
 def _plain_parts(column: pa.ChunkedArray) -> Iterable[Any]:
-    """The nulls and the values of a column as bytes, however it is divided into chunks."""
+    """The nulls and the values of a column as bytes, independent of its chunks."""
     yield np.packbits(np.asarray(pc.is_null(column))).tobytes()
     if not pa.types.is_string(column.type):
         yield np.ascontiguousarray(pc.fill_null(column, 0))

@@ -1,4 +1,4 @@
-"""Removes what does not count: superseded and killed evaluations, and old nights."""
+"""Removes files that are no longer needed: superseded and killed evaluations, and old nights."""
 
 import dataclasses
 import math
@@ -12,34 +12,34 @@ from ndcg_spark.nights.store import REMOVING, Store, folder
 from ndcg_spark.schemas import KEPT
 from ndcg_spark.voices import Give, Notice
 
-#: What has no row in the log is left alone for a day, because its evaluation may still be writing.
+#: Files without a log row are kept for a day, because their evaluation may still be writing.
 SECONDS_WITHOUT_ROW = 24 * 3600.0
-#: A reader that has read the log before an evaluation was superseded still finds its rows for an
-#: hour.
+#: A reader that read the log before an evaluation was superseded still finds its rows for an hour.
 SECONDS_SUPERSEDED = 3600.0
 _KEPT = (
-    "they are the newest good nights or baselines of the gate, or lead to these over new judgments"
+    "the gate uses them as its newest good nights or baselines, or to reach these across new "
+    "judgments"
 )
-_REMOVE_TOO = Give("baselines", then="removes them, too")
+_REMOVE_TOO = Give("baselines", then="also removes them")
 _FOLDER = re.compile(r"query_scores/evaluated_on=([^/]+)/evaluation_id=([^/]+)/")
 
 #: The date and the id of an evaluation.
 _Evaluation = tuple[str, str]
-#: Which dates gates compare with, given all nights and the dates that are too old.
+#: Returns the dates that gates compare with, given all nights and the dates that are too old.
 Needed = Callable[[Nights, set[str]], set[str]]
 
 
 class Removal(NamedTuple):
     #: What to remove, in words.
     what: str
-    #: In the order in which they are removed.
+    #: The paths in the order in which they are removed.
     paths: Sequence[str]
-    #: The evaluation, if the log had no row of it.
+    #: The evaluation, if the log had no row for it.
     unpublished: _Evaluation | None = None
 
 
 def remove(output: str, removals: Iterable[Removal]) -> list[str]:
-    """Remove all of these; a sentence for each that was still there. Raises StorageError."""
+    """Remove all of these; return a sentence for each that still existed. Raises StorageError."""
     store, removed = Store(output), []
     with store.failures("cannot be removed from"):
         for removal in removals:
@@ -55,9 +55,10 @@ def remove(output: str, removals: Iterable[Removal]) -> list[str]:
 
 
 def _is_published(store: Store, key: _Evaluation) -> bool:
-    """Whether an evaluation has a row in the log now; if not, a sign says that its files go.
+    """Whether an evaluation has a row in the log now; if not, a sign says that its files are being
+    removed.
 
-    An evaluation that has rested for a day adds its row and then looks for this sign. The sign is
+    An evaluation that was idle for a day adds its row and then looks for this sign. The sign is
     written before the log is read, so that one of the two notices the other.
     """
     sign = f"{folder('query_scores', *key)}/{REMOVING}"
@@ -71,20 +72,20 @@ def _is_published(store: Store, key: _Evaluation) -> bool:
 
 @dataclasses.dataclass(frozen=True)
 class _Output:
-    """What an output has, and what of it counts."""
+    """The evaluations of an output, and which of them are current."""
 
     store: Store
     #: The evaluations that have folders.
     there: set[_Evaluation]
     known: Nights
-    #: When each published evaluation was superseded; infinite if it still counts.
+    #: When each published evaluation was superseded; infinite if it is current.
     superseded: Mapping[_Evaluation, float]
-    #: By the clock of the storage.
+    #: The current time by the clock of the storage.
     now: float
 
 
 def leftovers(output: str) -> list[Removal]:
-    """What does not count: superseded and killed evaluations. Raises StorageError."""
+    """Superseded and killed evaluations. Raises StorageError."""
     store = Store(output)
     with store.failures("cannot be used"):
         return _leftovers(_read(store))
@@ -98,11 +99,11 @@ def removable(
     baselines: bool = False,
     needed: Needed,
 ) -> tuple[list[Removal], list[Notice]]:
-    """What does not count, and old nights: those of a `date` or `before` another.
+    """Superseded and killed evaluations, and old nights: those of a `date`, or `before` a date.
 
-    Also returns a sentence for each date that is kept: unless `baselines` is set or the `date` is
-    theirs, those that are `needed`. Where the log of a date cannot be read, what its gate compares
-    with is not known, and no night is too old.
+    Also returns a sentence for each old date that is kept: those that are `needed`, unless
+    `baselines` is set or the `date` names them. If the log of a date cannot be read, it is not
+    known what its gate compares with, so no night is removed as too old.
     """
     store = Store(output)
     with store.failures("cannot be used"):
@@ -113,20 +114,21 @@ def removable(
     dates = {row["evaluated_on"] for row in known.rows}
     old = {day for day in dates if day < before or day == date}
     if before and known.damaged and not baselines:
-        why = f"{next(iter(known.damaged.values()))}, so what its gate compares with is not known"
-        restore = Give("baselines", words="restore it, or", then="removes what gates need, too")
-        return removals, [Notice(f"{len(old)} old night(s) stay: {why}", restore)]
+        damage = next(iter(known.damaged.values()))
+        why = f"{damage}, so it is not known what its gate compares with"
+        restore = Give("baselines", words="restore it, or", then="also removes what gates need")
+        return removals, [Notice(f"{len(old)} old night(s) are kept: {why}", restore)]
     stays = set() if baselines else needed(known, old) - {date or ""}
     removals.extend(_nights_of(found, day) for day in sorted(old - stays))
     kept = [
-        Notice(f"the nights of {day} stay: {_KEPT}", _REMOVE_TOO) for day in sorted(old & stays)
+        Notice(f"the nights of {day} are kept: {_KEPT}", _REMOVE_TOO) for day in sorted(old & stays)
     ]
     return removals, kept
 
 
 def _read(store: Store) -> _Output:
-    # Before the log: an evaluation that adds its rows to it in between is not taken for one
-    # without.
+    # Folders are listed before the log is read, so that an evaluation that adds its rows in between
+    # is not taken for one without rows.
     matches = filter(None, map(_FOLDER.match, store.files("query_scores", "")))
     there = {(match[1], match[2]) for match in matches}
     known = committed(store)
@@ -146,7 +148,7 @@ def _leftovers(output: _Output) -> list[Removal]:
             removals.append(_removal(key, "did not publish")._replace(unpublished=key))
     copies = unneeded_copies(output.store, output.known)
     if copies:
-        what = f"{len(copies):,} copies of scores or judgments that nothing needs"
+        what = f"{len(copies):,} unneeded copies of scores or judgments"
         removals.append(Removal(what, copies))
     return removals
 
@@ -157,7 +159,7 @@ def _removal(key: _Evaluation, why: str) -> Removal:
 
 def _nights_of(output: _Output, day: str) -> Removal:
     """All nights of a date."""
-    # In the order in which they were added, so that no older row ever counts.
+    # In the order in which they were added, so that an older row never becomes current.
     rows = [row for row in output.known.rows if row["evaluated_on"] == day]
     rows.sort(key=lambda row: (row["number"] or 0, row["written"], row["revision"] or 0))
     paths = [row["file"] for row in rows]
@@ -171,7 +173,7 @@ def _nights_of(output: _Output, day: str) -> Removal:
 def _superseded(known: Nights) -> dict[_Evaluation, float]:
     """When each published evaluation was superseded in all its datasets.
 
-    Infinite if it still counts.
+    The value is infinite if the evaluation is still current.
     """
     counting = {(night.dataset, night.evaluated_on): night for night in known}
     since: dict[_Evaluation, float] = {}
@@ -194,6 +196,6 @@ def _last_written(store: Store, key: _Evaluation) -> float:
 def _folders(key: _Evaluation) -> list[str]:
     """The folders of an evaluation.
 
-    query_scores, by which it is found, is written first and comes last here.
+    query_scores, which identifies the evaluation, is written first and comes last here.
     """
     return [folder(table, *key) for table in reversed(KEPT)]

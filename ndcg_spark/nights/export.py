@@ -1,5 +1,5 @@
-"""Copies of the nights that count in tables of Delta, Iceberg or a Spark catalog; repeating it
-changes nothing.
+"""Copies the current nights to Delta tables, Iceberg tables or tables of a Spark catalog. An export
+is idempotent.
 """
 
 import contextlib
@@ -19,11 +19,11 @@ from ndcg_spark.nights.store import LOG
 from ndcg_spark.schemas import EVALUATIONS, KEPT
 from ndcg_spark.text import masked
 
-#: The tables and their schemas. The log comes last: while it is old, so are its numbers of the
-#: date.
+#: The tables and their schemas. The log comes last: until it is replaced, the old numbers of the
+#: date remain current.
 TABLES = {**KEPT, LOG: EVALUATIONS}
 _NEVER_NULL = ("dataset", "evaluated_on")
-#: What spells the type of a column in another way: wide text, and the name of a list's values.
+#: Alternative spellings of column types: wide text, and the name of a list's values.
 _SPELLING = re.compile(r"large_|_view|(?<=<)\w+(?=:)")
 
 
@@ -34,11 +34,11 @@ def export(
     since: str | None = None,
     report: Callable[[str], None] = print,
 ) -> None:
-    """Copy the nights that count, of all dates, of one, or since one; `report` is called with a
+    """Copy the current nights of all dates, of one date, or since a date; `report` is called with a
     sentence for each date.
 
-    ConfigurationError, before anything is written, if there is no such night or target, or a table
-    has another shape.
+    ConfigurationError, before anything is written, if there is no such night or target, or if a
+    table has a different shape.
     """
     known = committed(output)
     needed = [day for day in known.damaged if day >= (since or "")]
@@ -47,30 +47,30 @@ def export(
     dates = {day for day in dates if day >= (since or "")}
     if not dates:
         raise ConfigurationError(
-            f"output: no published night of these dates in {masked(output)}; check the path"
+            f"output: no published nights on these dates in {masked(output)}; check the path"
         )
     try:
         with _target(to) as target:
             for name in TABLES:
                 _refuse_other_shape(name, target.schema(name))
-            # Nights that were evaluated again in the meantime are exported again.
+            # Nights that are evaluated again in the meantime are exported again.
             while dates:
                 for day in sorted(dates):
                     nights = [night for night in known if night.evaluated_on == day]
-                    # Before any table of the date is replaced.
+                    # Checked before any table of the date is replaced.
                     refuse_changed_nights(nights)
                     for name in TABLES:
                         # Only the log has the configuration.
                         with _private_files() if name == LOG else contextlib.nullcontext():
                             target.replace(name, day, nights)
-                    report(f"exported {len(nights)} night(s) of {day} to {masked(to)}")
+                    report(f"exported {len(nights)} night(s) for {day} to {masked(to)}")
                 before, known = [night.row for night in known], committed(output, dates)
                 dates = {night.evaluated_on for night in known if night.row not in before}
     except NdcgSparkError:
         raise
     except Exception as error:  # the libraries raise many kinds
         raise StorageError(
-            f"export: {masked(to)} failed, {masked(first_line(error))}; run it again"
+            f"export: {masked(to)} failed: {masked(first_line(error))}; run it again"
         ) from error
 
 
@@ -86,8 +86,8 @@ def _private_files() -> Iterator[None]:
 
 
 def _refuse_other_shape(name: str, there: pa.Schema | None) -> None:
-    """ConfigurationError if a table is there, and what it has differs or it lacks columns that are
-    never null.
+    """Raise ConfigurationError if a table exists, and its columns differ or it lacks columns that
+    are never null.
     """
     schemas = (TABLES[name], TABLES[name] if there is None else there)
     own, known = (
@@ -95,8 +95,8 @@ def _refuse_other_shape(name: str, there: pa.Schema | None) -> None:
     )
     if wrong := (known - own) | {column for column in own - known if column[0] in _NEVER_NULL}:
         raise ConfigurationError(
-            f"export: the table {name} has another shape, {len(wrong)} column(s) differ, "
-            f"e.g. {' '.join(min(wrong))}; name another target, or drop the table"
+            f"export: the table {name} has a different shape: {len(wrong)} column(s) differ, "
+            f"e.g. {' '.join(min(wrong))}; name a different target, or drop the table"
         )
 
 
@@ -110,8 +110,8 @@ def _exported_rows(name: str, nights: Sequence[Night]) -> pa.RecordBatchReader:
 
 @contextlib.contextmanager
 def _target(to: str) -> Iterator["_Tables"]:
-    """The tables that a text such as delta:PATH names. ConfigurationError where they cannot be
-    written from here.
+    """The tables that a text such as delta:PATH names. ConfigurationError if they cannot be written
+    from here.
     """
     form, _, address = to.partition(":")
     try:
@@ -126,7 +126,7 @@ def _target(to: str) -> Iterator["_Tables"]:
                 yield _Spark(engine.session, address)
         else:
             what = "delta:PATH, iceberg:CATALOG.NAMESPACE or table:CATALOG.SCHEMA"
-            raise ConfigurationError(f"export: {masked(to)} names no tables; write {what}")
+            raise ConfigurationError(f"export: {masked(to)} does not name tables; write {what}")
     except ModuleNotFoundError as error:
         extra = "spark" if form == "table" else form
         advice = f"pip install 'ndcg-spark[{extra}]', or NDCG_SPARK_EXTRAS={extra} with nightly.sh"
@@ -134,8 +134,8 @@ def _target(to: str) -> Iterator["_Tables"]:
 
 
 class _Delta:
-    """Tables of Delta. As below, `replace` creates tables and adds columns; it raises what the
-    library raises.
+    """Delta tables. As in the classes below, `replace` creates tables and adds columns, and raises
+    the exceptions of the library.
     """
 
     def __init__(self, path: str) -> None:
@@ -166,7 +166,7 @@ class _Delta:
 
 
 class _Iceberg:
-    """Tables of Iceberg. Each file has rows of one date, so that it is replaced whole without
+    """Iceberg tables. Each file has rows of one date, so it can be replaced as a whole without
     partitions.
     """
 
@@ -180,9 +180,9 @@ class _Iceberg:
         except (
             NotInstalledError,
             ValueError,
-        ) as error:  # what a kind of catalog needs, and settings
+        ) as error:  # missing libraries of a catalog, and wrong settings
             raise ConfigurationError(
-                f"export: the catalog {catalog} does not open, {masked(first_line(error))}"
+                f"export: the catalog {catalog} cannot be opened: {masked(first_line(error))}"
             ) from error
 
     def schema(self, name: str) -> pa.Schema | None:
@@ -203,9 +203,9 @@ class _Iceberg:
         with table.update_schema() as change:
             change.union_by_name(TABLES[name])
         with warnings.catch_warnings():
-            # A date that is exported for the first time replaces nothing.
+            # A date that is exported for the first time does not replace any rows.
             warnings.filterwarnings("ignore", message="Delete operation did not match any records")
-            # It streams into tables without partitions only.
+            # It can stream only into tables without partitions.
             table.overwrite(
                 rows if table.spec().is_unpartitioned() else rows.read_all(),
                 f"evaluated_on = '{date}'",

@@ -1,6 +1,4 @@
-"""The log of an output, which says which evaluation of a night counts. Rows are only ever added to
-it.
-"""
+"""The log of an output, which determines the current evaluation of a night. It is append-only."""
 
 import concurrent.futures
 import dataclasses
@@ -28,10 +26,10 @@ Row = Mapping[str, Any]
 #: The `reason` of the verdict on a night that was published although the spot check found a
 #: difference.
 NOT_VERIFIED = "not_verified"
-#: What the column `verified` says before why it was published then.
+#: The prefix in the column `verified`, before the reason why it was published.
 _UNVERIFIED = "not verified: "
 
-#: What a revision can withdraw.
+#: The entries that a revision can withdraw.
 ACCEPTANCE, ACKNOWLEDGEMENT = "acceptance", "acknowledgement"
 
 _STORED = pa.schema([field for field in EVALUATIONS if field.name != "evaluated_on"])
@@ -44,11 +42,11 @@ _logger = logging.getLogger(__name__)
 
 @dataclasses.dataclass(frozen=True, order=True)
 class Night:
-    """The scores of a dataset on a date: the evaluation that counts, with its row of the log."""
+    """The scores of a dataset on a date: the current evaluation, with its log row."""
 
     dataset: str
     evaluated_on: str
-    #: A later evaluation of the night has a greater one.
+    #: A later evaluation of the night has a larger number.
     number: int
     evaluation_id: str
     store: Store = dataclasses.field(compare=False, repr=False)
@@ -58,7 +56,7 @@ class Night:
 
     @functools.cached_property
     def record(self) -> Row:
-        """Its row with the columns of JSON decoded; `verdict` has the findings, `seconds` those of
+        """Its row with the JSON columns decoded; `verdict` has the findings, `seconds` the time of
         each step.
         """
         row = {**self.row, **{name: json.loads(self.row[name] or "{}") for name in JSON}}
@@ -76,18 +74,18 @@ class Night:
         try:
             return parse_measure_set(measures, configuration.get("headline"))
         except ConfigurationError as error:
-            sentence = f"output: the measures of {self} in its log are unknown, {error}"
+            sentence = f"output: the measures of {self} in its log are unknown: {error}"
             raise StorageError(sentence) from error
 
     @property
     def gate(self) -> Row:
-        """The gate of its configuration; empty without one."""
+        """The gate of its configuration; empty if there is none."""
         gate: Row = self.record["configuration"].get("gate") or {}
         return gate
 
     @property
     def unverified(self) -> str | None:
-        """Why scores were published on which an engine and plain Python differ; else None."""
+        """Why its scores were published although the engine and plain Python differ, or None."""
         if self.row["reason"] != NOT_VERIFIED:
             return None
         return str(self.row["verified"] or "").removeprefix(_UNVERIFIED)
@@ -95,12 +93,12 @@ class Night:
     @property
     def is_good(self) -> bool:
         """Whether later nights may be compared with it: every check measured something and none
-        failed, or accepted.
+        failed, or somebody accepted it.
         """
         return bool(self.row["is_baseline"]) and self.unverified is None
 
     def files(self, table: str) -> dict[str, Mapping[str, int]]:
-        """Its evaluation's files in a table, of all its datasets: rows, bytes, crc32 by path."""
+        """The files of its evaluation in a table, for all datasets: rows, bytes, crc32 by path."""
         path = folder(table, self.evaluated_on, self.evaluation_id)
         files = self.record["files"].get(table, {})
         return {f"{path}/{name}": file for name, file in files.items()}
@@ -113,7 +111,7 @@ class Night:
 
 
 class Nights(list[Night]):
-    """Every night that counts, sorted by dataset and date, and what else the log says."""
+    """All current nights, sorted by dataset and date, and the other contents of the log."""
 
     def __init__(
         self,
@@ -122,10 +120,10 @@ class Nights(list[Night]):
         damaged: Mapping[str, str] | None = None,
     ) -> None:
         super().__init__(nights)
-        #: All rows of the log, in the order in which they count, each with its `file` and when that
-        #: was `written`.
+        #: All rows of the log, the current ones last, each with its `file` and when that was
+        #: `written`.
         self.rows = rows
-        #: By date, why its log cannot be read.
+        #: Why the log of a date cannot be read, by date.
         self.damaged = damaged or {}
 
     @property
@@ -135,7 +133,7 @@ class Nights(list[Night]):
         return sorted(others, key=lambda row: (row["evaluated_on"], row["committed_at"] or ""))
 
     def damaged_between(self, after: str, before: str) -> list[str]:
-        """The dates after one and before another whose log cannot be read."""
+        """The dates between two others whose log cannot be read."""
         return sorted(date for date in self.damaged if after < date < before)
 
     def refuse_damaged(self, dates: Iterable[str]) -> None:
@@ -145,8 +143,8 @@ class Nights(list[Night]):
 
 
 def committed(output: str | Store, dates: Iterable[str] | None = None) -> Nights:
-    """The nights of an output, or of some dates of it. A date whose log is damaged has none, and a
-    warning says so.
+    """The nights of an output, or of some of its dates. A date with a damaged log has no nights,
+    and a warning says so.
     """
     store = output if isinstance(output, Store) else Store(output)
     folders = [LOG] if dates is None else [f"{LOG}/evaluated_on={date}" for date in dates]
@@ -164,7 +162,7 @@ def committed(output: str | Store, dates: Iterable[str] | None = None) -> Nights
     )
     evaluation = operator.itemgetter("dataset", "evaluated_on", "evaluation_id")
     published = [row for row in rows if row["status"] == "published"]
-    # A revision that was added while its night expired revises nothing.
+    # A revision that was added while its night expired has no effect.
     first = {evaluation(row) for row in published if not row["revision"]}
     counting = (row for row in published if evaluation(row) in first)
     nights = itertools.groupby(counting, operator.itemgetter("dataset", "evaluated_on"))
@@ -172,7 +170,7 @@ def committed(output: str | Store, dates: Iterable[str] | None = None) -> Nights
 
 
 def _is_of_a_date(file: OutputFile) -> bool:
-    """Whether a file of the log is ours: directly in the folder of a date."""
+    """Whether a file belongs to the log: directly in the folder of a date."""
     named = _FILE.fullmatch(file.path)
     try:
         return bool(named and datetime.date.fromisoformat(named[1]))
@@ -181,7 +179,7 @@ def _is_of_a_date(file: OutputFile) -> bool:
 
 
 def _rows_of_file(store: Store, file: OutputFile) -> tuple[str, Any]:
-    """The date and the rows of a file of the log, none if it was removed meanwhile; or why it
+    """The date of a log file, and its rows (empty if the file was removed meanwhile) or why it
     cannot be read.
     """
     date = file.path.rpartition("/")[0].rpartition("=")[2]
@@ -190,19 +188,17 @@ def _rows_of_file(store: Store, file: OutputFile) -> tuple[str, Any]:
     except FileNotFoundError:
         rows = []
     except Exception as error:  # noqa: BLE001  # damaged files raise many kinds
-        return date, f"{store.location}/{file.path} cannot be read, {first_line(error)}"
+        return date, f"{store.location}/{file.path} cannot be read: {first_line(error)}"
     more = {"evaluated_on": date, "file": file.path, "written": file.mtime_ns / 1e9}
     return date, [{**_EMPTY, **row, **more} for row in rows]
 
 
 def _whole_rows(store: Store, path: str) -> list[dict[str, Any]]:
-    """The rows of a file of the log, as they were written: by its checksum, else each row is
-    checked.
-    """
+    """The rows of a log file, verified by its checksum or, if it has none, row by row."""
     checksum = named_checksum(path)
     rows: list[dict[str, Any]] = store.read(path, checksum).to_pylist()
     if not rows:
-        raise DamagedRowError("it has no row")
+        raise DamagedRowError("it has no rows")
     if checksum is None:
         for row in rows:
             refuse_damaged_row(row)
@@ -210,9 +206,9 @@ def _whole_rows(store: Store, path: str) -> list[dict[str, Any]]:
 
 
 def _order_in_log(row: Row) -> tuple[Any, ...]:
-    """Sorts the rows of a night in the order in which they count, the last most.
+    """A sort key for the rows of a night; the last row is the current one.
 
-    The views of the guide sort by the same columns.
+    The views in the guide sort by the same columns.
     """
     return (
         row["dataset"] or "",
@@ -237,10 +233,10 @@ def _counting_night(store: Store, rows: Sequence[Row]) -> Night:
 
 
 def _stood_for(rows: Sequence[Row]) -> dict[str, Any]:
-    """What people said of the evaluation that counts, by all of its rows.
+    """What people said about the current evaluation, from all of its rows.
 
-    Two that are added at once do not know of each other: of two acceptances the last counts, and
-    what a row withdraws is gone whatever rows of the same revision say.
+    Two rows that are added at once do not know of each other. Of two acceptances, the last one
+    wins, and an entry that a row withdraws is removed whatever rows of the same revision say.
     """
     own = [row for row in rows if row["evaluation_id"] == rows[-1]["evaluation_id"]]
     own.sort(key=lambda row: (row["revision"] or 0, row["withdrawn"] is not None))
@@ -268,7 +264,7 @@ def log_table(rows: Iterable[Row]) -> pa.Table:
 
 
 def append(store: Store, evaluated_on: str, rows: Iterable[Row]) -> str:
-    """Add rows to the log of a date by one atomic act; the path of their file. Raises FAILURES."""
+    """Add rows to the log of a date atomically; return the path of the file. Raises FAILURES."""
     return store.add_rows(f"{LOG}/evaluated_on={evaluated_on}", rows, _STORED)
 
 
@@ -295,9 +291,9 @@ def log_row(record: Row, verdict: Row | None = None, **more: Any) -> Row:
 
 
 def verified_in_words(lists: int, unverified: str | None) -> str:
-    """What the column `verified` says of a night.
+    """The value of the column `verified` for a night.
 
-    It is how many lists were recomputed, or why scores that differ were published.
+    It says how many lists were recomputed, or why scores that differ were published.
     """
     return f"verified {lists} lists" if unverified is None else f"{_UNVERIFIED}{unverified}"
 
@@ -310,12 +306,12 @@ def revise(night: Night, **entries: Any) -> None:
     """Add a copy of a night's row with these entries to the log.
 
     They are a `note`; why the night is `accepted` as a baseline, and for which `accepted_runs`;
-    what is `acknowledged`; or what is `withdrawn`, with `is_baseline` as it is then.
-    ConfigurationError for an empty note, or a night whose scores are not verified; StorageError if
-    the night was replaced or removed in the meantime, so that nothing was changed that counts.
+    what is `acknowledged`; or what is `withdrawn`, with the resulting `is_baseline`.
+    ConfigurationError for an empty note, or for a night whose scores are not verified. StorageError
+    if the night was replaced or removed in the meantime, so that the change has no effect.
     """
     if "note" in entries and not entries["note"].strip():
-        raise ConfigurationError("note: the text is empty; say what to remember about the night")
+        raise ConfigurationError("note: the text is empty; write what to remember about the night")
     if "accepted" in entries and night.unverified is not None:
         sentence = f"{night} is not verified; evaluate it again"
         raise ConfigurationError(sentence, option="accept-baseline")
@@ -331,10 +327,10 @@ def revise(night: Night, **entries: Any) -> None:
 
 
 def refuse_replaced(night: Night, error: type[StorageError]) -> None:
-    """Raise an `error` if the evaluation no longer counts, so that its rows may be gone."""
+    """Raise an `error` if the evaluation is no longer current, so that its rows may be gone."""
     known = committed(night.store, [night.evaluated_on])
     known.refuse_damaged([night.evaluated_on])
     if night not in known:
         raise error(
-            f"output: {night} in {night.store.location} was replaced meanwhile; run this again"
+            f"output: {night} in {night.store.location} has since been replaced; run this again"
         )

@@ -1,4 +1,4 @@
-"""The means over the datasets of a date, from the nights of that date."""
+"""The means over the datasets of a date, computed from the nights of that date."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -10,7 +10,7 @@ from ndcg_spark.nights.reader import read_dataset_scores
 from ndcg_spark.schemas import DATASET_SCORES
 from ndcg_spark.tables.macro import DATASETS, MacroMeans, macro_means
 
-#: What `read_scores` calls these means, and their columns.
+#: The name of these means in `read_scores`, and their columns.
 MACRO_MEANS = "macro_means"
 SCHEMA = DATASET_SCORES.append(pa.field(DATASETS, pa.int64()))
 
@@ -18,9 +18,9 @@ SCHEMA = DATASET_SCORES.append(pa.field(DATASETS, pa.int64()))
 def macro_of_nights(
     nights: Sequence[Night], scores: Sequence[Sequence[Mapping[str, Any]]]
 ) -> dict[str, MacroMeans]:
-    """By date, the means over its datasets. `scores` are the rows of DATASET_SCORES of each night.
+    """The means over datasets, by date. `scores`: the DATASET_SCORES rows of each night.
 
-    A dataset that was judged with one of them, and had no results, is one of the date.
+    The datasets of a date include those that were judged with one of its nights but had no results.
     """
     rows: dict[str, list[Mapping[str, Any]]] = {}
     absent: dict[str, set[str]] = {}
@@ -32,7 +32,7 @@ def macro_of_nights(
 
 
 def read_macro_means(nights: Sequence[Night]) -> pa.Table:
-    """The means over datasets of every date of these nights, as one table."""
+    """The means over datasets for every date of these nights, as one table."""
     means = macro_of_nights(nights, read_dataset_scores(nights))
     rows = []
     for of_date in means.values():

@@ -25,10 +25,10 @@ def read_newest(
     table: str,
     judgments: str,
 ) -> pa.Table:
-    """The rows of a table of scores of the chosen nights under the newest judgments.
+    """The rows of a score table for the chosen nights under the newest judgments.
 
-    `nights` are all of the output. A night that was not scored under these is left out, and a
-    warning says so.
+    `nights` are all nights of the output. A night that was not scored under the newest judgments
+    is left out, and a warning says so.
     """
     if judgments != "newest":
         raise unknown_name("read_scores", "judgments", judgments, ["newest"])
@@ -50,13 +50,14 @@ def read_newest(
         else:
             parts.append(rows if table == "query_scores" else means_of_copy(night, rows))
     if absent:
-        what = f"{len(absent):,} night(s) without scores under the newest judgments"
-        _logger.warning("output: %s are left out, e.g. %s; rescore makes them", what, absent[0])
+        what = f"{len(absent):,} night(s) have no scores under the newest judgments"
+        text = "output: %s and are left out, e.g. %s; rescore computes them"
+        _logger.warning(text, what, absent[0])
     return pa.concat_tables(parts)
 
 
 def means_of_copy(night: Night, rows: pa.Table) -> pa.Table:
-    """The rows of DATASET_SCORES over all queries, from a night's scores under other judgments."""
+    """The DATASET_SCORES rows over all queries, from a night's scores under other judgments."""
     finite = [(name, cutoff) for name, cutoff in night.measure_set.pairs if cutoff is not None]
     means = Means(MeasureSet(tuple(finite)), None)
     means.add(rows)
@@ -64,7 +65,7 @@ def means_of_copy(night: Night, rows: pa.Table) -> pa.Table:
 
 
 def mean_rows(night: Night, means: Means) -> Iterator[dict[str, Any]]:
-    """Rows of DATASET_SCORES of a night, with the columns that means say."""
+    """The DATASET_SCORES rows of a night, with columns from the means."""
     day = pa.scalar(night.evaluated_on).cast(pa.date32()).as_py()
     same = {"evaluated_on": day, "evaluation_id": night.evaluation_id}
     same |= {name: night.row[name] for name in ("convention", "formula")}

@@ -1,5 +1,5 @@
-"""The nights that a command works on, and their rows: as a DataFrame of an engine, or read without
-one.
+"""The nights that a command uses, and their rows: as an engine's DataFrame, or read without an
+engine.
 """
 
 import concurrent.futures
@@ -33,9 +33,9 @@ if TYPE_CHECKING:
 P = ParamSpec("P")
 T = TypeVar("T")
 Row = dict[str, Any]
-#: The scores of a query that every night has.
+#: The query scores that every night has.
 _ALWAYS = ("ndcg", "dcg", "ideal_dcg", "cg")
-#: Conditions on rows: a column has one of these values, of which None is null.
+#: Conditions on rows: a column has one of these values, where None means null.
 Where = Mapping[str, Sequence[Any]]
 
 
@@ -44,8 +44,8 @@ class ReplacedError(StorageError):
 
 
 def read_again(reader: Callable[P, T]) -> Callable[P, T]:
-    """Let a function that reads the log and nights do so again, once, if one of them is replaced
-    meanwhile.
+    """Make a function that reads the log and nights retry once if a night is replaced in the
+    meantime.
     """
 
     @functools.wraps(reader)
@@ -68,26 +68,27 @@ def read_scores(
     judgments: str | None = None,
     attributes: Any = None,
 ) -> "pd.DataFrame | DataFrame":
-    """The rows of a published table for all nights, or for the nights of one date, in its schema
-    and in no order.
+    """Return the rows of a published table for all nights, or for the nights of one date.
 
     `table` is `dataset_scores`, `query_scores`, `comparisons`, `ranked_documents`,
-    `query_attributes`, `rejected_rows`, `macro_means`, or `evaluations`, the log. Its rows are a
-    pandas DataFrame, or with a `session` a lazy one of Spark over exactly the files that count when
-    it is made. StorageError if the output cannot be read, or files of a night are missing;
-    ConfigurationError if there is no table of that name, or no night.
+    `query_attributes`, `rejected_rows`, `macro_means`, or `evaluations` (the log). The rows have
+    the schema of the table and are unordered. They are a pandas DataFrame or, with a `session`, a
+    lazy Spark DataFrame over exactly the files that are current when it is created. StorageError if
+    the output cannot be read, or if files of a night are missing. ConfigurationError if there is no
+    table with that name, or no night.
 
-    With ``judgments="newest"``, the scores of a dataset are those under the judgments of its newest
-    night. Of nights with other judgments they are what `rescore` computed, over the queries that
-    both judge, and in `dataset_scores` without slices and `unjudged_queries`. Nights that were not
-    rescored are left out, with a warning. Only for `query_scores` and `dataset_scores`.
+    With ``judgments="newest"``, all scores of a dataset are under the judgments of its newest
+    night. For nights with different judgments, they are the scores that `rescore` computed over the
+    queries that both judge; in `dataset_scores`, these have no slices and no `unjudged_queries`.
+    Nights that were not rescored are left out with a warning. This option applies only to
+    `query_scores` and `dataset_scores`.
 
-    `macro_means` is no published table: it has the unweighted means over the datasets of each date,
-    taken from `dataset_scores`, of the runs that all of these datasets have.
+    `macro_means` is not a published table. It has the unweighted means over the datasets of each
+    date, computed from `dataset_scores`, for the runs that all of these datasets have.
 
-    With `attributes`, a table with query_id, attribute and value, or with query_id and a column for
-    each attribute, `dataset_scores` has the slices that an evaluation with these attributes would
-    have had, in place of those of the nights.
+    With `attributes` (a table with query_id, attribute and value, or with query_id and a column
+    for each attribute), `dataset_scores` has the slices that an evaluation with these attributes
+    would have had, instead of the slices of the nights.
     """
     from ndcg_spark.nights.macro_rows import MACRO_MEANS, read_macro_means
 
@@ -102,7 +103,7 @@ def read_scores(
     if attributes is not None:
         rows = _read_sliced(chosen, table, judgments, attributes)
     elif judgments is not None:
-        # Here, because copies are read as nights are.
+        # Imported here, because that module reads nights with this one.
         from ndcg_spark.nights.newest import read_newest
 
         rows = read_newest(nights, chosen, table, judgments)
@@ -120,15 +121,15 @@ def read_scores(
 def _read_sliced(
     nights: Sequence[Night], table: str, judgments: str | None, attributes: Any
 ) -> pa.Table:
-    """DATASET_SCORES with slices by a table of attributes, as `evaluate` takes it."""
-    # Here, because the commands that read nights as they are do without.
+    """DATASET_SCORES with slices from a table of attributes, as in `evaluate`."""
+    # Imported here, because commands that only read nights do not need it.
     from ndcg_spark.inputs.memory import to_arrow
     from ndcg_spark.inputs.query_tables import attribute_rows
     from ndcg_spark.nights.sliced import read_sliced
 
     if table != "dataset_scores" or judgments is not None:
-        what = "attributes are for dataset_scores, under the judgments of each night"
-        raise ConfigurationError(f"read_scores: {what}; leave out the table and judgments")
+        what = "attributes work only with dataset_scores under each night's own judgments"
+        raise ConfigurationError(f"read_scores: {what}; leave out table and judgments")
     with about("query_attributes"):
         rows = attribute_rows(to_arrow(attributes, None))
     scores = read_sliced(nights, rows)
@@ -139,7 +140,7 @@ def _read_sliced(
 
 
 def iso_date(date: datetime.date | str) -> str:
-    """YYYY-MM-DD, also of a Timestamp of pandas, which is what columns of dates have there."""
+    """YYYY-MM-DD, even for a pandas Timestamp, which is how pandas stores dates."""
     if isinstance(date, str):
         return date
     return datetime.date(date.year, date.month, date.day).isoformat()
@@ -148,10 +149,10 @@ def iso_date(date: datetime.date | str) -> str:
 def select_nights(
     nights: Nights, output: str, date: str | None = None, dataset: str | None = None
 ) -> list[Night]:
-    """The nights of a date, by default the newest, one of each dataset. `nights` are all that the
-    output has.
+    """The nights of a date, by default the newest, with one night per dataset. `nights` are all
+    nights of the output.
 
-    StorageError if the log of the date, or by default of a date after the newest night, is damaged.
+    StorageError if the log of the date is damaged or, by default, of a date after the newest night.
     """
     newest = _last_date(nights, dataset)
     if date:
@@ -169,14 +170,14 @@ def select_nights(
     if not chosen:
         which = f" of {dataset}" if dataset else ""
         raise ConfigurationError(
-            f"date: there is no night of {date}{which}; the newest is of {newest}, "
+            f"date: there is no night of {date}{which}; the newest is of {newest}; "
             "ndcg-spark nights lists them"
         )
     return chosen
 
 
 def newest_date(nights: Nights, dataset: str | None = None) -> str:
-    """The date of the newest night, empty if there is none.
+    """The date of the newest night, or an empty string if there is none.
 
     StorageError if the log of a later date is damaged.
     """
@@ -192,7 +193,7 @@ def _last_date(nights: Nights, dataset: str | None) -> str:
 
 def nights_of_dataset(nights: Sequence[Night], output: str, dataset: str | None) -> list[Night]:
     if not nights:
-        raise ConfigurationError(f"output: no published night in {masked(output)}; check the path")
+        raise ConfigurationError(f"output: no published nights in {masked(output)}; check the path")
     chosen = [night for night in nights if dataset in (None, night.dataset)]
     if not chosen:
         raise unknown_name("dataset", "dataset", str(dataset), {night.dataset for night in nights})
@@ -205,7 +206,7 @@ def datasets_of_date(nights: Iterable[Night], date: str) -> set[str]:
 
 
 def datasets_left_out(nights: Sequence[Night], date: str, dataset: str | None = None) -> str | None:
-    """A sentence about the datasets that have earlier nights but none of the date.
+    """A sentence about the datasets that have earlier nights but none on the date.
 
     None if there are none, or if a `dataset` was named.
     """
@@ -216,16 +217,16 @@ def datasets_left_out(nights: Sequence[Night], date: str, dataset: str | None = 
     older = [name for name in last if name not in there]
     if dataset is not None or not older:
         return None
-    example = f"{older[0]} (its last is of {last[older[0]]})"
+    example = f"{older[0]} (its last night is {last[older[0]]})"
     return (
-        f"{len(older)} dataset(s) have no night of {date} and are left out, e.g. {example}; "
+        f"{len(older)} dataset(s) have no night on {date} and are left out, e.g. {example}; "
         "name one to see it"
     )
 
 
 def failed_attempts(nights: Nights, dataset: str | None = None) -> list[Mapping[str, Any]]:
-    """The rows of the log of the last evaluations that published nothing, of dates without a night
-    or after it.
+    """The log rows of the last evaluations that published nothing, if their date has no night or
+    they came after it.
     """
     there: dict[str, str] = {}
     for night in nights:
@@ -248,9 +249,9 @@ def _attempt(row: Mapping[str, Any]) -> str:
 
 
 def unpublished(nights: Nights, dataset: str | None = None) -> list[str]:
-    """The last sentences about dates that published nothing, and about gaps longer than usual.
+    """The last sentences about dates that published nothing, and about unusually long gaps.
 
-    Dates whose log cannot be read come first, and all of them.
+    All dates whose log cannot be read come first.
     """
     there = {night.evaluated_on for night in nights if dataset in (None, night.dataset)}
     failed = failed_attempts(nights, dataset)
@@ -275,9 +276,9 @@ def unpublished(nights: Nights, dataset: str | None = None) -> list[str]:
 
 
 def evaluated_metrics(night: Night, rows: Iterable[Mapping[str, Any]]) -> set[tuple[str, Cutoff]]:
-    """The columns of scores that a night has, with their cutoffs; `rows` are its DATASET_SCORES.
+    """The score columns of a night with their cutoffs; `rows` are its DATASET_SCORES.
 
-    A measure that was asked for is there also where it is null, as no document is relevant.
+    A requested measure is included even if it is null because no document is relevant.
     """
     metrics = night.measure_set.metrics
     for row in rows:
@@ -293,7 +294,7 @@ def earlier(nights: Iterable[Night], dataset: str, evaluated_on: str) -> list[Ni
 
 
 def refuse_unverified(nights: Iterable[Night]) -> None:
-    """ConfigurationError for a night with unverified scores: they are compared with nothing."""
+    """Raise ConfigurationError for a night with unverified scores, which cannot be compared."""
     for night in nights:
         if night.unverified is not None:
             raise ConfigurationError(
@@ -303,7 +304,7 @@ def refuse_unverified(nights: Iterable[Night]) -> None:
 
 
 def read_nights(nights: Sequence[Night], table: str, session: "SparkSession") -> "DataFrame":
-    # Here, because nights are also read where there is no engine.
+    # Imported here, because nights are also read without an engine.
     from pyspark.sql.pandas.types import from_arrow_schema
 
     from ndcg_spark.inputs.dataframes import union_all
@@ -319,7 +320,7 @@ def read_nights(nights: Sequence[Night], table: str, session: "SparkSession") ->
             paths = [*map(night.store.for_engine, files)]
             rows = read_night_files(session, table, paths, night.evaluated_on, night.evaluation_id)
             parts.append(rows.where(rows["dataset"] == night.dataset))
-    # Spark Connect takes no empty table without a schema.
+    # Spark Connect does not accept an empty table without a schema.
     empty = KEPT[table].empty_table()
     return (
         union_all(parts)
@@ -331,7 +332,7 @@ def read_nights(nights: Sequence[Night], table: str, session: "SparkSession") ->
 def read_night_files(
     session: "SparkSession", table: str, paths: Sequence[str], date: str, evaluation_id: str
 ) -> "DataFrame":
-    # Here, because nights are also read where there is no engine.
+    # Imported here, because nights are also read without an engine.
     from pyspark.sql import functions as F
     from pyspark.sql.pandas.types import from_arrow_schema
 
@@ -351,9 +352,7 @@ def read_rows(
     columns: Sequence[str] | None = None,
     where: Where | None = None,
 ) -> pa.Table:
-    """The rows of these nights in a table that satisfy `where`, in no order, read without an
-    engine.
-    """
+    """The rows of a table for these nights that satisfy `where`, unordered, without an engine."""
     schema = pa.schema([KEPT[table].field(name) for name in columns or KEPT[table].names])
     return pa.Table.from_batches(read_night_batches(nights, table, schema.names, where), schema)
 
@@ -367,7 +366,7 @@ def night_rows(
 def read_night_batches(
     nights: Sequence[Night], table: str, columns: Sequence[str], where: Where | None = None
 ) -> Iterator[pa.RecordBatch]:
-    # Here, because it imports pandas, which `nights` and `trend` do without.
+    # Imported here, because it imports pandas, which `nights` and `trend` do not need.
     from pyarrow import dataset as ds
 
     schema = KEPT[table]
@@ -398,7 +397,7 @@ def read_night_batches(
 
 
 def refuse_changed_nights(nights: Iterable[Night]) -> None:
-    """StorageError if a file of a night is not what was written; each is read once."""
+    """Raise StorageError if a file of a night has changed since it was written."""
     for night in nights:
         for table in KEPT:
             with _lost_files_named(night, table):
@@ -406,33 +405,33 @@ def refuse_changed_nights(nights: Iterable[Night]) -> None:
 
 
 def returned_nothing(row: Mapping[str, Any]) -> bool:
-    """Whether a run returned nothing for any judged query, by its row of DATASET_SCORES of all
+    """Whether a run returned nothing for any judged query, from its DATASET_SCORES row for all
     queries.
 
-    Its scores are 0 where missing queries count, but nothing of it was measured.
+    Its scores are 0 if missing queries are scored as 0, but nothing was measured.
     """
     unanswered = (row["missing_queries"] or 0) + (row["no_relevant_queries"] or 0)
     return row["judged_rate"] is None and unanswered > 0 and (row["queries"] or 0) <= unanswered
 
 
 def answering_runs(rows: Iterable[Mapping[str, Any]]) -> set[str]:
-    """The runs that returned something for a judged query, by DATASET_SCORES of all queries."""
+    """The runs that returned something for a judged query, from DATASET_SCORES of all queries."""
     return {row["run"] for row in rows if not returned_nothing(row)}
 
 
 def read_dataset_scores(nights: Sequence[Night]) -> list[list[Row]]:
-    """The rows of DATASET_SCORES of each night without slices, by run and cutoff; ndcg and measures
-    follow the key.
+    """The DATASET_SCORES rows of each night without slices, by run and cutoff; ndcg and measures
+    come after the key.
     """
     empty = dict.fromkeys(measure_first(DATASET_SCORES, COLUMNS))
 
     def scores_of_all_queries(night: Night) -> list[Row]:
         key = {"evaluated_on": night.evaluated_on, "evaluation_id": night.evaluation_id}
         with _lost_files_named(night, "dataset_scores"):
-            # Not a dataset of all files, which takes twice as long where each has a few rows.
+            # Not one dataset of all files, which takes twice as long if each has only a few rows.
             files = night.files("dataset_scores")
             tables = [night.store.read(path, file.get("crc32")) for path, file in files.items()]
-        # Slices go before rows become dictionaries, which takes longest.
+        # Slices are removed before rows become dictionaries, which takes the longest.
         rows = (
             row
             for table in tables
@@ -447,8 +446,8 @@ def read_dataset_scores(nights: Sequence[Night]) -> list[list[Row]]:
 
 @contextlib.contextmanager
 def _lost_files_named(night: Night, table: str) -> Iterator[None]:
-    """Run the block, which reads a table of a night; if its files fail, say so, or that the night
-    was replaced.
+    """Run the block, which reads a table of a night. If its files cannot be read, report that, or
+    that the night was replaced.
     """
     try:
         yield
@@ -457,6 +456,6 @@ def _lost_files_named(night: Night, table: str) -> Iterator[None]:
     except Exception as error:  # damaged files raise many kinds
         refuse_replaced(night, ReplacedError)
         raise StorageError(
-            f"output: {table} of {night} in {night.store.location} cannot be read, "
+            f"output: {table} of {night} in {night.store.location} cannot be read: "
             f"{first_line(error)}; restore its files, or evaluate that night again"
         ) from error

@@ -1,4 +1,4 @@
-"""The rows of the log as they are read: what is no row that an evaluation wrote is refused."""
+"""Checks the rows of the log when they are read: rows that no evaluation wrote are refused."""
 
 import datetime
 import json
@@ -16,14 +16,14 @@ JSON = EVALUATIONS.names[EVALUATIONS.names.index("options") :]
 
 _STATUSES = ("published", "refused", "failed")
 _VERDICTS = (None, "pass", "fail", "none")
-#: What each type of a column is in Python.
+#: The Python types of each column type.
 _TYPES = {
     pa.string(): (str,),
     pa.int64(): (int,),
     pa.float64(): (int, float),
     pa.bool_(): (bool,),
 }
-#: The columns without which an evaluation that was published is not known.
+#: The columns that a published evaluation must have.
 _PUBLISHED = ("dataset", "number", "options", "configuration", "files")
 _COUNTS = ("number", "revision", "exit_code", "seconds")
 _TIMES = ("committed_at", "revised_at")
@@ -32,7 +32,7 @@ _NULL = type(None)
 _TEXT = (str, _NULL)
 _NUMBER = (int, float)
 _MAYBE = (int, float, _NULL)
-#: The key of a shape that stands for every key, and the end of one that may be absent.
+#: The key in a shape that stands for every key, and the suffix of a key that may be missing.
 _ANY, _OPTIONAL = "*", "?"
 
 _CHECK = {
@@ -80,8 +80,8 @@ _FINDINGS = {
     "named_slices?": [{"attribute": str, "value": str}],
     "causes?": [{"attribute": str, "value": str, "share": _NUMBER, _ANY: (*_MAYBE, str)}],
 }
-#: What the columns of JSON have in them, as far as programs look at it. A type or several; a list
-#: of one shape; or an object, whose other keys may have any value.
+#: The content of the JSON columns, as far as programs use it. A shape is a type or several types,
+#: a list of one shape, or an object, whose other keys may have any value.
 _SHAPES: Mapping[str, Any] = {
     "options": {_ANY: (str, int, float, bool, _NULL)},
     "configuration": {
@@ -110,20 +110,20 @@ _SHAPES: Mapping[str, Any] = {
 
 
 class DamagedRowError(ValueError):
-    """A row that no evaluation has written."""
+    """A row that no evaluation wrote."""
 
 
 def refuse_damaged_row(row: Mapping[str, Any]) -> None:
-    """DamagedRowError unless every value of a row of the log is one that an evaluation writes.
+    """Raise DamagedRowError unless every value of a log row is one that an evaluation writes.
 
-    What decoding raises is a ValueError too, or a RecursionError for JSON that is nested deeply.
+    Decoding may also raise other ValueErrors, or a RecursionError for deeply nested JSON.
     """
     for name, kind in zip(EVALUATIONS.names, EVALUATIONS.types, strict=True):
         if name != "evaluated_on" and row.get(name) is not None:
             _require(_is_of(row[name], _TYPES[kind]), f"{name} is no {kind}")
     _require(row.get("status") in _STATUSES, "the status is unknown")
     _require(row.get("verdict") in _VERDICTS, "the verdict is unknown")
-    _require(_is_name(row.get("evaluation_id")), "the evaluation_id is no name")
+    _require(_is_name(row.get("evaluation_id")), "the evaluation_id is not a name")
     if row["status"] == "published":
         for name in _PUBLISHED:
             _require(row.get(name) is not None, f"{name} is null")
@@ -132,7 +132,7 @@ def refuse_damaged_row(row: Mapping[str, Any]) -> None:
     for name in _COUNTS:
         _require((row.get(name) or 0) >= 0, f"{name} is negative")
     for name in _TIMES:
-        # ValueError for a text that is no time.
+        # Raises ValueError for a text that is not a time.
         datetime.datetime.fromisoformat(row.get(name) or "2000-01-01")
     _refuse_odd_json(row)
     if row["status"] == "published":
@@ -144,20 +144,20 @@ def _refuse_odd_json(row: Mapping[str, Any]) -> None:
         if row.get(name) is not None:
             value = json.loads(row[name])
             shape = _SHAPES.get(name, object)
-            _require(_fits(value, shape), f"the JSON of {name} has another shape")
+            _require(_fits(value, shape), f"the JSON of {name} has a different shape")
             if name == "files":
                 _require(_has_valid_files(value), "files has a negative number or a strange name")
 
 
 def _refuse_unusable(row: Mapping[str, Any]) -> None:
-    """DamagedRowError for a published row without what programs read of it."""
+    """Raise DamagedRowError for a published row that lacks values that programs read."""
     if row.get("verdict") is not None:
         _require("results" in json.loads(row.get("findings") or "{}"), "the verdict has no results")
     configuration = json.loads(row["configuration"])
     try:
         parse_measure_set(configuration.get("measures") or (), configuration.get("headline"))
     except ConfigurationError as error:
-        raise DamagedRowError(f"its measures are unknown, {error}") from error
+        raise DamagedRowError(f"its measures are unknown: {error}") from error
 
 
 def _require(holds: bool, problem: str) -> None:
@@ -166,12 +166,12 @@ def _require(holds: bool, problem: str) -> None:
 
 
 def _is_of(value: Any, kinds: tuple[type, ...]) -> bool:
-    # In Python, a truth value is a number.
+    # In Python, a bool is a number.
     return isinstance(value, kinds) and (bool in kinds or not isinstance(value, bool))
 
 
 def _is_name(value: Any) -> bool:
-    """Whether a text can be a part of the name of a folder."""
+    """Whether a value can be part of a folder name."""
     return isinstance(value, str) and value not in ("", ".", "..") and "/" not in value
 
 

@@ -1,6 +1,6 @@
 """The means of slices of published nights, from their query scores and a table of attributes.
 
-They are those that the evaluation would have had with these attributes, and need no engine.
+They equal the means of an evaluation with these attributes, and do not need an engine.
 """
 
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ from ndcg_spark.schemas import DATASET_SCORES
 from ndcg_spark.spot_check.means import Means
 from ndcg_spark.tables.table import split_slices
 
-#: The columns of query scores that means need besides the measures.
+#: The query score columns that means need besides the measures.
 _NEEDED = (
     *("dataset", "run", "query_id", "cutoff", "status", "returned", "judged"),
     *("ndcg", "dcg", "ideal_dcg"),
@@ -26,9 +26,10 @@ _EMPTY = dict.fromkeys(DATASET_SCORES.names)
 def sliced_scores(
     nights: Sequence[Night], attributes: pa.Table
 ) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """The rows of DATASET_SCORES of nights: of all queries as published, and of these slices.
+    """The DATASET_SCORES rows of nights: those for all queries as published, and for these slices.
 
-    Slices that nights were evaluated with are left out. Both are in the order of `split_slices`.
+    The slices that the nights were evaluated with are left out. Both lists have the order of
+    `split_slices`.
     """
     whole: list[dict[str, Any]] = []
     sliced: list[dict[str, Any]] = []

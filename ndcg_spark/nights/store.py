@@ -3,7 +3,7 @@
 OUTPUT/<table>/evaluated_on=2026-11-20/evaluation_id=ID/*.parquet
     the rows of one evaluation; never changed
 OUTPUT/evaluations/evaluated_on=2026-11-20/*.parquet
-    the log; what has no row in it does not count
+    the log; an evaluation without a row in it is ignored
 """
 
 import contextlib
@@ -27,68 +27,66 @@ from ndcg_spark.text import masked
 
 #: The folder of the log.
 LOG = "evaluations"
-#: The exceptions of a storage that fails; a RuntimeError is one of HDFS.
+#: The exceptions of a failing storage; HDFS raises RuntimeError.
 FAILURES = (OSError, RuntimeError, pa.ArrowException)
-#: How many requests a remote storage gets at once. Its clients keep as many connections as pyarrow
-#: has threads.
+#: How many requests are sent to a remote storage at once. Its clients keep as many connections as
+#: pyarrow has threads.
 _AT_ONCE = 64
-#: The checksum of its content in the name of a file that this process wrote.
+#: The checksum of the content, in the name of a file that this process wrote.
 _NAMED_CHECKSUM = re.compile(r"/[0-9a-f]{32}-([0-9a-f]{8})\.parquet$")
 #: How much of a file is read at once for its checksum.
 _BLOCK = 1 << 23
-#: What published files may be read and written by: the owner, and the group.
+#: The mode of published files: the owner may read and write, the group may read.
 _MODE = 0o640
-#: A file that says that the rows of an evaluation are being removed.
+#: A file that marks an evaluation whose rows are being removed.
 REMOVING = ".removing"
-#: How the folders are named that may be links, by their depth below the output.
+#: The name prefixes of folders that may be links, by their depth below the output.
 _LINKED = {1: "evaluated_on=", 2: "evaluation_id="}
 
 
 class OutputFile(NamedTuple):
-    """A file as a listing of the output shows it."""
+    """A file in a listing of the output."""
 
-    #: Relative to the output.
+    #: The path relative to the output.
     path: str
     size: int
     mtime_ns: int
 
 
 class DamagedFileError(OSError):
-    """The content of a file is not what was written."""
+    """The content of a file has changed since it was written."""
 
 
 class Store:
-    """An output folder on any storage of pyarrow.fs. All paths are relative to it; what fails
-    raises FAILURES.
+    """An output folder on any storage of pyarrow.fs. All paths are relative to it; failing
+    operations raise FAILURES.
     """
 
     def __init__(self, output: str) -> None:
         #: The output without secrets, for messages.
         self.location = masked(output)
         is_remote = "://" in output
-        #: How many files to read at once: on a remote storage, reading is waiting.
+        #: How many files to read at once: on a remote storage, most of the time is waiting.
         self.at_once = _AT_ONCE if is_remote else 4
         if is_remote and pa.io_thread_count() < _AT_ONCE:
             pa.set_io_thread_count(_AT_ONCE)
         base, root = storage(output, functools.partial(StorageError, option="output"))
         self._kind, self._root = base.type_name, root.rstrip("/")
         self.is_local = self._kind == "local"
-        #: The files whose checksums were right.
+        #: The files whose checksums were correct.
         self._whole: set[str] = set()
         self._uri = output.rstrip("/") if is_remote else self._root
         self.system = fs.SubTreeFileSystem(self._root or "/", base)
 
     @contextlib.contextmanager
     def failures(self, failed: str) -> Iterator[None]:
-        """Run the block; a failure of the storage in it becomes a StorageError that says what
-        `failed`.
-        """
+        """Run the block; a storage failure becomes a StorageError that says what `failed`."""
         try:
             yield
         except FAILURES as error:
-            advice = "check space, rights and address"
+            advice = "check disk space, permissions and address"
             raise StorageError(
-                f"output: {self.location} {failed}, {first_line(error)}; {advice}"
+                f"output: {self.location} {failed}: {first_line(error)}; {advice}"
             ) from error
 
     def for_engine(self, path: str) -> str:
@@ -106,7 +104,7 @@ class Store:
                 fs.FileSelector(path, recursive=True, allow_not_found=True)
             )
         except FileNotFoundError:
-            # Another evaluation has removed a folder before this listing reached it.
+            # Another evaluation removed a folder before this listing reached it.
             if tries == 1:
                 raise
             return self._remote_files(path, tries - 1)
@@ -114,9 +112,10 @@ class Store:
         return [OutputFile(info.path, info.size, info.mtime_ns) for info in files]
 
     def _local_files(self, path: str) -> Iterator[OutputFile]:
-        """The files below a local folder. Links are followed only to a date's or an evaluation's.
+        """The files below a local folder. Only links to folders of dates or evaluations are
+        followed.
 
-        Other links may lead back to a folder above them, so that a listing would never end.
+        Other links may lead back to a folder above them, and a listing would never end.
         """
         depth = len(path.split("/")) if path else 0
         linked = _LINKED.get(depth)
@@ -137,7 +136,7 @@ class Store:
                     yield OutputFile(below, found.st_size, found.st_mtime_ns)
 
     def read(self, path: str, checksum: int | None = None) -> pa.Table:
-        """The rows of a small file. DamagedFileError if its content has another `checksum`."""
+        """The rows of a small file. DamagedFileError if its content has a different `checksum`."""
         with self.system.open_input_stream(path) as stream:
             content = stream.read()
         if checksum is not None and zlib.crc32(content) != checksum:
@@ -155,10 +154,10 @@ class Store:
         return checksum
 
     def describe(self, path: str, size: int) -> dict[str, int]:
-        """What the log keeps of a file that was just written: its rows and bytes, and its checksum.
+        """What the log keeps of a file that was just written: its rows, bytes and checksum.
 
-        Of a remote file that an engine wrote there is no checksum: computing it means fetching the
-        file again, and storages that are not a disk verify what they keep.
+        A remote file that an engine wrote has no checksum. Computing it would mean fetching the
+        file again, and remote storages verify their files.
         """
         with self.system.open_input_file(path) as stream:
             _, rows = read_footer(stream)
@@ -176,15 +175,15 @@ class Store:
         if self.is_local:
             local = f"{self._root}/{path}"
             mode = stat.S_IMODE(os.stat(local).st_mode)  # noqa: PTH116
-            # A file of another user, such as that of a server's engine, keeps its mode.
+            # A file of another user, such as one from a server's engine, keeps its mode.
             with contextlib.suppress(PermissionError):
                 os.chmod(local, mode & _MODE)  # noqa: PTH101
 
     def refuse_changed(self, files: Mapping[str, Mapping[str, int]]) -> None:
-        """DamagedFileError if a local file has another checksum than the log says; each is read
-        once.
+        """Raise DamagedFileError if a local file has a different checksum from the log's; each file
+        is read once.
 
-        Elsewhere that would fetch every file twice.
+        Remote files are not checked, because every file would be fetched twice.
         """
         if not self.is_local:
             return
@@ -197,10 +196,9 @@ class Store:
             self._whole.add(path)
 
     def add_rows(self, folder: str, rows: Iterable[Mapping[str, Any]], schema: pa.Schema) -> str:
-        """Add a few rows as a new file, with null for a value that a row lacks; its path.
+        """Add a few rows as a new file, with nulls for missing values; return its path.
 
-        A thousand such files are read at once, in half the time if there is nothing in them but
-        values.
+        Thousands of such files are read at once, in half the time if they contain only values.
         """
         content, table = io.BytesIO(), pa.Table.from_pylist([*rows], schema)
         write_table(table, content, compression="none", dictionaries=False, has_checksums=True)
@@ -209,9 +207,9 @@ class Store:
         return path
 
     def add(self, path: str, content: bytes) -> None:
-        """Add a small file, which no reader sees before it is whole. Its name must be new."""
+        """Add a small file, which readers see only when it is complete. Its name must be new."""
         if self._kind not in ("local", *HDFS):
-            # On object stores, a file is there once it is whole.
+            # On object stores, a file appears only when it is complete.
             with self.system.open_output_stream(path) as stream:
                 stream.write(content)
             return
@@ -221,8 +219,8 @@ class Store:
         part = f"{above}/.{name}.{uuid.uuid4().hex}.part"
         try:
             if self.is_local:
-                # Rows of the log contain the configuration, so only the owner and the group may
-                # read them. They decide what counts, so they must be on disk before they are
+                # Log rows contain the configuration, so only the owner and the group may read them.
+                # They determine the current evaluation, so they must be on disk before they are
                 # visible.
                 new = os.O_CREAT | os.O_EXCL | os.O_WRONLY
                 with os.fdopen(os.open(f"{self._root}/{part}", new, _MODE), "wb") as file:
@@ -239,7 +237,7 @@ class Store:
             raise
 
     def now(self) -> float:
-        """The time by the storage's own clock, which stamps its files, in seconds."""
+        """The time in seconds by the storage's own clock, which also stamps its files."""
         path = f"{LOG}/.{uuid.uuid4().hex}.clock"
         self.add(path, b"")
         try:
@@ -248,8 +246,8 @@ class Store:
             self.system.delete_file(path)
 
     def delete(self, path: str) -> bool:
-        """Delete a file or a folder, and locally its parent if that is empty then; returns whether
-        it was there.
+        """Delete a file or a folder, and a local parent that is then empty; return whether it
+        existed.
         """
         kind = self.system.get_file_info(path).type
         # Another evaluation may remove it at the same time.
@@ -269,10 +267,10 @@ def folder(table: str, evaluated_on: str, evaluation_id: str) -> str:
 
 
 def named_checksum(path: str) -> int | None:
-    """The checksum of its content in the name of a file; None for one that an engine wrote."""
+    """The checksum of the content in a file's name; None for a file that an engine wrote."""
     named = _NAMED_CHECKSUM.search(path)
     return int(named[1], 16) if named else None
 
 
 def _damaged(path: str) -> DamagedFileError:
-    return DamagedFileError(f"{path} is damaged, its checksum is not that of what was written")
+    return DamagedFileError(f"{path} is damaged: its checksum has changed since it was written")

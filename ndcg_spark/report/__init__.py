@@ -1,1 +1,1 @@
-"""What people see: the steps while a command works, and its tables."""
+"""Output for people: progress messages, tables, charts and pages."""

@@ -1,4 +1,4 @@
-"""What to do next: rules in their order, each a sentence about a page or nothing."""
+"""What to do next: an ordered list of rules, each of which returns a sentence or None."""
 
 import os
 from collections.abc import Mapping, Sequence
@@ -38,44 +38,44 @@ from ndcg_spark.text import ACCEPTED, GOOD, baseline_run, day
 from ndcg_spark.voices import KEYS, OPTIONS
 
 Row = Mapping[str, Any]
-#: The share of a loss at ranks without judgments that is worth having documents judged.
+#: From this share of a loss at unjudged ranks, it is worth having documents judged.
 _UNJUDGED = 0.1
-#: How many of the queries that lost most are to be opened.
+#: How many of the queries with the largest losses the page suggests opening.
 _OPENED = 2
-#: Codes that may come of judgments that have changed, where only queries that both judge count.
+#: Codes that changed judgments can cause: only queries that both sets judge are compared.
 _OF_REJUDGED = ("few_queries", "missing_slice")
-#: A result that accepting the night mends.
+#: A result that accepting the night fixes.
 _ACCEPT = "accept"
-#: Results whose code says what would mend them.
+#: Results whose code says what would fix them.
 _CODES = ("few_queries", "below_min_value", "missing_slice", "not_measured", "missing_dataset")
 
 
 def next_steps(page: NightPage) -> list[Sentence]:
-    """What to do about a night, never nothing."""
+    """What to do about a night; never empty."""
     found = said(RULES, page)
     if found:
         return found
     if warnings(page):
         return [sentence("warnings", "Look at the warnings above.")]
-    return [sentence("nothing", "Nothing has to be done.")]
+    return [sentence("nothing", "There is nothing to do.")]
 
 
-# What the page knows of how the night was evaluated.
+# How the night was evaluated, as far as the page knows.
 
 
 def _file(page: NightPage) -> str | None:
-    """The configuration that the night was evaluated with."""
+    """The configuration file of the evaluation."""
     file: str | None = page.record["configuration"].get("file")
     return file
 
 
 def _is_overridden(page: NightPage) -> bool:
-    """Whether arguments changed what the file says: alone it does not repeat the night."""
+    """Whether arguments overrode the file, so that the file alone does not repeat the night."""
     return bool(page.record["configuration"].get("overridden"))
 
 
 def _evaluate(page: NightPage, **more: str) -> Markup:
-    """`: ` and the command that evaluates the night again; nothing if the page does not know it."""
+    """`: ` and the command that evaluates the night again; empty if the page does not know it."""
     if not _file(page) or _is_overridden(page):
         return Markup("")
     options = {"config": _file(page), "date": page.night.evaluated_on}
@@ -93,21 +93,21 @@ def _is_accepted(page: NightPage) -> bool:
     return bool(page.record["accepted"])
 
 
-# Where people have graded a sample.
+# If people have graded a sample.
 
 
 def do_not_trust_judge(page: NightPage) -> Sentence | None:
     if page.human is None or not is_judge_doubted(page.human):
         return None
     text = (
-        "Do not decide by the judge's grades: look at the documents that people graded "
-        "otherwise, and mend the judge."
+        "Do not rely on the judge's grades: look at the documents that people graded "
+        "differently, and fix the judge."
     )
     return sentence("do_not_trust_judge", text)
 
 
 def have_more_graded(page: NightPage) -> Sentence | None:
-    """Draw twice as many; those that are graded are among them."""
+    """Draw a sample twice as large, which includes the documents that are already graded."""
     human = page.human
     if human is None or human.conclusion != "cannot_tell" or not page.output:
         return None
@@ -121,11 +121,11 @@ def have_more_graded(page: NightPage) -> Sentence | None:
     asked = page.request.human
     if asked is not None and isinstance(asked.source, str | os.PathLike):
         options["human"] = str(asked.source)
-    text = "Have more documents graded, among them those that are graded already: {}"
+    text = "Have a larger sample graded, which includes the documents already graded: {}"
     return sentence("have_more_graded", text, night_command(page, "judge-next", options))
 
 
-# Before the night means anything.
+# Before the scores of the night mean anything.
 
 
 def send_to_authors(page: NightPage) -> Sentence | None:
@@ -133,7 +133,7 @@ def send_to_authors(page: NightPage) -> Sentence | None:
         return None
     text = (
         "Send the file that the evaluation named to the authors of the engine, "
-        "and evaluate the night again on another engine{}"
+        "and evaluate the night again on a different engine{}"
     )
     return sentence("send_to_authors", text, _evaluate(page, engine="spark"))
 
@@ -141,14 +141,14 @@ def send_to_authors(page: NightPage) -> Sentence | None:
 def wait_for_missing(page: NightPage) -> Sentence | None:
     if _reason(page) not in ("missing_run", "missing_dataset"):
         return None
-    text = "When what is missing has arrived, evaluate the night again{}"
+    text = "When the missing data has arrived, evaluate the night again{}"
     return sentence("wait_for_missing", text, _evaluate(page) or ".")
 
 
 def find_out_why_silent(page: NightPage) -> Sentence | None:
     if page.unanswered is None:
         return None
-    text = "Find out why {} returned nothing for {}: its engine, time limits or export."
+    text = "Find out why {} returned nothing for {}: check its engine, time limits and export."
     queries = count(page.unanswered.now, "query", "queries")
     return sentence("find_out_why_silent", text, name(page.run), queries)
 
@@ -157,16 +157,16 @@ def correct_ids(page: NightPage) -> Sentence | None:
     if not page.unknown_ids:
         return None
     runs = joined(map(name, page.unknown_ids))
-    text = "Write the document ids of {} as the judgments have them, and evaluate the night again{}"
+    text = "Write the document ids of {} as in the judgments, and evaluate the night again{}"
     return sentence("correct_ids", text, runs, _evaluate(page) or ".")
 
 
 def make_copies(page: NightPage) -> Sentence | None:
-    """Score kept lists under other judgments, if that is all that a comparison lacks."""
+    """Score the kept lists under the other night's judgments, if only these scores are missing."""
     refused = page.compared_with.refused
     if refused is None or refused.reason is not None or not page.output:
         return None
-    text = "Score the kept lists of both nights under the judgments of the other one: {}"
+    text = "Score the kept lists of each night under the judgments of the other night: {}"
     command = command_text("rescore", [page.output], {"dataset": page.night.dataset})
     return sentence("make_copies", text, command)
 
@@ -175,12 +175,12 @@ def make_copies(page: NightPage) -> Sentence | None:
 
 
 def look_at_fall(page: NightPage) -> Sentence | None:
-    """A line that falls although nothing fails."""
+    """The run is falling although nothing fails."""
     found = falling(page)
     is_failed = page.verdict.get("verdict") == FAIL
     if found is None or is_failed or (page.row and page.row["conclusion"] == "worse"):
         return None
-    text = "Find out what changed on {}, since when {} is falling."
+    text = "Find out what changed on {}: {} has been falling since then."
     return sentence("look_at_fall", text, day(found.since), name(page.run))
 
 
@@ -201,7 +201,7 @@ def look_at_slices(page: NightPage) -> Sentence | None:
     worse = [row for row in standing_out(page) if row["conclusion"] == "worse"]
     if not worse:
         return None
-    text = "Look at the queries of {}, which are worse."
+    text = "Look at the queries with {}, which are worse."
     return sentence("look_at_slices", text, joined(map(slice_name, worse)))
 
 
@@ -211,17 +211,17 @@ def repair(page: NightPage) -> Sentence | None:
         return None
     again = _evaluate(page) or Markup(".")
     if _is_overridden(page):
-        again = Markup(", with the arguments that it was evaluated with.")
+        again = Markup(" with the same arguments.")
     run = verdict["run"] or page.run
-    text = "When {} is repaired, evaluate the night again{}"
+    text = "When {} is fixed, evaluate the night again{}"
     if _fails_by_catalog_alone(page):
-        text = "If {} should not show other items than before, evaluate the night again when it "
-        text += "does not{}"
+        text = "If {} should not show different items from before, fix it and evaluate the night "
+        text += "again{}"
     return sentence("repair", text, name(run), again)
 
 
 def _fails_by_catalog_alone(page: NightPage) -> bool:
-    """Whether all that fails is neither better nor worse, but other than is allowed."""
+    """Whether only catalog checks fail, which are neither better nor worse."""
     failed = [row for row in page.results if row["result"] == row["severity"] == FAIL]
     return all(row["measure"] in CATALOG_COLUMNS for row in failed)
 
@@ -240,19 +240,19 @@ def judge_documents(page: NightPage) -> Sentence | None:
     if before:
         options["baseline_date"] = before.evaluated_on
     what = "difference" if baseline.run or before else "score"
-    text = "Have the unjudged documents judged that matter to the {}: {}, then evaluate the "
+    text = "Have the unjudged documents that affect the {} judged: {}, then evaluate the "
     text += "night again."
     judge_next = night_command(page, "judge-next", options)
     return sentence("judge_documents", text, what, judge_next)
 
 
 def judge_aged(page: NightPage) -> Sentence | None:
-    """What is lower than when it was accepted only because fewer of its documents are judged."""
+    """Runs that score lower than when accepted only because fewer of their documents are judged."""
     runs = page.verdict.get("unjudged_runs", ())
     if not runs or not page.output:
         return None
     commands = [night_command(page, "judge-next", {"run": run}) for run in runs]
-    text = "Have the documents of {} judged that are new on its lists: {}"
+    text = "Have the new documents on the lists of {} judged: {}"
     return sentence("judge_aged", text, joined(map(name, runs)), joined(commands, ", "))
 
 
@@ -284,7 +284,7 @@ def _report_of(page: NightPage, run: str) -> Markup:
     return night_command(page, "report", options)
 
 
-# What would tell more.
+# How to learn more.
 
 
 def judge_more_queries(page: NightPage) -> Sentence | None:
@@ -295,7 +295,7 @@ def judge_more_queries(page: NightPage) -> Sentence | None:
         return None
     if is_unchanged(page) or page.unanswered:
         return None
-    text = "Judge more queries, as these are too few to tell the runs apart."
+    text = "Judge more queries: these are too few to tell the runs apart."
     return sentence("judge_more_queries", text)
 
 
@@ -303,17 +303,17 @@ def keep_documents(page: NightPage) -> Sentence | None:
     if page.row is None or page.has_documents or is_unchanged(page):
         return None
     if not page.can_explain:
-        text = "Evaluate the coming nights with {} in the configuration, "
-        text += "or {}, so that they show what moved."
+        text = "Evaluate future nights with {} in the configuration, "
+        text += "or {}, so that the page shows what moved."
         return sentence("keep_documents_later", text, ALL_KEPT.text(KEYS), ALL_KEPT.text(OPTIONS))
     again = Markup(".")
     if not _is_accepted(page):
         again = _evaluate(page, documents="all") or again
-    text = "Evaluate with {}, so that queries show what moved{}"
+    text = "Evaluate with {}, so that the page shows what moved in each query{}"
     return sentence("keep_documents", text, ALL_KEPT.text(OPTIONS), again)
 
 
-# Other judgments.
+# Changed judgments.
 
 
 def find_out_why_judgments_changed(page: NightPage) -> Sentence | None:
@@ -341,12 +341,12 @@ def accepts_loss(page: NightPage) -> Sentence | None:
     failed = page.outline.failed_before
     if failed is None or accept_night(page) is None or _has_recovered(page, failed):
         return None
-    text = "Accepting this night accepts the loss of {}, too, which failed and was not accepted."
+    text = "Accepting this night also accepts the loss of {}, which failed and was not accepted."
     return sentence("accepts_loss", text, day(failed.evaluated_on))
 
 
 def _has_recovered(page: NightPage, failed: Night) -> bool:
-    """Whether the run of a failed night is known to be where it was before that."""
+    """Whether the run of a failed night is known to be back at its earlier level."""
     newest = page.baseline.nights[-1:]
     if not newest or newest[0].evaluated_on >= failed.evaluated_on:
         return False
@@ -359,7 +359,7 @@ def accept_night(page: NightPage) -> Sentence | None:
     file = _file(page)
     if not file or not page.output or not accepting_helps(page):
         return None
-    stays = " (its exit code stays 5)" if page.verdict["verdict"] == FAIL else ""
+    stays = " (its exit code remains 5)" if page.verdict["verdict"] == FAIL else ""
     options: dict[str, Any] = {"config": file, "accept_baseline": "say why"}
     runs = runs_to_accept(page.results)
     if runs:
@@ -371,7 +371,7 @@ def accept_night(page: NightPage) -> Sentence | None:
 
 
 def acknowledge(page: NightPage) -> Sentence | None:
-    """A loss that lasts: known, it fails no night that is not worse."""
+    """A loss that lasts: once acknowledged, it fails a night only if it grows."""
     file, verdict = _file(page), page.verdict
     if not file or not page.output or verdict.get("verdict") != FAIL or _is_accepted(page):
         return None
@@ -379,15 +379,15 @@ def acknowledge(page: NightPage) -> Sentence | None:
         return None
     gate = night_command(page, "gate", {"config": file, "acknowledge": "say why"})
     what = "change" if _fails_by_catalog_alone(page) else "loss"
-    text = f"If the {what} is known and has to wait, acknowledge it: {{}}"
+    text = f"If the {what} is known and its fix has to wait, acknowledge it: {{}}"
     return sentence("acknowledge", text, gate)
 
 
-# What else has to change in the configuration for later nights.
+# Other changes of the configuration that later nights need.
 
 
 def lower_min_queries(page: NightPage) -> Sentence | None:
-    text = "Judge more queries, or lower min_queries of the check or of the [gate]."
+    text = "Judge more queries, or lower min_queries in the check or in the [gate]."
     return _change_of_gate(page, "few_queries", text)
 
 
@@ -397,51 +397,51 @@ def lower_min_value(page: NightPage) -> Sentence | None:
 
 
 def correct_slice(page: NightPage) -> Sentence | None:
-    text = "Correct slice in the [gate] of the configuration, or the attributes of the queries."
+    text = "Correct `slice` in the [gate] of the configuration, or the attributes of the queries."
     return _change_of_gate(page, "missing_slice", text)
 
 
 def correct_check(page: NightPage) -> Sentence | None:
     if page.unknown_ids:
         return None
-    text = "Correct what the checks of the gate, below, say was not measured; "
-    text += "accepting the night does not help the next."
+    text = "Correct what the checks of the gate below report as not measured; "
+    text += "accepting the night does not help the next one."
     return _change_of_gate(page, "not_measured", text)
 
 
 def take_out_slice(page: NightPage) -> Sentence | None:
-    text = "If {} need not answer these queries, take its slice out of the [gate] of "
+    text = "If {} need not answer these queries, remove the slice from the [gate] of "
     text += "the configuration."
     return _change_of_gate(page, "silent_slice", text)
 
 
 def give_up_run(page: NightPage) -> Sentence | None:
-    text = "If {} is given up, take its name out of the [gate] of the configuration."
+    text = "If {} is discontinued, remove its name from the [gate] of the configuration."
     return _change_of_gate(page, "named_run", text)
 
 
 def give_up_dataset(page: NightPage) -> Sentence | None:
-    text = "If a dataset is given up, take its name out of the [gate] and its "
-    text += "judgments out of their table."
+    text = "If a dataset is discontinued, remove its name from the [gate] and its "
+    text += "judgments from their table."
     return _change_of_gate(page, "missing_dataset", text)
 
 
 def allow_against_run(page: NightPage) -> Sentence | None:
-    text = "If this is intended, allow it in the [gate] of the configuration, or take "
-    text += "another baseline than {}."
+    text = "If this is intended, allow it in the [gate] of the configuration, or choose "
+    text += "a different baseline than {}."
     return _change_of_gate(page, "other_run", text)
 
 
 def name_this_night(page: NightPage) -> Sentence | None:
     text = (
-        f"If this is intended, let baseline in the [gate] of the configuration name "
-        f"{page.night.evaluated_on} in place of {{}}."
+        f"If this is intended, set `baseline` in the [gate] of the configuration to "
+        f"{page.night.evaluated_on} instead of {{}}."
     )
     return _change_of_gate(page, "other_night", text)
 
 
 def _change_of_gate(page: NightPage, kind: str, text: str) -> Sentence | None:
-    """A change of the configuration, if a result asks for it, with the names it is about."""
+    """A change of the configuration, if a result needs it, with the names that it is about."""
     found = remedies(page)
     if kind not in found:
         return None
@@ -461,19 +461,19 @@ def accepting_helps(page: NightPage) -> bool:
 
 
 def _is_open(page: NightPage) -> bool:
-    """Whether the verdict is no pass, and nobody has accepted the night."""
+    """Whether the verdict is not a pass, and nobody has accepted the night."""
     return bool(page.verdict) and page.verdict["verdict"] != "pass" and not _is_accepted(page)
 
 
 def remedies(page: NightPage) -> dict[str, list[str]]:
-    """What would mend the results that decided: the kind, and the names that it is about."""
+    """What would fix the results that decided: each kind of remedy, and the names it is about."""
     if not _is_open(page):
         return {}
     words = (FAIL,) if page.verdict["verdict"] == FAIL else (UNDECIDED, NOT_COMPARABLE)
     measured = [row for row in page.results if row["result"] in words]
     deciding = [row for row in measured if row["severity"] == FAIL]
     found: dict[str, list[str]] = {}
-    # Where nothing at all was measured, checks that only warn decide, too.
+    # If nothing was measured, even the checks that only warn decide.
     for row in deciding or page.results:
         kind, about = _remedy(row, page)
         names = found.setdefault(kind, [])
@@ -483,7 +483,7 @@ def remedies(page: NightPage) -> dict[str, list[str]]:
 
 
 def _remedy(row: Row, page: NightPage) -> tuple[str, str | None]:
-    """What would mend a result, and the run or night that this is about."""
+    """What would fix a result, and the run or night that it is about."""
     reason, baseline = row["reason"], row["baseline"]
     if reason in _CODES:
         return reason, None
@@ -510,7 +510,7 @@ def _runs_of_gate(page: NightPage) -> set[str]:
     return named
 
 
-#: In the order in which they are shown.
+#: The rules in the order in which the page shows them.
 RULES: Sequence[Rule] = (
     do_not_trust_judge,
     have_more_graded,

@@ -1,4 +1,4 @@
-"""The answer at the top of a page: the verdict, what happened to the run, and how sure that is."""
+"""The answer at the top of a page: the verdict, what happened to the run, and how certain it is."""
 
 import functools
 import itertools
@@ -33,20 +33,20 @@ from ndcg_spark.tables.html import joined, marked, name
 from ndcg_spark.text import day, message
 
 Row = Mapping[str, Any]
-#: The share of a difference whose cause belongs into the answer.
+#: From this share of the difference, its cause belongs in the answer.
 _MAIN_CAUSE = 0.5
 #: The smallest difference that four digits show.
 _SMALLEST = 0.0001
-#: What is said of a run that the baseline does not have.
+#: The words for a run that the baseline does not have.
 NEW = "not in the baseline"
 _BY_INTERVAL = "by its {level} interval"
 _SAYS_NOTHING = "so the difference says nothing about the run"
 #: Whether a difference may be chance, by the kind of the sentence.
 _CHANCE = {
-    "real": "it is unlikely to be chance",
+    "real": "it is unlikely to be due to chance",
     "same": "any difference is smaller than {margin}, the margin of this report, " + _BY_INTERVAL,
-    "doubt": "the two tests disagree about whether it is chance",
-    "may_be_chance": "it could well be chance",
+    "doubt": "the two tests disagree about whether it is due to chance",
+    "may_be_chance": "it could well be due to chance",
     "other_judgments": "the judgments of some queries changed, " + _SAYS_NOTHING,
     "too_few": "{queries} queries are too few to test it",
 }
@@ -55,8 +55,8 @@ _CHANCE = {
 SIDES = {
     "old": "under the old judgments",
     "new": "under the new ones",
-    "chain_low": "with the lower sides of each change",
-    "chain_high": "with the higher ones",
+    "chain_low": "with the lower side of each change",
+    "chain_high": "with the higher side",
 }
 
 
@@ -101,13 +101,18 @@ def _tone(page: NightPage) -> str:
 
 
 def _is_doubted_by_people(page: NightPage) -> bool:
-    """Whether people who have graded a sample do not agree with the judge about the run."""
+    """Whether the people who graded a sample disagree with the judge about the run."""
     human = page.human
     return human is not None and human.pair.run == page.run and is_judge_doubted(human)
 
 
+def is_by_judge(page: NightPage) -> bool:
+    """Whether the headline says better or worse by the judge, because people disagree."""
+    return page.is_concluded and _is_doubted_by_people(page)
+
+
 def _is_about_something_else(page: NightPage) -> bool:
-    """Whether the verdict is about something else than the difference of the run."""
+    """Whether the verdict is about something other than the difference of the run."""
     result = page.result(page.run) or {}
     word = page.verdict["verdict"]
     if page.row is None:
@@ -118,7 +123,7 @@ def _is_about_something_else(page: NightPage) -> bool:
 
 
 def _by_measure(page: NightPage, headline: Sentence) -> Sentence:
-    """What happened to the run, with the measure where the verdict is about another one."""
+    """What happened to the run, with the measure if the verdict is about a different one."""
     decided = deciding_result(page.night) or {}
     if page.row is None or decided.get("measure") in (None, page.metric[0]):
         return headline
@@ -138,13 +143,13 @@ def first_night(page: NightPage) -> Sentence:
 
 
 def _has_sides(page: NightPage) -> bool:
-    """Whether the verdict is about the run of the page, over a change of judgments."""
+    """Whether the verdict is about the page's run across a change of judgments."""
     return bool(page.row and page.row["sides"]) and page.verdict["run"] in (None, page.run)
 
 
 def _not_known(page: NightPage) -> Sentence:
-    """What the sides of a change of judgments disagree about."""
-    text = "What happened to {} at the change of judgments is not known: {}."
+    """The headline if the two sides of a change of judgments disagree."""
+    text = "It is not known whether {} changed when the judgments did: {}."
     return sentence(SIDES_DISAGREE, text, name(page.run), _ends(page))
 
 
@@ -189,7 +194,7 @@ def _not_compared(page: NightPage) -> Sentence:
 
 
 def _conclusion_said(page: NightPage, row: Row) -> tuple[str, Markup]:
-    """The conclusion, and what it says: `hybrid is worse than bm25`."""
+    """The conclusion, and its sentence: `hybrid is worse than bm25`."""
     run, baseline = name(page.run), page.baseline
     label = name(baseline.label)
     conclusion = str(row["conclusion"])
@@ -199,14 +204,14 @@ def _conclusion_said(page: NightPage, row: Row) -> tuple[str, Markup]:
     if conclusion in CONCLUDED:
         side = _side_of(page, row)
         than = marked(" than {}", label) if baseline.run else ""
-        by_whom = "By the judge, " if _is_doubted_by_people(page) else ""
+        by_whom = "By the judge, " if is_by_judge(page) else ""
         return conclusion, marked("{}{} is {}{}", by_whom, run, side, than)
     differs = marked("differs from {}", label) if baseline.run else "changed"
     return "cannot_tell", marked("We cannot tell whether {} {}", run, differs)
 
 
 def _side_of(page: NightPage, row: Row) -> str:
-    """On which side of the baseline a run is, in words."""
+    """The side of the baseline that a run is on, in words."""
     sides = ("worse", "better")
     if page.is_of_catalog:
         sides = ("lower", "higher")
@@ -215,14 +220,14 @@ def _side_of(page: NightPage, row: Row) -> str:
 
 
 class Begun(NamedTuple):
-    """Since when a run is as it is tonight: a kind, and the dates that it is about."""
+    """Since when a run has scored as it does tonight: a kind, and its dates."""
 
     kind: str
     dates: Sequence[str] = ()
 
 
 def begun(page: NightPage) -> Begun | None:
-    """Since when a run is as it is; of tonight alone, in which nights it was so before."""
+    """Since when a run has scored at this level; if only tonight, the earlier nights like it."""
     first = since(page)
     if first is None:
         return None
@@ -232,7 +237,7 @@ def begun(page: NightPage) -> Begun | None:
     before = [point.date for point in stretch[:-1] if _is_as_tonight(page, point)]
     if before:
         return Begun("seen_before", before)
-    # Earlier nights than these are not looked at.
+    # Earlier nights are not considered.
     return Begun("first_of_all" if len(stretch) == NIGHTS else "first")
 
 
@@ -260,22 +265,22 @@ def _begun_in_words(found: Begun) -> str:
 
 
 def _still_falling(page: NightPage) -> str:
-    """That the line falls, whatever the baseline says, which may have followed it down."""
+    """Words for a falling line, whatever the baseline says: it may have followed the line down."""
     found = falling(page)
     if found is None:
         return ""
     if page.row is not None and page.row["conclusion"] == "worse":
         return f"; {found.in_words}"
-    return f"; but it is {found.in_words}"
+    return f"; but it has been {found.in_words}"
 
 
 def since(page: NightPage) -> str | None:
-    """The first night of those up to this one that are as it is; None if it is not known."""
+    """The first of the nights up to this one that scored like it; None if it is not known."""
     row = page.row
     if row is None or row["conclusion"] not in CONCLUDED or not page.baseline.nights:
         return None
     if row["queries"] < page.counted(page.run):
-        # The trend is of all queries.
+        # The trend is computed over all queries.
         return None
     stretch = last_stretch(page.trend.points)
     is_near = functools.partial(_is_as_tonight, page)
@@ -286,7 +291,7 @@ def since(page: NightPage) -> str | None:
 
 
 def _is_as_tonight(page: NightPage, point: Point) -> bool:
-    """Whether a night is rather as this one is than as the baseline."""
+    """Whether a night is closer to this one than to the baseline."""
     row = page.row
     if row is None or point.value is None:
         return False
@@ -296,17 +301,17 @@ def _is_as_tonight(page: NightPage, point: Point) -> bool:
 
 
 def notes(page: NightPage) -> list[Sentence]:
-    """Why somebody accepted the night; notes on it and on the first night that is as it is."""
+    """Why the night was accepted; notes on it and on the first night that scored like it."""
     found = accepted_or_known(page.record)
     dates = (page.night.evaluated_on, since(page))
     for point in page.trend.points:
         if point.date in dates:
-            found += [sentence("note", "Note of {}: {}", day(point.date), n) for n in point.notes]
+            found += [sentence("note", "Note on {}: {}", day(point.date), n) for n in point.notes]
     return found
 
 
 def accepted_or_known(record: Row) -> list[Sentence]:
-    """Why somebody accepted a night, or acknowledged its loss, by its record in the log."""
+    """Why a night was accepted, or its loss acknowledged, from its record in the log."""
     found = []
     if record["accepted"]:
         runs = record.get("accepted_runs")
@@ -327,7 +332,7 @@ def capital_first(text: str) -> str:
     return f"{text[:1].upper()}{text[1:]}"
 
 
-# How sure it is.
+# How certain it is.
 
 
 def all_same(page: NightPage) -> Sentence | None:
@@ -356,7 +361,7 @@ def main_cause(page: NightPage) -> Sentence | None:
 
 
 def evidence(page: NightPage) -> Sentence | None:
-    """Whether the difference may be chance, with the interval and the p value that say so."""
+    """Whether the difference may be due to chance, with its interval and p value."""
     row = page.row
     if row is None or not _is_tested(page):
         return None
@@ -381,7 +386,7 @@ def evidence(page: NightPage) -> Sentence | None:
         size = "within"
         if abs(row["difference"]) > allowed:
             size = "larger than"
-        text = f"the {way} is {size} the {score(allowed)} that is allowed, and {text}"
+        text = f"the {way} is {size} the allowed {score(allowed)}, and {text}"
     return sentence(kind, "{}.", f"{text[:1].upper()}{text[1:]}")
 
 
@@ -395,7 +400,7 @@ def _chance(row: Row) -> str:
 
 
 def _numbers_said(page: NightPage, row: Row) -> list[str]:
-    """The interval and the p value, and what they are of."""
+    """The interval and the p value, and what they cover."""
     p, low, high = row["p_decides"], row["interval_low"], row["interval_high"]
     alpha = page.compared_with.options.alpha
     numbers = []
@@ -407,7 +412,7 @@ def _numbers_said(page: NightPage, row: Row) -> list[str]:
     if not numbers:
         return []
     if low is not None and low * high > 0 and row["conclusion"] not in CONCLUDED:
-        # The interval is of the t test alone and of this run alone.
+        # The interval comes from the t test only and covers only this run.
         numbers[-1] += ", the larger of two tests"
     if p is not None:
         numbers[-1] += _adjusted(page, row)
@@ -424,7 +429,7 @@ def _adjusted(page: NightPage, row: Row) -> str:
 
 
 def change_of_judgments(page: NightPage) -> Sentence | None:
-    """What the run changed by over a change of judgments, under the old ones and the new ones."""
+    """By how much the run changed across a change of judgments, under the old and the new ones."""
     measure, cutoff = page.metric
     wanted = {"run": page.run, "measure": measure, "cutoff": cutoff}
     links = [link for link in page.links if wanted.items() <= link.items()]
@@ -434,7 +439,7 @@ def change_of_judgments(page: NightPage) -> Sentence | None:
     row = page.row
     if row is None or not row["sides"] or page.verdict.get("reason") == SIDES_DISAGREE:
         return None
-    text = "Over the change of judgments it changed by {}, on {:,} queries."
+    text = "Across the change of judgments, it changed by {}, on {:,} queries."
     return sentence("both_sides", text, _ends(page), row["queries"])
 
 
@@ -444,7 +449,7 @@ def _ends(page: NightPage) -> str:
 
 
 def human_grades(page: NightPage) -> Sentence | None:
-    """What grades of people say about the change, beside the judge that is a machine."""
+    """What human grades say about the change, compared with the machine judge."""
     if page.human is None:
         return None
     return judged_by_people(page.human)
@@ -461,7 +466,7 @@ EVIDENCE: Sequence[Rule] = (
 
 
 def others(page: NightPage) -> Sentence | None:
-    """How many other runs there are by conclusion, if the chart does not show all of them."""
+    """The number of other runs by conclusion, if the chart does not show all of them."""
     if len(page.compared) <= DRAWN:
         return None
     runs: dict[str, list[Markup]] = {}

@@ -1,4 +1,4 @@
-"""What the templates of a page place: cards and folded parts, each of blocks."""
+"""What the templates of a page lay out: cards and folded parts, each made of blocks."""
 
 import dataclasses
 from collections.abc import Mapping, Sequence
@@ -11,7 +11,7 @@ from ndcg_spark.convention.measures import CATALOG_COLUMNS, RUN_COLUMNS, measure
 from ndcg_spark.convention.parsing import parse_cutoff
 from ndcg_spark.gate.verdict import DROPPED, FAIL, PASS, ROSE
 from ndcg_spark.report import advice, charts, human_words, words
-from ndcg_spark.report.answer import Answer, notes
+from ndcg_spark.report.answer import Answer, is_by_judge, notes
 from ndcg_spark.report.details import PagePart, details
 from ndcg_spark.report.human_chart import both_intervals
 from ndcg_spark.report.night import NightPage, QueryScore
@@ -26,7 +26,7 @@ from ndcg_spark.text import day
 from ndcg_spark.tolerance import DECIMALS, EQUAL
 
 Row = Mapping[str, Any]
-#: How many runs without a difference are listed, and how many queries in the card of queries.
+#: How many runs without a difference are listed, and how many queries the queries card shows.
 _RUNS, _QUERIES = 12, 3
 _HOME = Markup(' · <a href="index.html">all nights</a>')
 
@@ -34,16 +34,16 @@ _HOME = Markup(' · <a href="index.html">all nights</a>')
 class Card(NamedTuple):
     title: Markup
     blocks: Sequence[Block]
-    #: The class of its element.
+    #: The CSS class of its element.
     kind: str = "card"
 
 
 @dataclasses.dataclass(frozen=True)
 class Section:
-    """A night of a dataset on a page."""
+    """One night of a dataset on a page."""
 
     id: str
-    #: The levels of the headings: of the section and below it.
+    #: The heading elements: for the section, and below it.
     heading: str
     below: str
     name: str
@@ -58,7 +58,7 @@ class Section:
 
 @dataclasses.dataclass(frozen=True)
 class Layout:
-    """A page: what stands above the sections, and a section for each dataset."""
+    """A page: the blocks at its top, and a section for each dataset."""
 
     top: Sequence[Block]
     sections: Sequence[Section]
@@ -71,9 +71,9 @@ def layout(
     in_site: bool,
     over: MacroMeans = NO_MEANS,
 ) -> Layout:
-    """The page of these nights of one date, each with its answer.
+    """The page for these nights of one date, each with its answer.
 
-    `in_site`: whether an index.html is beside it. `over` are the means over their datasets.
+    `in_site`: whether an index.html is in the same folder. `over`: the means over the datasets.
     """
     home = _HOME if in_site else Markup("")
     top = [Block("note", note)] if note else []
@@ -109,7 +109,7 @@ def _overview(pages: Sequence[NightPage], answers: Sequence[Answer]) -> HtmlTabl
 
 
 def _over_datasets(page: NightPage, over: MacroMeans) -> HtmlTable:
-    """The mean of each run over the datasets, by the measure of the first of them."""
+    """The mean of each run over the datasets, by the measure of the first dataset."""
     column, cutoff = page.metric
     rows = [row for row in over.rows if row["cutoff"] == cutoff]
     rows.sort(key=lambda row: best_first(row.get(column), row["run"]))
@@ -175,25 +175,25 @@ def _cards(page: NightPage, answer: Answer) -> list[Card]:
 
 
 def _catalog(page: NightPage) -> Card | None:
-    """The checks of what the runs show of the catalog, what is no pass first."""
+    """The checks of catalog measures, those that did not pass first."""
     results = [row for row in page.results if row["measure"] in CATALOG_COLUMNS]
     if not results:
         return None
     results.sort(key=lambda row: WORST_FIRST.index(row["result"]))
-    # Beside which baseline a check is worst is enough here.
+    # Only the baseline with the worst result of a check is shown.
     worst: dict[str, Row] = {}
     for row in results:
         worst.setdefault(_catalog_subject(row), row)
     rows = [_catalog_cells(subject, row) for subject, row in list(worst.items())[:_RUNS]]
     headings = ("", "against", "now", "before", "difference", "allowed", "")
-    blocks = [Block("plain", plain_table(headings, rows, "checks of the catalog"))]
-    note = "Neither more nor less of these is an improvement: a check holds them to what they were."
+    blocks = [Block("plain", plain_table(headings, rows, "catalog checks"))]
+    note = "More of these is neither better nor worse: a check limits how far they may change."
     of_runs = [row["measure"] for row in results if row["measure"] in RUN_COLUMNS]
     if of_runs:
         named = ", ".join(dict.fromkeys(of_runs))
-        note += f" One number of a run ({named}) cannot be tested."
+        note += f" Measures with one number per run ({named}) cannot be tested."
     blocks.append(Block("note", note))
-    return Card(Markup("Checks of the catalog"), blocks, "card wide12")
+    return Card(Markup("Catalog checks"), blocks, "card wide12")
 
 
 def _catalog_subject(row: Row) -> str:
@@ -232,7 +232,7 @@ def _allowed(row: Row) -> str:
 
 
 def _catalog_word(row: Row) -> tuple[str, str]:
-    """The colour of a result, and what it says."""
+    """The colour of a result, and its words."""
     if row["result"] == FAIL:
         what = {DROPPED: "fell too far", ROSE: "rose too far"}.get(row["reason"], "too low")
         return TONES[FAIL] if row["severity"] == FAIL else "mid", what
@@ -242,12 +242,12 @@ def _catalog_word(row: Row) -> tuple[str, str]:
 
 
 def _people(human: HumanEstimate) -> Card:
-    """The intervals of the judge and of people in one picture."""
+    """The intervals of the judge and of people in one chart."""
     blocks = [Block("forest", both_intervals(human))]
     sentences = [human_words.on_all_queries(human), *human_words.doubts(human)]
     blocks += [Block("paragraph", one.text) for one in sentences]
     blocks.append(Block("note", human_words.WHAT_IT_IS))
-    title = marked("The judge and people on {}", name(human.pair.run))
+    title = marked("Judge and people on {}", name(human.pair.run))
     return Card(title, blocks, "card wide12")
 
 
@@ -257,6 +257,8 @@ def _runs(page: NightPage) -> Card:
         return Card(Markup("Runs"), [Block("plain", _means(page))])
     which = "Runs" if charts.has_more_runs(page) else "Every run"
     title = marked("{} against {}", which, name(page.baseline.label))
+    if is_by_judge(page):
+        title += ", by the judge"
     blocks = [Block("forest", chart)]
     sides = _sides(page)
     if sides is not None:
@@ -265,7 +267,7 @@ def _runs(page: NightPage) -> Card:
 
 
 def _sides(page: NightPage) -> HtmlTable | None:
-    """What each run changed by on both sides of a change of judgments, and the mean of both."""
+    """By how much each run changed on both sides of a change of judgments, and their mean."""
     on_sides = [row for row in page.compared.values() if row["sides"]]
     drawn = [row for row in on_sides if row["difference"] is not None]
     if not drawn:
@@ -277,14 +279,14 @@ def _sides(page: NightPage) -> HtmlTable | None:
         cells = [Cell(NUMBER, difference(value)) for value in values]
         rows.append([Cell(Markup(""), name(row["run"])), *cells])
     first = str(drawn[0]["sides"][0]["side"])
-    headings = ("old judgments", "new ones")
+    headings = ("old judgments", "new judgments")
     if first.startswith("chain"):
-        headings = ("lower sides", "higher ones")
+        headings = ("lower sides", "higher sides")
     return plain_table(("run", *headings, "mean of both"), rows, "both sides")
 
 
 def _means(page: NightPage) -> HtmlTable:
-    """The means of runs that are compared with nothing."""
+    """The means of runs that are not compared with anything."""
     rows = []
     for run in page.runs[:_RUNS]:
         number = Cell(NUMBER, score(page.value(run)))
@@ -300,7 +302,7 @@ def _trend(page: NightPage, tone: str) -> Card:
     nights = len(page.trend.points)
     if nights < 2:
         title = marked("{}, its first night", name(page.run))
-        return Card(title, [Block("paragraph", "The trend begins with the second night.")])
+        return Card(title, [Block("paragraph", "The trend starts with the second night.")])
     title = marked("{}, the last {} nights", name(page.run), nights)
     chart = charts.place_trend(page.trend, tone, page.usual)
     note = together(said(words.TREND, page))
@@ -327,7 +329,7 @@ def _has_won(page: NightPage) -> bool:
 
 
 def _first_queries(page: NightPage) -> list[QueryScore]:
-    """Those that lost most, won most if the run won, or score least if nothing is compared."""
+    """The largest losses, or gains if the run won; the lowest scores if nothing is compared."""
     if not page.compares:
         return list(page.queries[:_QUERIES])
     if _has_won(page):
@@ -363,7 +365,7 @@ def _first_queries_table(page: NightPage, queries: Sequence[QueryScore]) -> Html
 
 
 def _why(page: NightPage, answer: Answer) -> Card:
-    # What the answer says is not said again.
+    # The card does not repeat what the answer says.
     there = {one.text for one in (answer.headline, *answer.sentences)}
     causes = [one for one in said(words.WHY, page) if one.text not in there]
     blocks = [Block("paragraph", one.text) for one in causes]
@@ -380,7 +382,7 @@ def _why(page: NightPage, answer: Answer) -> Card:
 def _why_title(page: NightPage) -> Markup:
     row = page.row
     if not page.compares or row is None:
-        return Markup("What is judged")
+        return Markup("Judged documents")
     if page.missing or row["conclusion"] not in TONES:
         return Markup("Why")
     is_loss = row["difference"] < 0

@@ -1,4 +1,4 @@
-"""What the charts of a page and of a notebook draw: places, colours and texts."""
+"""The content of the charts on pages and in notebooks: positions, colours and texts."""
 
 import itertools
 from collections.abc import Mapping, Sequence
@@ -21,9 +21,9 @@ from ndcg_spark.text import day
 from ndcg_spark.tolerance import EQUAL
 
 Row = Mapping[str, Any]
-#: At most so many bars are drawn.
+#: The most bars that a chart draws.
 _BARS = 240
-#: The longest name of a run in a label for screen readers, and beside a chart of a notebook.
+#: The longest run name in a label for screen readers, and next to a notebook's chart.
 _LABEL, _BESIDE = 80, 26
 #: What happened to documents, in words.
 _WHAT = {
@@ -31,7 +31,7 @@ _WHAT = {
     "down": "relevant documents moved down",
     "up": "relevant documents moved up",
     "came_in": "relevant documents entered the {}",
-    "same_rank": "same rank, other gain or ideal",
+    "same_rank": "same rank, different gain or ideal",
 }
 
 
@@ -67,7 +67,9 @@ def shortened(text: str, longest: int) -> str:
 
 
 class Mark(NamedTuple):
-    """The places of a row of COMPARISONS, in percent; None where it has no interval."""
+    """The position of a row of COMPARISONS, in percent; `low` and `high` are None if it has no
+    interval.
+    """
 
     row: Row
     at: float
@@ -77,13 +79,13 @@ class Mark(NamedTuple):
 
 class Differences(NamedTuple):
     marks: Sequence[Mark]
-    #: Where the difference is 0, and where the limit is.
+    #: The positions of a difference of 0, and of the limit.
     zero: float
     limit: float | None
 
 
 def place_differences(rows: Sequence[Row], limit: float | None = None) -> Differences:
-    """The differences of rows of COMPARISONS and their intervals, side by side with a limit."""
+    """The positions of the differences in rows of COMPARISONS, of their intervals and a limit."""
     known = [-1e-3, 0.0, 1e-3, limit or 0.0]
     for row in rows:
         values = (row["difference"], row["interval_low"], row["interval_high"])
@@ -122,7 +124,7 @@ class Uncompared(NamedTuple):
 
 class Forest(NamedTuple):
     rows: Sequence[ForestRow]
-    #: The runs without a difference.
+    #: The runs that have no difference.
     uncompared: Sequence[Uncompared]
     note: Markup
 
@@ -143,7 +145,7 @@ def forest(page: NightPage) -> Forest | None:
 
 
 def _limit(page: NightPage) -> float | None:
-    """How far the run of the page may change, in the direction in which it did."""
+    """How far the run of the page may change, in the direction of its change."""
     result = page.result(page.run) or {}
     if page.compared_with.difference(page.run) > 0 and result.get("allowed_rise"):
         return float(result["allowed_rise"])
@@ -161,7 +163,7 @@ def _with_difference(page: NightPage) -> list[Row]:
 
 
 def _drawn_rows(page: NightPage) -> list[Row]:
-    """The run of the page, and those that changed most, in the order of their differences."""
+    """The page's run and the runs that changed most, ordered by their differences."""
 
     def importance(row: Row) -> tuple[bool, bool, float]:
         is_other = row["run"] != page.run
@@ -204,7 +206,7 @@ def _forest_note(
     said.append(marked("Bars: {} intervals.", interval))
     if any(conclusion_in_words(row) == "same" for row in rows):
         margin = score(page.compared_with.options.margin)
-        text = "Same: any change is smaller than {}. Unchanged: no query changed."
+        text = "Same: any change is smaller than {}. Unchanged: no query has changed."
         said.append(marked(text, margin))
     more = len(_with_difference(page)) - len(rows)
     if more:
@@ -214,10 +216,10 @@ def _forest_note(
 
 
 def uncompared(page: NightPage) -> list[Uncompared]:
-    """The runs without a difference, and why they have none."""
+    """The runs that have no difference, and why."""
     found = [Uncompared(name(run), score(page.value(run)), "mid", NEW) for run in page.new]
     for run in page.unknown_ids:
-        found.append(Uncompared(name(run), "", "bad", "ids that nobody judges"))
+        found.append(Uncompared(name(run), "", "bad", "ids without judgments"))
     for row in page.missing:
         if row["run"]:
             found.append(Uncompared(name(row["run"]), "", "bad", "no results"))
@@ -231,7 +233,7 @@ class TrendChart(NamedTuple):
     high: str
     low: str
     label: str
-    #: Corners of areas and of lines, as SVG has them.
+    #: The corners of areas and lines, in SVG notation.
     areas: Sequence[str]
     lines: Sequence[str]
     dots: Sequence[Line]
@@ -240,7 +242,7 @@ class TrendChart(NamedTuple):
 
 
 def place_trend(line: TrendLine, tone: str = "mid", usual: UsualRange | None = None) -> TrendChart:
-    """The scores of a run night by night, interrupted where they cannot be compared."""
+    """The scores of a run by night, interrupted where they cannot be compared."""
     points = line.points
     low, high = _axis(points, usual)
 
@@ -270,12 +272,12 @@ def place_trend(line: TrendLine, tone: str = "mid", usual: UsualRange | None = N
 
 
 def _shown(point: Point) -> float | None:
-    """The value of a night as it is drawn: in units of the judgments of the last one."""
+    """The drawn value of a night: in units of the last night's judgments."""
     return point.value if point.chained is None else point.chained
 
 
 def _marks(points: Sequence[Point], low: float, high: float) -> list[Line]:
-    """Where the judgments changed, and how sure it is how far the nights before are moved."""
+    """Marks where the judgments changed, with the uncertainty of the shift of earlier nights."""
     marks = []
     for at, point in enumerate(points[1:], 1):
         value = _shown(point)
@@ -291,15 +293,15 @@ def _marks(points: Sequence[Point], low: float, high: float) -> list[Line]:
 
 
 def _axis(points: Sequence[Point], usual: UsualRange | None) -> tuple[float, float]:
-    """The lower and the upper end of the axis, by what is drawn."""
+    """The lower and the upper end of the axis, from the drawn values."""
     known = [value for value in map(_shown, points) if value is not None]
     if usual is not None:
         known += [usual.low, usual.high]
     known = known or [0.0]
     least, most = min(known), max(known)
-    # The same numbers added in another order make no slope.
+    # The same numbers added in a different order do not make a slope.
     margin = max(0.1 * (most - least), 0.001)
-    # Where no score is below 0, nor is the axis.
+    # The axis goes below 0 only if a score does.
     low = least - margin if least < 0 else max(0.0, least - margin)
     return low, most + margin
 
@@ -312,7 +314,7 @@ def _band(points: Sequence[Point], usual: UsualRange) -> list[tuple[float, float
 
 
 def _line_stretches(points: Sequence[Point]) -> list[list[tuple[int, Point]]]:
-    """The points that have a value, in stretches that can be compared, each with its place."""
+    """The points that have a value, in comparable stretches, each with its position."""
     breaks = list(itertools.accumulate(point.interrupted for point in points))
     known = [(at, point) for at, point in enumerate(points) if point.value is not None]
     groups = itertools.groupby(known, lambda pair: breaks[pair[0]])
@@ -334,13 +336,13 @@ class Split(NamedTuple):
     lost: str
     unchanged: str
     won: str
-    #: The colours of those that lost and that won.
+    #: The colours of the queries that lost and of those that won.
     lost_tone: str
     won_tone: str
 
 
 def split(row: Row) -> Split:
-    """How many queries lost, stayed and won; grey where nothing may be concluded."""
+    """How many queries lost, did not change and won; grey if nothing can be concluded."""
     down, up = ("lower", "higher") if row["measure"] in CATALOG_COLUMNS else ("lost", "won")
     counts = {down: row["losses"] or 0, "unchanged": row["ties"] or 0, up: row["wins"] or 0}
     is_concluded = row["conclusion"] in TONES
@@ -364,7 +366,7 @@ class Cause(NamedTuple):
 
 
 def place_moved(moved: Moved, cutoff: int | None, is_concluded: bool = True) -> list[Cause]:
-    """The parts of the difference by what happened to documents."""
+    """The difference split by what happened to documents."""
     top = f"top {format_cutoff(cutoff)}"
     most = max(abs(value) for value in moved.sums.values())
     causes = []
@@ -394,13 +396,13 @@ def bars(changes: Sequence[float], is_concluded: bool = True) -> Bars:
         tone = tone_of(value) if is_concluded else "mid"
         boxes.append(Box(f"{x:.2f}", f"{y:.1f}", width, f"{size:.1f}", tone))
     ends = f"from {difference(changes[0])} to {difference(changes[-1])}"
-    return Bars(f"The change of each of {len(changes):,} queries, {ends}", boxes)
+    return Bars(f"The change of each of the {len(changes):,} queries, {ends}", boxes)
 
 
 def spread_out(values: Sequence[Any]) -> list[tuple[float, Any]]:
-    """Values side by side, each with its place in percent.
+    """Values side by side, each with its position in percent.
 
-    Of very many some are drawn, at equal distances, and the last.
+    If there are too many, a sample at equal distances is drawn, including the last value.
     """
     step = max(1.0, len(values) / _BARS)
     shown = [values[int(at * step)] for at in range(int(len(values) / step))]
@@ -409,7 +411,7 @@ def spread_out(values: Sequence[Any]) -> list[tuple[float, Any]]:
     return [(100 * at / len(shown), value) for at, value in enumerate(shown)]
 
 
-# Charts of scores in memory, images of their own.
+# Charts of scores in memory, which are separate images.
 
 
 class Dot(NamedTuple):
@@ -431,7 +433,7 @@ class Text(NamedTuple):
 
 class Drawing(NamedTuple):
     title: str
-    #: What a screen reader says.
+    #: The text for screen readers.
     label: str
     height: int
     lines: Sequence[Line] = ()
@@ -442,7 +444,7 @@ class Drawing(NamedTuple):
 
 
 def draw(drawing: Drawing) -> str:
-    """The SVG of a drawing. A notebook may put it into its page: its style is of its own class."""
+    """The SVG of a drawing. Its style has a class of its own, as notebooks embed it in a page."""
     return fill_template("report/plots.svg.j2", drawing=drawing)
 
 
@@ -454,7 +456,7 @@ def queries_drawing(
     run: str,
     baseline: str,
 ) -> Drawing:
-    """Bars and dots of queries: rows with `query`, `run`, `baseline` and `change`."""
+    """Bars and dots for queries: rows with `query`, `run`, `baseline` and `change`."""
     drawn = spread_out(queries)
     most = max([EQUAL, *(abs(query["change"]) for query in queries)])
     scores = [query[side] for query in queries for side in ("run", "baseline")]
@@ -482,7 +484,7 @@ def queries_drawing(
 
 
 def means_drawing(title: str, label: str, means: Mapping[str, float]) -> Drawing:
-    """A dot for the mean of every run."""
+    """A dot for the mean of each run."""
     low = min([0.0, *means.values()])
     width = max([EQUAL, *(mean - low for mean in means.values())])
     dots, texts = [], []
@@ -495,7 +497,7 @@ def means_drawing(title: str, label: str, means: Mapping[str, float]) -> Drawing
 
 
 def differences_drawing(title: str, label: str, rows: Sequence[Row]) -> Drawing:
-    """A dot for the difference of every row of COMPARISONS, with its interval."""
+    """A dot for the difference in each row of COMPARISONS, with its interval."""
     placed = place_differences(rows)
     height = 50 + 28 * len(rows)
     zero = f"{200 + 3.8 * placed.zero:.1f}"

@@ -1,8 +1,8 @@
 """The runs of a night compared with the baseline of its page.
 
-These are the rows by which the gate decided, if it did. Over a change of judgments there are two of
-each: both nights under the old judgments and under the new ones, or the higher and the lower sides
-of a chain. The page shows their mean, and both.
+If there is a gate, these are the rows that it decided by. Across a change of judgments each row
+exists twice: both nights under the old judgments and under the new ones, or the lower and the
+higher sides of a chain. The page shows both and their mean.
 """
 
 import dataclasses
@@ -40,52 +40,52 @@ from ndcg_spark.report.outline import (
 from ndcg_spark.tolerance import EQUAL
 
 Row = Mapping[str, Any]
-#: What is the worst of two sides, and what is the best.
+#: Columns whose largest value is kept of two sides, and those whose smallest is kept.
 _LARGEST = ("p_value", "p_randomization", "p_adjusted", "p_decides", "interval_high")
 _SMALLEST = ("interval_low", "queries")
-#: A gate without a number has compared so many nights, and needs so many queries.
+#: The default number of nights that a gate compares with, and of queries that it needs.
 _NIGHTS, _MIN_QUERIES = 7, 50
 
 
 class NotCompared(NamedTuple):
-    """Why a night is not compared with one of other judgments, or of other items."""
+    """Why a night is not compared with a night that has different judgments or items."""
 
-    #: None if it only lacks copies, which `rescore` makes.
+    #: None if only copies are missing, which `rescore` makes.
     reason: str | None
     is_of_items: bool = False
 
 
 class Changes(NamedTuple):
-    """The queries of a run that have a difference: their ids, and both scores."""
+    """The queries of a run that have a difference: their ids and both scores."""
 
     ids: Sequence[str]
     own: Sequence[float]
     before: Sequence[float]
-    #: Of how many nights each score before is the mean.
+    #: How many nights each earlier score is averaged over.
     nights: Sequence[int | None]
 
 
 @dataclasses.dataclass(frozen=True)
 class ComparedRuns:
-    #: The rows of COMPARISONS on all queries by run, and those of slices.
+    #: The rows of COMPARISONS for all queries by run, and those for slices.
     rows: Mapping[str, Row]
     slices: Mapping[str, Sequence[Row]]
-    #: The runs whose p and conclusion are those of the gate, which adjusts for its own checks.
+    #: The runs whose p and conclusion come from the gate, which adjusts for its own checks.
     decided_by_gate: Sequence[str]
     options: ComparisonOptions
-    #: The scores of queries, after a change under the new judgments; None without a baseline.
+    #: The scores of queries, after a change under the new judgments; None if nothing is compared.
     sides: Sides | None = None
-    #: What each run is compared with, if it is a chain over changes of judgments.
+    #: The reference of each run that is compared by a chain across changes of judgments.
     chains: Mapping[str, Reference] = dataclasses.field(default_factory=dict)
     refused: NotCompared | None = None
 
     def difference(self, run: str) -> float:
-        """The difference of a run, 0 if there is none."""
+        """The difference of a run, or 0 if it has none."""
         row = self.rows.get(run)
         return (row["difference"] or 0.0) if row else 0.0
 
     def causes(self, run: str) -> Sequence[Row]:
-        """The share of the difference of a run that each slice has, the largest first."""
+        """Each slice's share of the difference of a run, the largest first."""
         row = self.rows.get(run)
         if row is None or self.sides is None:
             return []
@@ -94,14 +94,14 @@ class ComparedRuns:
 
     @property
     def rejudged(self) -> int:
-        """How many queries have other judgments and are compared all the same."""
+        """How many queries are compared although their judgments differ."""
         if self.sides is None or self.sides.only is not None:
             return 0
         return int(self.sides.rejudged.sum())
 
 
 def gate_result(shown: Outline, results: Iterable[Row], run: str) -> Row | None:
-    """The result of the gate for the mean of a run, by the measure and baseline of the page."""
+    """The gate's result for the mean of a run, by the measure and baseline of the page."""
     name = shown.baseline.name
     if not name:
         return None
@@ -118,7 +118,7 @@ def gate_result(shown: Outline, results: Iterable[Row], run: str) -> Row | None:
 
 
 def compare_shown(history: History, shown: Outline) -> ComparedRuns:
-    """The runs of a night compared with its baseline, as the gate decided if it did."""
+    """The runs of a night compared with its baseline, with the decisions of the gate if any."""
     gate = shown.night.gate if shown.baseline.name else {}
     attributes = shown.request.attributes
     if attributes is None:
@@ -141,7 +141,7 @@ def compare_shown(history: History, shown: Outline) -> ComparedRuns:
 
 
 def _why_no_copy(shown: Outline) -> str | None:
-    """Why the other sides cannot be made; None if they only were not."""
+    """Why the other sides cannot be computed; None if nobody has computed them yet."""
     for night, judgments in needed_copies(shown):
         reason = why_not_rescored(night, shown.metric, judgments)
         if reason is not None:
@@ -150,7 +150,7 @@ def _why_no_copy(shown: Outline) -> str | None:
 
 
 def _compare_sides(shown: Outline, cache: ScoreCache, options: ComparisonOptions) -> ComparedRuns:
-    """The runs beside the nights of the baseline, on both sides if these have other judgments."""
+    """The runs against the nights of the baseline, on both sides if the judgments differ."""
     names = side_names(shown.baseline, shown.night, shown.metric)
     given = shown.request.attributes
     known = [both_sides(shown.baseline, shown.night, shown.metric, cache, side) for side in names]
@@ -164,7 +164,7 @@ def _together(
     options: ComparisonOptions,
     **more: Any,
 ) -> ComparedRuns:
-    """Each run and slice once, from the rows of each side."""
+    """One row per run and slice, from the rows of each side."""
     rows: dict[str, Row] = {}
     slices: dict[str, list[Row]] = {}
     decided = []
@@ -173,7 +173,7 @@ def _together(
     for parts in _by_subject(by_side):
         row = one_row(parts)
         run = row["run"]
-        # Nothing was measured of a run whose document ids no judgment has.
+        # Nothing was measured if no judgment has the document ids of the run.
         if run in unknown:
             continue
         if row["attribute"] is not None:
@@ -186,7 +186,7 @@ def _together(
 
 
 def _by_subject(by_side: Sequence[Sequence[Row]]) -> list[list[Row]]:
-    """The rows about the same run and slice, of those that every side has."""
+    """The rows about the same run and slice, if every side has one."""
     found: dict[tuple[Any, ...], list[Row]] = {}
     for rows in by_side:
         for row in rows:
@@ -196,10 +196,10 @@ def _by_subject(by_side: Sequence[Sequence[Row]]) -> list[list[Row]]:
 
 
 def one_row(parts: Sequence[Row]) -> dict[str, Any]:
-    """One row for both sides, which come with the older or the lower one first.
+    """Return one row for both sides, which come with the old or lower side first.
 
-    It has the mean of the differences, the union of the intervals, the larger p and the smaller n,
-    and `sides`. Only what both conclude is concluded.
+    It has the mean of the differences, the union of the intervals, the larger p, the smaller n
+    and `sides`. The conclusion is `cannot_tell` unless both sides agree.
     """
     last = dict(parts[-1])
     if len(parts) == 1:
@@ -227,10 +227,10 @@ def _side_of(part: Row) -> dict[str, Any]:
 
 
 def _as_decided(row: dict[str, Any], result: Row | None, alpha: float) -> dict[str, Any]:
-    """The row with the p of the gate, and what follows from it, if the gate tested a loss, or
-    a change of the catalog.
+    """The row with the p value and conclusion of the gate, if the gate tested a loss, or a
+    change of a catalog measure.
 
-    The gate adjusts p for its own checks. Of a gain it may know the t test alone.
+    The gate adjusts p for its own checks. For a gain it may have only the t test.
     """
     p = result.get("p") if result else None
     differences = [side["difference"] for side in row["sides"]] or [row["difference"]]
@@ -248,7 +248,7 @@ def _as_decided(row: dict[str, Any], result: Row | None, alpha: float) -> dict[s
     return {**row, "p_decides": p, "conclusion": conclusion, "flags": flags}
 
 
-# A chain over changes of judgments.
+# A chain across changes of judgments.
 
 
 def _compare_chains(
@@ -257,7 +257,7 @@ def _compare_chains(
     cache: ScoreCache,
     options: ComparisonOptions,
 ) -> ComparedRuns:
-    """The runs beside the accepted night, or a dated one, over the changes of judgments since."""
+    """The runs against the accepted or a dated night, across the changes of judgments since."""
     night, baseline, gate = shown.night, shown.baseline, shown.night.gate
     most = gate.get("nights", _NIGHTS)
     beside = ReferenceScores(night, history.nights, cache, options, most)
@@ -277,7 +277,7 @@ def _compare_chains(
 
 
 def _question(shown: Outline, gate: Row, run: str) -> Question:
-    """The check of the run that allows the least, which also limits how far sides may be apart."""
+    """The strictest check of the run, which also limits how far the sides may be apart."""
     result = gate_result(shown, (shown.night.record["verdict"] or {}).get("results", ()), run) or {}
     allowed = result.get("allowed")
 
@@ -288,7 +288,7 @@ def _question(shown: Outline, gate: Row, run: str) -> Question:
 
 
 def _with_counts(row: Row, shown: Outline, cache: ScoreCache, reference: Reference) -> Row:
-    """A row of a chain with how many queries won and lost."""
+    """A row of a chain, with the numbers of queries that won, tied and lost."""
     apart = _chain_changes(row["run"], shown, cache, reference)
     known = apart[~np.isnan(apart)]
     wins = int((known > EQUAL).sum())
@@ -303,10 +303,10 @@ def _chain_changes(
     cache: ScoreCache,
     reference: Reference,
 ) -> NDArray[np.float64]:
-    """By query, what a run changed by over a chain: of each change the mean of its sides."""
+    """The change of a run by query over a chain, with the mean of both sides of each link."""
     made = chain(reference, shown.night, RunScores(run, shown.metric, cache), FIRST)
     if made is None:
-        raise NoCopyError("a copy has vanished")
+        raise NoCopyError("a copy has disappeared")
     parts = [piece.apart for piece in made.pieces]
     for link in made.links:
         parts.append((_padded(link.old, cache, shown) + _padded(link.new, cache, shown)) / 2)
@@ -319,7 +319,7 @@ def _padded(
     cache: ScoreCache,
     shown: Outline,
 ) -> NDArray[np.float64]:
-    """The differences of all queries, also of those that were seen after they were made."""
+    """The differences padded to all queries, including those that were first seen later."""
     many = len(cache.queries(shown.night.dataset))
     return np.pad(apart, (0, many - len(apart)), constant_values=np.nan)
 

@@ -1,4 +1,4 @@
-"""Comparisons as tables: of runs, with the test, stars and flags in words; of judgments, and of
+"""Tables of comparisons: of runs, with the test, stars and flags in words; of judgments; and of
 lists.
 """
 
@@ -35,17 +35,17 @@ CONCLUSIONS = (
     *("worse", "better", "lower", "higher", "same"),
     *("cannot tell", "unchanged", "not tested"),
 )
-#: What decides, besides the p that is named before it: for stars, and for conclusions.
+#: What else decides besides the p value named before it: for stars, and for conclusions.
 _STARRED = (
     "; * below 0.05, ** below 0.01, *** below 0.001 if the randomization test agrees; "
-    "? where only one of the two tests is below 0.05, before or after adjustment"
+    "? if only one of the two tests is below 0.05, before or after adjustment"
 )
 _CONCLUDED = "; conclusions also need the randomization test to agree"
-#: The headings of p values: adjusted, that of the t test or the larger one of both tests.
+#: The headings of adjusted p values: that of the t test, and the larger of the two tests.
 _P = {"p_adjusted": "p (adjusted)", "p_decides": "p (decides)"}
-DECIDES = "p (decides): the larger p of the t test and the randomization test, adjusted"
+DECIDES = "p (decides): the larger p value of the t test and the randomization test, adjusted"
 _CORRECTIONS = {"holm": "Holm", "bonferroni": "Bonferroni", "bh": "Benjamini-Hochberg"}
-#: Each flag in words, as conclusions have it, and what it means.
+#: Each flag in words, as shown next to a conclusion, and what it means.
 FLAGS = {
     "run_missing": "run missing: it returned nothing here",
     "baseline_missing": "baseline missing: it returned nothing here",
@@ -56,7 +56,8 @@ FLAGS = {
     "unchanged": "unchanged: no query has changed",
     "too_few": "at most one query: nothing can be tested",
     "no_variation": (
-        "no variation: every query differs by the same; no interval, and p is that of random signs"
+        "no variation: every query differs by the same amount; there is no interval, and p comes "
+        "from random signs"
     ),
     "few_changed": "few changed: fewer than 10 queries have changed",
     "doubt": (
@@ -64,18 +65,21 @@ FLAGS = {
         "nothing is concluded"
     ),
     "other_judgments": (
-        "other judgments: those of some queries differ, which changes scores, too; "
+        "other judgments: the judgments of some queries differ, which also changes scores; "
         "nothing is concluded"
     ),
-    ONE_NUMBER: "one number: it is of all lists of the run together, so that nothing can be tested",
-    "sides_disagree": "sides disagree: the old and the new judgments differ; nothing is concluded",
+    "sides_disagree": (
+        "sides disagree: the results under the old and the new judgments differ; "
+        "nothing is concluded"
+    ),
+    ONE_NUMBER: "one number: it covers all lists of the run together, so it cannot be tested",
 }
 _DOUBTED = {"doubt", "other_judgments", "sides_disagree"}
-#: What the rows of both sides of a comparison have in common.
+#: The columns in which the rows of both sides of a comparison agree.
 _COMPARED = ("dataset", "run", "baseline", "measure", "cutoff", "attribute", "value")
 _ON_SIDES = (
-    "side: both nights under the old judgments and under the new ones, by the queries that both "
-    "judge; better or worse only if both sides say it; p: the larger one of both sides, adjusted"
+    "side: both nights under the old judgments and under the new ones, over the queries that both "
+    "judge; better or worse only if both sides agree; p: the larger of both sides, adjusted"
 )
 _MOVED = (
     "moved: the share of the total discount that moved, "
@@ -103,7 +107,9 @@ def _flat_over(row: Row) -> dict[str, Any]:
 
 def print_judgments(rows: Rows, style: str | None, ranked_by: str) -> None:
     notes = (
-        [f"tau: of the runs by {ranked_by}"] if any(row["runs"] is not None for row in rows) else []
+        [f"tau: over the runs, ranked by {ranked_by}"]
+        if any(row["runs"] is not None for row in rows)
+        else []
     )
     print_view(
         View([make_table(rows, AGREEMENTS.names, notes)], rows, AGREEMENTS.names, rows), style
@@ -111,7 +117,7 @@ def print_judgments(rows: Rows, style: str | None, ranked_by: str) -> None:
 
 
 def print_lists(changes: "pd.DataFrame", queries: int, style: str | None) -> None:
-    # Imported here, because other comparisons do not wait for pyspark.
+    # Imported here, so that other comparisons do not wait for pyspark.
     from ndcg_spark.comparison.list_changes import most_changed, summarized
 
     frames = summarized(changes), most_changed(changes, queries)
@@ -137,7 +143,7 @@ def comparison_value(compared: "Comparison") -> dict[str, Any]:
 def means_of_sides(rows: Rows) -> list[dict[str, Any]]:
     """Both differences of each comparison with two sides, and their mean.
 
-    Only of comparisons of all queries, without weights.
+    Only comparisons over all queries without weights are included.
     """
     by_side: dict[str | None, dict[tuple[Any, ...], Row]] = {OLD: {}, NEW: {}}
     for row in rows:
@@ -161,11 +167,11 @@ def _comparison_of(row: Row) -> tuple[Any, ...]:
 
 
 def _sentences_on_sides(means: Rows) -> list[str]:
-    """By dataset and measure, how much each run changed as the mean of both sides."""
+    """A sentence per dataset and measure: the change of each run, as the mean of both sides."""
     changes: dict[str, list[str]] = {}
     for row in means:
         since = f"the judgments have changed since {row['baseline_night']}"
-        what = f"{row['dataset']}: {since}; by the {row['queries']:,} queries that both sets judge"
+        what = f"{row['dataset']}: {since}; over the {row['queries']:,} queries that both judge"
         what += f", the mean of both sides of {_measure(row)} is"
         pair = row["run"]
         if row["run"] != row["baseline"]:
@@ -175,8 +181,8 @@ def _sentences_on_sides(means: Rows) -> list[str]:
 
 
 def comparison_tables(compared: "Comparison") -> list[Table]:
-    """One row per comparison, by dataset, measure and attribute, the worst first; and the queries
-    that changed most.
+    """One row per comparison by dataset, measure and attribute, worst first, then the queries that
+    changed most.
     """
     rows = _worst_first(compared.rows)
     lines = [
@@ -196,7 +202,7 @@ def comparison_tables(compared: "Comparison") -> list[Table]:
     }
     if len({(row["run"], row["baseline"]) for row in rows}) == len({row["run"] for row in rows}):
         hidden.add("against")
-    # A line has about a hundred columns at most.
+    # Keeps lines to about a hundred characters.
     has_intervals = any(line["interval"] for line in lines)
     if has_intervals and len({"measure", "slice"} & hidden) < 2:
         hidden.add("baseline")
@@ -225,7 +231,7 @@ def _queries_table(queries: Rows, hidden: set[str]) -> Table:
         line |= {"before": row["baseline_score"], "nights": row["baseline_nights"]}
         lines.append({**line, "now": row["score"], "change": row["difference"]})
     unused = set(hidden)
-    # That each score is of one night is no news.
+    # The column is useless if each score comes from one night.
     if all(row["baseline_nights"] in (None, 1) for row in queries):
         unused.add("nights")
     if all(row["side"] is None for row in queries):
@@ -265,15 +271,15 @@ def _notes_over_datasets(rows: Rows, correction: str, alpha: float) -> list[str]
     fewest = fewest_datasets(alpha)
     if differing < fewest:
         least = numbers.p_value(2.0 ** (1 - differing) if differing else 1.0)
-        what = f"{differing} datasets that differ can give no p below {least}"
-        notes.append(f"few datasets: {what}, and {fewest} can give one below {alpha:g}")
+        what = f"{differing} datasets that differ cannot give a p value below {least}"
+        notes.append(f"few datasets: {what}; at least {fewest} are needed for p below {alpha:g}")
     return notes
 
 
 def _worst_first(rows: Rows) -> list[Row]:
-    """By dataset, measure and attribute, then by the difference.
+    """The rows by dataset, measure and attribute, then by difference.
 
-    Both sides of a comparison stand together, by their mean.
+    Both sides of a comparison are kept together and sorted by their mean.
     """
     measures = list(dict.fromkeys(map(_measure, rows)))
     differences: dict[tuple[Any, ...], list[float]] = {}
@@ -293,7 +299,7 @@ def _worst_first(rows: Rows) -> list[Row]:
 
 
 def counted_heading(rows: Rows) -> str:
-    """The heading of the counts of queries: more of the catalog is not won."""
+    """The heading of the query counts: a higher catalog measure is not a win."""
     is_of_catalog = all(row["measure"] in CATALOG_COLUMNS for row in rows)
     return "higher/tied/lower" if is_of_catalog else "won/tied/lost"
 
@@ -329,7 +335,7 @@ def _interval(row: Row) -> str:
 
 
 def _shown_flags(row: Row) -> list[str]:
-    """The flags of a row; of what was not returned, that it is missing says all."""
+    """The flags of a row, or only that results are missing, which explains the others."""
     missing = [flag for flag in row["flags"] if flag in ("run_missing", "baseline_missing")]
     return missing or list(row["flags"])
 
@@ -344,15 +350,16 @@ def _measure(row: Row) -> str:
 
 
 def counts(rows: Rows) -> str:
-    """By measure, how many comparisons like the first one, on all queries if there are any, have
-    which conclusion.
+    """The number of comparisons by measure and conclusion.
+
+    Only comparisons like the first one are counted, which is over all queries if there are any.
     """
     like = [
         row
         for row in rows
         if all(row[name] == rows[0][name] for name in ("attribute", "weight_effective_n"))
     ]
-    # Both sides of a comparison have one conclusion.
+    # Both sides of a comparison share one conclusion.
     like = [row for row in like if row["side"] != OLD]
     own = Counter((_measure(row), conclusion_in_words(row)) for row in like)
 
@@ -375,8 +382,8 @@ def conclusion_in_words(row: Row) -> str:
 
 
 def stars(row: Row) -> str:
-    """One, two or three for a p value that decides below 0.05, 0.01 and 0.001; `?` where the tests
-    disagree.
+    """One, two or three stars if the deciding p value is below 0.05, 0.01 or 0.001; `?` if the
+    tests disagree.
     """
     p = row["p_decides"]
     if p is None or _DOUBTED.intersection(row["flags"]):
@@ -396,8 +403,8 @@ def comparison_notes(rows: Rows, correction: str, alpha: float) -> list[str]:
     notes = notes_on_tests(rows, correction, _CONCLUDED)
     if any(row["interval_low"] is not None for row in rows):
         what = (
-            f"{numbers.level(alpha)} confidence interval of the mean difference over the queries "
-            "that both have"
+            f"{numbers.level(alpha)} confidence interval of the mean difference, over the queries "
+            "that both sides have"
         )
         notes.append(f"interval: {what}, not adjusted for the number of comparisons")
     sizes: dict[str, list[float]] = {}
@@ -414,7 +421,7 @@ def comparison_notes(rows: Rows, correction: str, alpha: float) -> list[str]:
         }
         found = ", ".join(f"{' to '.join(ends)} in {measure}" for measure, ends in ranges.items())
         notes.append(
-            f"cannot tell: a difference of {found} would be found with a power of 80 %, "
+            f"cannot tell: a difference of {found} would be detected with 80 % power, "
             "without adjustment"
         )
     if any(row["side"] is not None for row in rows):
@@ -425,7 +432,7 @@ def comparison_notes(rows: Rows, correction: str, alpha: float) -> list[str]:
 
 
 def notes_on_answers(rows: Rows) -> list[str]:
-    """A sentence for each run that returned nothing, which is why it has no stars, or answered few
+    """A sentence for each run that returned nothing, and so has no stars, or that answered few
     queries.
     """
     notes = []

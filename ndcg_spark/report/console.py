@@ -1,4 +1,4 @@
-"""What the program writes to stdout and stderr, and to files for people."""
+"""Writes to stdout and stderr, and writes files for people."""
 
 import contextlib
 import datetime
@@ -18,16 +18,16 @@ from ndcg_spark.tables.writers import View, as_json, latex, markdown, print_csv,
 from ndcg_spark.text import message, printable
 from ndcg_spark.voices import OPTIONS, Give, Notice, Voice
 
-#: To the start of the line of a terminal, which is erased.
+#: Returns to the start of the terminal line and erases it.
 _ERASED = "\r\x1b[K"
 _PROGRAM = logging.getLogger("ndcg_spark")
 
 
 def prepare_streams() -> None:
-    """Let stdout and stderr take every name in any locale.
+    """Make stdout and stderr accept every name in any locale.
 
-    They lead to /dev/null if they are closed: else the next file that is opened gets their
-    descriptor, and what others print goes into it.
+    If they are closed, they are opened as /dev/null. Otherwise the next file to be opened would
+    get their descriptor, and text that libraries print would go into it.
     """
     descriptor = 0
     while descriptor <= 2:
@@ -40,22 +40,22 @@ def prepare_streams() -> None:
 
 @contextlib.contextmanager
 def printing() -> Iterator[None]:
-    lost = "so the results could not be printed; what was published stays"
+    lost = "so the results could not be printed; published data is kept"
     if sys.stdout is None:
         raise StorageError(f"stdout: it is closed, {lost}")
-    # What is being done is erased.
+    # Erases the line that shows the current activity.
     LOGGER.debug("")
     try:
         yield
         sys.stdout.flush()
     except BrokenPipeError as error:
-        raise SystemExit(141) from error  # as of a program that SIGPIPE has ended
+        raise SystemExit(141) from error  # the exit code of a program that SIGPIPE ended
     except OSError as error:
         raise StorageError(f"stdout: {first_line(error)}, {lost}") from error
 
 
 def print_view(view: View, style: str | None) -> None:
-    """Print what a command shows, in a format; None prints nothing."""
+    """Print the output of a command in a format; None prints nothing."""
     if style is None:
         return
     with printing():
@@ -74,14 +74,14 @@ def echo(lines: Iterable[str]) -> None:
 
 
 def print_text(text: str) -> None:
-    """Print text that is a file, with every name as it is; only on a terminal made printable."""
+    """Print the text of a file unchanged; on a terminal, unprintable characters are escaped."""
     with printing():
         lines = text.splitlines(keepends=True) if sys.stdout.isatty() else []
         sys.stdout.write("".join(printable(line) + "\n" for line in lines) or text)
 
 
 def is_merged(style: str | None) -> bool:
-    """Whether steps would stand between the rows that a program reads.
+    """Whether step messages would mix with the rows that a program reads.
 
     spark-submit merges stderr into stdout.
     """
@@ -89,7 +89,7 @@ def is_merged(style: str | None) -> bool:
 
 
 class Messages(logging.Handler):
-    """Prints on stderr which steps are done, what goes wrong and, on a terminal, what goes on."""
+    """Prints finished steps, problems and, on a terminal, the current activity on stderr."""
 
     def __init__(
         self,
@@ -132,7 +132,7 @@ class Messages(logging.Handler):
             self._show_activity(line)
             return
         is_loud = is_warning or step in ("gate", "acknowledged")
-        # A log that is read several times is warned of once.
+        # Warns once about a log that is read several times.
         is_said = step is None and line in self._warned
         if is_said or (self._is_quiet and not is_loud):
             return
@@ -140,7 +140,7 @@ class Messages(logging.Handler):
         self._write(f"{self._formatted(record, line, step, is_failure)}\n")
 
     def _show_activity(self, line: str) -> None:
-        """What is being done, on a terminal, until something else is."""
+        """Show the current activity on a terminal until the next one replaces it."""
         if self._erased and not self.log_format and not self._is_quiet:
             self._write(line[: shutil.get_terminal_size().columns - 1])
 
@@ -169,13 +169,13 @@ class Messages(logging.Handler):
         if self.wants_json and sys.stdout is not None:
             failure = {"code": error.code, "exit_code": error.exit_code}
             failure["message"] = message(error.worded(self.voice))
-            # If stdout takes nothing, that is not reported: the exit code is that of the failure.
+            # A problem with stdout is not reported: the exit code belongs to the failure.
             with contextlib.suppress(StorageError, SystemExit), printing():
                 print(as_json({"error": failure}))
         raise SystemExit(error.exit_code)
 
     def _worded(self, record: logging.LogRecord) -> str:
-        """The message of a record, with its options as the user gave them."""
+        """The message of a record, with options named in the user's own terms."""
         given = record.args[0] if isinstance(record.args, tuple) and record.args else None
         if isinstance(given, Notice | NdcgSparkError):
             return given.worded(self.voice)
@@ -191,11 +191,11 @@ class Messages(logging.Handler):
 
 
 def refuse_unwritable(option: str, file: Path | None, *, remove: bool = False) -> None:
-    """ConfigurationError if a file cannot be written, before anything is computed.
+    """Raise ConfigurationError if a file cannot be written, before anything is computed.
 
-    `remove`: whether one that is there goes.
+    `remove`: whether an existing file is deleted.
     """
-    # What is no regular file is written once, and not tried before.
+    # A file that is not regular is written once, so it is not tried in advance.
     if file is None or is_stream(file):
         return
     path = file.expanduser().resolve()
@@ -205,7 +205,7 @@ def refuse_unwritable(option: str, file: Path | None, *, remove: bool = False) -
         path.open("ab").close()
         if is_new or remove:
             path.unlink()
-        # The file will be replaced by one that is written beside it.
+        # The new file is written to the same folder and then replaces the old one.
         part = new_part(path)
         part.touch()
         part.unlink()
@@ -215,11 +215,11 @@ def refuse_unwritable(option: str, file: Path | None, *, remove: bool = False) -
 
 
 def write_file(option: str, file: Path, content: str | bytes) -> None:
-    """Write a file for people whole; if that fails, an earlier one stays. StorageError."""
+    """Write a file for people atomically; on failure, keep the old one and raise StorageError."""
     path = file.expanduser()
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         write_whole(path, content.encode() if isinstance(content, str) else content)
     except OSError as error:
         problem = f"{option}: {file} cannot be written, {error.strerror}"
-        raise StorageError(f"{problem}; what was published stays") from error
+        raise StorageError(f"{problem}; published data is kept") from error

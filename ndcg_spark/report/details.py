@@ -1,4 +1,4 @@
-"""The folded parts of a page: queries with their documents, runs, slices, the gate, inputs."""
+"""The folded parts of a page: queries with their documents, runs, slices, the gate and inputs."""
 
 import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
@@ -29,21 +29,21 @@ from ndcg_spark.text import day, message
 from ndcg_spark.voices import OPTIONS
 
 Row = Mapping[str, Any]
-#: The table of queries has at most so many rows.
+#: The most rows in the table of queries.
 _QUERIES = 500
-#: A list is shown down to this rank.
+#: The deepest rank of a list that is shown.
 _DEEPEST = 20
 _NIGHTS_BEFORE = (
-    "nights before: how many nights of the baseline have a score of the query under tonight's "
-    "judgments; of one night, the score before is less certain than of several"
+    "nights before: how many nights of the baseline have a score for the query under tonight's "
+    "judgments; with only one night, the score before is less certain than with several"
 )
-_SHARES = "Shares can be above 100 %, as others changed the other way, "
-_SHARES += "or as a query is in several slices."
+_SHARES = "Shares can be above 100 % if other queries changed in the opposite direction, "
+_SHARES += "or if a query is in several slices."
 _NOT_KEPT = marked(
     "Its documents are not kept; evaluate with <code>{}</code> to see them here.",
     ALL_KEPT.text(OPTIONS),
 )
-#: What a page says of the judgments, by the column of the dataset scores.
+#: The labels on the page for columns of the dataset scores that describe the judgments.
 _JUDGMENTS = {
     "queries": "queries",
     "missing_queries": "queries without results",
@@ -63,7 +63,7 @@ class PagePart(NamedTuple):
     id: str
     title: str
     blocks: Sequence[Block]
-    #: What follows under headings of its own.
+    #: The blocks that follow under their own headings.
     more: Sequence[More] = ()
 
 
@@ -82,7 +82,7 @@ def details(page: NightPage) -> list[PagePart]:
     if page.slices:
         parts.append(_part(page, "slices", "Slices", _slice_table(page)))
     if page.results:
-        # The answer and the warnings above say what its notes say.
+        # Its notes are already in the answer and in the warnings.
         checks = dataclasses.replace(verdict_table(page.verdict), notes=[])
         parts.append(_part(page, "gate", "Checks of the gate", checks))
     parts.append(_facts(page, "judgments", "Judgments", _about_judgments(page)))
@@ -104,7 +104,7 @@ def _queries_part(page: NightPage) -> PagePart:
         down, up = change_in_words(page, -1.0), change_in_words(page, 1.0)
         drawn = [
             Block("bars", charts.bars(changes, page.is_concluded)),
-            Block("note", f"Each query: from the largest {down} to the largest {up}."),
+            Block("note", f"Each bar is a query, from the largest {down} to the largest {up}."),
         ]
     part = part._replace(blocks=[*drawn, Block("filter", "Filter"), *part.blocks])
     if not page.queries:
@@ -127,7 +127,7 @@ def _all_queries_table(page: NightPage) -> Table:
     if total > _QUERIES:
         half = _QUERIES // 2
         shown = shown[:half] + shown[-half:]
-        notes.append(f"{_QUERIES} of {total:,} queries: those at both ends")
+        notes.append(f"{_QUERIES} of {total:,} queries: the first and last {half}")
     if has_nights:
         notes.append(_NIGHTS_BEFORE)
     rows = []
@@ -158,7 +158,7 @@ def _run_table(page: NightPage) -> Table:
         if compared:
             counted = counted_heading([compared])
             row |= compared_cells(compared, page.measure, "p_decides", counted)
-        # A compared mean is over the compared queries.
+        # The mean of a compared run is over the compared queries.
         row["queries"] = compared["queries"] if compared else page.counted(run)
         row["judged rate"] = scores["judged_rate"]
         rows.append(row)
@@ -169,8 +169,8 @@ def _run_table(page: NightPage) -> Table:
     decided = page.compared_with.decided_by_gate
     if decided:
         runs = ", ".join(decided)
-        notes.append(f"For {runs} it is that of the gate, adjusted for its checks.")
-    # The run that the others are compared with has fewer.
+        notes.append(f"For {runs}, p (decides) comes from the gate, adjusted for its checks.")
+    # The run that the others are compared with has fewer columns.
     names = max(rows, key=len)
     filled = [{**dict.fromkeys(names), **row} for row in rows]
     return make_table(filled, (), notes)
@@ -223,7 +223,7 @@ def _other_list(page: NightPage, lists: QueryLists) -> Markup:
     run = name(page.baseline.run or page.run)
     if not lists.newest_on:
         return run
-    return marked("{} of {}", run, day(lists.newest_on))
+    return marked("{} on {}", run, day(lists.newest_on))
 
 
 def _shown_ranks(lists: QueryLists) -> int:
@@ -234,7 +234,7 @@ def _shown_ranks(lists: QueryLists) -> int:
 
 
 def _document(page: NightPage, listed: Sequence[Any], at: int) -> list[Cell]:
-    """The document at a rank and its grade; empty where the list has ended."""
+    """The document at a rank and its grade; empty cells below the end of the list."""
     text = Markup("")
     if at >= len(listed):
         return [Cell(text, ""), Cell(NUMBER, "")]
@@ -255,7 +255,7 @@ def _explain_command(page: NightPage, query: QueryScore, lists: QueryLists) -> M
     return night_command(page, "explain", options)
 
 
-# What the numbers are based on.
+# The data behind the numbers.
 
 
 def _facts(page: NightPage, key: str, title: str, facts: Iterator[tuple[str, Any]]) -> PagePart:
@@ -278,15 +278,15 @@ def _about_judgments(page: NightPage) -> Iterator[tuple[str, Any]]:
     for column, what in _JUDGMENTS.items():
         yield what, page.mean[column]
     if page.row:
-        yield "compared with the baseline", page.row["queries"]
-        yield "scored by one side only", page.row["unpaired_queries"]
+        yield "queries compared with the baseline", page.row["queries"]
+        yield "queries scored on one side only", page.row["unpaired_queries"]
     if page.judged_before is not None:
         yield "judged rate in the baseline", page.judged_before
     if page.never_returned:
         never, good = page.never_returned
-        yield "relevant documents of the ideal rankings", good
+        yield "relevant documents in the ideal rankings", good
         deepest = page.deepest
-        where = f"in the top {deepest} of no run" if deepest else "in no run"
+        where = f"not in the top {deepest} of any run" if deepest else "not in any run"
         yield f"of these, {where}", never
 
 

@@ -1,4 +1,4 @@
-"""The convention of an earlier job's scores as people read it, and as a configuration."""
+"""The convention found for an earlier job's scores, in words and as a configuration."""
 
 import dataclasses
 import json
@@ -21,7 +21,7 @@ _COLUMNS = ("option", "value", "gives_the_same_scores", "separated_by")
 
 
 def found_view(found: FoundConvention) -> View:
-    """What the command shows of a search."""
+    """The command's output for a search."""
     tables = [make_table([], notes=list(_sentences(found)))]
     if found.means:
         tables.append(_means_table(found))
@@ -34,7 +34,7 @@ def found_view(found: FoundConvention) -> View:
 
 
 def as_value(found: FoundConvention) -> dict[str, Any]:
-    """What is found as values of JSON."""
+    """The result as JSON values."""
     alternatives = []
     for one in found.alternatives:
         alternatives.append({**one._asdict(), "value": _shown(one)})
@@ -69,41 +69,42 @@ def _sentences(found: FoundConvention) -> Iterator[str]:
     if not found.is_near:
         yield _NOT_NEAR
     if not found.is_finished and found.verdict != "nearest":
-        yield "The time was over before others were compared with it on all rows."
+        yield "The time limit was reached before others were compared with it on all rows."
     presets = [label for label in found.presets if label != found.label]
     if presets:
         yield f"Presets that give the same scores: {', '.join(presets)}"
     if found.alternatives:
-        alike = "Of the conventions that these data cannot tell apart"
-        yield f"{alike}, this is the nearest to standard."
+        alike = "These data cannot tell several conventions apart"
+        yield f"{alike}; this is the one nearest to standard."
     yield from found.notes
 
 
 _NOT_NEAR = (
-    "It is not near: it gives fewer than half of the scores other than 0 and 1. Check that the "
-    "scores are of these judgments and results, and then for a gain or a discount of the job's own."
+    "It is not close: it gives fewer than half of the scores other than 0 and 1. Check that the "
+    "scores come from these judgments and results. Then check whether the job has its own gain or "
+    "discount."
 )
 
 
 def _answer(found: FoundConvention, label: str) -> str:
     """The verdict in a sentence."""
     if found.verdict == "exact":
-        return f"The scores are those of {label}."
+        return f"The scores follow {label}."
     if found.verdict == "nearest" and not found.is_finished:
         early = f"The search was stopped early, after {found.tried:,} conventions"
-        narrow = "Say the cutoffs, or an option that you know, to search fewer"
+        narrow = "Give the cutoffs, or an option that you know, to narrow the search"
         return f"{early}: none so far gives these scores. {narrow}. The nearest is {label}."
     if found.verdict == "nearest":
-        return f"No convention that was tried gives these scores. The nearest is {label}."
+        return f"None of the conventions tried gives these scores. The nearest is {label}."
     sentence = f"The means are consistent with {label}."
     if not found.has_enough_means:
         few = f"{found.compared} mean" + ("s" if found.compared > 1 else "")
-        sentence += f" {few} may agree by chance: give {ENOUGH_MEANS}, or scores of queries."
+        sentence += f" {few} may agree by coincidence: give {ENOUGH_MEANS}, or query scores."
     return sentence
 
 
 def _means_table(found: FoundConvention) -> Table:
-    """The mean of each run in the scores, and with the convention."""
+    """The mean of each run, in the given scores and with the convention."""
     rows = []
     for mean in found.means:
         rows.append(
@@ -122,7 +123,7 @@ def _means_table(found: FoundConvention) -> Table:
         names.remove("cutoff")
     notes = []
     if found.has_other_means:
-        notes.append("The means differ: they are of other queries, or of scores that differ.")
+        notes.append("The means differ: the queries or the scores behind them differ.")
     return make_table(rows, names, notes=notes, title="Means")
 
 
@@ -131,7 +132,7 @@ def _shown(one: Alternative) -> str:
 
 
 def _now(found: FoundConvention, option: str) -> str:
-    """The value that an option has in what was found."""
+    """The value of an option in the found convention."""
     if option == "cutoff":
         return ", ".join(map(format_cutoff, found.cutoffs))
     return show(getattr(found.convention, option))
@@ -147,7 +148,7 @@ def _row(found: FoundConvention, one: Alternative) -> dict[str, Any]:
 
 
 def _alternatives_table(found: FoundConvention) -> Table:
-    """A row for each option of which another value gives the same scores."""
+    """A row for each option for which a different value gives the same scores."""
     options: dict[str, list[str]] = {}
     for one in found.alternatives:
         options.setdefault(one.option, []).append(_shown(one))
@@ -163,12 +164,12 @@ def _alternatives_table(found: FoundConvention) -> Table:
         rows.append(row)
     notes = []
     if not all(one.on_all_rows for one in found.alternatives):
-        notes.append("Some were compared on a sample of the queries only, as the time was over.")
-    return make_table(rows, notes=notes, title="These data cannot tell apart")
+        notes.append("Some were compared only on a sample of the queries, because time ran out.")
+    return make_table(rows, notes=notes, title="Values that these data cannot tell apart")
 
 
 def _difference_table(found: FoundConvention, first: Difference) -> Table:
-    """The first score that differs: the gains of the list beside those of its ideal ranking."""
+    """The first score that differs: the gains of the list and of its ideal ranking."""
     measure = written("ndcg", first.cutoff)
     place = f"the mean of {first.run}"
     if first.query_id is not None:
@@ -194,8 +195,8 @@ def _difference_table(found: FoundConvention, first: Difference) -> Table:
         dcg += (side.gain or 0.0) * side.discount
         ideal_dcg += (side.ideal_gain or 0.0) * side.discount
     if rows:
-        notes.append(f"DCG is {dcg:.6g}, and that of the ideal ranking {ideal_dcg:.6g}.")
-    title = f"The first that differs: {place}"
+        notes.append(f"DCG is {dcg:.6g}, and ideal DCG is {ideal_dcg:.6g}.")
+    title = f"The first score that differs: {place}"
     return make_table(rows, notes=notes, title=title, sentences=[sentence])
 
 
@@ -204,14 +205,14 @@ def _number(value: float | None) -> str:
 
 
 def convention_toml(found: FoundConvention, scores: str) -> str:
-    """The convention and the cutoffs as a configuration has them."""
+    """The convention and the cutoffs in the format of a configuration."""
     standard = type(found.convention)().options()
-    lines = [f"# The convention of {json.dumps(scores)}, which ndcg-spark has found."]
+    lines = [f"# The convention of {json.dumps(scores)}, as found by ndcg-spark."]
     if found.verdict == "nearest":
         equal = f"{found.equal:,} of {found.compared:,}"
-        lines.append(f"# It is the nearest that was tried and gives {equal} scores.")
+        lines.append(f"# It is the nearest of those tried and gives {equal} scores.")
     elif found.presets or found.alternatives:
-        lines.append("# Others give the same scores; this is the nearest to standard.")
+        lines.append("# Others give the same scores; this is the one nearest to standard.")
     for mean in found.other_means:
         ours = "absent" if mean.ours is None else numbers.score(mean.ours)
         given = f"{numbers.score(mean.given)} in the scores"
@@ -237,12 +238,13 @@ def write_convention(
     scores: str,
     takes_nearest: bool = False,
 ) -> None:
-    """Write the convention to a file. InputError if none gives the scores, unless `takes_nearest`.
+    """Write the convention to a file.
 
-    A search that finds none has the nearest.
+    If no convention gives the scores, this raises InputError, or writes the nearest one if
+    `takes_nearest`.
     """
     if found.verdict == "nearest" and not takes_nearest:
-        what = f"no convention gives them, so {file} was not written"
+        what = f"no convention gives these scores, so {file} was not written"
         first = found.first_difference
         if first is not None and first.query_id is not None:
             what += "; look at the first query that differs"
@@ -252,5 +254,5 @@ def write_convention(
     if found.verdict == "nearest":
         sentence += f", the nearest, which gives {found.equal:,} of {found.compared:,} scores"
     elif found.presets or found.alternatives:
-        sentence += ", the nearest to standard of those that give the same scores"
+        sentence += ", the one nearest to standard of those that give the same scores"
     report_step("wrote", sentence)

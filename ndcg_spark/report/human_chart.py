@@ -1,4 +1,4 @@
-"""The picture of what a few grades of people say beside those of a machine."""
+"""The chart that compares a few human grades with those of a machine judge."""
 
 from collections.abc import Mapping, Sequence
 
@@ -13,7 +13,7 @@ _TONES = {"better": "ok", "worse": "bad", "cannot_tell": "mid"}
 
 
 def both_intervals(estimate: HumanEstimate) -> Forest:
-    """The judge's difference above that of people, each with its intervals."""
+    """The judge's difference above the people's, each with its intervals."""
     own = estimate.corrected
     place = _place(estimate)
     tone = _TONES[estimate.conclusion]
@@ -33,7 +33,7 @@ def both_intervals(estimate: HumanEstimate) -> Forest:
 
 
 def _place(estimate: HumanEstimate) -> Mapping[float, float]:
-    """The places, in percent, of all numbers of the picture."""
+    """The positions of all numbers in the chart, in percent."""
     own = estimate.corrected
     known = [0.0, own.machine, own.difference]
     for interval in (own.machine_interval, own.these_queries, own.all_queries):

@@ -1,4 +1,4 @@
-"""What a few grades of people say beside those of a machine: sentences, and a table."""
+"""What a few human grades say about a machine judge's grades: sentences and a table."""
 
 from typing import Any
 
@@ -13,25 +13,29 @@ from ndcg_spark.tables.html import marked, name
 from ndcg_spark.tables.table import Table, make_table
 from ndcg_spark.text import day
 
-#: What people say of the judge, by the kind of the sentence.
+#: What people say about the judge, by the kind of the sentence.
 _SAID = {
     "confirmed": "{} confirm the judge: {} is {} {}, {}; the judge says {}.",
-    "overstated": "{} say that the judge overstates: {} is {} {}, {}; the judge says {}.",
-    "understated": "{} say that the judge understates: {} is {} {}, {}; the judge says {}.",
+    "overstated": (
+        "{} say that the judge overstates the difference: {} is {} {}, {}; the judge says {}."
+    ),
+    "understated": (
+        "{} say that the judge understates the difference: {} is {} {}, {}; the judge says {}."
+    ),
     "contradicted": "{} contradict the judge: {} is {} {}, {}; the judge says {}.",
 }
-_UNDECIDED = "{} do not settle whether {} is better or worse{}: {}, {}; the judge says {}."
-_DOUBTED = "{} do not settle whether {} is better or worse{}: {}, {}, and not {} as the judge says."
+_UNDECIDED = "{} do not show whether {} is better or worse{}: {}, {}; the judge says {}."
+_DOUBTED = "{} do not show whether {} is better or worse{}: {}, {}, which excludes the judge's {}."
 CONCLUDED = {"better": "better", "worse": "worse", "cannot_tell": "cannot tell"}
-#: What the numbers are, which are no NDCG.
+#: What the numbers are: they are not NDCG.
 WHAT_IT_IS = (
-    "Both are differences at the judge's ideal: DCG by the grades over the ideal DCG of the "
-    "judge's grades. That is no NDCG by people, and no limit of the gate applies to it."
+    "Both are differences at the judge's ideal: DCG from the grades divided by the ideal DCG of "
+    "the judge's grades. They are not NDCG by people, and the limits of the gate do not apply."
 )
 
 
 def judged_by_people(estimate: HumanEstimate) -> Sentence:
-    """The sentence of a page: whether people agree with the judge, and by which numbers."""
+    """The sentence on a page: whether people agree with the judge, with the numbers."""
     own = estimate.corrected
     kind = kind_of(estimate)
     grades = grades_by_people(estimate)
@@ -46,7 +50,7 @@ def judged_by_people(estimate: HumanEstimate) -> Sentence:
 
 
 def kind_of(estimate: HumanEstimate) -> str:
-    """Whether people confirm the judge, contradict it, or leave it open."""
+    """Whether people confirm the judge, contradict it or cannot tell."""
     own = estimate.corrected
     low, high = own.these_queries.low, own.these_queries.high
     is_within = low is None or high is None or low <= own.machine <= high
@@ -60,7 +64,7 @@ def kind_of(estimate: HumanEstimate) -> str:
 
 
 def is_judge_doubted(estimate: HumanEstimate) -> bool:
-    """Whether people say that the judge's difference is not to be believed."""
+    """Whether the human grades show that the judge's difference cannot be trusted."""
     return kind_of(estimate) in ("contradicted", "doubted")
 
 
@@ -84,38 +88,38 @@ def _interval_said(estimate: HumanEstimate) -> str:
 
 
 def on_all_queries(estimate: HumanEstimate) -> Sentence:
-    """What follows for other queries than those that were evaluated."""
+    """What follows for queries that were not evaluated."""
     own = estimate.corrected
     if own.all_queries.low is None:
-        return sentence("all_queries", "For other queries nothing follows.")
+        return sentence("all_queries", "These grades say nothing about other queries.")
     said = {
-        "better": "it is better for these, too",
-        "worse": "it is worse for these, too",
+        "better": "it is also better",
+        "worse": "it is also worse",
         "cannot_tell": "it may be better or worse",
     }[estimate.conclusion_on_all]
-    text = "For all queries like these {:,}: {}, {} interval {}."
+    text = "For all queries like these {:,}, {}: {} interval {}."
     values = (own.queries, said, level(own.alpha), ends(own.all_queries))
     return sentence("all_queries", text, *values)
 
 
 def doubts(estimate: HumanEstimate) -> list[Sentence]:
-    """What to know of the numbers."""
+    """Caveats about the numbers."""
     own = estimate.corrected
     found = []
     if "few_errors" in own.flags:
         text = "People changed {} of {:,} grades; with fewer than 10, the interval is rough."
         found.append(sentence("few_errors", text, f"{own.errors:,}", own.graded))
     if "missing_grades" in own.flags:
-        text = "{:,} of {:,} documents have no grade, and are taken to be missing at random."
+        text = "{:,} of {:,} documents have no grade and are assumed to be missing at random."
         found.append(sentence("missing_grades", text, own.drawn - own.graded, own.drawn))
     if own.without_ideal:
-        text = "{:,} queries are left out, as the judge finds nothing relevant for them."
+        text = "{:,} queries are left out, because the judge finds nothing relevant for them."
         found.append(sentence("without_ideal", text, own.without_ideal))
     return found
 
 
 def grades_by_people(estimate: HumanEstimate) -> str:
-    return f"People's grades of {count(estimate.corrected.graded, 'document')}"
+    return f"Human grades for {count(estimate.corrected.graded, 'document')}"
 
 
 def ends(interval: Interval) -> str:
@@ -134,11 +138,11 @@ def human_table(estimate: HumanEstimate) -> Table:
     said = [judged_by_people(estimate), on_all_queries(estimate), *doubts(estimate)]
     sentences = [one.text.striptags() for one in said]
     notes = [
-        f"{MEASURE_IN_WORDS}: DCG by the grades over the judge's ideal DCG; it is no NDCG",
-        "interval, p: a claim about these queries; all queries, p (all): about all like these",
+        f"{MEASURE_IN_WORDS}: DCG from the grades divided by the judge's ideal DCG; not NDCG",
+        "interval, p: about these queries; all queries, p (all): about all queries like these",
         *(FLAGS[flag] for flag in own.flags),
     ]
-    title = f"Grades by people: {MEASURE_IN_WORDS}, cutoff {cutoff}"
+    title = f"Human grades: {MEASURE_IN_WORDS}, cutoff {cutoff}"
     return make_table([line], (), notes, title=title, sentences=sentences)
 
 
@@ -147,7 +151,7 @@ def _against(estimate: HumanEstimate) -> str:
     if pair.other == pair.night:
         return pair.baseline
     night = pair.other.evaluated_on
-    return night if pair.run == pair.baseline else f"{pair.baseline} of {night}"
+    return night if pair.run == pair.baseline else f"{pair.baseline} on {night}"
 
 
 def _cell(interval: Interval) -> str | None:

@@ -1,4 +1,4 @@
-"""The names by which a page shows queries and documents."""
+"""The names that a page shows for queries and documents."""
 
 import dataclasses
 from collections.abc import Mapping
@@ -13,7 +13,7 @@ from ndcg_spark.inputs.query_tables import read_query_table
 from ndcg_spark.tables.html import marked, name
 from ndcg_spark.text import rename_advice
 
-#: The columns of labels beside query_id.
+#: The columns of a labels file besides query_id.
 _LABELS = ("doc_id", "text", "link")
 #: A text and a link.
 _Label = tuple[str | None, str | None]
@@ -32,14 +32,14 @@ class Labels:
     def document(self, doc_id: str) -> Markup:
         title, link = self.documents.get(doc_id, (None, None))
         shown = name(title or doc_id)
-        # Nothing but an address: a page runs no script of others.
+        # Only web addresses become links, so that a page runs no foreign script.
         if not str(link).startswith(("https://", "http://")):
             return shown
         return marked('<a href="{}" rel="noreferrer">{}</a>', link, shown)
 
 
 def read_labels(file: Path) -> Labels:
-    """The labels in a CSV file: columns query_id and text, or doc_id, text and perhaps link."""
+    """The labels in a CSV file: columns query_id and text, or doc_id, text and optionally link."""
     config = AttributesConfig(path=[str(file)], format="csv")
     table = read_query_table(config, "labels", has_prose=True)
     with about("labels"):
@@ -50,7 +50,7 @@ def read_labels(file: Path) -> Labels:
     lost = [name for name in needed if name not in known]
     if lost:
         has = ", ".join(table.column_names)
-        wanted = "query_id and text, or doc_id, text and perhaps link"
+        wanted = "query_id and text, or doc_id, text and optionally link"
         advice = rename_advice(lost, table.column_names)
         raise ConfigurationError(f"labels: {file} has columns {has}; give {wanted}; {advice}")
     named: dict[str, dict[str, _Label]] = {"doc_id": {}, "query_id": {}}

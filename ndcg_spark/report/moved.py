@@ -1,4 +1,4 @@
-"""The documents of the queries on a page, and what happened to those that made the difference."""
+"""The documents of the queries on a page, and the movements that made the difference."""
 
 from collections.abc import Mapping, Sequence
 from math import fsum
@@ -11,30 +11,30 @@ from ndcg_spark.report.outline import Outline
 from ndcg_spark.tolerance import EQUAL
 
 Row = Mapping[str, Any]
-#: What moved is that of at most so many queries: those that changed most.
+#: Movements are computed for at most this many queries: those that changed most.
 EXPLAINED = 1_000
-#: What can happen to a document, in the order in which it is shown.
+#: What can happen to a document, in display order.
 _WHAT = ("left", "down", "up", "came_in", "same_rank")
-#: The parts of documents are a query's difference, but for rounding.
+#: The parts of documents sum to a query's difference, up to this rounding error.
 _SUM = 1e-6
 
 
 class QueryLists(NamedTuple):
-    """The documents of a query: tonight's, those of the baseline, and what changed."""
+    """The documents of a query: tonight's, the baseline's, and the changes between them."""
 
     facts: Facts
     newest: Facts | None
     changes: Sequence[Row]
-    #: The date of the newest night of the baseline that has them.
+    #: The date of the baseline's newest night that has them.
     newest_on: str | None = None
 
 
 class Moved(NamedTuple):
-    #: The part of the difference by what happened to documents.
+    #: The difference split by what happened to documents.
     sums: Mapping[str, float]
-    #: The share of the losses at ranks where documents are now that nobody has judged.
+    #: The share of the losses at ranks that now hold unjudged documents.
     unjudged: float
-    #: How many queries these are, and their share of all change.
+    #: The number of these queries, and their share of the total change.
     queries: int
     share: float
 
@@ -46,10 +46,10 @@ def read_lists(
     ends: Sequence[str],
     changes: Mapping[str, float],
 ) -> dict[str, QueryLists]:
-    """The documents of the queries at both ends and of those that changed most, by query."""
+    """The documents by query, for the queries at both ends and those that changed most."""
     names = list(ends)
     if shown.metric[0] == "ndcg" and shown.metric[1] is not None:
-        # Those that did not change too, as what moved within them may cancel out.
+        # Includes unchanged queries, as movements within them may cancel out.
         names += sorted(changes, key=lambda query: -abs(changes[query]))[:EXPLAINED]
     names = list(dict.fromkeys(names))
     other = shown.baseline.run or run
@@ -74,7 +74,7 @@ def read_lists(
 
 
 def what_moved(documents: Mapping[str, QueryLists], changes: Mapping[str, float]) -> Moved | None:
-    """The parts of the difference by what happened to documents, and how much they cover."""
+    """The difference split by what happened to documents, and how much of it that covers."""
     sums = dict.fromkeys(_WHAT, 0.0)
     covered = []
     lost = 0.0
@@ -96,20 +96,20 @@ def what_moved(documents: Mapping[str, QueryLists], changes: Mapping[str, float]
     total = fsum(map(abs, changes.values()))
     share = fsum(covered) / total if total else 1.0
     shown = {what: value for what, value in sums.items() if abs(value) > EQUAL}
-    # Where there is one grade, what is unjudged is as good as what is judged without it.
+    # With a single grade, an unjudged document is no worse than a judged one.
     is_graded = len(_judged_grades(documents)) > 1
     return Moved(shown, unjudged / lost if lost and is_graded else 0.0, len(covered), share)
 
 
 def _sums_to(lists: QueryLists, change: float) -> bool:
-    """Whether parts sum to the difference: only if all lists of the baseline are kept."""
+    """Whether the parts sum to the difference, which needs all lists of the baseline."""
     if lists.newest is None:
         return False
     return abs(fsum(row["part"] for row in lists.changes) - change) <= _SUM
 
 
 def _judged_grades(documents: Mapping[str, QueryLists]) -> set[float]:
-    """The grades of all judgments; of clicks there is one."""
+    """The distinct grades of all judgments; clicks have only one."""
     grades = set()
     for lists in documents.values():
         grades |= {grade for grade, _ in lists.facts.judged.values()}

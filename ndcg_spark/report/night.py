@@ -1,4 +1,4 @@
-"""The numbers of a page about one night of a dataset."""
+"""The numbers on the page of one night of a dataset."""
 
 import dataclasses
 import functools
@@ -37,9 +37,9 @@ from ndcg_spark.report.usual_range import UsualRange, usual_range
 from ndcg_spark.tolerance import DECIMALS, EQUAL
 
 Row = Mapping[str, Any]
-#: How many queries are shown with their documents, at each end: the largest losses and gains.
+#: How many queries at each end are shown with their documents: the largest losses and gains.
 _EXTREMES = 20
-#: With more kept documents than this, missing judged ones are not counted.
+#: Above this number of kept documents, missing judged documents are not counted.
 _COUNTED = 10_000_000
 
 
@@ -47,24 +47,24 @@ class QueryScore(NamedTuple):
     query_id: str
     score: float
     before: float | None
-    #: The difference, or the score.
+    #: The difference, or the score if there is no score before.
     change: float
-    #: Of how many nights `before` is the mean.
+    #: The number of nights that `before` is averaged over.
     nights: int | None = None
 
 
 class Unanswered(NamedTuple):
-    """The queries of a run that have no results, where there are more of them than before."""
+    """The queries of a run that have no results, if there are more of them than before."""
 
     now: int
-    #: At most so many in a night of the baseline.
+    #: The largest number in a night of the baseline.
     before: int
-    #: Of the difference.
+    #: Their share of the difference.
     share: float
 
 
 class Answered(NamedTuple):
-    """The queries that had no results in the newest night of the baseline and have some."""
+    """The queries that have results now but had none in the baseline's newest night."""
 
     queries: int
     share: float
@@ -72,39 +72,40 @@ class Answered(NamedTuple):
 
 @dataclasses.dataclass(frozen=True)
 class NightPage:
-    """What a page shows of one night of a dataset, in numbers. `load_night` makes it."""
+    """The numbers that a page shows for one night of a dataset; made by `load_night`."""
 
     outline: Outline
-    #: The folder of the night as commands name it; None if it is not kept.
+    #: The output folder as commands name it; None if it is not kept.
     output: str | None
     #: The dataset scores of every run, by run and cutoff.
     scores: Mapping[tuple[str, int | None], Row]
-    #: The runs from the best to the worst, without those that returned nothing.
+    #: The runs from best to worst, without those that returned nothing.
     runs: Sequence[str]
     silent: Sequence[str]
     compared_with: ComparedRuns
     #: The run that the page is about.
     run: str
-    #: The share of its difference that each slice has, the largest first.
+    #: Each slice's share of its difference, the largest first.
     causes: Sequence[Row]
-    #: Its queries, the largest loss first; without a baseline the lowest score.
+    #: Its queries, the largest loss first, or the lowest score first without a baseline.
     queries: Sequence[QueryScore]
-    #: The documents of queries, by their ids, and what happened to them.
+    #: The documents by query id, and what happened to them.
     documents: Mapping[str, QueryLists]
     moved: Moved | None
-    #: The last nights up to this one, and the mean judged rate in those of the baseline.
+    #: The last nights up to this one, and the mean judged rate in the baseline's nights.
     trend: TrendLine
     usual: UsualRange | None
     judged_before: float | None
-    #: How many judged documents with a gain no run returned within the kept depth, and of how many.
+    #: The number of judged documents with a gain that no run returned within the kept depth, and
+    #: the number of all judged documents with a gain.
     never_returned: tuple[int, int] | None
     unanswered: Unanswered | None
     answered: Answered | None
-    #: Runs that had scores in the night before.
+    #: Runs that had scores the night before and have none now.
     gone: Sequence[str]
-    #: Earlier dates whose log cannot be read.
+    #: Earlier dates whose log entry cannot be read.
     unread: Sequence[str]
-    #: What grades of people say about the night, if they are asked for.
+    #: What human grades say about the night, if requested.
     human: HumanEstimate | None = None
 
     @property
@@ -125,7 +126,7 @@ class NightPage:
 
     @property
     def measure(self) -> str:
-        """As it is written for people: `NDCG@10`."""
+        """The measure as it is written for people: `NDCG@10`."""
         column, cutoff = self.metric
         return measure_at(column.replace("ndcg", "NDCG"), cutoff)
 
@@ -135,7 +136,7 @@ class NightPage:
 
     @property
     def verdict(self) -> Row:
-        """That of the gate; empty without one."""
+        """The gate's verdict; empty without a gate."""
         return _verdict(self.night)
 
     @property
@@ -144,7 +145,7 @@ class NightPage:
 
     @property
     def compared(self) -> Mapping[str, Row]:
-        """The rows of COMPARISONS on all queries, by run."""
+        """The rows of COMPARISONS for all queries, by run."""
         return self.compared_with.rows
 
     @property
@@ -162,7 +163,7 @@ class NightPage:
 
     @property
     def cause(self) -> Row | None:
-        """The slice that explains most."""
+        """The slice that explains most of the difference."""
         return next(filter(explains_change, self.causes), None)
 
     @property
@@ -176,12 +177,12 @@ class NightPage:
 
     @functools.cached_property
     def unknown_ids(self) -> Mapping[str, str]:
-        """By run, a sentence about its document ids, which no judgment has."""
+        """A sentence for each run whose document ids are in no judgment."""
         return unknown_ids_of(self.night)
 
     @property
     def over_change(self) -> bool:
-        """Whether the night and its baseline have other judgments, so that there are two sides."""
+        """Whether the night's and its baseline's judgments differ, so that there are two sides."""
         return self.outline.over_change
 
     @property
@@ -191,7 +192,7 @@ class NightPage:
 
     @property
     def links(self) -> Sequence[Row]:
-        """What the runs changed by over the change of judgments that the night begins."""
+        """By how much the runs changed across the change of judgments that starts this night."""
         return list(self.record.get("links") or ())
 
     @property
@@ -201,12 +202,12 @@ class NightPage:
 
     @property
     def missing(self) -> Sequence[Row]:
-        """What should have arrived by the gate, and the runs that returned nothing."""
+        """What the gate reports as missing, and the runs that returned nothing."""
         missing = [row for row in self.results if _has_not_arrived(row)]
         named = [row["run"] for row in missing]
         for run in self.silent:
             if run not in named:
-                sentence = f"{run} returned nothing in this night"
+                sentence = f"{run} returned nothing for this night"
                 missing.append({"run": run, "reason": "missing_run", "sentence": sentence})
         return missing
 
@@ -221,13 +222,13 @@ class NightPage:
 
     @property
     def id(self) -> str:
-        """The end of the anchors of the dataset, which no other dataset has."""
+        """The suffix of the dataset's anchors, which is unique to it."""
         digest = hashlib.blake2s(self.night.dataset.encode(), digest_size=16)
         return f"-{digest.hexdigest()}"
 
     @functools.cached_property
     def anchors(self) -> Mapping[str, str]:
-        """Those of the queries that are shown with their documents."""
+        """The anchors of the queries that are shown with their documents."""
         end = self.id
         return {query.query_id: f"q{at}{end}" for at, query in enumerate(self.ends)}
 
@@ -237,13 +238,13 @@ class NightPage:
 
     @property
     def can_explain(self) -> bool:
-        """Whether tonight's lists would show what moved: the baseline has lists, too."""
+        """Whether tonight's lists would show what moved, because the baseline also has lists."""
         nights = self.baseline.nights
         return not nights or any(night.kept_rows("ranked_documents") for night in nights)
 
     @property
     def deepest(self) -> int | None:
-        """The deepest rank of the night; None if it was evaluated only on the whole ranking."""
+        """The night's deepest cutoff; None if it was evaluated only on whole rankings."""
         return _deepest(self.scores)
 
     def value(self, run: str) -> float | None:
@@ -252,12 +253,12 @@ class NightPage:
         return score
 
     def counted(self, run: str) -> int:
-        """How many queries of the night the mean of a run is over."""
+        """The number of the night's queries that the mean of a run covers."""
         row = self.scores[run, self.metric[1]]
         return row[counted_in(self.metric[0])] or 0
 
     def result(self, run: str) -> Row | None:
-        """The result of the gate for the mean of a run by the measure against the baseline."""
+        """The gate's result for the mean of a run by the page's measure and baseline."""
         return gate_result(self.outline, self.results, run)
 
 
@@ -267,7 +268,7 @@ def load_night(
     request: Request,
     output: str | None = None,
 ) -> NightPage:
-    """What a page shows of a night. ConfigurationError if it lacks what is asked for."""
+    """Load what a page shows of a night. ConfigurationError if it lacks what is requested."""
     shown = outline(history, night, request)
     rows = history.scores(night)
     scores = {(row["run"], row["cutoff"]): row for row in rows}
@@ -307,21 +308,21 @@ def load_night(
         unanswered=_no_longer_answered(shown, compared, run, scores, before, changes),
         answered=_answered_again(shown, compared, run, changes),
         gone=_gone_runs(history, shown, runs, silent),
-        # One of these nights might be the baseline, and the trend lacks them.
+        # One of these nights might be the baseline, and they are missing from the trend.
         unread=history.nights.damaged_between("", night.evaluated_on),
         human=human,
     )
 
 
 def _human_estimate(history: History, night: Night, request: Request) -> HumanEstimate | None:
-    """What grades of people say about this night; None if they are of another dataset."""
+    """What human grades say about this night; None if they belong to a different dataset."""
     if request.human is None:
         return None
     found = estimate(history.nights, request.human)
     if found.pair.night.dataset != night.dataset:
         return None
     if found.pair.night != night:
-        raise InputError(f"human: it is a sample of {found.pair.night}; show that night")
+        raise InputError(f"human: it is a sample from {found.pair.night}; show that night")
     return found
 
 
@@ -334,7 +335,7 @@ def _deepest(scores: Iterable[tuple[str, int | None]]) -> int | None:
 
 
 def _both_ends(queries: Sequence[QueryScore]) -> list[QueryScore]:
-    """Those that lost and won most, or score least and most."""
+    """The queries with the largest losses and gains, or the lowest and highest scores."""
     ends = list(dict.fromkeys([*queries[:_EXTREMES], *queries[-_EXTREMES:]]))
     if queries and queries[0].before is not None:
         return [query for query in ends if abs(query.change) > EQUAL]
@@ -348,9 +349,9 @@ def _chosen_run(
     scores: Mapping[tuple[str, int | None], Row],
     before: Sequence[Row],
 ) -> str:
-    """The run of the verdict, else one that is worse, that of the first check, or the best.
+    """The run of the verdict, or one that is worse, or that of the first check, or the best.
 
-    Without a verdict nothing may be concluded, so that the run of the first check comes first.
+    Without a verdict nothing can be concluded, so the run of the first check comes first.
     """
     verdict = _verdict(shown.night)
     named = _runs_of_verdict(verdict)
@@ -368,12 +369,12 @@ def _chosen_run(
 
 
 def _verdict(night: Night) -> Row:
-    """That of the gate; empty without one."""
+    """The gate's verdict; empty without a gate."""
     return night.record["verdict"] or {}
 
 
 def _runs_of_verdict(verdict: Row) -> list[str]:
-    """The run of the verdict, then those that failed, then those about which it is undecided."""
+    """The run of the verdict, then the runs that failed, then the undecided ones."""
     failed = []
     undecided = []
     for row in verdict.get("results", ()):
@@ -385,7 +386,7 @@ def _runs_of_verdict(verdict: Row) -> list[str]:
 
 
 def _worse_runs(compared: ComparedRuns) -> list[str]:
-    """The runs that are worse than the baseline, the one that fell most first."""
+    """The runs that are worse than the baseline, the largest fall first."""
     falls = []
     for run, row in compared.rows.items():
         if row["conclusion"] == "worse":
@@ -394,7 +395,7 @@ def _worse_runs(compared: ComparedRuns) -> list[str]:
 
 
 def _runs_of_first_check(night: Night, runs: Sequence[str]) -> list[str]:
-    """The runs that the first check of the gate names, of those that are there."""
+    """The runs that the gate's first check names and the night has."""
     for check in night.gate.get("check", ()):
         datasets = check.get("datasets")
         if datasets is None or night.dataset in datasets:
@@ -419,7 +420,7 @@ def _query_scores(
 
 
 def _by_change(query: QueryScore) -> tuple[float, str]:
-    """A key by which the largest loss comes first."""
+    """A sort key that puts the largest loss first."""
     return round(query.change, DECIMALS), query.query_id
 
 
@@ -451,7 +452,7 @@ def _scores_of_sides(shown: Outline, compared: ComparedRuns, run: str) -> list[Q
 
 
 def _rows_before(history: History, shown: Outline) -> list[Row]:
-    """The dataset scores of what the night is compared with."""
+    """The dataset scores that the night is compared with."""
     nights: Sequence[Night] = shown.baseline.nights
     if not nights and shown.baseline.run:
         nights = [shown.night]
@@ -467,7 +468,7 @@ def _lost_queries(
     scores: Mapping[tuple[str, int | None], Row],
     before: Sequence[Row],
 ) -> tuple[int, int] | None:
-    """How many queries have no results, and how many at most in the baseline; None if not more."""
+    """The number of queries without results, and the most in the baseline; None if not larger."""
     cutoff = shown.metric[1]
     theirs = (shown.baseline.run or run, cutoff)
     now = scores[run, cutoff]["missing_queries"] or 0
@@ -516,19 +517,19 @@ def _answered_again(
 
 
 def _ids(matrix: ScoreMatrix, mask: NDArray[np.bool_]) -> set[str]:
-    """The ids of the queries of a matrix that a mask has."""
+    """The ids of the queries of a matrix that a mask selects."""
     return set(matrix.queries.ids.filter(pa.array(mask)).to_pylist())
 
 
 def _share(changes: Mapping[str, float], of: set[str]) -> float:
-    """Their share of the difference."""
+    """The share of the difference that some queries have."""
     total = fsum(changes.values())
     own = fsum(change for query, change in changes.items() if query in of)
     return own / total if total else 0.0
 
 
 def _judged_before(history: History, shown: Outline, run: str) -> float | None:
-    """The mean judged rate in the nights of the baseline."""
+    """The mean judged rate over the baseline's nights."""
     if shown.baseline.run:
         return None
     dates = [night.evaluated_on for night in shown.baseline.nights]
@@ -543,7 +544,7 @@ def _gone_runs(
     runs: Sequence[str],
     silent: Sequence[str],
 ) -> list[str]:
-    """The runs with scores in the night before that have none, and that nobody misses otherwise."""
+    """The runs that had scores the night before and have none now, if no check reports them."""
     if shown.previous is None:
         return []
     results = _verdict(shown.night).get("results", ())

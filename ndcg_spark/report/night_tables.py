@@ -1,4 +1,4 @@
-"""How nights, their trends and verdicts are printed; and verdicts as JUnit XML for CI servers."""
+"""Prints nights, their trends and verdicts, and writes verdicts as JUnit XML for CI servers."""
 
 import dataclasses
 import io
@@ -27,7 +27,7 @@ from ndcg_spark.tables.writers import View
 from ndcg_spark.text import message
 
 Row = Mapping[str, Any]
-#: At most so many runs of an event are named, and so many events shown.
+#: The most runs that are named for an event, and the most events that are shown.
 _NAMED, _EVENTS = 3, 30
 _COLUMNS = (
     *("dataset", "evaluated_on", "run", "measure", "cutoff", "value", "queries", "breaks"),
@@ -35,7 +35,7 @@ _COLUMNS = (
     *("chained", "interrupted", "old_side", "new_side", "uncertainty"),
 )
 _ACKNOWLEDGED = ("dataset", "on", "until", "reason", "run", "sentence")
-#: The columns of a result in CSV, and those that are shown.
+#: The columns of a result in CSV, and the ones that are shown in a table.
 _RESULTS = ["dataset", "evaluated_on", "verdict"]
 _RESULTS += [field.name for field in dataclasses.fields(Result)]
 _SHOWN = (
@@ -52,7 +52,7 @@ _SHOWN = (
     "queries",
     "result",
 )
-#: What JUnit counts, and where it stands in a suite.
+#: The counts of a JUnit suite, and the elements that they count.
 _COUNTED = {
     "tests": "testcase",
     "failures": "testcase/failure",
@@ -66,9 +66,9 @@ _REHEARSED = ("dataset", "evaluated_on", "verdict", "reason", "run", "sentence")
 
 
 def print_nights(nights: Nights, scores: Sequence[Sequence[Row]], style: str | None) -> None:
-    """Print a row per night, in CSV per night, run and cutoff.
+    """Print a row per night; CSV has a row per night, run and cutoff.
 
-    JSON has the records of failed evaluations, too.
+    JSON also has the records of failed evaluations.
     """
     means = macro_of_nights(nights, scores)
     value = []
@@ -79,7 +79,7 @@ def print_nights(nights: Nights, scores: Sequence[Sequence[Row]], style: str | N
     value += [_with_key(row, ()) for row in nights.attempts]
     notes = list(unpublished(nights))
     if not nights:
-        notes.insert(0, "there is no night; check the path")
+        notes.insert(0, "there are no nights; check the path")
     lines = list(map(_night_row, nights, scores))
     columns = measure_first(DATASET_SCORES, COLUMNS)
     macro = [row for of_date in means.values() for row in of_date.rows]
@@ -92,19 +92,19 @@ def print_nights(nights: Nights, scores: Sequence[Sequence[Row]], style: str | N
 
 
 def _with_key(record: Row, rows: Sequence[Row], macro: Sequence[Row] = ()) -> dict[str, Any]:
-    """What JSON has of an evaluation. `macro` are the means over the datasets of its date."""
+    """The JSON value of an evaluation. `macro`: the means over the datasets of its date."""
     key = {name: record[name] for name in ("dataset", "evaluated_on", "evaluation_id")}
     return {**key, "record": record, "dataset_scores": rows, "macro_means": macro}
 
 
 def _newest_notes(means: Mapping[str, MacroMeans]) -> list[str]:
-    """What to know of the means over datasets, of the newest date that has several."""
+    """Notes on the means over datasets, for the newest date with several datasets."""
     known = [of_date.notes for of_date in means.values() if of_date.notes]
     return known[-1] if known else []
 
 
 def _macro_rows(nights: Sequence[Night], means: Mapping[str, MacroMeans]) -> list[dict[str, Any]]:
-    """A row for each date with several datasets, by the headline of its first night."""
+    """A row for each date with several datasets, by the headline measure of its first night."""
     first: dict[str, Night] = {}
     for night in nights:
         first.setdefault(night.evaluated_on, night)
@@ -146,7 +146,7 @@ def _verdict_of(night: Night) -> str | None:
 
 
 def print_acknowledged(nights: Nights, style: str | None) -> None:
-    """Print the acknowledgements that hold on the newest night of their dataset."""
+    """Print the acknowledgements that are still in force on the newest night of their dataset."""
     rows = []
     newest = {night.dataset: night.evaluated_on for night in nights}
     for night in nights:
@@ -203,7 +203,7 @@ def _row(line: TrendLine) -> dict[str, Any]:
 
 
 def _chained(line: TrendLine) -> dict[str, Any]:
-    """What a line is in units of the newest judgments, if it leads over a change of them."""
+    """The values of a line in units of the newest judgments, if it crosses a change of them."""
     known = [point for point in line.chain if point.chained is not None]
     if not any(point.change for point in line.chain):
         return {"chained_since": None, "chained_first": None, "chained_change": None}
@@ -220,7 +220,7 @@ def _measure_cell(line: TrendLine) -> str:
 
 
 def _unusual_nights(lines: Sequence[TrendLine]) -> list[dict[str, str]]:
-    # What happened to several runs is one row, with their names in this order.
+    # An event of several runs is one row, with their names in this order.
     runs_of_rows: dict[tuple[str, ...], dict[str, None]] = {}
     for line in lines:
         for point in line.points:
@@ -237,18 +237,18 @@ def _unusual_nights(lines: Sequence[TrendLine]) -> list[dict[str, str]]:
 
 
 def _named_cells(runs: Sequence[str]) -> str:
-    """The names of runs, of many the first."""
+    """The names of the first few runs, and the number of the others."""
     shown = ", ".join(runs[:_NAMED])
     more = len(runs) - _NAMED
     return f"{shown} and {more} more" if more > 0 else shown
 
 
 class _Event(NamedTuple):
-    """Something that happened on a night, as the table lists it."""
+    """Something that happened on a night, as listed in the table."""
 
     what: str
     why: str
-    #: The runs that it is about; empty if it is about the run of the line only.
+    #: The runs that it is about; empty if it is only about the run of the line.
     runs: Sequence[str] = ()
 
 
@@ -256,7 +256,7 @@ def _events(point: Point) -> Iterator[_Event]:
     for note in point.notes:
         yield _Event("note", note)
     if point.breaks and not point.change:
-        yield _Event("break", f"other {' and other '.join(point.breaks)} than the night before")
+        yield _Event("break", f"different {' and '.join(point.breaks)} from the night before")
     if point.change:
         yield _Event("new judgments", _change_in_words(point.change))
     for code, words in point.flags:
@@ -267,9 +267,9 @@ def _events(point: Point) -> Iterator[_Event]:
 
 
 def _change_in_words(change: Change) -> str:
-    """What a run changed by over a change of judgments, on both sides."""
+    """By how much a run changed across a change of judgments, on both sides."""
     ends = f"{difference(change.old)} (old judgments) to {difference(change.new)} (new)"
-    moved = f"the nights before are moved by {difference(change.shift)}"
+    moved = f"earlier nights are shifted by {difference(change.shift)}"
     on = f"on {change.queries:,} queries"
     return f"changed by {ends} {on}; {moved}, within {score(change.uncertainty)}"
 
@@ -298,9 +298,9 @@ def verdict_view(verdicts: Sequence[Verdict]) -> View:
 
 
 def verdict_table(verdict: Row, several: bool = False) -> Table:
-    """The table of a verdict, as JSON has it, what is no pass first.
+    """The table of a verdict in its JSON form, with checks that did not pass first.
 
-    It names its night if it stands among several.
+    It names its night if it is one of several.
     """
     results: list[Row] = sorted(verdict["results"], key=_by_weight)
     night = f"{verdict['dataset']} of {verdict['evaluated_on']}: " if several else ""
@@ -312,7 +312,7 @@ def verdict_table(verdict: Row, several: bool = False) -> Table:
 
 
 def _by_weight(result: Row) -> tuple[int, bool, float]:
-    """Checks that only warn come after the others, and the largest drop first."""
+    """A sort key: checks that only warn come after the others, and the largest drop first."""
     is_warning = result["severity"] != "fail"
     return WORST_FIRST.index(result["result"]), is_warning, drop_of(result)
 
@@ -320,7 +320,7 @@ def _by_weight(result: Row) -> tuple[int, bool, float]:
 def _cells(result: Row) -> dict[str, Any]:
     measure = result["measure"] and measure_at(result["measure"], parse_cutoff(result["cutoff"]))
     check = ("weighted" if result["weighted"] else None, measure, result["slice"])
-    # What each run has nights of its own for is named by the first of them, as in sentences.
+    # If each run has its own nights, they are named by the first one, as in sentences.
     night = result.get("since") or result["baseline_night"]
     against = dict.fromkeys(filter(None, (result["baseline"], night)))
     word = result["result"].replace("_", " ")
@@ -330,7 +330,7 @@ def _cells(result: Row) -> dict[str, Any]:
         "check": " ".join(filter(None, check)) if measure else "arrival",
         "against": "the minimum" if measure and not against else " ".join(against) or None,
         "allowed": None if result["allowed"] is None else -result["allowed"],
-        # Nights of older versions have none.
+        # Nights from older versions have none.
         "allowed_rise": result.get("allowed_rise"),
         "result": f"{warns}{word}" + ("" if result["reason"] is None else f", {result['reason']}"),
     }
@@ -345,10 +345,10 @@ def print_rehearsal(verdicts: Sequence[Verdict], style: str | None) -> None:
 
 
 def write_junit(file: Path, verdicts: Iterable[Verdict]) -> None:
-    """Write the verdicts.
+    """Write the verdicts as JUnit XML.
 
-    A check that fails is a failure, and one without a result that can decide is an error. A failure
-    that is acknowledged as known is skipped.
+    A failed check is a failure, and a deciding check without a result is an error. An
+    acknowledged failure is skipped.
     """
     suites = ET.Element("testsuites", name="ndcg-spark gate")
     for verdict in verdicts:
@@ -367,7 +367,7 @@ def _add_suite(suites: ET.Element, verdict: Verdict) -> None:
     decided = suite.findall("testcase/failure") + suite.findall("testcase/error")
     is_decided = bool(decided) or verdict.acknowledged is not None
     if verdict.exit_code != DONE and not is_decided:
-        # All checks only warn, and none has measured anything.
+        # All checks only warn, and none measured anything.
         case = ET.SubElement(suite, "testcase", classname="gate", name="verdict")
         text = message(verdict.sentence)
         ET.SubElement(case, "error", type=str(verdict.reason), message=text)

@@ -1,4 +1,4 @@
-"""What the page of a night is asked to show, and which nights or run it compares with."""
+"""What the page of a night is asked to show, and the nights or run that it compares with."""
 
 import dataclasses
 from collections.abc import Collection, Mapping, Sequence
@@ -38,16 +38,15 @@ from ndcg_spark.tables.table import best_first
 from ndcg_spark.text import ACCEPTED, unknown_name
 from ndcg_spark.tolerance import DECIMALS
 
-#: The measures that a page may be about without being asked: those of a trend of which more is
-#: better.
+#: The measures that a page may choose by itself: those with a trend for which more is better.
 _OF_PAGES = {"ndcg", *COLUMNS}.difference(CATALOG_COLUMNS)
-#: The nights of a trend.
+#: The number of nights in a trend.
 NIGHTS = 28
 
 
 @dataclasses.dataclass(frozen=True)
 class Request:
-    """What a page is asked to show; None for what it chooses itself."""
+    """What a page is asked to show; None lets the page choose."""
 
     dataset: str | None = None
     run: str | None = None
@@ -56,13 +55,13 @@ class Request:
     baseline_date: str | None = None
     attributes: pa.Table | None = None
     labels: Labels = dataclasses.field(default_factory=Labels)
-    #: A sample with grades by people, of this night.
+    #: A sample of this night with human grades.
     human: HumanGrades | None = None
 
 
 @dataclasses.dataclass(frozen=True)
 class Outline:
-    """What a page shows of a night, as far as the log and the means of nights say it."""
+    """What a page shows of a night, as far as the log and the means of nights tell."""
 
     request: Request
     night: Night
@@ -72,7 +71,7 @@ class Outline:
     baseline: Baseline
     #: The night before, if there is one.
     previous: Night | None
-    #: Who accepts this night accepts the loss of the one that failed, too.
+    #: A failed night whose loss is also accepted if this night is accepted.
     failed_before: Night | None
 
     @property
@@ -82,12 +81,12 @@ class Outline:
 
     @property
     def over_change(self) -> bool:
-        """Whether the night and its baseline have other judgments, so that there are two sides."""
+        """Whether the night's and its baseline's judgments differ, so that there are two sides."""
         return not self.is_of_catalog and self.baseline.has_other_judgments(self.night)
 
 
 def outline(history: History, night: Night, request: Request) -> Outline:
-    """What a page shows of a night. ConfigurationError for what it does not have."""
+    """What a page shows of a night. ConfigurationError if the night lacks what is requested."""
     rows = history.scores(night)
     metric = _shown_metric(night, rows, request.measure)
     values = {row["run"]: row.get(metric[0]) for row in rows if row["cutoff"] == metric[1]}
@@ -98,7 +97,7 @@ def outline(history: History, night: Night, request: Request) -> Outline:
         raise StorageError(
             f"output: {night} has no scores; restore its files, or evaluate it again",
         )
-    # Scores that are not verified are compared with nothing.
+    # Unverified scores are not compared with anything.
     baseline = Baseline(Kind.NOTHING)
     if night.unverified is None:
         baseline = alike(choose_baseline(history, night, runs, request), night, metric)
@@ -110,9 +109,9 @@ def outline(history: History, night: Night, request: Request) -> Outline:
 
 
 def _shown_metric(night: Night, rows: Sequence[Mapping[str, Any]], measure: str | None) -> Metric:
-    """What was asked for, that of the first check of the gate for the dataset, or the headline.
+    """The requested measure, that of the gate's first check for the dataset, or the headline.
 
-    More of the catalog is neither better nor worse, so that a page is about it only if asked for.
+    A page is about a catalog measure only if requested: more of it is neither better nor worse.
     """
     shown: list[Metric] = []
     for check in night.gate.get("check", ()):
@@ -122,7 +121,7 @@ def _shown_metric(night: Night, rows: Sequence[Mapping[str, Any]], measure: str 
     metric = shown[0] if shown and not measure else metrics_of_lines(measure, [(night, rows)])[0]
     if metric[0] not in SCORES:
         choices = ", ".join(SCORES)
-        raise ConfigurationError(f"measure: {metric[0]} has no score of a query; choose {choices}")
+        raise ConfigurationError(f"measure: {metric[0]} has no query scores; choose {choices}")
     return metric
 
 
@@ -134,16 +133,16 @@ def shown_points(history: History, shown: Outline, run: str) -> list[Point]:
 
 
 def level_points(history: History, shown: Outline, run: str) -> list[Point]:
-    """The nights of a run that can be compared with that of a page, also those before its trend."""
+    """The nights of a run that are comparable with the page's, including those before its trend."""
     points = history.points(shown.night.dataset, run, *shown.metric)
     up_to = [point for point in points if point.date <= shown.night.evaluated_on]
     return in_units_of_last(chained_stretch(up_to)) if up_to else []
 
 
 def in_units_of_last(points: Sequence[Point]) -> list[Point]:
-    """The points of a line with `chained` values in the judgments of the last of them.
+    """The points of a line with `chained` values in units of the last point's judgments.
 
-    Whether later nights have other judgments changes nothing then.
+    Later nights with different judgments then have no effect.
     """
     known = [point for point in points if point.chained is not None]
     if not known:
@@ -165,7 +164,7 @@ def choose_baseline(
     runs: Sequence[str],
     request: Request,
 ) -> Baseline:
-    """What was asked for or what the gate compared with, else the newest comparable night.
+    """The requested baseline, or the gate's, or the newest comparable night.
 
     On a first night it is the best run.
     """
@@ -183,7 +182,7 @@ def choose_baseline(
 
 
 def _chosen_baseline(history: History, night: Night, runs: Sequence[str]) -> Baseline:
-    """What the verdict is about, else what the gate compared with, else an earlier night."""
+    """The baseline of the verdict, or one that the gate compared with, or an earlier night."""
     decided = deciding_result(night)
     is_failure = decided is not None and decided["result"] == FAIL
     if decided is not None and is_failure and decided["baseline"] == ACCEPTED:
@@ -207,7 +206,7 @@ def _results(night: Night) -> Sequence[Mapping[str, Any]]:
 
 
 def deciding_result(night: Night) -> Mapping[str, Any] | None:
-    """The result that a verdict is about; of several the one that its sentence says."""
+    """The result that a verdict is about; if there are several, the one in its sentence."""
     verdict = night.record["verdict"] or {}
     if not verdict or verdict["verdict"] == PASS:
         return None
@@ -223,7 +222,7 @@ def _accepted_nights(
     night: Night,
     result: Mapping[str, Any],
 ) -> Baseline | None:
-    """The nights of the accepted state that a result of the gate compares a run with."""
+    """The nights of the accepted state that one of the gate's results compares a run with."""
     since, last = result.get("since"), result["baseline_night"]
     chosen = []
     for one in comparable_nights(night, history.nights):
@@ -237,19 +236,19 @@ def _accepted_nights(
 
 
 def _of_other_judgments(history: History, night: Night) -> Baseline:
-    """The night before, if only the judgments are others: both are then compared on two sides."""
+    """The night before, if only the judgments differ: both are then compared on two sides."""
     before = earlier(history.nights, night.dataset, night.evaluated_on)
     same = comparable_nights(night, before)
     return Baseline(Kind.NIGHTS, nights=(same[-1],)) if same else Baseline(Kind.NOTHING)
 
 
 def is_chain(shown: Outline) -> bool:
-    """Whether changes of judgments lie between a night that a gate names, or that was accepted."""
+    """Whether judgments changed since the baseline, which a gate names or somebody accepted."""
     return shown.baseline.is_reference and shown.over_change
 
 
 def needed_copies(shown: Outline) -> list[tuple[Night, str]]:
-    """The nights, and the judgments under which both sides of a change need their scores."""
+    """The nights to rescore, each with the judgments that both sides of a change need."""
     baseline = shown.baseline
     if not shown.over_change:
         return []
@@ -271,11 +270,11 @@ def _refuse_unknown_baseline(run: str, known: Collection[str]) -> None:
 def shown_rows(
     shown: Outline, sides: Sides, options: ComparisonOptions, slices: pa.Table | None
 ) -> list[dict[str, Any]]:
-    """The rows of COMPARISONS of a page, without weights: by run, all queries before the slices.
+    """The rows of COMPARISONS for a page, without weights: by run, all queries before the slices.
 
-    They are those that the gate of the night has published. Only runs that it has not compared are
-    compared here, or all of them if the page is asked for other `slices` than the night keeps. p
-    values are adjusted for all rows of the page, which may be more than the gate had.
+    They are the rows that the night's gate published. Only runs that the gate did not compare are
+    compared here, or all runs if the requested `slices` differ from those that the night keeps.
+    p values are adjusted for all rows of the page, which may be more than the gate had.
     """
     published: list[dict[str, Any]] = []
     if slices is None:
@@ -283,7 +282,7 @@ def shown_rows(
         published = published_rows(shown.night, shown.baseline, shown.metric, side)
     there = {row["run"] for row in published if row["attribute"] is None}
     if options.attributes is not None:
-        # The gate compares with the accepted night without slices.
+        # The gate does not compare slices with the accepted night.
         there = {row["run"] for row in published if row["attribute"] is not None}
     others = [pair for pair in sides.pairs if pair[0] not in there]
     own = [row for row in published if row["run"] in there]
@@ -295,7 +294,7 @@ def chain_rows(
     rows: Sequence[Mapping[str, Any]],
     options: ComparisonOptions,
 ) -> list[list[dict[str, Any]]]:
-    """The rows of a chain with the lower sides, then those with the higher ones."""
+    """The rows of a chain: those with the lower sides, then those with the higher sides."""
     families = []
     for side in (LOW, HIGH):
         own = [row for row in rows if row["side"] == side]

@@ -1,4 +1,4 @@
-// A table is sorted by a column when its heading is pressed, and the other way round when it is pressed again.
+// Clicking a heading sorts the table by its column; clicking it again reverses the order.
 const number = (cell) => {
   const text = cell.dataset.v ?? cell.textContent.trim().replace(/,/g, "");
   return text === "" || Number.isNaN(Number(text)) ? null : Number(text);
@@ -26,7 +26,7 @@ for (const table of document.querySelectorAll("table.sorted")) {
     });
   });
 }
-// A query is shown if its name contains what is typed.
+// A query is shown if its name contains the typed text.
 for (const input of document.querySelectorAll("input[type=search]")) {
   const part = input.closest(".part");
   const named = Array.from(part.querySelectorAll("tbody tr, details.query"))
@@ -40,7 +40,7 @@ for (const input of document.querySelectorAll("input[type=search]")) {
     part.querySelector("[role=status]").textContent = text ? `${shown} of ${rows.length} queries` : "";
   });
 }
-// A night is shown if it has the verdict that is chosen.
+// A night is shown if it has the chosen verdict.
 for (const select of document.querySelectorAll("select[data-filter=verdict]")) {
   const part = select.closest(".part");
   const rows = Array.from(part.querySelectorAll("tbody tr"));
@@ -52,7 +52,7 @@ for (const select of document.querySelectorAll("select[data-filter=verdict]")) {
     part.querySelector("[role=status]").textContent = select.value ? `${shown} of ${rows.length} nights` : "";
   });
 }
-// A link opens what it leads to.
+// Following a link opens the folded parts around its target.
 const reveal = () => {
   for (let at = document.getElementById(location.hash.slice(1)); at; at = at.parentElement) if (at.matches("details")) at.open = true;
 };

@@ -1,4 +1,4 @@
-"""The page of a night as one HTML file that needs no network."""
+"""The page of a night as one HTML file that does not need a network."""
 
 import base64
 import dataclasses
@@ -25,7 +25,7 @@ from ndcg_spark.steps import hidden, report_step
 from ndcg_spark.tables.writers import fill_template
 from ndcg_spark.text import day, masked
 
-#: What a page may load: nothing but its own style, its own script and its own images.
+#: What a page may load: only its own style, script and images.
 _ALLOWED = "; ".join(
     [
         "default-src 'none'",
@@ -44,11 +44,11 @@ class Page:
 
     html: str
     parts: Sequence[NightPage]
-    #: What stands at the top of each part.
+    #: The answer at the top of each part.
     answers: Sequence[Answer]
 
     def _repr_html_(self) -> str:
-        # A document of its own, as its style and its script are for a whole page.
+        # A separate document, because its style and script apply to a whole page.
         style = "width: 100%; height: 80vh"
         source = escape(self.html)
         return f'<iframe srcdoc="{source}" sandbox="allow-scripts" style="{style}"></iframe>'
@@ -69,7 +69,7 @@ def read_page(
     request: Request | None = None,
     is_kept: bool = True,
 ) -> Page:
-    """The page of a night, the newest if no date is named.
+    """Read the page of a night, or of the newest one if `date` is None.
 
     `is_kept`: whether commands can name its output.
     """
@@ -82,12 +82,12 @@ def read_page(
     page = make_page(History(known), nights, asked, place(output) if is_kept else None, note=absent)
     if asked.human is not None and all(part.human is None for part in page.parts):
         names = ", ".join(night.dataset for night in nights)
-        raise InputError(f"human: it is a sample of another dataset than {names}; show that one")
+        raise InputError(f"human: it is a sample of a dataset other than {names}; show that one")
     return page
 
 
 def place(output: str) -> str:
-    """An output as the commands of a page name it."""
+    """The name of an output in the commands on a page."""
     return masked(output) if "://" in output else str(Path(output).resolve())
 
 
@@ -100,7 +100,7 @@ def make_page(
     note: str | None = None,
     in_site: bool = False,
 ) -> Page:
-    """The page of these nights of one date. `in_site`: whether an index.html is beside it."""
+    """The page of these nights of one date. `in_site`: whether index.html is in its folder."""
     parts = [load_night(history, night, request, output) for night in nights]
     parts.sort(key=lambda part: _FIRST.index(part.verdict.get("verdict")))
     names = ", ".join(night.dataset for night in nights)
@@ -122,7 +122,7 @@ def write_report(output: str, html: Path | None, date: str | None, request: Requ
 
 
 def warn_of_unmatched(parts: Sequence[NightPage], asked: Request) -> None:
-    """Warn of slices and of labels if nothing on the page has one of their ids."""
+    """Warn about slices and labels if none of their ids is on the page."""
     attributes, labels = asked.attributes, asked.labels
     ids = {query.query_id for part in parts for query in part.queries}
     if attributes is not None and ids and ids.isdisjoint(attributes["query_id"].to_pylist()):
@@ -131,7 +131,7 @@ def warn_of_unmatched(parts: Sequence[NightPage], asked: Request) -> None:
     if not known or not ids.isdisjoint(labels.queries):
         return
     if not any(map(labels.documents.__contains__, _documents_of(parts))):
-        what = f"none of its {len(known):,} id(s) is that of a query or document of the page"
+        what = f"none of its {len(known):,} id(s) matches a query or document on the page"
         report_step("warning", f"labels: {what}, e.g. {known[0]}; check its ids")
 
 
@@ -147,7 +147,7 @@ def render(template: str, **values: Any) -> str:
     read = resources.files("ndcg_spark.report").joinpath
     script = read("page.js").read_text(encoding="utf-8")
     style = read("page.css").read_text(encoding="utf-8")
-    # Our own, and named by its digest, so that a page runs nothing else.
+    # The policy names our script by its digest, so that a page runs nothing else.
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     values["script"] = Markup(script)  # noqa: S704
     values["style"] = Markup(style)  # noqa: S704
@@ -156,7 +156,7 @@ def render(template: str, **values: Any) -> str:
 
 
 def write_evaluated(output: str, html: Path, date: str, request: Request, *, is_kept: bool) -> None:
-    """Write the page of a night that was just evaluated. `is_kept`: whether its output stays."""
+    """Write the page of a night just evaluated. `is_kept`: whether its output is kept."""
     with hidden():
         page = read_page(output, date, request, is_kept)
     warn_of_unmatched(page.parts, request)

@@ -1,4 +1,4 @@
-"""Every evaluation that was ever published, with the means that the log has kept of it."""
+"""Every evaluation that was ever published, with the means that the log keeps."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -17,7 +17,7 @@ _COLUMNS = (*_KEY, "counts", "verdict", "accepted", "run", "measure", "cutoff", 
 
 
 def print_evaluations(nights: Nights, style: str | None) -> None:
-    """Print a row per evaluation and run, with its headline; JSON and CSV have all cutoffs."""
+    """Print the headline measure per evaluation and run; JSON and CSV have all cutoffs."""
     counting = {night.evaluation_id for night in nights}
     shown: list[Row] = []
     values: list[Row] = []
@@ -32,14 +32,14 @@ def print_evaluations(nights: Nights, style: str | None) -> None:
         own = list(_means(row, means or []))
         rows += [{**known, **mean} for mean in own]
         shown += _lines(row, known, own)
-    notes = ["counts: the night has its scores; of the others, the log has the means alone"]
+    notes = ["counts: yes if these scores are the night's; for others, the log has only the means"]
     if lost:
-        notes.append(f"{lost:,} of an older version, which kept no means in the log")
+        notes.append(f"{lost:,} written by an older version, which did not log the means")
     print_view(View([make_table(shown, (), notes, kept=["mean"])], values, _COLUMNS, rows), style)
 
 
 def _evaluations(nights: Nights) -> Iterator[Row]:
-    """The last row of the log of each published evaluation, by dataset, date and time."""
+    """The last log row of each published evaluation, by dataset, date and time."""
     last: dict[tuple[str, str, str], Row] = {}
     for row in nights.rows:
         if row["status"] == "published":
@@ -57,7 +57,7 @@ def _means(row: Row, means: list[Row]) -> Iterator[Row]:
 
 
 def _lines(row: Row, known: Row, means: list[Row]) -> Iterator[Row]:
-    """What is shown of an evaluation: its runs by their headline, the best first."""
+    """The lines shown for an evaluation: its runs by headline measure, the best first."""
     configuration = json.loads(row["configuration"])
     measures = configuration.get("measures") or ()
     measure_set = parse_measure_set(measures, configuration.get("headline"))

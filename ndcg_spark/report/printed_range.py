@@ -1,4 +1,4 @@
-"""How the dates of a range are printed, which were evaluated one after the other."""
+"""Prints the dates of a range, which were evaluated one after the other."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -23,7 +23,7 @@ _SHOWN = ("dataset", "date", "exit_code", "result", "reason", "best_run", "measu
 def print_range(evaluated: Sequence["Evaluated"], style: str | None) -> None:
     """Print a row per date and dataset.
 
-    CSV has the rows of DATASET_SCORES, and JSON what each date came to.
+    CSV has the rows of DATASET_SCORES, and JSON has the outcome of each date.
     """
     shown: list[Row] = []
     rows: list[Row] = []
@@ -42,10 +42,10 @@ def print_range(evaluated: Sequence["Evaluated"], style: str | None) -> None:
     notes = []
     if missing:
         dates = ", ".join(missing)
-        notes.append(f"no input for {len(missing):,} of {len(evaluated):,} dates: {dates}")
+        notes.append(f"{len(missing):,} of {len(evaluated):,} dates have no input: {dates}")
     for one in evaluated:
         if one.stopped:
-            notes.append(f"stopped after {one.date}, whose acceptance has ended")
+            notes.append(f"stopped after {one.date}, because its acceptance has ended")
     outcomes = [one.outcome for one in evaluated if one.outcome is not None]
     columns = measure_first(
         DATASET_SCORES, outcomes[0].measures.columns_of_means if outcomes else ()

@@ -1,5 +1,5 @@
-"""How scores are printed: of an evaluation, of every query, under every preset; and how one query
-is explained.
+"""Prints scores: of an evaluation, by query and by preset. Also prints the explanation of one
+query.
 """
 
 import dataclasses
@@ -56,17 +56,17 @@ _COUNTS = {
     "unjudged": "unjudged_queries",
 }
 _WEIGHT = (
-    "weight: the sum over runs of the discount of the document's rank within the cutoff, "
-    "or of its change since the other night or from the other run"
+    "weight: the discount at the document's rank within the cutoff, summed over runs, "
+    "or the change of this discount since the other night or from the other run"
 )
 _ALL_JUDGED = "every document that matters within the cutoff is judged"
 _LOSSES = ("doc_id", "relevance", "where", "ideal_rank", "gain", "loss")
 _ABSENT = ("doc_id", "relevance", "gain", "where")
 _KEPT_ONLY = (
-    "only those of the ideal ranking and of the list of the run, as far as the night keeps them"
+    "only documents in the ideal ranking and in the run's list, as far as the night keeps them"
 )
 _TO_CUTOFF = (
-    "a night keeps lists down to its deepest cutoff; a document without a rank may stand below it"
+    "a night keeps lists down to its deepest cutoff; a document without a rank may be below it"
 )
 _CHANGES = (
     "doc_id",
@@ -80,12 +80,12 @@ _CHANGES = (
 )
 _STATUS = {
     "missing": "the run has no results for this query",
-    "no_relevant": "no document of this query has a gain, so the convention decides its score",
+    "no_relevant": "no document for this query has a gain, so the convention determines its score",
 }
 
 
 def print_outcome(outcome: "EvaluationOutcome", style: str | None) -> None:
-    """Print dataset scores, comparisons and verdicts. CSV has the rows of COMPARISONS alone if
+    """Print dataset scores, comparisons and verdicts. CSV has only the rows of COMPARISONS if
     there are any.
     """
     compared, measures = outcome.comparison, outcome.measures
@@ -132,7 +132,7 @@ def print_sliced(
     attributes: pa.Table,
     style: str | None,
 ) -> None:
-    """Print the scores of nights of one date with slices, as of an evaluation that had these."""
+    """Print the scores of one date's nights with slices, as an evaluation with slices does."""
     for notice in about_attributes(sliced, attributes):
         report_step("warning", notice)
     measures = nights[0].measure_set
@@ -165,9 +165,9 @@ def score_table(
     measure_set: MeasureSet = NDCG_ONLY,
     macro: Sequence[Row] = (),
 ) -> Table:
-    """One row per dataset and run, and per slice if the rows are of slices; the best first.
+    """One row per dataset and run, or per slice if the rows have slices; the best first.
 
-    Below them are the means over datasets.
+    The means over datasets follow below.
     """
     slices: dict[str | None, list[Row]] = {}
     for row in rows:
@@ -200,8 +200,8 @@ def paper_table(
     marks: Mapping[tuple[str, str, str, int | None], str] | None = None,
     macro: Sequence[Row] = (),
 ) -> Table:
-    """One row per dataset and run, and the means over datasets below them. The best score of each
-    column and dataset is marked, and all that look the same.
+    """One row per dataset and run, with the means over datasets below. The best score in each
+    column and dataset is marked, and so are scores that look the same.
     """
     lines: list[dict[str, Any]] = []
     asked, options = _pairs(rows, measure_set), measure_set.options
@@ -217,14 +217,14 @@ def paper_table(
                 line[heading].stars = marks.get((line["dataset"], line["run"], column, cutoff), "")
         lines.append(line)
     for column, _, heading in pairs:
-        # More of these is neither better nor worse.
+        # A higher value of these is neither better nor worse.
         if column not in CATALOG_COLUMNS:
             _mark_best(lines, heading)
     return make_table(lines, (), notes, kept=[heading for *_, heading in pairs])
 
 
 def _mark_best(lines: Iterable[Row], heading: str) -> None:
-    """Mark the best value of each dataset in a column, and all that look the same."""
+    """Mark the best value of each dataset in a column, and all values that look the same."""
     by_dataset: dict[str, list[Marked]] = {}
     for line in lines:
         if line[heading] is not None:
@@ -271,7 +271,7 @@ def _scores(
 
 
 def _has_lists(measure_set: MeasureSet) -> bool:
-    """Whether a measure of the catalog is of queries."""
+    """Whether a catalog measure has values for queries."""
     return len(measure_set.of_catalog) > len(measure_set.of_runs)
 
 
@@ -313,8 +313,8 @@ def print_presets(
 def print_query_scores(
     rows: Iterable[Row], style: str | None, measures: Sequence[str] = ()
 ) -> None:
-    """Print rows of QUERY_SCORES as they come from the engine, never all at once; in JSON an object
-    on each line.
+    """Print rows of QUERY_SCORES as the engine returns them, without collecting them. JSON has one
+    object per line.
     """
     if style is None:
         return
@@ -364,7 +364,7 @@ def print_check(checked: Mapping[str, Any], style: str | None) -> None:
 
 
 def print_documents(rows: Sequence[Mapping[str, Any]], style: str | None, most: int) -> None:
-    """Print rows of TO_JUDGE, of which `most` were asked for."""
+    """Print rows of TO_JUDGE. `most`: the number of rows that was requested."""
     more = Give("documents", "N", then="lists more, if there are more")
     notes = [Notice(f"the first {most:,}", more).worded(OPTIONS)] if len(rows) == most else []
     table = make_table(rows, TO_JUDGE.names, [*notes, _WEIGHT if rows else _ALL_JUDGED])
@@ -374,7 +374,7 @@ def print_documents(rows: Sequence[Mapping[str, Any]], style: str | None, most: 
 def print_described(
     rows: Sequence[Row], columns: Sequence[str], measures: MeasureSet, style: str | None
 ) -> None:
-    """Print what results show of the catalog: a line per run, with a column per measure."""
+    """Print the catalog measures of results: a line per run, with a column per measure."""
     of_runs: dict[tuple[str, str], list[Row]] = {}
     for row in rows:
         of_runs.setdefault((row["dataset"], row["run"]), []).append(row)
@@ -411,7 +411,7 @@ def explanation_view(explained: Explained) -> View:
 
 
 class _Part(NamedTuple):
-    """A table below the ranking, and what is said above it."""
+    """A table below the ranking, and the sentences above it."""
 
     title: str
     rows: Sequence[Row]
@@ -436,19 +436,19 @@ def _ranking(explanation: Explanation) -> Table:
     for line in explanation.lines:
         shown = {**line, "tied": "tied" if line["tied"] else None}
         if line["doc_id"] is None:
-            # Below the end of the list there is nothing to show.
+            # There is nothing to show below the end of the list.
             shown = {name: "" if value is None else value for name, value in shown.items()}
         rows.append(shown)
     measure, score = written("ndcg", facts.cutoff), numbers.score(facts.score.ndcg)
-    title = f"query {facts.query_id} of {facts.dataset}, run {facts.run}: {measure} {score}"
-    # Nothing was returned: what is lost is the ideal ranking itself.
+    title = f"query {facts.query_id} in {facts.dataset}, run {facts.run}: {measure} {score}"
+    # If nothing was returned, the whole ideal ranking is lost.
     names = () if facts.returned else ("rank", "discount", "ideal_doc_id", "ideal_contribution")
     return make_table(rows, names, title=title, sentences=_said_of_score(explanation))
 
 
 def _said_of_score(explanation: Explanation) -> list[str]:
     facts, score = explanation.facts, explanation.facts.score
-    within = "in all" if facts.cutoff is None else "within the cutoff"
+    within = "in total" if facts.cutoff is None else "within the cutoff"
     returned = f"{score.returned} document(s) {within}, {score.judged} of them judged"
     dcg, ideal_dcg = numbers.score(score.dcg), numbers.score(score.ideal_dcg)
     said = [f"DCG {dcg} / ideal DCG {ideal_dcg}; {returned}"]
@@ -456,18 +456,19 @@ def _said_of_score(explanation: Explanation) -> list[str]:
         said.append(_STATUS[score.status])
     if not explanation.ideal_known:
         said.append(
-            "the night does not keep the documents of the ideal ranking; explain it from the inputs"
+            "the night does not keep the documents of the ideal ranking; explain the query from "
+            "the inputs"
         )
     said.append(f"{facts.convention.label}: {facts.convention.formula}")
     return said
 
 
 def _parts(explanation: Explanation) -> Iterator[_Part]:
-    """What the score lost, and the documents that the ranking does not show."""
+    """The losses of the score, and the documents that the ranking does not show."""
     facts = explanation.facts
     lost = math.fsum(loss["loss"] for loss in explanation.losses)
     loss = "gain * (discount at the ideal rank - discount at its rank)"
-    words = f"{loss}; in all {numbers.score(lost)} = ideal DCG - DCG"
+    words = f"{loss}; in total {numbers.score(lost)} = ideal DCG - DCG"
     if facts.returned:
         yield _Part("Losses by document", explanation.losses, _LOSSES, [words])
     known = [] if facts.whole else [_KEPT_ONLY]
@@ -476,7 +477,7 @@ def _parts(explanation: Explanation) -> Iterator[_Part]:
 
 
 def _compared(facts: Facts, baseline: Facts, against: str) -> _Part:
-    """The documents that changed, and what their changes sum to."""
+    """The documents that changed, and the sum of their changes."""
     moved = []
     for row in changed_documents(facts, [baseline]):
         moved.append({**row, "moved": row["moved_up"] or row["what"].replace("_", " ")})
@@ -487,7 +488,7 @@ def _compared(facts: Facts, baseline: Facts, against: str) -> _Part:
 
 
 def _changed(measure: str, score: Score, before: Score) -> str:
-    """What the changes of documents sum to."""
+    """A sentence on the sum of the changes of documents."""
     ndcg = f"{measure} {numbers.score(before.ndcg)} to {numbers.score(score.ndcg)}"
     dcg = f"DCG {numbers.score(before.dcg)} to {numbers.score(score.dcg)}"
     changed = f"{ndcg}, {dcg}; the changes sum to {numbers.difference(score.dcg - before.dcg)}"

@@ -1,4 +1,4 @@
-"""Sentences of a page as data: a kind, by which tests tell them apart, and the text."""
+"""The sentences of a page as data: a kind, which tests can check, and the text."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -22,18 +22,18 @@ class Sentence(NamedTuple):
     text: Markup
 
 
-#: It says something about a page, or nothing.
+#: A rule returns a sentence about a page, or None.
 Rule = Callable[["NightPage"], Sentence | None]
 
 
 def said(rules: Iterable[Rule], page: "NightPage") -> list[Sentence]:
-    """What these rules say about a page, in their order."""
+    """The sentences of these rules about a page, in order."""
     found = (rule(page) for rule in rules)
     return [sentence for sentence in found if sentence is not None]
 
 
 def sentence(kind: str, text: str, *values: object) -> Sentence:
-    """A sentence; values that are no markup are escaped."""
+    """A sentence; values that are not markup are escaped."""
     return Sentence(kind, marked(text, *values))
 
 
@@ -42,12 +42,12 @@ def together(sentences: Iterable[Sentence]) -> Markup:
 
 
 def command_text(verb: str, arguments: Sequence[str], options: Mapping[str, Any]) -> Markup:
-    """A command of the program, as somebody can paste it into a shell."""
+    """A command of the program that can be pasted into a shell."""
     return marked("<code>{}</code>", message(command_line(verb, arguments, options)))
 
 
 def night_command(page: "NightPage", verb: str, options: Mapping[str, Any]) -> Markup:
-    """A command on the night of a page, which is kept in an output."""
+    """A command about the night of a page, which is kept in an output."""
     night = page.night
     of_night = {"date": night.evaluated_on, "dataset": night.dataset}
     return command_text(verb, [str(page.output)], {**of_night, **options})

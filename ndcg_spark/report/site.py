@@ -1,7 +1,7 @@
 """A site: a page for every date, the newest as `latest.html`, and an index.
 
-Beside a page, a small JSON file says what it was made of. A page is written again if that has
-changed, or if the page is no longer as it was written.
+Next to each page, a small JSON file records what it was made from. A page is written again if
+that has changed, or if the page itself was modified.
 """
 
 import dataclasses
@@ -51,20 +51,20 @@ from ndcg_spark.tables.html import NUMBER, Cell, joined, marked, name, plain_tab
 from ndcg_spark.text import GOOD, day, unknown_name
 from ndcg_spark.voices import Notice
 
-#: The night before and the night of a run; None where it has none.
+#: A run's points for the night before and for the night; None if it has no point.
 _Pair = tuple[Point | None, Point | None]
-#: How many runs of a dataset have a trend in the index, and how many are named in a row of it.
+#: How many runs of a dataset have a trend in the index, and how many a row of it names.
 _CARDS, _NAMED = 6, 4
-#: The files of the program that decide what a page says and shows.
+#: The suffixes of program files that determine what a page shows.
 _CODE = (".py", ".j2", ".css", ".js")
 
 
 @read_again
 def write_site(output: str, folder: Path, request: Request) -> None:
-    """Write a page for every date, unless it is there and right; and `latest.html` and an index.
+    """Write `latest.html`, an index, and a page for every date whose page is not up to date.
 
-    A night that lacks the run or the baseline of the request is shown with its own.
-    ConfigurationError if all lack it.
+    A night that lacks the requested run or baseline is shown with its own. If all nights lack it,
+    this raises ConfigurationError.
     """
     folder = folder.expanduser()
     history = History(committed(output))
@@ -93,11 +93,11 @@ class _Site:
         self._history, self._request = history, request
         self._output, self._folder = output, folder
         asked = _digest(dataclasses.asdict(request))
-        #: What all pages depend on.
+        #: Values that all pages depend on.
         self._shared = {"program": _program(), "output": output, "request": asked}
 
     def write_page(self, date: str, nights: Sequence[Night]) -> None:
-        """Write the page of a date and its JSON, unless both are there and would be the same."""
+        """Write the page of a date and its JSON, unless both exist and would not change."""
         file, beside = self._folder / f"{date}.html", self._folder / f"{date}.json"
         asked, note = _as_asked(self._history, nights, self._request)
         absent = datasets_left_out(self._history.nights, date, self._request.dataset)
@@ -107,7 +107,7 @@ class _Site:
         if made_of is not None and known == {**made_of, "page": _file_state(file)}:
             return
         if note:
-            before = f"{date} is shown as if it were not asked for: "
+            before = f"{date} is shown without this option: "
             report_step("note", dataclasses.replace(note, before=before))
         more: dict[str, Any] = {"note": absent, "in_site": True}
         page = make_page(self._history, nights, asked, self._output, **more)
@@ -123,10 +123,10 @@ class _Site:
         shown: Any,
         absent: str | None,
     ) -> dict[str, Any] | None:
-        """What a page of these runs is made of, by the log and the means of nights.
+        """What a page of these runs is made from, according to the log and the means of nights.
 
-        `shown` has for each dataset the run, and the date since which it is as it is. Both follow
-        from the scores of the nights. None if it is not about these datasets and their runs.
+        `shown` has for each dataset the run, and the date since which it scores as it does. Both
+        follow from the scores of the nights. None if `shown` has other datasets or runs.
         """
         nights: set[tuple[str, ...]] = set()
         chosen: dict[str, Any] = {}
@@ -158,9 +158,9 @@ def _choices(
     points: Sequence[Point],
     level: Sequence[Point],
 ) -> dict[str, Any]:
-    """What a page chose of the nights, which may change though they stay."""
+    """What a page chose from the nights, which may change although the nights do not."""
     baseline = shown.baseline
-    # The usual range comes of nights before those that are shown, too.
+    # The usual range also depends on nights before those that are shown.
     drawn = []
     for point in points:
         line = (point.chained, point.interrupted, str(point.change))
@@ -180,7 +180,7 @@ def _choices(
 
 
 def _shown_nights(history: History, shown: Outline, dates: Sequence[str]) -> Iterator[Night]:
-    """The nights that a page shows numbers or words of."""
+    """The nights whose numbers or words a page shows."""
     yield shown.night
     yield from shown.baseline.nights
     yield from filter(None, (shown.previous, shown.failed_before))
@@ -190,7 +190,7 @@ def _shown_nights(history: History, shown: Outline, dates: Sequence[str]) -> Ite
 
 
 def _log_entry(night: Night, is_quoted: bool) -> tuple[str, ...]:
-    """What tells whether a night is as it was, with what was added if a page quotes that."""
+    """Values that reveal whether a night changed, with its notes if a page quotes them."""
     entry = (night.dataset, night.evaluated_on, night.evaluation_id)
     if not is_quoted:
         return entry
@@ -204,7 +204,7 @@ def _as_asked(
     nights: Sequence[Night],
     request: Request,
 ) -> tuple[Request, Notice | None]:
-    """The request, or less of it: without the baseline, or the run, that is not there; and why."""
+    """The request, or less of it and why: without a baseline or a run that does not exist."""
     try:
         for night in nights:
             outline(history, night, request)
@@ -219,25 +219,25 @@ def _as_asked(
 
 
 def _refuse_unknown(request: Request, nights: Sequence[Night], history: History) -> None:
-    """ConfigurationError for a run or a date that no night has."""
+    """Raise ConfigurationError for a run or a date that no night has."""
     runs = {row["run"] for night in nights for row in history.scores(night)}
     for option, run in (("run", request.run), ("baseline", request.baseline)):
         if run is not None and run not in runs:
             raise unknown_name(option, "run", run, runs)
     dates = {night.evaluated_on for night in nights}
     if request.baseline_date not in (None, GOOD, *dates):
-        absent = f"no night of {request.baseline_date}"
+        absent = f"there is no night of {request.baseline_date}"
         raise ConfigurationError(f"{absent}; ndcg-spark nights lists them", option="baseline-date")
 
 
 def _write_other(file: Path, content: bytes) -> None:
-    """Write a file unless it has this content."""
+    """Write a file unless it already has this content."""
     if not file.is_file() or file.read_bytes() != content:
         write_file("site", file, content)
 
 
 def _read_json(file: Path) -> dict[str, Any]:
-    """What the file says; nothing if it is absent or broken, so that its page is written again."""
+    """The content of a file; empty if it is missing or broken, so that its page is rewritten."""
     try:
         content = json.loads(file.read_bytes())
     except (OSError, ValueError, RecursionError):
@@ -257,7 +257,7 @@ def _content_state(content: bytes) -> dict[str, Any]:
 
 
 def _digest(value: Any) -> str:
-    """A digest of data; tables count by their rows."""
+    """A digest of data; tables are digested by their rows, in any order."""
 
     def rows(table: pa.Table) -> list[str]:
         return sorted(map(str, table.to_pylist()))
@@ -268,7 +268,7 @@ def _digest(value: Any) -> str:
 
 @functools.cache
 def _program() -> str:
-    """The version and a digest of the program's files, as a checkout keeps its version."""
+    """The version and a digest of the program's files: in a checkout, the version is constant."""
     total = hashlib.sha256()
     for file in _code_files(resources.files("ndcg_spark")):
         total.update(file.read_bytes())
@@ -303,14 +303,14 @@ def _index(
         cards += part.cards()
     headings = ("night", "dataset", "verdict", "run", "score", "difference", "what happened")
     table = plain_table(headings, [cells for _, cells in rows], "nights", "sorted nights")
-    # The first row may be one of an evaluation that failed.
+    # The first row may belong to a failed evaluation.
     words_of = dict.fromkeys(str(cells[2].content.striptags()) for _, cells in rows)
     values = {"cards": cards, "nights": table, "verdicts": list(words_of)}
     return render("site", title="Nights", known=_in_force(nights), **values)
 
 
 def _in_force(nights: Sequence[Night]) -> list[Markup]:
-    """What somebody acknowledged that the next night may fall under."""
+    """The acknowledgements that may apply to the next night."""
     newest = {night.dataset: night.evaluated_on for night in sorted(nights, key=_by_date)}
     found = []
     for night in nights:
@@ -327,7 +327,7 @@ def _by_date(night: Night) -> str:
 
 
 class _Said(NamedTuple):
-    """What the index says of a night: a run with its numbers, and the runs that stand out."""
+    """What the index says about a night: a run with its numbers, and the runs that stand out."""
 
     run: str
     score: str
@@ -358,7 +358,7 @@ def _night_cells(night: Night, said: _Said) -> list[Cell]:
 
 
 def _failed_cells(row: Mapping[str, Any]) -> list[Cell]:
-    """An evaluation that failed, which has no page."""
+    """The cells of a failed evaluation, which has no page."""
     said = _NO_NUMBERS._replace(text=marked("{}", row["reason"] or ""))
     return _cells(row["evaluated_on"], row["dataset"] or "", words.verdict_label(row), said)
 
@@ -385,11 +385,11 @@ class _Card(NamedTuple):
 
 
 class _Index:
-    """What the index shows of a dataset: the trends of its runs, and who stands out when."""
+    """What the index shows of a dataset: the trends of its runs, and what stands out when."""
 
     def __init__(self, history: History, page: NightPage, run: str | None) -> None:
         self.page = page
-        # A margin is made for values from 0 to 1, of which less is a loss.
+        # A margin is meant for values from 0 to 1, where less is a loss.
         self._margin = math.inf if page.is_of_catalog else page.compared_with.options.margin
         dataset = page.night.dataset
         self._dates = [night.evaluated_on for night in history.nights_of(dataset)]
@@ -400,7 +400,7 @@ class _Index:
             self._known[line.run] = {point.date: point for point in line.points}
 
     def cards(self) -> Iterator[_Card]:
-        """The last nights of the run of the page, and of those that fell most or are best."""
+        """The last nights of the page's run, and of the runs that fell most or are best."""
         first = self._dates[-NIGHTS:][0]
         recent = []
         for line in self._lines:
@@ -432,9 +432,9 @@ class _Index:
         return line.run != self.page.run, -fall if fall > self._margin else 0.0, -now
 
     def said_of(self, night: Night) -> _Said:
-        """A run of a night with its numbers, and the others that stand out.
+        """A run of a night with its numbers, and the other runs that stand out.
 
-        The run is that of the verdict, that of the page or, if it is of other nights, the best.
+        The run is that of the verdict, or that of the page, or the best if the night lacks these.
         """
         at = self._dates.index(night.evaluated_on)
         dates = (self._dates[at - 1] if at else "", night.evaluated_on)
@@ -466,12 +466,12 @@ class _Index:
         return max(here)[1]
 
     def _standing_out(self, pairs: Mapping[str, _Pair], first: str) -> Markup:
-        """Why the score of the first run stands out, and the other runs whose score does."""
+        """Why the score of the first run stands out, and other runs whose scores stand out."""
         found = []
         for run, (before, now) in pairs.items():
             change, shown, why = words.night_score(before, now, self._margin)
             if run == first and now is not None and now.breaks:
-                why = [f"other {' and other '.join(now.breaks)}", *why]
+                why = [f"different {' and '.join(now.breaks)}", *why]
             reasons = "; ".join(why)
             if run == first and why:
                 found.append((-math.inf, run, Markup.escape(reasons)))
@@ -488,7 +488,7 @@ def _decided_by(
     run: str,
     metric: Metric,
 ) -> Mapping[str, Any] | None:
-    """The result of a run by which a night was decided, else the first that has a difference."""
+    """The run's result that decided a night, or the first one that has a difference."""
     verdict = night.record["verdict"] or {}
     results = verdict.get("results", ())
     differences = [row for row in results if _is_difference_of(row, run, metric)]

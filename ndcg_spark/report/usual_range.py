@@ -1,7 +1,7 @@
-"""Where a run is night by night when nothing happens.
+"""The range of a run's scores in nights when nothing happens.
 
-The usual range comes from the nights before the level began to move, because a range of the last
-nights follows a slow loss down and swallows it.
+The usual range comes from the nights before the level began to move. A range of the last nights
+would follow a slow loss down and hide it.
 """
 
 from collections.abc import Sequence
@@ -21,11 +21,11 @@ from ndcg_spark.comparison.trend import (
     floor_of,
 )
 
-#: The usual range in standard deviations, and how these follow from the median absolute deviation.
+#: The usual range in standard deviations, and their ratio to the median absolute deviation.
 _DEVIATIONS, _OF_MAD = 3.0, 1.4826
 
 
-#: The share of the variance of nights that a slope explains, if there is little else.
+#: From this share of the nights' variance explained by a slope, there is little else.
 _SLOPE = 0.8
 Values = NDArray[np.float64]
 
@@ -33,19 +33,19 @@ Values = NDArray[np.float64]
 class UsualRange(NamedTuple):
     low: float
     high: float
-    #: Of so many nights.
+    #: The number of nights that it comes from.
     nights: int
-    #: The first night at which the level was another one; None if it did not move.
+    #: The first night with a different level; None if the level did not move.
     moved_on: str | None = None
-    #: Since when the run is lower, and by how much; None if it is not.
+    #: Since when the run has been lower, and by how much; None if it is not lower.
     falling: Falling | None = None
 
 
 def usual_range(points: Sequence[Point], *, is_of_catalog: bool = False) -> UsualRange | None:
-    """The usual range of the nights of a line, by date, up to the last one; None if they are few.
+    """The usual range of a line's nights, ordered by date; None if there are too few.
 
-    A night that somebody accepted begins another level. What is of the catalog has values of any
-    size, and falls without a loss.
+    An accepted night starts a new level. Catalog measures are unbounded, and can fall without a
+    loss.
     """
     known = [point for point in chained_stretch(points) if point.chained is not None]
     accepted = [at for at, point in enumerate(known) if point.restarts]
@@ -59,7 +59,7 @@ def usual_range(points: Sequence[Point], *, is_of_catalog: bool = False) -> Usua
     center = float(np.median(base))
     deviation = _deviation(base)
     if first is None and _slides(values, floor):
-        # It moves all along, so that the first nights are all there is.
+        # The line moves throughout, so only the first nights can be used.
         first = MIN_NIGHTS
         base = values[:first]
         center = float(np.median(base))
@@ -76,7 +76,7 @@ def _deviation(values: Values) -> float:
 
 
 def _slides(values: Values, floor: float) -> bool:
-    """Whether a line is little else than a slope from its first night on."""
+    """Whether a line is mostly a slope from its first night on."""
     number = np.arange(len(values), dtype=np.float64)
     slope = float(np.polyfit(number, values, 1)[0])
     total = float(np.var(values))
@@ -85,7 +85,7 @@ def _slides(values: Values, floor: float) -> bool:
 
 
 def _first_moved(values: Values) -> int | None:
-    """The first night of a level that is lower or higher than before; None if it is the same."""
+    """The first night of a lower or higher level; None if the level does not change."""
     for sign in (1.0, -1.0):
         fall = fall_of(list(sign * values))
         if fall is not None:

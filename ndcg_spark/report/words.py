@@ -1,4 +1,4 @@
-"""What a page says about a night: a list of rules for each place, each a sentence or nothing."""
+"""What a page says about a night: lists of rules, each of which returns a sentence or None."""
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -18,19 +18,19 @@ if TYPE_CHECKING:
     from ndcg_spark.report.night import NightPage
 
 Row = Mapping[str, Any]
-#: How many runs or slices are named one by one.
+#: The most runs or slices that are named individually.
 NAMED = 3
-#: How many runs are drawn.
+#: The most runs that are drawn.
 DRAWN = 6
 #: The colour of a conclusion, and of a verdict.
 TONES = {"better": "ok", "worse": "bad", "pass": "ok", "fail": "bad"}
-#: The conclusions that say which way a run has changed.
+#: The conclusions that give the direction of a change.
 CONCLUDED = ("better", "worse", "higher", "lower")
-#: What moved is shown if it is of queries with at least this share of all change.
+#: Movements are shown if their queries have at least this share of the total change.
 _LEAST_SHARE = 0.1
-#: The share of a loss at ranks without judgments that is worth a sentence.
+#: From this share of a loss at unjudged ranks, a sentence mentions it.
 _UNJUDGED = 0.05
-#: Below this, a share of a difference is not worth saying.
+#: Below this, a share of a difference is not mentioned.
 _NOTICED = 0.005
 
 
@@ -48,14 +48,14 @@ def verdict_label(row: Row) -> tuple[str, str]:
 
 
 def capital(text: str) -> str:
-    """The text with a capital letter, unless it begins with a name."""
+    """The text with a capital first letter, unless it begins with a name."""
     if text.startswith(("the ", "there ", "no ")):
         return f"{text[:1].upper()}{text[1:]}"
     return text
 
 
 def is_lost(page: "NightPage") -> bool:
-    """Whether there is a loss to look into: shown, or larger than is allowed.
+    """Whether there is a loss to investigate: a proven one, or one larger than allowed.
 
     A first night only compares runs.
     """
@@ -67,9 +67,9 @@ def is_lost(page: "NightPage") -> bool:
 
 
 def standing_out(page: "NightPage") -> list[Row]:
-    """At most three slices that are better or worse; of the catalog, higher or lower.
+    """At most three slices that are better or worse (catalog measures: higher or lower).
 
-    Where a cause is named, those that went the other way than the whole.
+    If a cause is named, only slices that moved in the opposite direction to the whole.
     """
     up, down = ("higher", "lower") if page.is_of_catalog else ("better", "worse")
     words = {up, down}
@@ -80,7 +80,7 @@ def standing_out(page: "NightPage") -> list[Row]:
 
 
 def worse_others(page: "NightPage") -> list[str]:
-    """The other runs that are worse than they were, at most a few."""
+    """The first few other runs that are worse than before."""
     if not page.baseline.nights:
         return []
     rows = page.compared.values()
@@ -89,14 +89,14 @@ def worse_others(page: "NightPage") -> list[str]:
 
 
 def change_in_words(page: "NightPage", difference: float) -> str:
-    """What a change is: less of the catalog is no loss."""
+    """The word for a change: a lower catalog measure is not a loss."""
     if page.is_of_catalog:
         return "drop" if difference < 0 else "rise"
     return "loss" if difference < 0 else "gain"
 
 
 def explains(page: "NightPage") -> bool:
-    """Whether what moved in some queries says why the run has changed."""
+    """Whether the movements in some queries explain why the run changed."""
     moved, row = page.moved, page.row
     if moved is None or moved.share < _LEAST_SHARE:
         return False
@@ -113,7 +113,7 @@ def is_unchanged(page: "NightPage") -> bool:
 
 
 def falling(page: "NightPage") -> Falling | None:
-    """Since when the level of the run is lower, by its line alone; None if it is not."""
+    """Since when the run's level has been lower, judged only by its line; None if it is not."""
     return page.usual.falling if page.usual else None
 
 
@@ -123,26 +123,26 @@ def usual_range(page: "NightPage") -> Sentence | None:
         return None
     nights = count(usual.nights, "comparable night")
     if usual.moved_on is None:
-        text = "Shaded: the usual range of {} before."
+        text = "Shaded: the usual range of the previous {}."
         return sentence("usual_range", text, nights)
-    text = "Shaded: the usual range of {}, before the level moved on {}."
+    text = "Shaded: the usual range of {} before the level moved on {}."
     return sentence("usual_range", text, nights, day(usual.moved_on))
 
 
 def judgments_changed(page: "NightPage") -> Sentence | None:
-    """Where the line goes on over new judgments, and by how much the nights before are moved."""
+    """Where the line continues across new judgments, and how far earlier nights are shifted."""
     found = [marked("{}", text) for text in changes_in_words(page.trend.points)]
     return sentence("judgments_changed_on", "{}", joined(found, " ")) if found else None
 
 
 def changes_in_words(points: Sequence[Point]) -> list[str]:
-    """A sentence for each change of judgments that a line leads over, after its first night."""
+    """A sentence for each change of judgments that a line crosses after its first night."""
     said = []
     for point in points[1:]:
         change = point.change
         if change is not None:
             ends = f"{difference(change.old)} (old) to {difference(change.new)} (new)"
-            moved = f"the nights before are moved by {difference(change.shift)}"
+            moved = f"earlier nights are shifted by {difference(change.shift)}"
             said.append(f"New judgments on {day(point.date)}: {ends}; {moved}.")
     return said
 
@@ -174,7 +174,7 @@ def silent_nights(page: "NightPage") -> Sentence | None:
 
 
 def below_best(page: "NightPage") -> Sentence | None:
-    """How far the night is below the best comparable one, which no gate compares it with."""
+    """How far the night is below the best comparable night, if no gate compares them."""
     stretch = last_stretch(page.trend.points)
     now = stretch[-1].value
     if page.verdict or now is None or falling(page) or page.is_of_catalog:
@@ -182,7 +182,7 @@ def below_best(page: "NightPage") -> Sentence | None:
     best, date = max((point.value or 0.0, point.date) for point in stretch)
     if best - now <= page.compared_with.options.margin:
         return None
-    text = "{} below {}, the best of the comparable nights shown."
+    text = "{} below the best comparable night shown, {}."
     return sentence("below_best", text, score(best - now), day(date))
 
 
@@ -190,7 +190,7 @@ def fewer_compared(page: "NightPage") -> Sentence | None:
     counted = page.counted(page.run)
     if page.row is None or page.row["queries"] >= counted:
         return None
-    text = "The line is of all {:,} queries, the difference of {:,}."
+    text = "The line covers all {:,} queries, the difference only {:,}."
     return sentence("fewer_compared", text, counted, page.row["queries"])
 
 
@@ -217,7 +217,7 @@ def unanswered(page: "NightPage") -> Sentence | None:
     found = page.unanswered
     if found is None:
         return None
-    # Those that are not in the baseline count, too.
+    # Includes the queries that are not in the baseline.
     of = page.mean["queries"]
     if page.record["options"]["missing_query"] == "skip":
         of += found.now
@@ -232,13 +232,13 @@ def unanswered(page: "NightPage") -> Sentence | None:
 
 
 def answered(page: "NightPage") -> Sentence | None:
-    """The queries that have some results again."""
+    """The queries that have results again."""
     again = page.answered
     if again is None:
         return None
-    # Without a comparison, all queries of the mean.
+    # All queries of the mean if nothing was compared.
     compared_queries = (page.row or page.mean)["queries"]
-    text = "{} has results again for {} that had none, of {:,}{}."
+    text = "{} has results again for {} that had none, out of {:,}{}."
     queries = count(again.queries, "query", "queries")
     share_of_gain = _part_of("gain", again.share)
     return sentence("answered", text, name(page.run), queries, compared_queries, share_of_gain)
@@ -267,7 +267,7 @@ def spread(page: "NightPage") -> Sentence | None:
     if page.cause or page.unanswered or page.answered or page.missing:
         return None
     what = change_in_words(page, row["difference"])
-    text = "No one group of queries has clearly more than its share of the {}."
+    text = "No single group of queries has clearly more than its share of the {}."
     return sentence("spread", text, what)
 
 
@@ -292,9 +292,9 @@ def no_slice(page: "NightPage") -> Sentence | None:
     if spread(page) or standing_out(page):
         return None
     if "other_judgments" in row["flags"]:
-        text = "The judgments changed, which alone changes scores."
+        text = "The judgments changed, which by itself changes scores."
         return sentence("judgments_changed", text)
-    return sentence("no_slice", "No one group of queries stands out.")
+    return sentence("no_slice", "No group of queries stands out.")
 
 
 def missing(page: "NightPage") -> Sentence | None:
@@ -307,7 +307,7 @@ def missing(page: "NightPage") -> Sentence | None:
 WHY: Sequence[Rule] = (unanswered, answered, cause, spread, slices, no_slice, missing)
 
 
-# Why the page does not show what moved, or of which queries it shows that.
+# Why the page does not show what moved, or for which queries it does.
 
 
 def partly(page: "NightPage") -> Sentence | None:
@@ -318,7 +318,7 @@ def partly(page: "NightPage") -> Sentence | None:
     which = "whose documents all these nights keep"
     if moved.queries == most:
         which = "that changed most"
-    text = "Of the {} {}, which have {} of all change."
+    text = "Computed over the {} {}; they have {} of the total change."
     queries = count(moved.queries, "query", "queries")
     return sentence("partly", text, queries, which, share(moved.share))
 
@@ -347,18 +347,18 @@ def no_change(page: "NightPage") -> Sentence | None:
 
 
 def unexplained(page: "NightPage") -> Sentence | None:
-    """Why a page cannot show what moved, though the night has documents and a baseline."""
+    """Why a page cannot show what moved although the night has documents and a baseline."""
     if not page.compares or is_unchanged(page) or page.missing or not page.has_documents:
         return None
     if page.over_change:
-        text = "Over a change of judgments, what moved is not shown."
+        text = "The page does not show what moved if the judgments have changed."
         return sentence("over_change", text)
     measure, cutoff = page.metric
     if measure != "ndcg" or cutoff is None:
-        text = "What moved is shown only for NDCG, and only down to a rank."
+        text = "The page shows what moved only for NDCG with a cutoff."
         return sentence("only_ndcg", text)
     if explains(page):
-        return sentence("cancels_out", "What moved cancels out.")
+        return sentence("cancels_out", "The movements of documents cancel out.")
     if page.moved is not None:
         return _few_kept(page.moved.share)
     return _none_kept(page)
@@ -366,12 +366,12 @@ def unexplained(page: "NightPage") -> Sentence | None:
 
 def _few_kept(kept: float) -> Sentence:
     shown = "less than 1 %" if kept < 0.01 else share(kept)
-    which = f"queries with {shown} of all change"
+    which = f"queries with {shown} of the total change"
     kind = "few_kept"
     if kept >= _LEAST_SHARE:
         kind = "others_kept"
-        which += ", which did not change as the run did"
-    text = "The documents that are kept are of {}, so what moved is not known; "
+        which += ", which did not change like the run"
+    text = "Documents are kept only for {}, so it is not known what moved; "
     text += "{} keeps those of all queries."
     return sentence(kind, text, which, ALL_KEPT.text(OPTIONS))
 
@@ -382,17 +382,17 @@ def _none_kept(page: "NightPage") -> Sentence:
     which = "The baseline keeps"
     if 0 < without < len(nights):
         which = f"{without:,} of the {len(nights):,} nights of the baseline keep"
-    what = "no documents" if without else "no documents of the queries that changed"
-    text = "{} {}, so what moved is not known; a night that is evaluated with "
+    what = "no documents" if without else "no documents for the queries that changed"
+    text = "{} {}, so it is not known what moved; a night that is evaluated with "
     text += "{} keeps them."
     return sentence("none_kept", text, which, what, ALL_KEPT.text(OPTIONS))
 
 
-#: Only where what moved is not drawn.
+#: Shown only if what moved is not drawn.
 UNMOVED: Sequence[Rule] = (no_documents, without_results, no_change, unexplained)
 
 
-# How far the documents are judged.
+# How many documents are judged.
 
 
 def unjudged_loss(page: "NightPage") -> Sentence | None:
@@ -400,9 +400,9 @@ def unjudged_loss(page: "NightPage") -> Sentence | None:
     if moved is None or not explains(page) or not is_lost(page) or moved.unjudged < _UNJUDGED:
         return None
     text = (
-        "{} of what single documents lost, not counting what others gained, was lost at ranks "
-        "where documents that nobody has judged are now: the size of the difference is uncertain "
-        "until they and those of the baseline are judged."
+        "{} of the losses of single documents, not counting the gains of others, are at ranks that "
+        "now hold unjudged documents: the size of the difference is uncertain until these and the "
+        "unjudged documents of the baseline are judged."
     )
     return sentence("unjudged_loss", text, share(moved.unjudged))
 
@@ -422,7 +422,7 @@ def judged(page: "NightPage") -> Sentence | None:
 JUDGED: Sequence[Rule] = (unjudged_loss, judged)
 
 
-# What to look at before anything else.
+# Warnings to read first.
 
 
 def unverified(page: "NightPage") -> Sentence | None:
@@ -437,12 +437,12 @@ def rejudged(page: "NightPage") -> Sentence | None:
     if not many:
         return None
     queries = count(many, "query", "queries")
-    text = "The judgments of {} changed since {}; that alone changes scores"
+    text = "The judgments of {} have changed since {}, which by itself changes scores"
     return _warning("rejudged", text, queries, page.baseline.label)
 
 
 def warnings(page: "NightPage") -> list[Sentence]:
-    """What is doubtful about the night, or was not read."""
+    """What is doubtful about the night, or could not be read."""
     found = [one for one in (unverified(page), rejudged(page)) if one is not None]
     verdict = page.verdict
     found += [_warning("gate", "{}", text) for text in verdict.get("warnings", ())]
@@ -456,7 +456,7 @@ def warnings(page: "NightPage") -> list[Sentence]:
     for run in page.gone:
         found.append(_warning("gone", "{} had scores on {} and has none tonight", run, last))
     for date in page.unread:
-        text = "The night of {} is left out, as its log cannot be read"
+        text = "The night of {} is left out because its log cannot be read"
         found.append(_warning("unread", text, day(date)))
     return found
 
@@ -474,7 +474,7 @@ def night_score(
     now: Point | None,
     margin: float,
 ) -> tuple[float, str, list[str]]:
-    """The change of a run since the night before, its score, and why that stands out."""
+    """The change of a run since the night before, its score, and why the score stands out."""
     was = before.value if before else None
     if now is None or now.value is None:
         word = "returned nothing" if now and is_silent(now) else "no score"

@@ -1,1 +1,1 @@
-"""Tables for people: their columns, the order of their rows, and how they are written."""
+"""Tables for people: their columns, the order of their rows, and their output formats."""

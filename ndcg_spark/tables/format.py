@@ -1,32 +1,32 @@
-"""How numbers are written for people: on pages, in tables and in sentences."""
+"""Formats numbers for people: on pages, in tables and in sentences."""
 
 import math
 
 from ndcg_spark.tolerance import DECIMALS
 
-#: Smaller p values are not told apart.
+#: Smaller p values are not distinguished.
 _SMALLEST_P = 0.0001
-#: A share of at least this is all of it.
+#: A share of at least this is written as "all".
 _ALL = 0.995
 
 
 def score(value: float | None) -> str:
-    """A score with four digits: `0.7708`; `-` without a value."""
+    """A score with four digits: `0.7708`; `-` if there is no value."""
     if value is None:
         return "-"
-    # 0.77075 must not be 0.7707 once and 0.7708 the next time.
+    # 0.77075 must not be written as 0.7707 in one place and 0.7708 in another.
     return f"{round(value, DECIMALS):z.4f}"
 
 
 def difference(value: float | None) -> str:
-    """A difference of scores with its sign: `+0.0113`, `-0.0363`; `-` without a value."""
+    """A difference of scores with its sign: `+0.0113`, `-0.0363`; `-` if there is no value."""
     if value is None:
         return "-"
     return f"{round(value, DECIMALS):+z.4f}"
 
 
 def share(value: float | None) -> str:
-    """A share in percent: `97 %`; 0 % and 100 % only if it is that, else `0.1 %`, `99.9 %`."""
+    """A share in percent: `97 %`; 0 % and 100 % only if exact, otherwise `0.1 %` and `99.9 %`."""
     if value is None:
         return "-"
     percent = 100 * round(value, DECIMALS)
@@ -44,7 +44,7 @@ def part(value: float) -> str:
 
 
 def p_value(p: float, alpha: float | None = None) -> str:
-    """A p value: `0.0027` or `<0.0001`; more digits where they show the side of `alpha`."""
+    """A p value: `0.0027` or `<0.0001`; with more digits if they show the side of `alpha`."""
     if p < _SMALLEST_P:
         return "<0.0001"
     return score(p) if alpha is None else apart(p, alpha)[0]
@@ -57,7 +57,7 @@ def p_in_words(p: float, alpha: float) -> str:
 
 
 def apart(value: float, limit: float) -> tuple[str, str]:
-    """Both numbers with four digits, or with as many more as show that they differ."""
+    """Both numbers with four digits, or with as many as are needed to show that they differ."""
     value, limit = round(value, DECIMALS), round(limit, DECIMALS)
     shown = [(f"{value:.{digits}f}", f"{limit:.{digits}f}") for digits in range(4, 9)]
     for pair in shown:
@@ -67,7 +67,7 @@ def apart(value: float, limit: float) -> tuple[str, str]:
 
 
 def count(number: int, one: str, many: str | None = None) -> str:
-    """How many there are of something: `1 query`, `2,014 queries`."""
+    """A number with its noun: `1 query`, `2,014 queries`."""
     if number == 1:
         return f"1 {one}"
     return f"{number:,} {many or one + 's'}"
@@ -76,7 +76,7 @@ def count(number: int, one: str, many: str | None = None) -> str:
 def whole(number: float) -> str:
     """A count that may have a fraction, with all digits and never rounded up: `12,345`, `1,999.9`.
 
-    So what is below a limit does not look as if it had reached it.
+    So a number below a limit never looks as if it had reached it.
     """
     tenths = math.floor(10 * round(number, DECIMALS))
     return f"{tenths / 10:,.1f}" if tenths % 10 else f"{tenths // 10:,}"

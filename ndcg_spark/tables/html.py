@@ -8,20 +8,20 @@ from markupsafe import Markup
 from ndcg_spark.tables.table import Table, cell
 from ndcg_spark.text import printable
 
-#: The longest name that is shown whole, and the longest that is shown at all.
+#: The longest name that is shown in full, and the longest that is kept in its title.
 _LONGEST, _LONGEST_TITLE = 80, 1000
-#: The attributes of a cell with a number: it is aligned to the right.
+#: The attributes of a cell with a number, which is aligned to the right.
 NUMBER = Markup(' class="n"')
 
 
 class Cell(NamedTuple):
-    #: Of its element, after the name of that.
+    #: The attributes of its element, as HTML.
     attributes: Markup
     content: Any
 
 
 class HtmlTable(NamedTuple):
-    """What the template of a table places."""
+    """What the template of a table lays out."""
 
     headings: list[Cell]
     rows: list[list[Cell]]
@@ -31,7 +31,7 @@ class HtmlTable(NamedTuple):
 
 
 def name(text: str) -> Markup:
-    """A name; one that is written from right to left does not turn the sentence around it."""
+    """A name; one that is written from right to left does not reverse the sentence around it."""
     shown = printable(text)
     if len(shown) <= _LONGEST:
         return Markup("<bdi>{}</bdi>").format(shown)
@@ -40,23 +40,23 @@ def name(text: str) -> Markup:
 
 
 def marked(text: str, *values: object) -> Markup:
-    """A text of this program with values; these are escaped, unless they are markup themselves."""
-    return Markup(text).format(*values)  # noqa: S704  # no text comes from elsewhere
+    """A text of this program with values, which are escaped unless they are markup."""
+    return Markup(text).format(*values)  # noqa: S704  # the text is always our own
 
 
 def joined(parts: Iterable[str], between: str = " and ") -> Markup:
-    """Names or sentences, one after the other."""
+    """Names or sentences joined together."""
     return marked(between).join(parts)
 
 
 def page_table(table: Table, label: str = "", kind: str = "") -> HtmlTable:
-    """A table of a page, of the class `kind`; a screen reader says its `label`."""
+    """A table on a page, with the class `kind`; screen readers read its `label`."""
     attributes = Markup(' class="{}"').format(kind) if kind else Markup("")
     return _html_table(table, NUMBER, Markup(""), label, attributes)
 
 
 def notebook_table(table: Table) -> HtmlTable:
-    """A table of a notebook, which has a style of its own."""
+    """A table in a notebook, which has its own style."""
     right = Markup(' style="text-align: right"')
     left = Markup(' style="text-align: left"')
     return _html_table(table, right, left, "", Markup(""))
@@ -84,20 +84,20 @@ def _cell(row: Mapping[str, Any], heading: str, kind: Markup) -> Cell:
     if isinstance(value, str) and not isinstance(value, Markup):
         return Cell(kind, name(value))
     if isinstance(value, float):
-        # A table is sorted by what is not rounded.
+        # Tables are sorted by unrounded values.
         return Cell(kind + Markup(' data-v="{:.6g}"').format(value), shown)
     return Cell(kind, shown)
 
 
 class Block(NamedTuple):
-    """What a template places: the form that it has, and the content of that."""
+    """A block of a template: its form and its content."""
 
     form: str
     content: Any
 
 
 def _is_aligned_as_number(shown: Cell) -> bool:
-    """Whether a cell has the class of numbers, perhaps with a class for its color."""
+    """Whether a cell has the class for numbers, possibly with a class for its color."""
     return shown.attributes.startswith((' class="n"', ' class="n '))
 
 
@@ -107,7 +107,7 @@ def plain_table(
     label: str = "",
     kind: str = "",
 ) -> HtmlTable:
-    """A table of cells. A column is aligned as its cells in the first row are."""
+    """A table of cells. Each column is aligned like its cell in the first row."""
     attributes = Markup(' class="{}"').format(kind) if kind else Markup("")
     first = rows[0] if rows else []
     shown = []

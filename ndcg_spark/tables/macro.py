@@ -1,7 +1,7 @@
-"""The means over datasets that BEIR and MTEB report, from the rows of DATASET_SCORES.
+"""The means over datasets that BEIR and MTEB report, computed from DATASET_SCORES rows.
 
-They are taken where scores are read, and no table keeps them. A run that a dataset lacks has none,
-as in MTEB: a mean over fewer datasets than those of other runs could not be compared with theirs.
+They are computed when scores are read, and are not stored. As in MTEB, a run has no mean if a
+dataset lacks it, because a mean over fewer datasets could not be compared with those of other runs.
 """
 
 import math
@@ -12,9 +12,9 @@ from ndcg_spark.convention.convention import Convention
 from ndcg_spark.convention.measures import COLUMNS, by_depth, format_cutoff, measure_at
 
 Row = Mapping[str, Any]
-#: What stands in the place of a dataset.
+#: The value of the column `dataset` for these means.
 MACRO = "(macro mean)"
-#: The column that says how many datasets a mean is over.
+#: The column with the number of datasets in a mean.
 DATASETS = "datasets"
 _MEASURES = ("ndcg", *COLUMNS)
 _MEANS = (*_MEASURES, "ndcg_pooled", "dcg", "judged_rate")
@@ -22,23 +22,23 @@ _COUNTS = (
     *("queries", "missing_queries", "no_relevant_queries", "unjudged_queries"),
     "relevant_queries",
 )
-#: What a mean over datasets has only where all of them say the same.
+#: The columns that a mean over datasets has only if all datasets agree.
 _SAME = ("evaluated_on", "evaluation_id", "convention", "formula")
 
 
 class MacroMeans(NamedTuple):
-    """Rows like those of DATASET_SCORES, and why some runs have none."""
+    """Rows like those of DATASET_SCORES, and sentences on why some runs have none."""
 
     rows: list[dict[str, Any]]
     sentences: list[str]
 
     @property
     def notes(self) -> list[str]:
-        """What to say below a table of them."""
+        """The notes below a table of them."""
         if not self.rows:
             return self.sentences
         many = self.rows[0][DATASETS]
-        what = f"{MACRO}: the unweighted mean of the means of {many} datasets, as in BEIR and MTEB"
+        what = f"{MACRO}: the unweighted mean of {many} dataset means, as in BEIR and MTEB"
         return [what, *self.sentences]
 
 
@@ -46,10 +46,10 @@ NO_MEANS = MacroMeans([], [])
 
 
 def macro_means(rows: Iterable[Row], absent: Collection[str] = ()) -> MacroMeans:
-    """The unweighted means of the means of datasets, by date, run and cutoff.
+    """The unweighted means of dataset means, by date, run and cutoff.
 
-    Of measures, dcg and judged_rate they are the means, of queries the sums. There is no standard
-    error. `absent` are datasets that belong to them, without any scores.
+    Measures, dcg and judged_rate are averaged, query counts are summed. There is no standard
+    error. `absent`: datasets that belong to the mean but have no scores.
     """
     means = MacroMeans([], [])
     for of_date in _by_date(rows).values():
@@ -91,7 +91,7 @@ def _add(means: MacroMeans, rows: Sequence[Row], absent: Collection[str]) -> Non
 
 
 def _options(label: str | None) -> str:
-    """The options of a convention, as two of them may have the same ones under other names."""
+    """The options of a convention: two conventions may have the same ones under other names."""
     return "" if label is None else str(Convention.parse(label).options())
 
 
@@ -102,11 +102,11 @@ def _differ(one: Row, other: Row) -> str:
 
 
 def _lack(without: Mapping[str, Sequence[str]], datasets: int) -> str:
-    """`without` has by run the datasets that it lacks."""
+    """A sentence on missing runs; `without` has, by run, the datasets that lack it."""
     run, lacking = next(iter(without.items()))
     runs = f"{len(without)} run(s) have no mean over the datasets"
     what = f"has no results in {len(lacking)} of {datasets} datasets, e.g. {lacking[0]}"
-    return f"{runs}, as they have no results in some: {run} {what}"
+    return f"{runs}, because they have no results in some: {run} {what}"
 
 
 def _add_run(means: MacroMeans, run: str, rows: Sequence[Row], datasets: Sequence[str]) -> None:
@@ -119,7 +119,7 @@ def _add_run(means: MacroMeans, run: str, rows: Sequence[Row], datasets: Sequenc
         lacking = [name for name in datasets if name not in own]
         if lacking:
             where = f"{lacking[0]} was not evaluated at cutoff {format_cutoff(cutoff)}"
-            means.sentences.append(f"{run} has no mean over the datasets there: {where}")
+            means.sentences.append(f"{run} has no mean over the datasets at this cutoff: {where}")
             continue
         ordered = [own[name] for name in datasets]
         means.sentences.extend(_without_value(run, ordered))
@@ -127,7 +127,7 @@ def _add_run(means: MacroMeans, run: str, rows: Sequence[Row], datasets: Sequenc
 
 
 def _without_value(run: str, rows: Sequence[Row]) -> Iterator[str]:
-    """A sentence for each measure that has a value in some datasets only."""
+    """A sentence for each measure that has a value in only some of the datasets."""
     for name in _MEASURES:
         without = [row["dataset"] for row in rows if row.get(name) is None]
         if without and len(without) < len(rows):
@@ -137,7 +137,7 @@ def _without_value(run: str, rows: Sequence[Row]) -> Iterator[str]:
 
 
 def _mean_row(rows: Sequence[Row]) -> dict[str, Any]:
-    """The mean of rows of one run and cutoff, one of each dataset."""
+    """The mean of the rows of one run and cutoff, with one row per dataset."""
     first = rows[0]
     mean = dict.fromkeys(first)
     mean |= {"dataset": MACRO, "run": first["run"], "cutoff": first["cutoff"]}

@@ -1,4 +1,4 @@
-"""Tables for people: rows by heading. A value is shown as its heading and its type say."""
+"""Tables for people: rows by heading. The format of a value depends on its heading and type."""
 
 import dataclasses
 import functools
@@ -13,9 +13,9 @@ from ndcg_spark.tolerance import DECIMALS
 
 
 def answered_in_words(row: Mapping[str, Any]) -> str:
-    """How many queries were answered by the side that answered few of them; empty if neither did.
+    """A phrase on how many queries a side answered, if one of them answered few; otherwise empty.
 
-    `row` is one of COMPARISONS.
+    `row` is a row of COMPARISONS.
     """
     if "few_answered" not in row["flags"]:
         return ""
@@ -36,9 +36,9 @@ _DIFFERENCES = (
     *("difference", "change", "chained change", "loss"),
     *("allowed", "allowed rise", "interval low", "interval high"),
 )
-#: Numbers of the inputs, which are shown as they are.
+#: Numbers from the inputs, which are shown unrounded.
 _IN_FULL = ("gain", "ideal gain", "grade", "relevance", "score")
-#: How the numbers of a column are shown, if not as scores and counts are.
+#: The formats of columns that are not shown as scores or counts.
 _FORMS: dict[str, Callable[[Any], str]] = {
     **dict.fromkeys(_DIFFERENCES, numbers.difference),
     **dict.fromkeys(_IN_FULL, "{:g}".format),
@@ -46,12 +46,12 @@ _FORMS: dict[str, Callable[[Any], str]] = {
     "share of the change": numbers.share,
     "moved": "{:+d}".format,
 }
-#: Columns that are aligned as numbers are, though they are text.
+#: Text columns that are aligned like numbers.
 _ON_THE_RIGHT = ("cutoff", "relevance", "interval", "won/tied/lost", "higher/tied/lower")
 
 
 def cell(heading: str, value: Any) -> str:
-    """A value as text that cannot control a terminal; our own markup as it is."""
+    """A value as text that cannot control a terminal; our own markup is unchanged."""
     if hasattr(value, "__html__"):
         return value  # type: ignore[no-any-return]
     if heading == "cutoff":
@@ -72,7 +72,7 @@ def _is_number(value: Any) -> bool:
 
 
 class Marked(float):
-    """A score of a paper's table: whether it is the best of its column, and stars behind it."""
+    """A score in a paper's table: whether it is the best in its column, and its stars."""
 
     is_best: bool = False
     stars: str = ""
@@ -80,23 +80,23 @@ class Marked(float):
 
 @dataclasses.dataclass(frozen=True)
 class Table:
-    #: Values by heading, the same headings in every row.
+    #: Values by heading; every row has the same headings.
     rows: Sequence[Mapping[str, Any]]
     headings: Sequence[str]
     #: Sentences below the table.
     notes: Sequence[str] = ()
-    #: Above the table, and sentences below the title.
+    #: The title above the table, and the sentences below the title.
     title: str = ""
     sentences: Sequence[str] = ()
 
     @functools.cached_property
     def numbers(self) -> Collection[int]:
-        """The positions, from 0, of the columns of numbers, which are aligned on the right."""
+        """The positions, from 0, of number columns, which are aligned on the right."""
         return {at for at, heading in enumerate(self.headings) if self._has_numbers(heading)}
 
     def _has_numbers(self, heading: str) -> bool:
         values = [row[heading] for row in self.rows]
-        # A column without any value is a score that is null everywhere.
+        # A column without values is a score that is null everywhere.
         is_null = bool(values) and all(value is None for value in values)
         has_number = any(map(_is_number, values))
         return heading in _ON_THE_RIGHT or is_null or has_number
@@ -116,16 +116,16 @@ def make_table(
     kept: Collection[str] = (),
     **more: Any,
 ) -> Table:
-    """A table of these columns, by default all, without the only dataset.
+    """A table of these columns, by default all; the column of a single dataset is left out.
 
-    Columns that have no value are left out, but not those that are `kept`: what was asked for.
+    Columns without values are left out, except those in `kept`, which were requested.
     """
     shown = list(names)
     if rows and not shown:
         shown = list(rows[0])
     if len({row.get("dataset") for row in rows}) < 2:
         shown = [name for name in shown if name != "dataset"]
-    # Without a value, a cutoff is the whole ranking, and a document is unjudged.
+    # A null cutoff is the whole ranking, and a null relevance is an unjudged document.
     always = ("cutoff", "relevance", *kept)
     if rows:
         shown = [name for name in shown if name in always or _has_value(rows, name)]
@@ -141,21 +141,21 @@ def _has_value(rows: Iterable[Mapping[str, Any]], name: str) -> bool:
 
 
 def best_first(score: float | None, name: str) -> tuple[bool, float, str]:
-    """A sort key: the highest score first, equal ones by name, those without a score last."""
+    """A sort key: the highest score first, equal scores by name, missing scores last."""
     return score is None, -round(score or 0.0, DECIMALS), name
 
 
 class DatasetScores(NamedTuple):
-    """Rows of dataset scores: those over all queries, and those of slices."""
+    """Dataset score rows: those for all queries, and those for slices."""
 
     all_queries: list[dict[str, Any]]
     slices: list[dict[str, Any]]
 
 
 def split_slices(rows: Iterable[Mapping[str, Any]]) -> DatasetScores:
-    """Separate the rows of slices from the others.
+    """Separate the rows for slices from the rows for all queries.
 
-    Both are sorted by dataset, run and cutoff, those of slices first by slice.
+    Both are sorted by dataset, run and cutoff; rows for slices are sorted by slice first.
     """
     scores = DatasetScores([], [])
     for row in sorted(rows, key=by_run):
@@ -169,9 +169,9 @@ def split_slices(rows: Iterable[Mapping[str, Any]]) -> DatasetScores:
 def sorted_runs(
     rows: Iterable[Mapping[str, Any]], measure_set: MeasureSet = NDCG_ONLY
 ) -> list[list[Mapping[str, Any]]]:
-    """The rows of dataset scores, a list by cutoff per dataset and run.
+    """The dataset score rows as one list by cutoff for each dataset and run.
 
-    They are by dataset, and the best by the headline comes first.
+    They are sorted by dataset, and the best by the headline comes first.
     """
     ordered = sorted(rows, key=by_run)
     headline, cutoff = measure_set.headline(row["cutoff"] for row in ordered)

@@ -1,4 +1,4 @@
-"""How tables are written: text, Markdown, LaTeX and HTML for people, CSV and JSON for programs."""
+"""Writes tables: text, Markdown, LaTeX and HTML for people, CSV and JSON for programs."""
 
 import csv
 import dataclasses
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame
 
-#: Possible markup in a cell of GitHub's Markdown. A backslash before punctuation is never shown.
+#: Possible markup in a cell of GitHub Markdown. A backslash before punctuation is never shown.
 _MARKDOWN = re.compile(r"([\\`*_\[\]<>|~$&!])")
 
 _LATEX = str.maketrans(
@@ -28,7 +28,7 @@ _LATEX = str.maketrans(
     | {"\\": r"\textbackslash{}", "^": r"\textasciicircum{}", "~": r"\textasciitilde{}"}
     | {"`": r"\textasciigrave{}", "'": r"\textquotesingle{}", '"': r"\symbol{34}"}
     | {"<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}"}
-    # After the end of a row these two would be arguments.
+    # After the end of a row, these two would be arguments.
     | {"[": "{[}", "*": "{*}"}
 )
 
@@ -38,9 +38,9 @@ def aligned(
     rows: Iterable[Sequence[str]],
     numbers: Collection[int],
 ) -> Iterator[str]:
-    """Lines of text with aligned columns, the headings first.
+    """Lines of text with aligned columns, headings first.
 
-    Rows are streamed, and the first ones set the widths.
+    Rows are streamed, and the first ones determine the widths.
     """
     from rich.cells import cell_len
 
@@ -64,12 +64,12 @@ def text(table: Table) -> list[str]:
     if table.notes and lines:
         lines.append("")
     lines += table.notes
-    # Titles and sentences contain names as they are.
+    # Titles and sentences contain unmodified names.
     return list(map(printable, lines))
 
 
 def markdown(table: Table) -> list[str]:
-    """The lines of a table in GitHub's Markdown."""
+    """The lines of a table in GitHub Markdown."""
     lines = []
     if table.title:
         lines += [f"### {_markdown(table.title)}", ""]
@@ -92,7 +92,7 @@ def _markdown_row(cells: Iterable[str]) -> str:
 
 
 def latex(table: Table) -> list[str]:
-    """The lines of a table of LaTeX with booktabs; its title, sentences and notes are comments."""
+    """The lines of a LaTeX table with booktabs; its title, sentences and notes are comments."""
     lines = [r"% \usepackage{booktabs}"]
     for comment in (table.title, *table.sentences, *table.notes):
         if comment:
@@ -106,7 +106,7 @@ def latex(table: Table) -> list[str]:
 
 
 def _latex_columns(table: Table) -> str:
-    """How the columns are aligned: numbers on the right, unless stars follow them."""
+    """The alignment of the columns: numbers on the right, unless stars follow them."""
     kinds = ["l"] * len(table.headings)
     if not _has_stars(table):
         for at in table.numbers:
@@ -124,7 +124,7 @@ def _latex_row(cells: Iterable[str]) -> str:
 
 
 def fill_template(template: str, **values: Any) -> str:
-    """A template of this package with these values.
+    """Fill a template of this package with these values.
 
     All text is escaped and made printable, except our own markup.
     """
@@ -132,7 +132,7 @@ def fill_template(template: str, **values: Any) -> str:
 
 
 def notebook_html(table: Table) -> str:
-    """A table as a notebook shows it."""
+    """A table as HTML for a notebook."""
     # Imported here, because commands that print text do not need it.
     from ndcg_spark.tables.html import notebook_table
 
@@ -142,7 +142,7 @@ def notebook_html(table: Table) -> str:
 
 @functools.cache
 def _templates() -> "jinja2.Environment":
-    # It keeps the compiled templates, as compiling those of a page takes longer than the rest.
+    # Cached, because compiling the templates of a page takes longer than the rest.
     import jinja2
 
     return jinja2.Environment(
@@ -156,11 +156,11 @@ def _templates() -> "jinja2.Environment":
 
 
 def print_csv(columns: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> None:
-    """Print a header and the rows (RFC 4180, lines end in a newline).
+    """Print a header and the rows (RFC 4180, but lines end in a newline).
 
-    None is empty, and `all` for a cutoff.
+    None is written as an empty field, or as `all` in the column `cutoff`.
     """
-    # A name could control a terminal; files and pipes get every name as it is.
+    # A name could control a terminal; files and pipes get unmodified names.
     plain = printable if sys.stdout.isatty() else str
     writer = csv.writer(_Lines())
     writer.writerow(map(plain, columns))
@@ -170,9 +170,9 @@ def print_csv(columns: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> None
 
 
 class _Lines:
-    """Stdout for a csv.writer whose lines end in CR LF, so that it quotes both.
+    """A stdout wrapper for a csv.writer whose lines end in CR LF, so that it quotes both.
 
-    Here each ends in a newline.
+    The wrapper ends each line in a newline.
     """
 
     def write(self, row: str) -> None:
@@ -180,16 +180,16 @@ class _Lines:
 
 
 def as_json(value: Any) -> str:
-    """One line of JSON in ASCII, so that no name controls a terminal and every stdout takes it."""
+    """One line of ASCII JSON, so that no name controls a terminal and every stdout accepts it."""
     return json.dumps(value, default=str)
 
 
 def to_pandas(table: "DataFrame | pa.Table") -> "pd.DataFrame":
-    """All rows of a table, in no order.
+    """All rows of a table, unordered.
 
     The cutoff of the whole ranking is <NA> (Int64), and dates are datetime64.
     """
-    # Imported here, because help and commands that read nights without an engine do not need them.
+    # Imported here, because help and commands that read nights without an engine do not need it.
     import pandas as pd
     import pyarrow as pa
 
@@ -201,7 +201,7 @@ def to_pandas(table: "DataFrame | pa.Table") -> "pd.DataFrame":
 
 @dataclasses.dataclass(frozen=True, repr=False)
 class View:
-    """What a command shows: tables for people, a value for JSON, rows for CSV, pandas and Arrow."""
+    """The output of a command: tables for people, a value for JSON, rows for CSV, pandas, Arrow."""
 
     tables: Sequence[Table]
     value: Any
@@ -209,7 +209,7 @@ class View:
     rows: Sequence[Mapping[str, Any]] = ()
 
     def json(self) -> Any:
-        """What the command prints as JSON."""
+        """The value that the command prints as JSON."""
         return self.value
 
     def to_pandas(self) -> "pd.DataFrame":
@@ -224,7 +224,7 @@ class View:
         for name in self.columns:
             columns[name] = pa.array([row.get(name) for row in self.rows])
         if "cutoff" in columns and columns["cutoff"].type == pa.null():
-            # A number, even where every cutoff is the whole ranking.
+            # An integer column, even if every cutoff is the whole ranking.
             columns["cutoff"] = columns["cutoff"].cast(pa.int32())
         return pa.table(columns)
 

@@ -223,7 +223,7 @@ def test_the_command(tmp_path):
         "",
     )
     table = command_line(*arguments, "table", "--cutoffs", "3,5", cwd=tmp_path).stdout
-    assert table.splitlines()[-1] == "tau: of the runs by ndcg@5, convention standard"
+    assert table.splitlines()[-1] == "tau: over the runs, ranked by ndcg@5, convention standard"
     (tmp_path / "b.qrels").write_text("1 0 d1 2\n")
     done = command_line(*arguments[:3], "--format", "json", cwd=tmp_path)
     assert '"kappa": null, "kappa_quadratic": null, "alpha": null' in done.stdout

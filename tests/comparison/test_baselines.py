@@ -106,7 +106,7 @@ def test_a_night_of_another_convention_is_refused_by_all(output):
     nights, by_date = nights_of(output)
     tonight = by_date["2026-11-06"]
     assert resolved(DAYS[1], tonight, nights, most=7).refused.code == "other_convention"
-    with pytest.raises(ConfigurationError, match="has another convention"):
+    with pytest.raises(ConfigurationError, match="has a different convention"):
         named_baseline(nights, tonight, DAYS[1])
     assert newest_comparable(tonight, nights, ["hybrid"]) == Baseline(Kind.NOTHING)
     options = [night.record["options"] for night in (tonight, by_date[DAYS[1]])]

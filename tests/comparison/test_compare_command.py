@@ -66,7 +66,7 @@ def test_nights_of_two_conventions_and_a_night_with_itself_are_not_compared(fold
     )
     assert done.returncode == 0, done.stderr
     done = compare(tmp_path / "other", "--baseline-date", "2026-11-20")
-    assert (done.returncode, "another convention" in done.stderr) == (2, True)
+    assert (done.returncode, "a different convention" in done.stderr) == (2, True)
 
 
 @pytest.fixture(scope="module")
@@ -214,7 +214,7 @@ def test_a_dataset_whose_last_night_is_older_is_told_by_every_command_of_the_new
         folder, "--output", tmp_path / "out", "--date", "2026-11-18", "--documents", "all", *web
     )
     assert done.returncode == 0, done.stderr
-    said = "1 dataset(s) have no night of 2026-11-20 and are left out"
+    said = "1 dataset(s) have no night on 2026-11-20 and are left out"
     done = compare(tmp_path, "--baseline", "old", "--format", "json")
     assert (said in done.stderr, json.loads(done.stdout)["warnings"][0].startswith(said)) == (
         True,

@@ -363,7 +363,7 @@ def test_a_run_that_only_one_of_the_datasets_lacks_is_named():
     tables.append(scores({"old": OLD}, dataset="shop"))
     warnings = compared(pa.concat_tables(tables), None, "old").warnings
     assert [*map(str, warnings)] == [
-        "shop: 1 run(s) of other datasets have no results there, e.g. new"
+        "shop: 1 run(s) in other datasets have no results here, e.g. new"
     ]
     assert compared(pa.concat_tables(tables), None, "old", runs=["old"]).warnings == []
 
@@ -389,11 +389,12 @@ def test_tables_of_others_may_have_a_status_of_their_own():
 def test_scores_of_several_nights_or_without_a_dataset_of_the_other_night_are_refused():
     one, two = (scores({"old": [0.5], "new": [0.6]}, evaluated_on=date) for date in (BEFORE, NIGHT))
     with pytest.raises(
-        InputError, match=r"^query_scores: scores of 2 nights, e\.g\. 2026-11-19 and 2026-11-20"
+        InputError,
+        match=r"^query_scores: the scores come from 2 nights, e\.g\. 2026-11-19 and 2026-11-20",
     ):
         compare_rows(pa.concat_tables([one, two]), "old")
     with pytest.raises(
-        ConfigurationError, match=r"^baseline: it has no scores of the dataset default"
+        ConfigurationError, match=r"^baseline: it has no scores for the dataset default"
     ):
         compare_rows(two, scores({"old": [0.5]}, dataset="web"))
 
@@ -553,12 +554,12 @@ REFUSED = [
     (
         {"measures": "query_id"},
         ConfigurationError,
-        "no numbers 'query_id' in the table; it has ndcg",
+        "the table has no numbers 'query_id'; it has ndcg",
     ),
     (
         {"unchanged_queries": True},
         ConfigurationError,
-        "unchanged_queries: queries with other judgments are always",
+        "unchanged_queries: this option was removed",
     ),
     ({"unchanged_queries": False}, ConfigurationError, "always left out"),
     ({"correction": "tukey"}, ConfigurationError, "choose holm, bonferroni, bh, none"),

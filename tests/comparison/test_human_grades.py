@@ -197,12 +197,12 @@ REFUSED = {
         lambda lines: [set_cell(lines, at, 3, "") for at in range(1, len(lines))],
         "no row",
     ),
-    "no number": (lambda lines: set_cell(lines, 3, 3, "good"), "not known"),
+    "no number": (lambda lines: set_cell(lines, 3, 3, "good"), "unknown grade"),
     "too high": (lambda lines: set_cell(lines, 3, 3, "11"), "0 to 3"),
     "too low": (lambda lines: set_cell(lines, 3, 3, "-1"), "0 to 3"),
-    "infinite": (lambda lines: set_cell(lines, 3, 3, "inf"), "not known"),
-    "edited pi": (lambda lines: set_cell(lines, 3, 2, "0.9999"), "another pi"),
-    "no pi": (lambda lines: set_cell(lines, 3, 2, ""), "another pi"),
+    "infinite": (lambda lines: set_cell(lines, 3, 3, "inf"), "unknown grade"),
+    "edited pi": (lambda lines: set_cell(lines, 3, 2, "0.9999"), "different pi"),
+    "no pi": (lambda lines: set_cell(lines, 3, 2, ""), "different pi"),
     "duplicate": (lambda lines: lines.append(lines[2]), "twice"),
     "missing": (lambda lines: lines.pop(2), "missing"),
     "added": (lambda lines: lines.append("q0001,d99,0.5,1"), "not drawn"),
@@ -228,7 +228,7 @@ def test_blank_grades_are_listed_and_count_only_if_they_are_missing_at_random(ni
     with pytest.raises(InputError) as refused:
         estimated(nights, file)
     for query, document in few:
-        assert f"{document} of query {query}" in str(refused.value)
+        assert f"{document} for query {query}" in str(refused.value)
     found = estimated(nights, file, assume_missing_at_random=True).corrected
     assert found.drawn - found.graded == 2
     assert "missing_grades" in found.flags
@@ -262,7 +262,7 @@ def test_first_lines_that_were_changed_are_refused(nights, tmp_path, key):
     with pytest.raises((InputError, ConfigurationError)):
         estimated(nights, saved(tmp_path, "\n".join(lines)))
     del lines[at]
-    with pytest.raises(InputError, match="no sample"):
+    with pytest.raises(InputError, match="not a sample"):
         estimated(nights, saved(tmp_path, "\n".join(lines)))
 
 
@@ -345,7 +345,7 @@ def test_where_judgments_have_changed_both_nights_have_the_grades_of_tonight(tmp
     kept_night(tmp_path, 0, unjudged=DEPTH)
     lists = lists_of(BETTER, QUERIES, lost={"one": QUERIES})
     kept_night(tmp_path, 1, lists, judgments="j2")
-    with pytest.raises(ConfigurationError, match="did not keep them"):
+    with pytest.raises(ConfigurationError, match="did not keep its judgments"):
         drawn(tmp_path)
     tonight = committed(str(tmp_path))[1]
     grades = {**GRADES, **{f"x{at}": 0.0 for at in range(2, DEPTH)}}
@@ -390,7 +390,7 @@ def test_a_sample_is_continued_with_its_seed_and_with_another_drawn_by_its_error
     text = filled(other, lambda *document: 1)
     assert estimated(nights, saved(tmp_path, text)).corrected.graded == len(other.documents)
     saved(tmp_path, filled(few))
-    with pytest.raises(ConfigurationError, match="another seed"):
+    with pytest.raises(ConfigurationError, match="different seed"):
         drawn(nights, 60, baseline="two", human=[file])
 
 

@@ -83,7 +83,7 @@ def test_nights_share_their_queries_and_other_runs_and_cutoffs_are_left_out():
         ),
         (scores({None: {"p": 0.5, "q": 0.5}}), "2 row(s) with an empty run"),
         *(
-            (scores({"a": {"p": x}}), "1 row(s) with an infinite score in ndcg, e.g. of query_id=p")
+            (scores({"a": {"p": x}}), "1 row(s) with an infinite score in ndcg, e.g. query_id=p")
             for x in (np.inf, -np.inf)
         ),
         (pa.concat_tables([scores({"a": {"p": 0.5}})] * 3), "1 row(s) repeat a query at cutoff 10"),

@@ -126,10 +126,10 @@ def test_both_sides_of_new_judgments_are_one_comparison():
 @pytest.mark.parametrize(
     ("table", "reason"),
     [
-        (scores({"fold1": (0.1, 0.2)}), "over_datasets: the scores are of one dataset"),
+        (scores({"fold1": (0.1, 0.2)}), "over_datasets: the scores cover only one dataset"),
         (
             scores().query("run == 'old' or dataset != 'fold3'"),
-            "new could not be compared in 1 of 8 datasets, e.g. fold3; give other runs",
+            "new could not be compared in 1 of 8 datasets, e.g. fold3; choose different runs",
         ),
         (
             scores().assign(ndcg=lambda rows: rows["ndcg"].where(rows["dataset"] != "fold5")),
@@ -181,7 +181,7 @@ def test_the_command_compares_over_the_datasets_of_a_night(output):
     assert json.loads(row["differences"]) == over["differences"]
     shown = said(output).stdout
     assert (
-        "3 datasets that differ can give no p below 0.2500, and 6 can give one below 0.05" in shown
+        "3 datasets that differ cannot give a p value below 0.2500; at least 6 are needed" in shown
     )
     assert "half could not be compared in 1 of 3 datasets, e.g. fiqa" in shown
 
@@ -189,4 +189,4 @@ def test_the_command_compares_over_the_datasets_of_a_night(output):
 def test_the_command_refuses_one_dataset(output):
     done = said(output, "--over-datasets", "--dataset", "fiqa")
     assert (done.returncode, done.stdout) == (2, "")
-    assert "the scores are of one dataset" in done.stderr
+    assert "the scores cover only one dataset" in done.stderr

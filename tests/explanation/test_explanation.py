@@ -147,7 +147,7 @@ def test_where_an_absent_document_is():
     )
     assert [(row["doc_id"], row["where"]) for row in explain(facts).absent] == [
         ("z", "not returned"),
-        ("q", "taken off the list: it is the query"),
+        ("q", "removed from the list: it is the query"),
         ("a", "rank 2, beyond the cutoff"),
     ]
 

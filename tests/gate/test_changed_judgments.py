@@ -102,7 +102,7 @@ def test_a_loss_that_was_not_accepted_is_asked_about_until_a_night_is(tmp_path):
         night(tmp_path, GOOD, day, level + spread(0, 0.001 * day), 2, months=[1], new_bias=0.1)
         for day in (3, 4)
     ]
-    assert all("not known (-0.03" in verdict.warnings[-1] for verdict in unknown)
+    assert all("(-0.03" in verdict.warnings[-1] for verdict in unknown)
     night(tmp_path, GOOD, 5, level, 2, accepted="looked at it", new_bias=0.1)
     after = night(tmp_path, GOOD, 6, level + spread(0, 0.001), 2, new_bias=0.1)
     assert after.warnings == ()

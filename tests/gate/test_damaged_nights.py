@@ -71,7 +71,7 @@ def test_a_damaged_acceptance_does_not_bring_back_the_nights_before_it(tmp_path)
 def test_a_damaged_date_before_all_good_nights_is_a_warning_while_they_are_few(output):
     damage(output, DAYS[0])
     (warning,) = verdict(output, gate(nights=4), DAYS[4], SAME + 0.05).warnings
-    assert warning.startswith(f"{DAYS[0]} is in no baseline")
+    assert warning.startswith(f"{DAYS[0]} is not in the baseline")
     assert verdict(output, gate(nights=2), DAYS[4], SAME + 0.06).warnings == ()
 
 

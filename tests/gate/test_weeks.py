@@ -362,7 +362,7 @@ def test_what_is_said_beside_the_verdict(tmp_path):
     (verdict,) = evaluate(tmp_path, held, "2026-11-04", runs, attributes=LANGUAGE).values()
     assert (verdict.verdict, verdict.run) == ("fail", "hybrid")
     assert verdict.sentence.startswith(
-        "bm25 has no results in this night, and had some on 2026-11-03; ndcg@10 of hybrid fell"
+        "bm25 has no results for this night, but had some on 2026-11-03; ndcg@10 of hybrid fell"
     )
 
 
@@ -370,7 +370,7 @@ def test_a_verdict_says_that_a_run_returned_nothing_or_how_many_queries_it_answe
     whole = {"hybrid": BASE, "bm25": BASE}
     evaluate(tmp_path, gate(), "2026-11-01", whole, accepted="first")
     nothing = evaluate(tmp_path, gate(), "2026-11-02", whole, answered={"bm25": 0})["web"]
-    assert nothing.sentence == "bm25 returned nothing in this night, and had some on 2026-11-01"
+    assert nothing.sentence == "bm25 returned nothing for this night, but had some on 2026-11-01"
     assert (nothing.run, nothing.exit_code, nothing.is_baseline) == ("bm25", 6, False)
     few = evaluate(tmp_path, gate(), "2026-11-02", whole, answered={"bm25": 12})["web"]
     assert few.sentence.endswith("0.0100 is allowed; it answered 12 of 60 queries")

@@ -130,7 +130,7 @@ def test_no_command_says_that_a_measure_without_a_value_was_not_evaluated(nights
     trend = said_by(nights, "trend", "out")
     assert "precision@1 bm25 2 - - - no verdict" in lines(trend)
     reason = NO_GRADE.format(1, "relevant_from")
-    told = "default: no value for precision@1 in 2 night(s), the last 2026-11-20"
+    told = "default: no value for precision@1 in 2 night(s), most recently on 2026-11-20"
     assert f"{told}: {reason}" in lines(trend)
     assert said_by(nights, "trend", "out", "--measures", "precision") == trend
     assert "precision@1 -" in said_once(nights, "nights", "out")
@@ -144,7 +144,7 @@ def test_the_gate_says_that_no_query_has_a_relevant_document(nights):
     newest = committed(str(nights / "out"))[-1]
     results = newest.record["verdict"]["results"]
     sentences = [row["sentence"] for row in results if row["reason"] == "not_measured"]
-    why = "no query has a value, as none that counts has a relevant document"
+    why = "no query has a value, because none of the scored queries has a relevant document"
     assert sorted(sentences) == [f"precision@1 of {run}: {why}" for run in ("bm25", "other")]
 
 

@@ -258,7 +258,7 @@ def test_no_night_expires_by_its_age_while_the_gate_of_a_date_cannot_be_read(tmp
         publish(output, "e", 0.1, date=f"2026-11-0{day}", verdict="pass")
     damage(tmp_path, "2026-11-02")
     removals, (sentence,) = removable(output, before=LATER, needed=needed_dates)
-    assert (removals, str(sentence).startswith("2 old night(s) stay")) == ([], True)
+    assert (removals, str(sentence).startswith("2 old night(s) are kept")) == ([], True)
     assert clean(output, LATER) == 2
     with pytest.raises(StorageError, match="2026-11-02"):
         removable(output, date="2026-11-02", needed=needed_dates)

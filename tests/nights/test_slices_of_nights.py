@@ -138,7 +138,7 @@ def test_what_is_wrong_is_refused_with_the_reason(folder, arguments, code, reaso
 def test_what_is_wrong_in_python_is_refused_with_the_reason(folder):
     table = pd.read_csv(folder / "slices.csv")
     for wrong in ({"table": "query_scores"}, {"judgments": "newest"}):
-        with pytest.raises(ConfigurationError, match="attributes are for dataset_scores"):
+        with pytest.raises(ConfigurationError, match="attributes work only with dataset_scores"):
             read_scores(folder / "out", attributes=table, **wrong)
     with pytest.raises(InputError, match="repeat the query_id"):
         read_scores(folder / "out", attributes=pd.concat([table, table[:1]]))

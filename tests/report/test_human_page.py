@@ -109,6 +109,8 @@ def test_a_judge_that_people_contradict_makes_no_green_page(nights, tmp_path):
     agreed, _ = page_of(nights, None, run="one", baseline_date=date(0))
     assert agreed.answers[0].tone == "ok"
     assert "forest" in page.html
+    assert ", by the judge</h" in page.html
+    assert ", by the judge" not in agreed.html
     assert page.html.count("the judge says") == 1
 
 
@@ -151,7 +153,7 @@ def test_a_sample_of_another_night_is_refused(nights, tmp_path):
 def test_names_and_numbers_of_a_page_are_escaped(nights, tmp_path):
     human = graded(nights, tmp_path, 60, lambda document: 0 if document in GRADES else 3)
     page, part = page_of(nights, human)
-    found = re.search(r"People&#39;s grades of (\d+) documents", page.html)
+    found = re.search(r"Human grades for (\d+) documents", page.html)
     assert int(found[1]) == part.human.corrected.graded
     assert math.isfinite(part.human.corrected.difference)
     assert isinstance(part.human.corrected, Corrected)

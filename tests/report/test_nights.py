@@ -77,7 +77,7 @@ def test_json_has_the_record_of_every_night_and_nothing_of_the_program(capsys, t
         False,
     )
     print_nights(Nights(), [], "table")
-    assert capsys.readouterr().out.splitlines()[-1] == "there is no night; check the path"
+    assert capsys.readouterr().out.splitlines()[-1] == "there are no nights; check the path"
 
 
 def test_what_needs_no_words_is_printed_as_it_is(capsys):
@@ -144,7 +144,7 @@ def example_nights(output):
 def test_a_trend_says_once_what_is_true_of_every_run(capsys, output):
     said = run(capsys, "trend", output)[1].partition("Unusual nights")[2].splitlines()[2:]
     assert [re.split("  +", line)[1:] for line in said[:2]] == [
-        ["bm25, dense", date(40), "break", "other judgments than the night before"],
+        ["bm25, dense", date(40), "break", "different judgments from the night before"],
         ["dense", date(60), "fail", "dense fell"],
     ]
     assert re.split("  +", said[2])[1:4] == ["dense", date(60), "low"]

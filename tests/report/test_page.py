@@ -464,7 +464,7 @@ def test_documents_are_compared_with_the_newest_night_that_keeps_them(tmp_path):
         command.endswith(f"--run hybrid --cutoff 10 --baseline-date {date(0)}")
         for command in explained
     )
-    assert ("<bdi>hybrid</bdi> of 1 January" in page, "<bdi>hybrid</bdi> of 2 January" in page) == (
+    assert ("<bdi>hybrid</bdi> on 1 January" in page, "<bdi>hybrid</bdi> on 2 January" in page) == (
         True,
         False,
     )
@@ -573,7 +573,7 @@ def test_the_measure_is_that_of_the_first_check_for_the_dataset_and_a_score_of_q
     night(tmp_path, 0, lists_of(RUNS, 10), **known)
     assert data_of(tmp_path).measure == "precision@10"
     assert "accepted" in kinds(data_of(tmp_path))
-    with pytest.raises(ConfigurationError, match="judged_rate has no score of a query"):
+    with pytest.raises(ConfigurationError, match="judged_rate has no query scores"):
         data_of(tmp_path, measure="judged_rate")
 
 
@@ -608,7 +608,7 @@ def test_a_baseline_that_was_evaluated_again_is_compared_as_it_is_now_and_no_lon
 def test_a_night_of_another_convention_is_not_compared(output, tmp_path):
     shutil.copytree(output, tmp_path / "out")
     night(tmp_path / "out", 10, lists_of(RUNS, 60), options={"gain": "linear"})
-    with pytest.raises(ConfigurationError, match="another convention"):
+    with pytest.raises(ConfigurationError, match="a different convention"):
         data_of(tmp_path / "out", baseline_date=date(9))
     with pytest.raises(ConfigurationError, match="compared with itself"):
         data_of(tmp_path / "out", baseline_date=date(10))
