@@ -145,7 +145,7 @@ def _larger_p(sides: Sequence[Row]) -> float:
 def _conclusion(sides: Sequence[Row]) -> str:
     """The conclusion that all sides support."""
     differences = [row["difference"] for row in sides]
-    # More of the catalog is neither better nor worse.
+    # More of a catalog measure is neither better nor worse.
     is_of_catalog = sides[0]["measure"] in CATALOG_COLUMNS
     if min(differences) > 0:
         return "higher" if is_of_catalog else "better"

@@ -1,7 +1,6 @@
-"""Measures of all lists of a run together, compared: one number of each run and night.
+"""Compares measures that cover all lists of a run: one number per run and night.
 
-Nothing can be tested with one number on each side, so that a row has the two numbers and their
-difference alone.
+One number on each side cannot be tested, so a row has only the two numbers and their difference.
 """
 
 import statistics
@@ -12,14 +11,14 @@ from ndcg_spark.comparison.matrix import Metric
 from ndcg_spark.schemas import COMPARISONS
 from ndcg_spark.tolerance import EQUAL
 
-#: The flag of a row that no test can look at.
+#: The flag of a row that cannot be tested.
 ONE_NUMBER = "one_number"
-#: What rows have besides the columns of COMPARISONS: of how many lists each side is.
+#: The keys of rows that are not columns of COMPARISONS: the number of lists on each side.
 _BESIDE = ("lists", "baseline_lists")
 
 
 class RunNumber(NamedTuple):
-    """What a run shows: the number, and of how many lists it is."""
+    """The number of a run, and how many lists it covers."""
 
     value: float | None
     lists: int
@@ -31,7 +30,7 @@ RunNumbers = Mapping[str, RunNumber]
 
 
 def run_numbers(rows: Iterable[Mapping[str, Any]], metric: Metric) -> dict[str, RunNumber]:
-    """The numbers of every run in the rows of DATASET_SCORES of a night."""
+    """The numbers of every run in the DATASET_SCORES rows of a night."""
     measure, cutoff = metric
     numbers = {}
     for row in rows:
@@ -41,7 +40,7 @@ def run_numbers(rows: Iterable[Mapping[str, Any]], metric: Metric) -> dict[str, 
 
 
 def mean_numbers(nights: Sequence[RunNumbers]) -> dict[str, RunNumber]:
-    """Of each run the mean of its numbers in these nights, and of its lists."""
+    """The mean of each run's numbers in these nights, and of its lists."""
     values: dict[str, list[float]] = {}
     lists: dict[str, list[int]] = {}
     for night in nights:
@@ -62,7 +61,7 @@ def rows_of_runs(
     key: Mapping[str, Any],
     pairs: Iterable[tuple[str, str]],
 ) -> list[dict[str, Any]]:
-    """The rows of COMPARISONS of each pair, of all lists; `key` is what they share."""
+    """The COMPARISONS rows of each pair, over all lists; `key` has the shared columns."""
     rows = []
     for run, other in pairs:
         row: dict[str, Any] = dict.fromkeys((*COMPARISONS.names, *_BESIDE))
@@ -73,7 +72,7 @@ def rows_of_runs(
 
 
 def _compared(now: RunNumber, before: RunNumber) -> dict[str, Any]:
-    """What two numbers say."""
+    """The comparison of two numbers."""
     flags = [ONE_NUMBER]
     row: dict[str, Any] = {"flags": flags, "mean": now.value, "baseline_mean": before.value}
     row |= {"lists": now.lists, "baseline_lists": before.lists}
@@ -87,7 +86,7 @@ def _compared(now: RunNumber, before: RunNumber) -> dict[str, Any]:
 
 
 def _difference(value: float, before: float, flags: list[str]) -> dict[str, Any]:
-    """How far apart two numbers are, and what follows; adds to the flags."""
+    """The difference of two numbers, and the conclusion; adds to the flags."""
     apart = value - before
     row: dict[str, Any] = {"difference": apart, "conclusion": "lower"}
     if apart > 0:

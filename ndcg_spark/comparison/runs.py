@@ -132,7 +132,7 @@ class _Compared:
 
     #: One side, or both sides of a change of judgments; empty for a measure of runs.
     sides: Sequence[Sides]
-    #: The rows of a measure of runs, which is not computed per query.
+    #: The rows of a measure of runs, which has no query scores.
     numbers: Sequence[dict[str, Any]] = ()
     #: Whether each query of a single side is left out, because both nights judge it differently.
     left_out: NDArray[np.bool_] | None = None
@@ -254,7 +254,7 @@ def _numbers(
     pairs: Sequence[tuple[str, str]],
     key: Mapping[str, Any],
 ) -> list[dict[str, Any]]:
-    """The rows of a measure of runs: each number beside that of the baseline."""
+    """The rows of a measure of runs: each number against that of the baseline."""
     own = run_numbers(source.mean_rows, metric)
     theirs = run_numbers(other.mean_rows, metric)
     return rows_of_runs(own, theirs, metric, key, pairs)

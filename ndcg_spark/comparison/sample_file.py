@@ -47,7 +47,7 @@ class GradedSample:
     documents: Sequence[Document]
     pi: Sequence[str]
     grades: Sequence[str]
-    #: Its file, for messages; empty if it is a DataFrame.
+    #: Its file, for messages; empty for a DataFrame.
     origin: str = ""
 
 

@@ -52,13 +52,13 @@ def sources(table: pa.Table, measures: Sequence[str], name: str) -> list[ScoreSo
 def with_means(
     source: ScoreSource, rows: Sequence[Mapping[str, Any]], measures: Sequence[str]
 ) -> ScoreSource:
-    """The scores with these measures of runs, which rows of DATASET_SCORES have."""
+    """The scores with these measures of runs, which come from DATASET_SCORES rows."""
     whole = [row for row in rows if row["attribute"] is None]
     own = [row for row in whole if row["dataset"] == source.dataset]
     metrics = dict.fromkeys(source.metrics)
     for measure in measures:
         valued = [row for row in own if row[measure] is not None]
-        # As of queries, a measure without any value is compared all the same, and says so.
+        # A measure without values is still compared, and reported as empty, as for queries.
         for row in valued or own:
             metrics[measure, row["cutoff"]] = None
     return dataclasses.replace(source, mean_rows=own, metrics=list(metrics))

@@ -73,7 +73,7 @@ class ScoreSource:
     silent: Sequence[str] = ()
     #: The share of judged documents, by run and cutoff.
     judged_rates: Mapping[tuple[str, Cutoff], float] = dataclasses.field(default_factory=dict)
-    #: The rows of DATASET_SCORES without slices, where they are known.
+    #: The DATASET_SCORES rows without slices, if they are known.
     mean_rows: MeanRows = ()
 
     def read(
@@ -303,8 +303,8 @@ def read_sides(
 
 
 def side_names(baseline: Baseline, tonight: Night, metric: Metric) -> Sequence[str | None]:
-    """The sides of a comparison: two over a change of judgments, unless what is measured does not
-    depend on them.
+    """The sides of a comparison: two across a change of judgments, unless the measure does not
+    depend on judgments.
     """
     if metric[0] in CATALOG_COLUMNS or not baseline.has_other_judgments(tonight):
         return ONE
@@ -347,7 +347,7 @@ def both_sides(
 def compared_numbers(
     baseline: Baseline, tonight: Night, metric: Metric, scores: ScoreCache
 ) -> list[dict[str, Any]]:
-    """The rows of COMPARISONS for a measure of a run, against the mean of a baseline's nights.
+    """The COMPARISONS rows of a measure of runs, against the mean of a baseline's nights.
 
     StorageError if means cannot be read.
     """
@@ -371,7 +371,7 @@ def _key(baseline: Baseline, tonight: Night, scores: ScoreCache) -> dict[str, An
 def _pairs(
     baseline: Baseline, tonight: Night, metric: Metric, scores: ScoreCache
 ) -> list[tuple[str, str]]:
-    """Every run that the night and its baseline have, each with the run it is compared with."""
+    """The runs of a night that its baseline also has, each with its counterpart."""
     own: Sequence[str] = scores.source(tonight).runs
     theirs = set(own)
     if baseline.nights:
@@ -386,9 +386,9 @@ def _pairs(
 
 
 def alike(baseline: Baseline, tonight: Night, metric: Metric) -> Baseline:
-    """The baseline with only the nights in which a catalog measure means the same as tonight.
+    """The baseline with only the nights in which a catalog measure means the same.
 
-    If there is none, it keeps all nights; `not_alike` says why they differ.
+    It keeps all nights if there are no such nights; `not_alike` says why.
     """
     same = []
     for night in baseline.nights:
@@ -400,7 +400,7 @@ def alike(baseline: Baseline, tonight: Night, metric: Metric) -> Baseline:
 
 
 def not_alike(tonight: Night, nights: Iterable[Night], metric: Metric) -> NotComparable | None:
-    """Why a catalog measure means something different in every night, by the newest of them."""
+    """Why a catalog measure means the same as tonight in no night, judged by the newest."""
     why = None
     for night in nights:
         why = other_catalog(tonight, night, metric[0])
@@ -408,7 +408,7 @@ def not_alike(tonight: Night, nights: Iterable[Night], metric: Metric) -> NotCom
             return None
     if why is None:
         return None
-    # The table of items is the same for every measure that looks it up.
+    # The table of items is the same, whichever measure uses it.
     about = () if why.code == OTHER_ITEMS else (metric[0],)
     return NotComparable(why.code, why.sentence, about)
 

@@ -184,7 +184,7 @@ def falls_of_night(
     history = History(Nights(own[-MOST - 1 :]), scores)
     falls = {}
     for run, (measure, cutoff) in metrics.items():
-        # Less of the catalog is no loss.
+        # A lower catalog measure is not a loss.
         if measure in MEASURES and measure not in CATALOG_COLUMNS:
             falling = falling_since(history.points(dataset, run, measure, cutoff))
             if falling is not None:

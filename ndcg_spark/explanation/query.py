@@ -181,7 +181,7 @@ class ExplainRequest:
     def runs(self, known: Sequence[str]) -> list[str]:
         """The runs to explain, followed by the baseline, if there is one."""
         if not known:
-            raise ConfigurationError("run: there is none to explain; check the results")
+            raise ConfigurationError("run: there is no run to explain; check the results")
         for option, name in (("run", self.run), ("baseline", self.baseline)):
             if name is not None and name not in known:
                 raise unknown_name(option, "run", name, known)

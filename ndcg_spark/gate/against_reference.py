@@ -144,7 +144,7 @@ class ReferenceScores:
             return BesideReference(refused=_no_reference(baseline, question.run))
         is_of_catalog = question.metric[0] in CATALOG_COLUMNS
         if is_of_catalog:
-            # What is shown does not depend on judgments, so no change of them has to be crossed.
+            # The shown lists do not depend on judgments, so no change has to be crossed.
             reference = dataclasses.replace(reference, links=())
         refused = self._unknown(baseline, reference)
         refused = refused or self._not_evaluated(reference, question.metric)
@@ -164,18 +164,18 @@ class ReferenceScores:
         return BesideReference(tuple(rows), usable)
 
     def _unknown(self, baseline: Baseline, reference: Reference) -> NotComparable | None:
-        """That another night may have been accepted, in a log that cannot be read."""
+        """A refusal if a log cannot be read, because its night may have been accepted."""
         lost = self._nights.damaged_between(reference.first, self.tonight.evaluated_on)
         if not lost or baseline.kind is not Kind.ACCEPTED:
             return None
         why = self._nights.damaged[lost[-1]]
-        sentence = f"the accepted night is not known, as a log cannot be read: {why}"
+        sentence = f"the accepted night is not known, because a log cannot be read: {why}"
         return NotComparable("no_baseline", sentence)
 
     def _of_catalog(
         self, baseline: Baseline, reference: Reference, question: Question
     ) -> BesideReference:
-        """A run by a measure of the catalog, beside the nights that mean the same by it."""
+        """A run by a catalog measure, compared with the nights in which it means the same."""
         refused = not_alike(self.tonight, reference.nights, question.metric)
         if refused is not None:
             return BesideReference(refused=refused)

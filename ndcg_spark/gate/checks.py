@@ -235,7 +235,7 @@ def _few_or_unpaired(check: CheckConfig, run: str, least: int, row: Row) -> NotC
 
 
 def _effective_queries(check: CheckConfig, row: Row | None) -> float:
-    """How many queries of equal weight a row is of; 0 without a row, so that it decides nothing."""
+    """The number of equally weighted queries in a row; 0 if there is no row to decide by."""
     if row is None:
         return 0
     return row["weight_effective_n" if check.weighted else "queries"] or 0
@@ -332,7 +332,7 @@ def _no_value(evidence: _Evidence) -> NotComparable | None:
         return NotComparable("missing_slice", sentence, (evidence.mean,))
     why = "because none of the scored queries has a relevant document"
     if evidence.check.is_of_catalog:
-        why = "because no list has an item that is measured"
+        why = "because no list has an item that is scored"
     return NotComparable("not_measured", f"{sentence}, {why}", (evidence.mean,))
 
 
@@ -369,7 +369,7 @@ def _few_queries(evidence: _Evidence) -> NotComparable | None:
 
 
 def _no_number(evidence: _Evidence) -> NotComparable | None:
-    """A measure of a run has no value on a side, such as Gini's if nothing is shown."""
+    """A measure of a run without a value on one side, such as Gini if nothing is shown."""
     row = evidence.row
     if row is not None and row["difference"] is not None:
         return None
@@ -401,5 +401,5 @@ _REFUSALS = (
     _unweighted,
     _few_queries,
 )
-#: Of a measure of a run, which has one number for all of its lists.
+#: The same for a measure of a run, which has one number for all of its lists.
 _REFUSALS_OF_RUNS = (_unknown_ids, _no_baseline, _new_run, _no_number, _few_lists)

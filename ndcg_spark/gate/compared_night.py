@@ -81,9 +81,9 @@ class ComparedNight:
     #: Why there are no rows, by measure and cutoff, and by side if there are two.
     refusals: Mapping[tuple[Metric, str | None], NotComparable]
     changed: Sequence[tuple[str, str]]
-    #: By measure and cutoff, None, or both sides of a change of judgments.
+    #: By measure and cutoff, only None, or both sides of a change of judgments.
     sides: Mapping[Metric, Sequence[str | None]] = dataclasses.field(default_factory=dict)
-    #: By measure and cutoff, the baseline with the nights alone that mean the same by it.
+    #: By measure and cutoff, the baseline with only the nights in which the measure means the same.
     baselines: Mapping[Metric, Baseline] = dataclasses.field(default_factory=dict)
 
     def refused(self, metric: Metric, side: str | None) -> NotComparable | None:
@@ -177,8 +177,8 @@ def _beside(
 
 
 def _first_metric(checks: Sequence[CheckConfig]) -> Metric | None:
-    """That of the first check, by which documents are kept of what changed most: of judgments if
-    there is any.
+    """The metric that selects the queries whose documents are kept: that of the first check, if
+    possible of one with judgments.
     """
     of_queries = [check for check in checks if not check.is_of_run]
     of_queries.sort(key=lambda check: check.is_of_catalog)
@@ -240,7 +240,7 @@ def _metric_is_absent(
     scores: ScoreCache,
 ) -> NotComparable | None:
     """Why there is nothing to compare for a metric: tonight or all of the nights lack it, or it
-    means something different in each of them.
+    means the same in none of them.
     """
     there = [night for night in baseline.nights if metric in scores.source(night).metrics]
     if metric not in scores.source(tonight).metrics:

@@ -229,7 +229,7 @@ def _falls(
     """The runs whose level falls, by their first check of all queries; this never decides."""
     metrics: dict[str, Metric] = {}
     for _, check in gate.checks(tonight.dataset):
-        # Less of the catalog is no loss.
+        # A lower catalog measure is not a loss.
         if check.slice is None and not check.weighted and not check.is_of_catalog:
             for run in runs:
                 if check.runs is None or run in check.runs:

@@ -210,15 +210,15 @@ def _of_part(gate: GateConfig, case: Case, part: Part, numbers: Numbers) -> Outc
     if beyond is None:
         return Outcome(PASS, None, sentence)
     if case.check.is_of_run:
-        # One number a night, which no test can judge.
+        # There is one number per night, which cannot be tested.
         return Outcome(FAIL, beyond, sentence)
     return _rule_of_change(gate, numbers["p"], beyond, sentence)
 
 
 def _beyond(numbers: Numbers) -> str | None:
-    """The code for a mean that changed by more than is allowed; None if it did not."""
+    """The code of a change by more than is allowed, or None."""
     allowed, allowed_rise = numbers["allowed"], numbers["allowed_rise"]
-    # Rounding errors of unbounded sums are relative to their size.
+    # The rounding error of unbounded sums is relative to them.
     error = ROUNDING * max(1.0, abs(numbers["mean"]))
     if allowed is not None and numbers["difference"] < -allowed - error:
         return DROPPED
@@ -276,7 +276,7 @@ def _beside_reference(gate: GateConfig, case: Case, numbers: Numbers) -> Outcome
     """
     allowed = numbers["allowed"]
     if case.check.is_of_catalog:
-        # What is shown does not depend on what is judged, so that there is one reading.
+        # The shown lists do not depend on judgments, so there is only one reading.
         return _of_part(gate, case, case.first_parts[-1], numbers)
     if not has_second_reading(case.check.measure) or not case.second_parts:
         return _told_only(gate, case, numbers)
@@ -332,7 +332,7 @@ def _sentence_of_minimum(case: Case, row: Row | None, numbers: Numbers) -> str:
     value, least = apart(numbers["mean"], numbers["mean"] - numbers["difference"])
     if case.check.is_of_run:
         lists = f"{row['lists'] if row else 0:,} lists"
-        return f"{case.check.subject(case.run)} is {value} ({lists}), and the minimum is {least}"
+        return f"{case.check.subject(case.run)} is {value} ({lists}); the minimum is {least}"
     subject = f"{case.check.subject(case.run)} is {value} ({numbers['queries']:,} queries)"
     return f"{subject}; the minimum is {least}{_unanswered(row)}"
 
@@ -367,7 +367,7 @@ def _sentence_of_change(gate: GateConfig, case: Case, row: Row | None, numbers: 
 
 
 def _allowed_changes(numbers: Numbers) -> str:
-    """What a check of the catalog allows: a drop, a rise, or both."""
+    """What a check of a catalog measure allows: a drop, a rise, or both."""
     size = abs(numbers["difference"])
     limits = []
     for way, name in (("drop", "allowed"), ("rise", "allowed_rise")):
@@ -378,10 +378,10 @@ def _allowed_changes(numbers: Numbers) -> str:
 
 
 def _numbers_of_lists(row: Row | None) -> str:
-    """What a measure of a run is of, and why nothing says how sure its difference is."""
+    """The number of lists of a measure of a run, and why its difference is not tested."""
     lists, before = (row["lists"], row["baseline_lists"]) if row else (0, 0)
     was = "" if lists == before else f", {before:,} before"
-    return f"{lists:,} lists{was}; one number a night, which no test can judge"
+    return f"{lists:,} lists{was}; one number per night cannot be tested"
 
 
 def _sentence_of_sides(

@@ -28,7 +28,7 @@ from ndcg_spark.convention.parsing import listed, parse_cutoff
 from ndcg_spark.text import ACCEPTED, GOOD, RUN
 
 MEASURES_OF_CHECKS = (*SCORES, JUDGED_RATE, *RUN_COLUMNS)
-#: Their values can be above 1.
+#: The measures whose values may be above 1.
 _UNLIMITED = ("dcg", "ideal_dcg", "cg")
 
 _Names = Annotated[list[Annotated[str, Field(min_length=1)]], Field(min_length=1)]
@@ -71,7 +71,7 @@ class CheckConfig(Strict):
     #: limit applies.
     max_drop: _Limit | None = None
     max_relative_drop: Annotated[_Limit, Field(le=1)] | None = None
-    #: How much it may rise, absolutely; only for catalog measures, where more is not better.
+    #: How much the mean may rise, absolutely; only for catalog measures, where more is not better.
     max_rise: _Limit | None = None
     #: The lowest allowed mean, whatever the baseline.
     min_value: Annotated[float, Field(allow_inf_nan=False)] | None = None
@@ -113,7 +113,7 @@ class CheckConfig(Strict):
 
     @property
     def is_of_run(self) -> bool:
-        """Whether its measure is one number for all lists of a run, which no test looks at."""
+        """Whether its measure is one number for all lists of a run, which is not tested."""
         return self.measure in RUN_COLUMNS
 
     @property
@@ -136,7 +136,7 @@ class CheckConfig(Strict):
         return self.measure, self.cutoff
 
     def allowed(self, baseline_mean: float) -> float:
-        """How far the mean may fall; infinity without a limit of a drop."""
+        """How far the mean may fall; infinite if the drop has no limit."""
         allowed = math.inf
         if self.max_drop is not None:
             allowed = self.max_drop
@@ -210,10 +210,10 @@ def contradictions(
 
 
 def _contradicting_measure(name: str, check: CheckConfig) -> Iterator[str]:
-    """Limits that do not fit the measure of a check."""
+    """The limits and options of a check that its measure does not support."""
     measure, drop = check.measure, check.max_drop or 0.0
     if check.is_of_catalog and check.max_drop is not None:
-        what = f"it is for measures from 0 to 1 where more is better, which {measure} is not"
+        what = f"it is for measures from 0 to 1 where more is better, and {measure} is not one"
         yield f"{name}.max_drop: {what}; give max_relative_drop or max_rise"
     # For example, a limit that was meant as a percentage.
     elif drop >= 1 and measure not in _UNLIMITED:

@@ -51,7 +51,7 @@ class Result:
     mean: float | None = None
     baseline_mean: float | None = None
     difference: float | None = None
-    #: How far it may fall, and how far rise; None without such a limit.
+    #: How far it may fall, and how far it may rise; None if there is no such limit.
     allowed: float | None = None
     allowed_rise: float | None = None
     interval_low: float | None = None
@@ -211,9 +211,9 @@ def can_begin(verdict: Mapping[str, Any]) -> bool:
 
 
 def drop_of(result: Mapping[str, Any]) -> float:
-    """The difference of a result, for its place among others: the largest drop comes first.
+    """A sort key, the difference of a result: the largest drop comes first.
 
-    Those of the catalog, of any size, come after the drops and before the gains.
+    Changes of catalog measures, which are unbounded, come after the drops and before the gains.
     """
     if result["measure"] in CATALOG_COLUMNS:
         return 0.0

@@ -127,7 +127,7 @@ def command_of_file(file: Path) -> str | None:
 
 
 def _is_command(text: str) -> bool:
-    """Whether it names a program; the configuration refuses one that does not."""
+    """Whether a command names a program; the configuration refuses one that does not."""
     with contextlib.suppress(ValueError):
         return any(shlex.split(text)[:1])
     return False

@@ -32,7 +32,7 @@ _VERDICTS = {PASS: 0, FAIL: 1, NONE: 2}
 #: The metrics of a dataset, in the order in which they are written.
 _HELP = {
     "score": "The mean of a measure over all queries of a run, or over the queries of a slice; "
-    "items, coverage, gini and personalization are computed over all lists of the run.",
+    "for items, coverage, gini and personalization, one number for all its lists.",
     "judged_rate": "The share of the returned documents within the cutoff that are judged.",
     "queries": "The number of queries in the mean of NDCG.",
     "verdict": "The gate's verdict: 0 pass, or accepted without a verdict; 1 fail; 2 no verdict.",

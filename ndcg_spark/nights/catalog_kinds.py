@@ -7,12 +7,12 @@ from ndcg_spark.convention.catalog import CATALOG_OPTIONS, catalog_option
 from ndcg_spark.convention.measures import CATALOG_COLUMNS
 from ndcg_spark.nights.log import Night
 
-#: The code of what cannot be compared because of another table of items.
+#: The code for nights that cannot be compared because the tables of items differ.
 OTHER_ITEMS = "other_items"
 
 
 class OtherCatalog(NamedTuple):
-    """Why a measure of the catalog is not the same in two nights: a code and a sentence."""
+    """Why a catalog measure does not mean the same in two nights: a code and a sentence."""
 
     code: str
     sentence: str

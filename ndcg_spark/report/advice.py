@@ -215,12 +215,13 @@ def repair(page: NightPage) -> Sentence | None:
     run = verdict["run"] or page.run
     text = "When {} is fixed, evaluate the night again{}"
     if _fails_by_catalog_alone(page):
-        text = "If {} should show the same items as before, fix it and evaluate the night again{}"
+        text = "If {} should not show different items from before, fix it and evaluate the night "
+        text += "again{}"
     return sentence("repair", text, name(run), again)
 
 
 def _fails_by_catalog_alone(page: NightPage) -> bool:
-    """Whether only catalog measures fail, where more is neither better nor worse."""
+    """Whether only catalog checks fail, which are neither better nor worse."""
     failed = [row for row in page.results if row["result"] == row["severity"] == FAIL]
     return all(row["measure"] in CATALOG_COLUMNS for row in failed)
 

@@ -123,7 +123,7 @@ def _is_about_something_else(page: NightPage) -> bool:
 
 
 def _by_measure(page: NightPage, headline: Sentence) -> Sentence:
-    """What happened to the run, with the measure where the verdict is about another one."""
+    """What happened to the run, with the measure if the verdict is about a different one."""
     decided = deciding_result(page.night) or {}
     if page.row is None or decided.get("measure") in (None, page.metric[0]):
         return headline
@@ -211,7 +211,7 @@ def _conclusion_said(page: NightPage, row: Row) -> tuple[str, Markup]:
 
 
 def _side_of(page: NightPage, row: Row) -> str:
-    """On which side of the baseline a run is, in words."""
+    """The side of the baseline that a run is on, in words."""
     sides = ("worse", "better")
     if page.is_of_catalog:
         sides = ("lower", "higher")

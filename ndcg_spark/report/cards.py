@@ -175,25 +175,25 @@ def _cards(page: NightPage, answer: Answer) -> list[Card]:
 
 
 def _catalog(page: NightPage) -> Card | None:
-    """The checks of what the runs show of the catalog, what is no pass first."""
+    """The checks of catalog measures, those that did not pass first."""
     results = [row for row in page.results if row["measure"] in CATALOG_COLUMNS]
     if not results:
         return None
     results.sort(key=lambda row: WORST_FIRST.index(row["result"]))
-    # Beside which baseline a check is worst is enough here.
+    # Only the baseline with the worst result of a check is shown.
     worst: dict[str, Row] = {}
     for row in results:
         worst.setdefault(_catalog_subject(row), row)
     rows = [_catalog_cells(subject, row) for subject, row in list(worst.items())[:_RUNS]]
     headings = ("", "against", "now", "before", "difference", "allowed", "")
-    blocks = [Block("plain", plain_table(headings, rows, "checks of the catalog"))]
-    note = "Neither more nor less of these is an improvement: a check holds them to what they were."
+    blocks = [Block("plain", plain_table(headings, rows, "catalog checks"))]
+    note = "More of these is neither better nor worse: a check limits how far they may change."
     of_runs = [row["measure"] for row in results if row["measure"] in RUN_COLUMNS]
     if of_runs:
         named = ", ".join(dict.fromkeys(of_runs))
-        note += f" One number of a run ({named}) cannot be tested."
+        note += f" Measures with one number per run ({named}) cannot be tested."
     blocks.append(Block("note", note))
-    return Card(Markup("Checks of the catalog"), blocks, "card wide12")
+    return Card(Markup("Catalog checks"), blocks, "card wide12")
 
 
 def _catalog_subject(row: Row) -> str:
@@ -232,7 +232,7 @@ def _allowed(row: Row) -> str:
 
 
 def _catalog_word(row: Row) -> tuple[str, str]:
-    """The colour of a result, and what it says."""
+    """The colour of a result, and its words."""
     if row["result"] == FAIL:
         what = {DROPPED: "fell too far", ROSE: "rose too far"}.get(row["reason"], "too low")
         return TONES[FAIL] if row["severity"] == FAIL else "mid", what

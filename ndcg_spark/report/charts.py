@@ -145,7 +145,7 @@ def forest(page: NightPage) -> Forest | None:
 
 
 def _limit(page: NightPage) -> float | None:
-    """How far the run of the page may change, in the direction in which it did."""
+    """How far the run of the page may change, in the direction of its change."""
     result = page.result(page.run) or {}
     if page.compared_with.difference(page.run) > 0 and result.get("allowed_rise"):
         return float(result["allowed_rise"])

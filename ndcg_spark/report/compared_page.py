@@ -227,8 +227,8 @@ def _side_of(part: Row) -> dict[str, Any]:
 
 
 def _as_decided(row: dict[str, Any], result: Row | None, alpha: float) -> dict[str, Any]:
-    """The row with the p value and conclusion of the gate, if the gate tested a loss or a change
-    of the catalog.
+    """The row with the p value and conclusion of the gate, if the gate tested a loss, or a
+    change of a catalog measure.
 
     The gate adjusts p for its own checks. For a gain it may have only the t test.
     """

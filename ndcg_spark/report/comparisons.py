@@ -72,9 +72,7 @@ FLAGS = {
         "sides disagree: the results under the old and the new judgments differ; "
         "nothing is concluded"
     ),
-    ONE_NUMBER: (
-        "one number: it is computed over all lists of the run together, so it cannot be tested"
-    ),
+    ONE_NUMBER: "one number: it covers all lists of the run together, so it cannot be tested",
 }
 _DOUBTED = {"doubt", "other_judgments", "sides_disagree"}
 #: The columns in which the rows of both sides of a comparison agree.
@@ -301,7 +299,7 @@ def _worst_first(rows: Rows) -> list[Row]:
 
 
 def counted_heading(rows: Rows) -> str:
-    """The heading of the counts of queries: more of the catalog is not won."""
+    """The heading of the query counts: a higher catalog measure is not a win."""
     is_of_catalog = all(row["measure"] in CATALOG_COLUMNS for row in rows)
     return "higher/tied/lower" if is_of_catalog else "won/tied/lost"
 

@@ -330,7 +330,7 @@ def _cells(result: Row) -> dict[str, Any]:
         "check": " ".join(filter(None, check)) if measure else "arrival",
         "against": "the minimum" if measure and not against else " ".join(against) or None,
         "allowed": None if result["allowed"] is None else -result["allowed"],
-        # Nights of older versions have none.
+        # Nights from older versions have none.
         "allowed_rise": result.get("allowed_rise"),
         "result": f"{warns}{word}" + ("" if result["reason"] is None else f", {result['reason']}"),
     }

@@ -38,7 +38,7 @@ from ndcg_spark.tables.table import best_first
 from ndcg_spark.text import ACCEPTED, unknown_name
 from ndcg_spark.tolerance import DECIMALS
 
-#: The measures that a page can show without being asked: those of a trend where more is better.
+#: The measures that a page may choose by itself: those with a trend for which more is better.
 _OF_PAGES = {"ndcg", *COLUMNS}.difference(CATALOG_COLUMNS)
 #: The number of nights in a trend.
 NIGHTS = 28
@@ -81,7 +81,7 @@ class Outline:
 
     @property
     def over_change(self) -> bool:
-        """Whether the night and its baseline have other judgments, so that there are two sides."""
+        """Whether the night's and its baseline's judgments differ, so that there are two sides."""
         return not self.is_of_catalog and self.baseline.has_other_judgments(self.night)
 
 
@@ -111,7 +111,7 @@ def outline(history: History, night: Night, request: Request) -> Outline:
 def _shown_metric(night: Night, rows: Sequence[Mapping[str, Any]], measure: str | None) -> Metric:
     """The requested measure, that of the gate's first check for the dataset, or the headline.
 
-    More of the catalog is neither better nor worse, so a page shows its measures only on request.
+    A page is about a catalog measure only if requested: more of it is neither better nor worse.
     """
     shown: list[Metric] = []
     for check in night.gate.get("check", ()):

@@ -389,7 +389,7 @@ class _Index:
 
     def __init__(self, history: History, page: NightPage, run: str | None) -> None:
         self.page = page
-        # A margin is made for values from 0 to 1, of which less is a loss.
+        # A margin is meant for values from 0 to 1, where less is a loss.
         self._margin = math.inf if page.is_of_catalog else page.compared_with.options.margin
         dataset = page.night.dataset
         self._dates = [night.evaluated_on for night in history.nights_of(dataset)]

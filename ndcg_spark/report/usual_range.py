@@ -44,7 +44,8 @@ class UsualRange(NamedTuple):
 def usual_range(points: Sequence[Point], *, is_of_catalog: bool = False) -> UsualRange | None:
     """The usual range of a line's nights, ordered by date; None if there are too few.
 
-    An accepted night starts a new level. Catalog measures are unbounded, and a fall is not a loss.
+    An accepted night starts a new level. Catalog measures are unbounded, and can fall without a
+    loss.
     """
     known = [point for point in chained_stretch(points) if point.chained is not None]
     accepted = [at for at, point in enumerate(known) if point.restarts]

@@ -24,7 +24,7 @@ NAMED = 3
 DRAWN = 6
 #: The colour of a conclusion, and of a verdict.
 TONES = {"better": "ok", "worse": "bad", "pass": "ok", "fail": "bad"}
-#: The conclusions that say which way a run has changed.
+#: The conclusions that give the direction of a change.
 CONCLUDED = ("better", "worse", "higher", "lower")
 #: Movements are shown if their queries have at least this share of the total change.
 _LEAST_SHARE = 0.1
@@ -67,7 +67,7 @@ def is_lost(page: "NightPage") -> bool:
 
 
 def standing_out(page: "NightPage") -> list[Row]:
-    """At most three slices that are better or worse; of the catalog, higher or lower.
+    """At most three slices that are better or worse (catalog measures: higher or lower).
 
     If a cause is named, only slices that moved in the opposite direction to the whole.
     """
@@ -89,7 +89,7 @@ def worse_others(page: "NightPage") -> list[str]:
 
 
 def change_in_words(page: "NightPage", difference: float) -> str:
-    """What a change is: less of the catalog is no loss."""
+    """The word for a change: a lower catalog measure is not a loss."""
     if page.is_of_catalog:
         return "drop" if difference < 0 else "rise"
     return "loss" if difference < 0 else "gain"

@@ -83,7 +83,7 @@ def count(number: int, one: str, many: str | None = None) -> str:
 def rounded_down(number: float) -> str:
     """A count that may have a fraction, with all digits and never rounded up: `12,345`, `1,999.9`.
 
-    So what is below a limit does not look as if it had reached it.
+    So a number below a limit never looks as if it had reached it.
     """
     tenths = math.floor(10 * round(number, DECIMALS))
     return f"{tenths / 10:,.1f}" if tenths % 10 else f"{tenths // 10:,}"

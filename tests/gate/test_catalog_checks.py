@@ -107,7 +107,7 @@ def test_a_number_is_beside_the_mean_of_the_good_nights(tmp_path):
     (result,) = below.results
     assert said(below) == DROPPED
     assert result.baseline_mean == pytest.approx((100 + 110 + 120 + 99.1) / 4)
-    assert "one number a night, which no test can judge" in result.sentence
+    assert "one number per night cannot be tested" in result.sentence
     assert "1,000 lists" in result.sentence
 
 

@@ -71,7 +71,7 @@ def kinds(page):
 def card(page):
     """The lines of the card of the catalog, as text."""
     (section,) = layout([page], [answer.answer(page)], None, in_site=False).sections
-    (own,) = [one for one in section.cards if str(one.title) == "Checks of the catalog"]
+    (own,) = [one for one in section.cards if str(one.title) == "Catalog checks"]
     table = own.blocks[0].content
     return [
         [
@@ -115,7 +115,7 @@ def test_a_gate_without_the_catalog_has_no_card(tmp_path):
         publish(tmp_path, day, NDCG)
     page = page_of(tmp_path)
     (section,) = layout([page], [answer.answer(page)], None, in_site=False).sections
-    assert "Checks of the catalog" not in [str(one.title) for one in section.cards]
+    assert "Catalog checks" not in [str(one.title) for one in section.cards]
 
 
 @pytest.mark.parametrize(
