@@ -10,7 +10,7 @@ import pytest
 from commands import command_line
 from input_files import judged, returned, written
 from listed import GRADES, LISTS, expected, ndcg_of, ndcg_of_file, score_at, to_spark, write
-from sessions import on_spark
+from sessions import on_spark, paired
 
 from ndcg_spark.errors import InputError
 from ndcg_spark.schemas import BROKEN_LINE, FAULT
@@ -89,21 +89,21 @@ TABLES = {
 }
 
 
-#: What is also read on classic Spark.
-KINDS = on_spark(TABLES, "Spark")
-
-
 @pytest.mark.usefixtures("engine")
-@pytest.mark.parametrize("name", on_spark(FILES, "run.jsonl", "run.parquet"))
-@pytest.mark.parametrize("tool", on_spark(TOOLS, "rank_llm", "LlamaIndex", "ranks"))
+@pytest.mark.parametrize(
+    ("tool", "name"),
+    on_spark(paired(TOOLS, FILES), ("LlamaIndex", "run.parquet"), ("ranks", "run.jsonl")),
+)
 def test_a_file_of_a_tool_has_the_number_of_the_definition(tmp_path, tool, name):
     run = write(tmp_path / name, TOOLS[tool]())
     assert ndcg_of_file(run) == pytest.approx(expected(), abs=1e-12)
 
 
 @pytest.mark.usefixtures("engine")
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("tool", on_spark(TOOLS, "rank_llm", "LlamaIndex", "ranks"))
+@pytest.mark.parametrize(
+    ("tool", "kind"),
+    on_spark(paired(TOOLS, TABLES), ("LlamaIndex", "Spark"), ("ids alone", "Spark")),
+)
 def test_a_table_of_the_same_rows_has_the_same_number(tool, kind):
     assert ndcg_of(TABLES[kind](TOOLS[tool]())) == pytest.approx(expected(), abs=1e-12)
 

@@ -46,7 +46,7 @@ def test_files_are_read_by_their_definition(engine, tmp_path):
 @pytest.mark.slow
 @pytest.mark.embedded
 def test_many_files_are_read_by_their_definition(engine, tmp_path, thorough):
-    check(engine, tmp_path, range(30, 3_000 if thorough else 300))
+    check(engine, tmp_path, range(30, 3_000 if thorough else 120))
 
 
 #: The values of documents in one object of all queries, and those with which it is refused as a whole.

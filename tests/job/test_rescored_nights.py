@@ -98,10 +98,11 @@ def published(folder, case, **more):
     for night in (0, 1):
         output = publish(folder, case, night, night, **more)
     others = []
+    # What is compared are scores alone.
+    more["documents"] = None
     for night in (0, 1):
-        other = publish(
-            folder, case, night, 1 - night, **{**more, "output": str(folder / f"other-{night}")}
-        )
+        more["output"] = str(folder / f"other-{night}")
+        other = publish(folder, case, night, 1 - night, **more)
         others.extend(committed(other))
     return committed(output), others
 

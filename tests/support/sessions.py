@@ -2,6 +2,7 @@
 
 import contextlib
 import functools
+import itertools
 import os
 import sys
 from collections.abc import Iterable
@@ -17,6 +18,7 @@ choice = "embedded"
 is_thorough = False
 _open = contextlib.ExitStack()
 _Case = TypeVar("_Case")
+_Other = TypeVar("_Other")
 
 
 @functools.cache
@@ -32,6 +34,18 @@ def on_spark(cases: Iterable[_Case], *few: _Case) -> list[_Case]:
     every = [*cases]
     assert all(case in every for case in few), few
     return every if choice == "embedded" or is_thorough else [*few]
+
+
+def paired(cases: Iterable[_Case], others: Iterable[_Other]) -> list[tuple[_Case, _Other]]:
+    """Each case with two of the others in turn, and each of the others with some; with `--thorough` with all."""
+    listed, listed_others = [*cases], [*others]
+    if is_thorough:
+        return list(itertools.product(listed, listed_others))
+    pairs = []
+    for at, case in enumerate(listed):
+        for place in (at, at + 1):
+            pairs.append((case, listed_others[place % len(listed_others)]))
+    return pairs
 
 
 def close() -> None:
