@@ -1,12 +1,14 @@
 """Builders of small tables: a row names only what its test is about."""
 
 import random
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
 from chispa import assert_approx_df_equality
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.types import StructType
 
 from ndcg_spark import sql
 
@@ -64,6 +66,18 @@ def table(session: SparkSession, rows: Iterable[Row], columns: str) -> DataFrame
     )
 
 
+def of_tuples(session: SparkSession, rows: Iterable[Sequence[Any]], columns: str) -> DataFrame:
+    """The rows, by the types of the columns, which may be nested; of Arrow, as in `table`."""
+    listed = list(rows)
+    if not listed:
+        return session.createDataFrame([], columns)
+    schema = to_arrow_schema(StructType.fromDDL(columns))
+    arrays = []
+    for at, field in enumerate(schema):
+        arrays.append(pa.array([row[at] for row in listed], field.type))
+    return session.createDataFrame(pa.table(arrays, schema=schema))
+
+
 def assert_rows(frame: DataFrame, *rows: tuple[Any, ...]) -> None:
     """The table has these rows, in the order of its columns, in any order, and with doubles to 1e-12."""
     table = frame.toArrow()
@@ -83,7 +97,7 @@ def assert_values(session: SparkSession, kind: str, cases: Mapping[str, tuple[An
     selects = []
     for name, (text, _, *columns) in cases.items():
         row = f"select {', '.join(columns) or '1'}"
-        selects.append(f"select {sql.text(name)} as name, {text} as value from ({row})")
+        selects.append(f"select {sql.text(name)} as name, {text} as value from ({row})")  # noqa: S608
     found = session.sql(" union all ".join(selects))
     rows = [{"name": name, "value": case[1]} for name, case in cases.items()]
     expected = table(session, rows, f"name string, value {kind}")
