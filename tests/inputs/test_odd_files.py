@@ -6,6 +6,7 @@ from collections import Counter
 
 import odd_files
 import pytest
+import sessions
 from input_files import judged, returned, written
 
 from ndcg_spark.errors import InputError
@@ -40,7 +41,7 @@ def check(engine, folder, seeds):
 
 
 def test_files_are_read_by_their_definition(engine, tmp_path):
-    check(engine, tmp_path, range(30))
+    check(engine, tmp_path, range(30 if sessions.choice == "embedded" else 10))
 
 
 @pytest.mark.slow

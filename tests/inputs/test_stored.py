@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 from input_files import gzipped, judged, returned, written
 from programs import forked
+from sessions import on_spark
 
 from ndcg_spark.engine import Engine, open_engine
 from ndcg_spark.errors import InputError
@@ -177,26 +178,23 @@ CASES = {
 }
 
 
-@pytest.fixture(scope="module")
-def settings(tmp_path_factory):
-    settings = {}
-    for number, (name, (files, given, _)) in enumerate(CASES.items()):
-        folder = tmp_path_factory.mktemp(f"case{number}")
-        for file, content in files.items():
-            written(folder / "results" / file, content)
-        written(folder / "web.qrels", "q1 0 d1 1\n")
-        settings[name] = {
-            "judgments": {"path": f"{folder}/web.qrels"},
-            "results": {"path": f"{folder}/results/{given}"},
-        }
-    return settings
+def settings_of(folder, case):
+    """Writes the files of a case; what is given for them."""
+    files, given, _ = CASES[case]
+    for file, content in files.items():
+        written(folder / "results" / file, content)
+    written(folder / "web.qrels", "q1 0 d1 1\n")
+    return {
+        "judgments": {"path": f"{folder}/web.qrels"},
+        "results": {"path": f"{folder}/results/{given}"},
+    }
 
 
 #: What Spark reads by names that it could take for others, or only a look into the files can tell.
-ON_SPARK = {
+ON_SPARK = (
     *("= in a name below a folder of a run", "strange folders of parquet", "numbers of two types"),
     "a rank without a value in one file",
-}
+)
 #: Those of whose files, folders and globs Spark alone can tell the names.
 FAR = {
     *("= in a name below a folder of a run", "strange folders of parquet", "parts of one write"),
@@ -204,18 +202,16 @@ FAR = {
 }
 
 
-@pytest.mark.parametrize("name", CASES)
-def test_a_folder_is_read_whole_or_refused(engine, settings, name, thorough):
-    if engine.kind == "spark" and not thorough and name not in ON_SPARK:
-        pytest.skip("is read as another case is, and on the embedded engine; with --thorough")
-    checked.is_as_expected(checked.check(engine, settings[name]), CASES[name][2])
+@pytest.mark.parametrize("name", on_spark(CASES, *ON_SPARK))
+def test_a_folder_is_read_whole_or_refused(engine, tmp_path, name):
+    checked.is_as_expected(checked.check(engine, settings_of(tmp_path, name)), CASES[name][2])
 
 
 @pytest.mark.classic
 @pytest.mark.parametrize("name", sorted(FAR))
-def test_a_folder_that_only_spark_sees_is_read_whole_or_refused(engine, settings, name):
+def test_a_folder_that_only_spark_sees_is_read_whole_or_refused(engine, tmp_path, name):
     far = dataclasses.replace(engine, sees_local_files=False)
-    checked.is_as_expected(checked.check(far, settings[name]), CASES[name][2])
+    checked.is_as_expected(checked.check(far, settings_of(tmp_path, name)), CASES[name][2])
 
 
 @pytest.mark.parametrize(

@@ -53,6 +53,7 @@ def test_the_log_keeps_the_fingerprint_of_the_items(session, folder):
     assert all(row["coverage"] is not None and row["lists"] for row in rows)
 
 
+@pytest.mark.embedded
 def test_more_is_higher_and_not_better(session, folder):
     publish(folder, "2026-11-18")
     text = (folder / "runs.csv").read_text().replace(",-0.0", ",-9.0")
@@ -65,6 +66,7 @@ def test_more_is_higher_and_not_better(session, folder):
     assert not any(row["unpaired_queries"] for row in rows)
 
 
+@pytest.mark.embedded
 @pytest.mark.parametrize(
     ("items", "measures", "reason"),
     [
@@ -82,6 +84,7 @@ def test_other_items_or_options_are_not_compared(session, folder, items, measure
     assert any(reason in warning for warning in compared["warnings"])
 
 
+@pytest.mark.embedded
 def test_the_line_of_a_trend_breaks_at_other_items_where_they_are_looked_up(session, folder):
     publish(folder, "2026-11-18")
     publish(folder, "2026-11-19", with_other_items(folder))
@@ -95,6 +98,7 @@ def test_the_line_of_a_trend_breaks_at_other_items_where_they_are_looked_up(sess
     assert breaks == {"ndcg": "", "coverage": "items"}
 
 
+@pytest.mark.embedded
 def test_what_only_runs_have_is_refused_where_queries_are_compared(session, folder):
     publish(folder, "2026-11-18")
     asked = ["compare", "out", "--baseline", "r0", "--measures", "coverage@5"]
@@ -103,6 +107,7 @@ def test_what_only_runs_have_is_refused_where_queries_are_compared(session, fold
     assert "coverage is of all lists of a run" in done.stderr
 
 
+@pytest.mark.embedded
 @pytest.mark.parametrize("measure", ["novelty", "coverage"])
 def test_a_check_of_a_gate_does_not_take_what_is_of_the_catalog(session, folder, measure):
     (folder / "gate.toml").write_text(

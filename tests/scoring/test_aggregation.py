@@ -87,8 +87,8 @@ def test_a_dataset_score(session):
         # Each case is a run.
         query_scores += [(*row[:2], case, *row[3:]) for row in rows]
         for name, score in scores.items():
-            score = None if score is None else float(score)
-            expected.append({"run": case, "name": name, "score": score})
+            value = None if score is None else float(score)
+            expected.append({"run": case, "name": name, "score": value})
     named = sorted({row["name"] for row in expected})
     structs = [f"struct('{name}' as name, double({name}) as score)" for name in named]
     found = means(of_tuples(session, query_scores, QUERY_SCORES))
