@@ -16,6 +16,8 @@ from ndcg_spark.engine import Engine, open_engine
 #: What `--engine` says, and whether `--thorough` was given.
 choice = "embedded"
 is_thorough = False
+#: More options of the Java machine of classic Spark.
+java_options = ""
 _open = contextlib.ExitStack()
 _Case = TypeVar("_Case")
 _Other = TypeVar("_Other")
@@ -66,6 +68,7 @@ def environment(**more: str) -> dict[str, str]:
 
 def _local_spark() -> SparkSession:
     os.environ["PYSPARK_PYTHON"] = sys.executable
+    options = f"{QUICK_OPTIONS} {java_options} -Xms512m -Xmn256m"
     return (
         SparkSession.builder.master("local[2]")
         .appName("tests")
@@ -83,7 +86,7 @@ def _local_spark() -> SparkSession:
         .config("spark.default.parallelism", "1")
         # What fails while it is broadcast is a Py4JJavaError, without Spark's own class.
         .config("spark.sql.autoBroadcastJoinThreshold", "-1")
-        .config("spark.driver.extraJavaOptions", f"{QUICK_OPTIONS} -Xms512m -Xmn256m")
+        .config("spark.driver.extraJavaOptions", options)
         .config("spark.sql.sources.partitionColumnTypeInference.enabled", "false")
         .getOrCreate()
     )
