@@ -333,7 +333,7 @@ def test_a_comparison_says_which_presets_refuse_the_data_and_which_lack_ranks(fo
     (folder / "unranked.csv").write_text("q,d,how_good\nq1,a,2\nq2,c,1\n", encoding="utf-8")
     (folder / "odd.toml").write_text(
         'output = "out"\n[results]\npath = "no"\ncolumns.score = "how_good"\n'
-        "[gate]\n[[gate.check]]\ncutoff = 2\nmeasure = \"precision\"\nmax_drop = 0.1\n",
+        '[gate]\n[[gate.check]]\ncutoff = 2\nmeasure = "precision"\nmax_drop = 0.1\n',
         encoding="utf-8",
     )
     columns = ("--column", "results.query_id=q", "--column", "results.doc_id=d", "--run", "my_run")

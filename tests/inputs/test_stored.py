@@ -12,6 +12,7 @@ import pytest
 from input_files import gzipped, judged, returned, written
 from programs import forked
 from sessions import on_spark
+from tables import assert_table
 
 from ndcg_spark.engine import Engine, open_engine
 from ndcg_spark.errors import InputError
@@ -248,10 +249,9 @@ def test_a_folder_that_says_the_same_as_the_rows_is_read(engine, tmp_path, kind,
         if name != "score" or name in values
     }
     written(tmp_path / f"query_id={query}" / "score=2.0" / f"p.{kind}", as_kind(table, kind))
-    rows = (
-        returned(engine, tmp_path).table.selectExpr("string(query_id)", "double(score)").collect()
-    )
-    assert [tuple(row) for row in rows] == [(str(query), 2.0)] * 2
+    read = returned(engine, tmp_path).table
+    read = read.selectExpr("string(query_id) as query_id", "double(score) as score")
+    assert_table(read, "query_id string, score double", *[(str(query), 2.0)] * 2)
 
 
 def checked_with_few_files(given):
@@ -299,7 +299,8 @@ def test_a_column_that_nobody_wants_may_be_of_any_type(engine, tmp_path, name):
         tmp_path / "a.parquet",
         {"query_id": ["q"], "doc_id": ["d"], "relevance": [1.0], "by": UNREAD[name]},
     )
-    assert judged(engine, tmp_path / "a.parquet").table.collect() == [("q", "d", 1.0)]
+    read = judged(engine, tmp_path / "a.parquet").table
+    assert_table(read, "query_id string, doc_id string, relevance double", ("q", "d", 1.0))
     assert not is_readable(UNREAD[name].type)
 
 
@@ -323,8 +324,8 @@ def test_values_are_those_that_were_stored_in_whatever_type(
     written(tmp_path / f"a.{kind}", {**ids, "relevance": grades, "by": ["x", "y"]})
     source = judged(engine, tmp_path / f"a.{kind}")
     assert (source.format, source.expected_rows) == (kind, 2)
-    first = conform(source.table, JUDGMENTS).where("doc_id is not null").collect()
-    assert first == [("7", "007", expected)]
+    first = conform(source.table, JUDGMENTS).where("doc_id is not null")
+    assert_table(first, "query_id string, doc_id string, relevance double", ("7", "007", expected))
 
 
 @pytest.mark.parametrize("kind", [pa.timestamp("ns"), pa.time32("ms"), pa.duration("s")])

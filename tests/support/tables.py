@@ -89,6 +89,12 @@ def assert_rows(frame: DataFrame, *rows: tuple[Any, ...]) -> None:
     assert_approx_df_equality(*tables, 1e-12, ignore_nullable=True, ignore_row_order=True)
 
 
+def assert_table(found: DataFrame, columns: str, *rows: tuple[Any, ...]) -> None:
+    """These columns of the table have the types and the rows that are declared."""
+    expected = of_tuples(found.sparkSession, rows, columns)
+    assert_tables(found.select(expected.columns), expected)
+
+
 def assert_values(session: SparkSession, kind: str, cases: Mapping[str, tuple[Any, ...]]) -> None:
     """Each case, by its name, is a text of SQL and its value, and perhaps the columns that the text is about.
 
