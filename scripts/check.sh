@@ -51,7 +51,7 @@ make_classes() {
     python tests/support/class_archive.py >&2
 }
 [ -f "$SPARK_CLASSES" ] || rm -f .venv/stamp-spark-classes
-"${JAVA_HOME:+$JAVA_HOME/bin/}java" -version 2>.venv/java-version
+"${JAVA_HOME:+$JAVA_HOME/bin/}java" -version 2>.venv/java-version || true
 stamped spark-classes .venv/constraints.txt .venv/java-version tests/support/class_archive.py -- make_classes &
 classes=$!
 
@@ -70,7 +70,7 @@ check_types() {
 wait "$object_store"
 wait "$parity"
 wait "$package"
-wait "$classes"
+wait "$classes" || echo "check: no archive of Spark's classes; its sessions start slower" >&2
 
 # The quick tests on other versions, in an environment of its own: test_with NAME ENGINE PIP_ARGUMENT...
 test_with() {
