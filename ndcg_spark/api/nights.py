@@ -4,7 +4,7 @@ query.
 
 import datetime
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -43,7 +43,7 @@ def _folder(output: object) -> str:
     if isinstance(output, str | os.PathLike):
         return str(output)
     what = f"give the folder of published nights, not a {type(output).__name__}"
-    raise ConfigurationError(f"output: {what}; the command evaluate --output publishes a night")
+    raise ConfigurationError(f"output: {what}; the command evaluate publishes a night")
 
 
 def trend(
@@ -240,12 +240,12 @@ def explain(
     request = ExplainRequest(str(query), run, baseline, dataset, rank, _date_text(baseline_date))
     is_night = isinstance(source, str | os.PathLike) and results is None
     is_scored = isinstance(source, Scores | SparkScores)
-    has_dates = bool(date or baseline_date)
-    is_of_tables = bool(convention or relevance or grades) or exclude is not None
-    is_of_tables = is_of_tables or (is_scored and results is not None)
-    if (has_dates and not is_night) or (is_of_tables and (is_night or is_scored)):
-        uses = "results, convention, relevance, grades and exclude for judgments"
-        raise ConfigurationError(f"explain: dates are for nights, and {uses}")
+    dates = (date, baseline_date)
+    of_tables = (convention, relevance, grades, exclude)
+    if is_night or is_scored:
+        _refuse_for_explain((results, *of_tables))
+    if not is_night:
+        _refuse_for_explain(dates)
     if is_night:
         return explanation_view(explain_night(str(source), _date_text(date), request))
     # Temporary folders are removed with it.
@@ -263,6 +263,14 @@ def explain(
         advice = "give a night's folder, or judgments and results"
         raise ConfigurationError(f"explain: {what}; {advice}")
     return explanation_view(compute(explain_on, config, request))
+
+
+def _refuse_for_explain(others: Iterable[object]) -> None:
+    """ConfigurationError for arguments that do not go with what is explained."""
+    for other in others:
+        if other is not None:
+            uses = "results, convention, relevance, grades and exclude for judgments"
+            raise ConfigurationError(f"explain: dates are for nights, and {uses}")
 
 
 def _date_text(date: _Date) -> str | None:
