@@ -31,7 +31,7 @@ _LOW = 0xFFFFFFFF
 
 
 def gain(relevance: str, convention: Convention) -> Column:
-    """The gain of a judged grade; null if a gain table lacks it or the gain is not within MAX_GAIN.
+    """The gain of a judged grade; null if a gain table lacks it, or it is NaN or beyond MAX_GAIN.
 
     The grade is SQL, like the grades and ranks in the functions below.
     """
