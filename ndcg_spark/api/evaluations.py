@@ -1,4 +1,4 @@
-"""What the compared evaluations have in common, given alone or as {run: evaluation}."""
+"""The evaluations in a comparison, given alone or as {run: evaluation}, and what they share."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -73,7 +73,7 @@ def refuse_other_conventions(ours: Sequence[Evaluation], theirs: Sequence[Evalua
         )
     both = _conventions([*ours, *theirs])
     if len(both) > 1:
-        what = f"its convention is {both[1]}, but that of the scores is {both[0]}"
+        what = f"its convention is {both[1]}, but the scores have {both[0]}"
         raise ConfigurationError(f"baseline: {what}; choose one")
 
 

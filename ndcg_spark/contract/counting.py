@@ -248,7 +248,9 @@ def check_lists(
     config: EvaluationConfig,
     checks: ListChecks,
 ) -> tuple[DataFrame, ResultCounts]:
-    """Return the valid rows that are not too deep, of results without judgments, and the counts."""
+    """Check results without judgments; return the counts and the valid rows that are not
+    too deep.
+    """
     good, counts, _, cut = _check_results(results, None, {}, config, checks)
     return cut(good) if cut else good, counts
 

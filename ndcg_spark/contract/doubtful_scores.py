@@ -100,8 +100,9 @@ def _has_queries(row: Row) -> bool:
 
 
 def _about_missing(rows: Sequence[Row]) -> Iterator[Notice]:
-    """The warning about runs that answer fewer judged queries than they lack, and than other
-    queries.
+    """The warning about runs that probably answer different queries.
+
+    They answer fewer judged queries than they lack, and fewer judged queries than unjudged ones.
     """
     few = [row for row in rows if _answered(row) < _other_queries(row)]
     if not few:

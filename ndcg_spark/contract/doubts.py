@@ -17,7 +17,7 @@ def run_example(run: str, dataset: str | None = None) -> str:
 
 
 def about_empty_runs(runs: int, example: str) -> Notice:
-    """The warning that this number of runs have no results."""
+    """The warning that runs have no results; `runs` is their number."""
     return Notice(f"{runs} run(s) have no results, e.g. {example}; all their queries are missing")
 
 

@@ -55,7 +55,7 @@ from ndcg_spark.voices import (
 
 #: A field of a text line, or a value of a column, that is a number with a decimal comma.
 _DECIMAL_COMMA = re.compile(r"(?<![^;\t \"=])[+-]?\d+,\d+(?![^;\t \"])")
-#: Text that says that there is no number.
+#: Text for a missing number.
 _NO_VALUE = re.compile(r"[+-]?(nan|inf|infinity)|null|none|n/?a|-+", re.IGNORECASE)
 #: Text with more different values than this does not consist of labels.
 _MOST_LABELS = 12
@@ -78,7 +78,7 @@ def refuse_rejected(source: Source, counts: Counts, allowed: float = 0.0) -> Non
         )
     if rows == 0:
         raise InputError(
-            f"{table}: no rows in {where}; the table is empty; check the job that writes it"
+            f"{table}: no rows in {where}: the table is empty; check the job that writes it"
         )
     if _is_more(counts.rejected, allowed, rows) or counts.rejected == rows:
         budget = (
@@ -138,9 +138,7 @@ def _correction_of_line(kind: str, line: str) -> Advice:
 
 
 def _labels(source: Source, first: Rejection, rows: int) -> list[str]:
-    """The labels that judgments have instead of grades; empty unless most rows have one of a few
-    labels.
-    """
+    """The few labels that most judgments have instead of grades; empty if there are none."""
     if first.reason != "relevance_is_no_number" or 2 * first.rows < rows:
         return []
     table, kinds = source.table, dict(source.table.dtypes)
@@ -497,7 +495,7 @@ def refuse_opposite_ranks(counts: ResultCounts, config: EvaluationConfig) -> Non
     if runs and config.convention.based_on == "standard" and "order" not in config.chosen_options:
         raise InputError(
             f"results: score and rank contradict each other in all lists of {len(runs)} run(s), "
-            f"e.g. in {runs[0].ranked_lists} list(s) of run={runs[0].run}: rank 1 has the lowest "
+            f"e.g. in {runs[0].ranked_lists} list(s) of run={runs[0].run}: the first rank has the lowest "
             "score, as if scores were distances",
             Either(
                 (

@@ -63,7 +63,7 @@ def about_unknown_items(rows: Iterable[Mapping[str, Any]], measures: MeasureSet)
     for row in rows:
         if row["cutoff"] == deepest and row["unknown_items"]:
             what = f"{row['unknown_items']:,} item(s) that {row['run']} shows are not in the table"
-            yield f"items: {what}; check that both write ids in the same way"
+            yield f"items: {what}; check that results and items write ids in the same way"
 
 
 def report_unknown_items(rows: Iterable[Mapping[str, Any]], measures: MeasureSet) -> None:

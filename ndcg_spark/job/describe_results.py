@@ -75,7 +75,7 @@ def refuse_judged(measures: MeasureSet) -> None:
     judged = [name for name, _ in measures.pairs if name not in measures.of_catalog]
     if judged:
         names = ", ".join(dict.fromkeys(judged))
-        what = f"{names} needs judgments, but describe uses none"
+        what = f"{names} needs judgments, which describe does not use"
         known = ", ".join(CATALOG_COLUMNS)
         raise ConfigurationError(f"{what}; choose from {known}, or evaluate", option="measures")
 

@@ -188,9 +188,7 @@ def _names(cutoff: Cutoff, sums: Mapping[str, str]) -> Names:
 
 
 def _by_item(cutoffs: Sequence[Cutoff], measures: MeasureSet) -> list[Column]:
-    """For an item and a run: how many lists contain it within each cutoff, and what these lists
-    add.
-    """
+    """For each item of a run: how many lists contain it within each cutoff, and what they add."""
     goes_on = persistence(measures.options)
     columns = [F.count_if(F.col(RANK) == 1).cast("double").alias("firsts")]
     for k in cutoffs:

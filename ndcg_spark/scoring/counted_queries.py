@@ -325,7 +325,7 @@ def _means_of_measures(measures: MeasureSet) -> dict[str, str]:
 
 
 def _largest_count(measures: MeasureSet, names: Iterable[str]) -> str:
-    """How many queries have a value of these measures, which all leave out the same queries."""
+    """How many queries have a value for these measures, which all leave out the same queries."""
     counts = [f"count({measures.beside_ndcg[name].column})" for name in names]
     largest = f"array_max(array({', '.join(counts)}))"
     return f"case when {_is_computed(measures, names)} then {largest} end"

@@ -203,9 +203,7 @@ def _with_evaluation(table: DataFrame, columns: Sequence[str], evaluation: Evalu
 
 
 def _constants(columns: Collection[str], evaluation: Evaluation) -> dict[str, str]:
-    """The SQL of evaluated_on and evaluation_id, and of the dataset if the columns do not include
-    it.
-    """
+    """The SQL of evaluated_on and evaluation_id, and of the dataset if the columns lack it."""
     constants = {
         "evaluated_on": f"date'{evaluation.evaluated_on.isoformat()}'",
         "evaluation_id": sql.text(evaluation.evaluation_id),
@@ -216,7 +214,7 @@ def _constants(columns: Collection[str], evaluation: Evaluation) -> dict[str, st
 
 
 def _not_computed(measures: MeasureSet) -> dict[str, str]:
-    """The SQL of the columns of other measures than NDCG that are not computed."""
+    """The SQL of the columns of measures, other than NDCG, that are not computed."""
     absent = {name: sql.null("double") for name in COLUMNS if name not in measures.columns}
     if not measures.of_judgments:
         absent["relevant_queries"] = sql.null("bigint")

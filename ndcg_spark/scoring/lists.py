@@ -43,17 +43,13 @@ def keep_judged_queries(results: DataFrame, judgments: DataFrame) -> DataFrame:
 
 
 def rows_with_keys(table: DataFrame, keys: DataFrame, names: Sequence[str]) -> DataFrame:
-    """The rows of the table whose values in the columns `names` are in `keys`, the smaller
-    table.
-    """
+    """The rows whose values in the columns `names` are in `keys`, the smaller table."""
     # Not a left semi join, because the larger table would be on its left.
     return keys.selectExpr(*names).distinct().join(table, on=[*names], how="inner")
 
 
 def rows_without_keys(table: DataFrame, keys: DataFrame, names: Sequence[str]) -> DataFrame:
-    """The rows of the table whose values in the columns `names` are not in `keys`, the smaller
-    table.
-    """
+    """The rows whose values in the columns `names` are not in `keys`, the smaller table."""
     return mark_listed(table, keys, names, _MARK).where(F.col(_MARK).isNull()).drop(_MARK)
 
 
@@ -90,7 +86,7 @@ def listed_gains(
     """The results down to `depth`, ranked and joined with the judgments, in no order.
 
     `own_gain` is the document's own gain. `gain` is the gain that counts at its rank: the mean of
-    its tie group if ties are averaged. The columns that other measures than NDCG need are averaged
+    its tie group if ties are averaged. The columns that measures other than NDCG need are averaged
     in the same way.
     """
     run_key = ["run", *query_key]
@@ -149,8 +145,8 @@ def run_scores(
     depth: int | None,
     measures: MeasureSet,
 ) -> DataFrame:
-    """One row per run and query with results: key, returned, and dcg_K, cg_K, judged_K per cutoff
-    K.
+    """One row per run and query with results: its key, returned, and dcg_K, cg_K and judged_K for
+    every cutoff K.
 
     discount_K is the sum of the discounts, and judged_discount_K the sum for judged documents. If
     each run has its own ideal, the rows also have ideal_dcg_K. They also have the aggregates that

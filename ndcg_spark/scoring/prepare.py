@@ -44,7 +44,7 @@ class Tables(NamedTuple):
 
 
 class ListChecks(NamedTuple):
-    """What a guard enforces for results, and what else it needs to know about them."""
+    """The rules that a guard enforces for results, and what else it needs to know about them."""
 
     convention: Convention
     cutoffs: Sequence[Cutoff]
@@ -94,7 +94,7 @@ _Guarded = TypeVar("_Guarded", bound=Guarded)
 
 @dataclasses.dataclass(frozen=True)
 class Prepared(Generic[_Guarded]):
-    """What is scored, and how."""
+    """The lists to score, and the evaluation that scores them."""
 
     judgments: DataFrame
     lists: Sequence[ListsToScore]
@@ -121,7 +121,7 @@ def prepare(
     rules.require_columns(judged, returned, convention, tables.results.origin)
     if "dataset" in judged and options.is_dataset_chosen:
         what = f"dataset: {options.dataset!r} is given, but the tables name their datasets"
-        raise ConfigurationError(f"{what}; remove the option or the column")
+        raise ConfigurationError(f"{what}; remove it or the column")
     options = options._replace(convention=convention)
     checks = Checks(
         judgment_tests(dict(tables.judgments.table.dtypes), convention),
@@ -155,7 +155,7 @@ def judgment_tests(types: Mapping[str, str], convention: Convention) -> list[Row
 
 
 def prepare_lists(results: UserTable, exclude: UserTable | None, options: Options) -> ListChecks:
-    """What a guard enforces for results that are ranked without judgments."""
+    """The rules that a guard enforces for results that are ranked without judgments."""
     columns = _columns(results, RESULTS)
     convention = ordered(options.convention, columns)
     rules.require_columns(columns, columns, convention, results.origin)
@@ -185,8 +185,8 @@ def _list_checks(results: UserTable, exclude: UserTable | None, options: Options
 
 
 def ordered(convention: Convention, results: Sequence[str]) -> Convention:
-    """The convention for results with these columns; without scores, their ranks decide the
-    order.
+    """The convention for results with these columns; ranks decide the order if scores are
+    missing.
     """
     needed = rules.options_without_scores(convention, results)
     changed = []
@@ -221,8 +221,6 @@ def with_highest_grade(
 
 
 def _columns(table: UserTable, schema: pa.Schema) -> list[str]:
-    """The columns of the schema that a table has; InputError if one is missing or has a
-    wrong type.
-    """
+    """The table's columns in the schema; InputError if one is missing or has a wrong type."""
     with about(table.name, table.origin):
         return rules.require_schema(table.table, schema)

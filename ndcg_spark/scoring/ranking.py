@@ -200,8 +200,7 @@ def settle_ties(
     depth: int | None,
     averaged: Sequence[str] = ("gain",),
 ) -> DataFrame:
-    """The table with ties broken by the column `gain` if the convention requires it, cut at
-    `depth`.
+    """The table with ties broken by `gain` if the convention requires it, cut at `depth` again.
 
     If ties are averaged, documents have the means of their tie group. The DCG is then the expected
     DCG over all orders of the group, for any discount and any cutoff (McSherry and Najork 2008).

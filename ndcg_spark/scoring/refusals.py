@@ -113,8 +113,9 @@ def _row_refusal(rule: Rule, table: str, column: str, kinds: Mapping[str, str]) 
 
 
 def _guarded(column: str, refusals: Mapping[str, str]) -> str:
-    """The column, in SQL, or the refusal of the first rule that a row breaks; refusals are
-    by code.
+    """The column in SQL, or the refusal of the first rule that a row breaks.
+
+    `refusals` has the refusals by the code of their rule.
     """
     cases = [f"when {OWN}{code} then {refusal}" for code, refusal in refusals.items()]
     if not cases:

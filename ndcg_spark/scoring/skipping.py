@@ -38,7 +38,7 @@ MIN_DEPTHS = 3
 class Aggregates(NamedTuple):
     """Columns of valid rows, their aggregates by query, and the aggregates of these by run.
 
-    For judgments, the last are by dataset.
+    For judgments, the totals are by dataset instead of by run.
     """
 
     columns: Mapping[str, Column]
@@ -48,9 +48,7 @@ class Aggregates(NamedTuple):
 
 @dataclasses.dataclass(frozen=True)
 class Pruning:
-    """Skips results with ranks beyond `depth`, in runs whose lists are proved to be in rank
-    order.
-    """
+    """Skips results beyond rank `depth` in runs whose lists are proved to be in rank order."""
 
     depth: int
     convention: Convention
@@ -58,9 +56,7 @@ class Pruning:
     for_all: bool = False
 
     def counted(self, types: Mapping[str, str], _row: Column) -> Aggregates:
-        """The aggregates that count, as `untrusted`, a run's needed lists that may not be in rank
-        order.
-        """
+        """The aggregates that count needed lists that may not be in rank order, as `untrusted`."""
         rank = typed("rank", types)
         is_near = F.coalesce(rank <= self.depth, F.lit(False))
         key = (
@@ -138,7 +134,7 @@ def plan_skipping(
     queries: int,
     for_all: bool = False,
 ) -> Pruning | Floors | None:
-    """How results can be skipped; None if all may matter or floors cost more.
+    """The way to skip results; None if all may matter or floors cost more.
 
     `rows` is the number of results, and `queries` the number of judged queries. With `for_all`, the
     lists of all other queries are also needed.

@@ -1,4 +1,4 @@
-"""The message and the file about scores for which an engine and plain Python disagree."""
+"""Report scores about which an engine and plain Python disagree, and save their rows."""
 
 import json
 import os

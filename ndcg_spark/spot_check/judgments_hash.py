@@ -52,7 +52,7 @@ def xxhash64(data: bytes, seed: int) -> int:
 
 
 def _with_rest(result: int, data: bytes, at: int) -> int:
-    """The hash after the last bytes, which are fewer than 32."""
+    """The hash after the last bytes, at most 31."""
     while at <= len(data) - 8:
         (word,) = struct.unpack_from("<Q", data, at)
         result = (_rotated(result ^ _round(0, word), 27) * _P1 + _P4) & _MASK

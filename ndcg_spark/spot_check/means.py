@@ -112,7 +112,7 @@ class Means:
             yield key, {name: value for name, value in row.items() if value is not None}
 
     def _count(self, key: Key, total: Total, *, of_judgments: bool) -> Expected:
-        """How many queries the means of other measures than NDCG include.
+        """How many queries the means of measures other than NDCG include.
 
         `of_judgments` selects the measures that need judgments, or all others. Null if none of them
         was requested.

@@ -76,7 +76,7 @@ class InputTable(NamedTuple):
 
 
 class Subject(NamedTuple):
-    """What is checked: the inputs of an evaluation, and what it computes."""
+    """The subject of a spot check: the inputs of an evaluation, and what it computes."""
 
     judgments: InputTable
     results: InputTable
