@@ -495,8 +495,8 @@ def refuse_opposite_ranks(counts: ResultCounts, config: EvaluationConfig) -> Non
     if runs and config.convention.based_on == "standard" and "order" not in config.chosen_options:
         raise InputError(
             f"results: score and rank contradict each other in all lists of {len(runs)} run(s), "
-            f"e.g. in {runs[0].ranked_lists} list(s) of run={runs[0].run}: the first rank has the lowest "
-            "score, as if scores were distances",
+            f"e.g. in {runs[0].ranked_lists} list(s) of run={runs[0].run}: the first rank has the "
+            "lowest score, as if scores were distances",
             Either(
                 (
                     SetOption("order", "rank", words="say which one decides,"),
