@@ -46,9 +46,9 @@ def describe(
     The measures say how much of the catalog is shown, how popular the items are and how varied,
     over all lists of each run.
 
-    `results` and all other tables are given as to `evaluate`. Spark DataFrames are described by
-    their session immediately. They are read several times, so cache those that are expensive to
-    compute.
+    `results` and all other tables can have every form that `evaluate` accepts. Spark DataFrames are
+    described by their session immediately. They are read several times, so cache those that are
+    expensive to compute.
 
     Returns a view. `print` and notebooks show one row per run and, below the rows, what each
     measure is. `to_pandas()` returns one row per dataset, run and cutoff. Raises the same errors as

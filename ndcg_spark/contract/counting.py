@@ -225,9 +225,7 @@ def refuse_duplicates(
     results: Source,
     convention: Convention,
 ) -> None:
-    """Raise DuplicatesError, with counts, if the convention forbids duplicates that the tables
-    have.
-    """
+    """Raise DuplicatesError, with counts, if the tables have duplicates that are forbidden."""
     limits.refuse_in_judgments(judgments, checked.judgments, convention)
     limits.refuse_in_lists(results, [batch.results for batch in checked.by_batch], convention)
 
@@ -248,9 +246,7 @@ def check_lists(
     config: EvaluationConfig,
     checks: ListChecks,
 ) -> tuple[DataFrame, ResultCounts]:
-    """Check results without judgments; return the counts and the valid rows that are not
-    too deep.
-    """
+    """Check results without judgments; return the valid rows down to the depth, and the counts."""
     good, counts, _, cut = _check_results(results, None, {}, config, checks)
     return cut(good) if cut else good, counts
 
@@ -366,7 +362,7 @@ def _with_empty_runs(
 
 
 def _with_excluded(table: DataFrame, exclude: Source, checks: ListChecks) -> DataFrame:
-    """The results with the column EXCLUDED; InputError if an excluded row has no query or no
+    """The results with the column EXCLUDED; InputError if an excluded row has no query or
     document.
     """
     reason = rules.rejection_reason(checks.exclude_tests)

@@ -82,7 +82,7 @@ def with_items(documents: DataFrame, items: EngineItems | None, measures: Measur
 
 
 def _added(name: str, items: ItemTable, measures: MeasureSet) -> dict[str, Column]:
-    """What a document adds to a mean, and 1 if it counts or null if not."""
+    """The value that a document adds to a mean, and 1, or null if the document is not counted."""
     value = F.col(f"{name}_value")
     unknown = items.value_of_unknown(name, measures.options)
     if unknown is not None:

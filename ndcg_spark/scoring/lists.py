@@ -237,8 +237,8 @@ def returned_documents(
 ) -> DataFrame:
     """One row per run, query and returned document down to `depth`, in no order.
 
-    `rank` is the rank in the scored list, which contains the document if `on_list` is true. There,
-    it counts `gain` times `discount`.
+    `rank` is the rank in the scored list, which contains the document if `on_list` is true. In that
+    list, it contributes `gain` times `discount`.
     """
     run_key = ["run", *query_key]
     score = F.col("score") if "score" in results.columns else F.lit(None).cast("double")

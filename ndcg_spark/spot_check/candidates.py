@@ -58,9 +58,7 @@ class Drawn:
                 self._keep((column, name), table, pc.equal(table[column], name))
 
     def _keep(self, kind: Any, table: pa.Table, mask: pa.ChunkedArray) -> None:
-        """Draw one of the marked rows for this kind; sometimes it replaces that of an
-        earlier file.
-        """
+        """Draw a marked row for this kind; sometimes it replaces the row of an earlier file."""
         places = pc.indices_nonzero(mask.combine_chunks()).to_pylist()
         is_new = self._of_kind.get(kind) is None or self._chance.random() < _REPLACED
         if places and is_new:
