@@ -17,7 +17,7 @@ class Seen(NamedTuple):
 
 
 def see(source: Source) -> list[Seen]:
-    """The input with its fingerprints, which need a scan; empty if its files show changes."""
+    """The input with its fingerprints, which need a scan; empty if its file stamps show changes."""
     return [] if source.has_stamps else [Seen(source, scan.fingerprints(source.table))]
 
 

@@ -136,7 +136,7 @@ class CheckedTables:
 
     @property
     def datasets(self) -> list[str | None]:
-        """The datasets of the runs, sorted; only None if the tables name no datasets."""
+        """The sorted datasets of the runs, or only None if the tables do not name datasets."""
         return sorted({run.dataset for run in self.result_counts.runs}, key=lambda name: name or "")
 
     @property

@@ -451,7 +451,7 @@ def _run_in_two_tables(
 
 
 def _tops(table: DataFrame, number: int, names: Sequence[str], only_run: str | None) -> DataFrame:
-    """The results of rank 1 of these runs in one part, the table with this `number`."""
+    """The results of rank 1 of these runs in one part; `number` identifies the part."""
     kinds = dict(table.dtypes)
     # If the user names the run, all rows belong to it, whatever their column says.
     run = F.col("run").cast("string") if only_run is None else F.lit(only_run)

@@ -193,7 +193,7 @@ def _judged_totals() -> list[Column]:
 
 
 def _run_counts(row: Mapping[str, Any]) -> RunCounts:
-    """The counts of a row; a null, such as the sum of no values, becomes the default."""
+    """The counts of a row; nulls, such as sums of no values, become the defaults."""
     known = {"dataset": None, **row, "rows": row["good_rows"]}
     counts = {}
     for field in dataclasses.fields(RunCounts):
