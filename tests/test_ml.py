@@ -380,7 +380,7 @@ def outcome(evaluated):
     else:
         return mean
     # Labels are given grades where tables are, and not to an evaluator.
-    sentence = sentence.removesuffix(", or give labels their grades, grades={label: grade}")
+    sentence = sentence.removesuffix(", or give each label a grade, grades={label: grade}")
     sentence = re.sub(
         "^(judgments|results|(dataset: )?(prediction|label|seen)|dataset): ", "", sentence
     )

@@ -434,7 +434,7 @@ def test_a_run_of_a_few_lines_beside_another_is_warned_of(name, rows, queries, i
     runs = [RunCounts(None, "bm25", 100, 5, 0), RunCounts(None, name, rows, queries, 0)]
     counted = JudgmentCounts(rows=1, queries={None: 5}), [], ResultCounts(rows=101, runs=runs)
     sentences = map(str, limits.about_input(*counted, Convention()))
-    expected = f"1 run(s) have results of one query only, e.g. run={name}; it has {rows} result(s)"
+    expected = f"1 run(s) have results for only one query, e.g. run={name}; it has {rows} result(s)"
     assert [sentence.startswith(expected) for sentence in sentences] == [True] * is_warned
 
 
@@ -443,5 +443,5 @@ def test_a_dataset_without_results():
     returned = ResultCounts(rows=1, runs=[RunCounts("web", "r", 1, 1)])
     (notice,) = limits.about_input(counted, ["shop"], returned, Convention())
     assert notice.sentence.startswith(
-        "1 dataset(s) judged but without results, e.g. shop with 1 queries"
+        "1 dataset(s) have judgments but no results, e.g. shop with 1 queries"
     )
