@@ -281,7 +281,7 @@ NO_TABLES = {
     ),
     "numbers of queries": (
         {"query_id": 1, "relevance": 0.5},
-        "'query_id' has int, which is no column",
+        "'query_id' has int, which is not a column",
     ),
     "no rows": (pd.DataFrame({"qid": [], "docno": [], "label": []}), "the table is empty"),
     "an empty dictionary": ({}, "the table is empty"),
@@ -345,7 +345,7 @@ NOT_RANKED = {
         "run 'a' has only scores and run 'b' only ranks",
     ),
     "no table": ({"a": pd.DataFrame(COLUMNS), "b": [1]}, "run 'b': list is not a table"),
-    "no name": ({1.5: pd.DataFrame(COLUMNS)}, "results: 1.5 where the name of a run is expected"),
+    "no name": ({1.5: pd.DataFrame(COLUMNS)}, "results: 1.5 is not a run name"),
     "lists and rows": (
         {"a": pd.DataFrame(COLUMNS), "b": pd.DataFrame(LISTS)},
         "incompatible types",

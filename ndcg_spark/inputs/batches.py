@@ -78,13 +78,13 @@ def with_runs(
     dataset = shape.columns.get("dataset", "dataset")
     notes = []
     if config.run_from == "column" and "run" not in shape.has:
-        raise InputError(f"run_from is column, and {files[0].path} has no column {column}; map it")
+        raise InputError(f"run_from is column, but {files[0].path} has no column {column}; map it")
     if config.run_from == "file" or "run" not in shape.has:
         files = named_by_file(files, column)
         runs_of_files = [dict(file.partition)[column] for file in files]
         names = list(dict.fromkeys(runs_of_files))
         more = f" and {len(names) - 1} more" if len(names) > 1 else ""
-        notes = [f"runs are named by their files: {names[0]}{more}"]
+        notes = [f"runs are named after their files: {names[0]}{more}"]
     runs = Counter[tuple[str | None, str]]()
     for file in files:
         folders = dict(file.partition)
@@ -111,8 +111,8 @@ def named_by_file(files: list[File], column: str) -> list[File]:
         if unit.name.startswith("run="):
             name = urllib.parse.unquote(unit.name.removeprefix("run="))
         if units.setdefault(name, str(unit)) != str(unit):
-            what = f"two files give the run {name}, {units[name]} and {unit}"
-            raise InputError(f"{what}; rename one of them, or put each into a folder run=NAME")
+            what = f"two files name the run {name}, {units[name]} and {unit}"
+            raise InputError(f"{what}; rename one of them, or put each in a folder run=NAME")
         others = tuple(pair for pair in file.partition if pair[0] != column)
         named.append(dataclasses.replace(file, partition=(*others, (column, name))))
     return named

@@ -102,8 +102,8 @@ def _ordered_frame(
     table: Any, schema: pa.Schema, session: SparkSession, separator: str | None
 ) -> DataFrame:
     if is_spark(table):
-        what = "the rows of a Spark DataFrame have no order, which is to be the rank"
-        raise InputError(f"{what}; give it a column rank, or pass a pandas DataFrame or a file")
+        what = "the rows of a Spark DataFrame have no order, so it cannot be the rank"
+        raise InputError(f"{what}; add a rank column, or pass a pandas DataFrame or a file")
     read = pa.schema([field for field in schema if field.name not in ("score", "rank")])
     rows = to_arrow(table, read.names)
     document = rows["doc_id"].type if "doc_id" in rows.column_names else pa.list_(pa.null())
@@ -134,7 +134,7 @@ def _frame_of_run(
     rows = frame(table, schema, session, separator)
     if "run" in rows.columns:
         # Counting them would take a job.
-        raise InputError("its table has a column of runs, and may have several; drop that column")
+        raise InputError("its table has a run column, which may name several; drop that column")
     kinds = dict(rows.dtypes)
     require_types({name: kinds[name] for name in schema.names if name in kinds}, (*_IDS, "run"))
     # Engines disagree about ids that are numbers in one table and text in another.
@@ -317,7 +317,7 @@ def _exploded(table: DataFrame, ranked: bool) -> DataFrame:
         return table
     for name in ("score", "rank"):
         if name in kinds and name not in lists:
-            what = f"doc_id is {kinds['doc_id']}, and {name} is {kinds[name]}"
+            what = f"doc_id is {kinds['doc_id']}, but {name} is {kinds[name]}"
             raise InputError(f"{what}; write both as arrays")
     sizes = _sizes(lists)
     flags = _length_flags(sizes)
@@ -398,7 +398,7 @@ def read_paths(engine: Engine, paths: list[str], **options: str) -> DataFrame:
             kind = InputError
         what = f"{paths[0]} cannot be read by {engine.name}, {failure_reason(error)}"
         client = "the engine has a client for its storage, such as hadoop-aws for s3a://"
-        raise kind(f"{what}; check its format, its rights, and that {client}") from error
+        raise kind(f"{what}; check its format, its permissions, and that {client}") from error
     return table
 
 
@@ -431,7 +431,7 @@ def read_copy(engine: Engine, copy: ParquetCopy) -> DataFrame:
         if rows is None or rows.nbytes > _MAX_SENT:
             what = (
                 f"more than {_MAX_SENT >> 20} MB of rows on this machine, "
-                f"whose files {engine.name} does not read"
+                f"whose files {engine.name} cannot read"
             )
             raise InputError(what, Convert())
         table = engine.session.createDataFrame(rows)
@@ -502,8 +502,8 @@ def _by_links(engine: Engine, files: Sequence[File]) -> DataFrame:
             folder.mkdir(parents=True, exist_ok=True)
             (folder / f"{number:07}.parquet").symlink_to(local(file.path))
     except OSError as error:
-        to_do = "make room, or set TMPDIR to another folder"
-        raise ReadError(f"no temporary files, {error}; {to_do}") from error
+        to_do = "free disk space, or set TMPDIR to a different folder"
+        raise ReadError(f"temporary files cannot be written, {error}; {to_do}") from error
     table = read_paths(engine, [str(root)])
     for at, (key, _) in enumerate(files[0].partition):
         value = F.col(f"{OWN}folder_{at}")
@@ -569,8 +569,8 @@ def _refuse_typed_folders(engine: Engine, table: DataFrame, path: str) -> None:
     if not found:
         return
     what = f"{path} has {len(found)} folder(s) that add a column, such as {min(found)}"
-    why = f"{engine.name} does not let us keep their values as text, so 007 would be 7"
-    raise InputError(f"{what}, and {why}; make it a table of the catalog, and give table:NAME")
+    why = f"{engine.name} cannot keep their values as text, so 007 would become 7"
+    raise InputError(f"{what}, but {why}; make it a catalog table, and give table:NAME")
 
 
 def _root(file: File) -> str:

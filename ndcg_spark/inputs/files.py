@@ -61,10 +61,10 @@ _LOGS = {
 _REFUSED = {
     codecs.BOM_UTF16_LE + b"|" + codecs.BOM_UTF16_BE: "in UTF-16; save it as UTF-8",
     rb"PK\x03\x04": "an Excel workbook or a zip archive; save it as CSV",
-    rb"BZh[1-9]1AY&SY": "compressed by bzip2; compress it by gzip, as .gz",
-    rb"\xfd7zXZ\x00": "compressed by xz; compress it by gzip, as .gz",
-    rb"\x28\xb5\x2f\xfd": "compressed by zstd; compress it by gzip, as .gz",
-    rb"\x04\x22\x4d\x18": "compressed by lz4; compress it by gzip, as .gz",
+    rb"BZh[1-9]1AY&SY": "compressed with bzip2; compress it with gzip, as .gz",
+    rb"\xfd7zXZ\x00": "compressed with xz; compress it with gzip, as .gz",
+    rb"\x28\xb5\x2f\xfd": "compressed with zstd; compress it with gzip, as .gz",
+    rb"\x04\x22\x4d\x18": "compressed with lz4; compress it with gzip, as .gz",
 }
 _GLOB = re.compile(r"[*?\[]")
 
@@ -77,9 +77,9 @@ class TableLogError(InputError):
 
     def __init__(self, kind: str, folder: str) -> None:
         super().__init__(
-            f"{folder} is a table of {kind.capitalize()}, whose data files may still contain "
-            "deleted rows; of judgments or results read Delta by the folder, with pip install "
-            "'ndcg-spark[delta]', others as table:catalog.db.name; else write its rows as Parquet"
+            f"{folder} has a table in {kind.capitalize()} format, whose data files may still contain "
+            "deleted rows; for judgments or results, give the folder of a Delta table (pip install "
+            "'ndcg-spark[delta]'), or table:catalog.db.name; otherwise write its rows as Parquet"
         )
         self.format, self.folder = kind, folder
 
@@ -190,7 +190,7 @@ def list_files(path: str) -> Listing:
                 infos[info.path] = info
         for info in infos.values():
             if info.type != fs.FileType.File:
-                raise OSError(f"{info.path} is not a regular file, or a link to nothing")
+                raise OSError(f"{info.path} is not a regular file, or is a broken link")
     files = []
     for at in sorted(infos):
         stamp = _stamp(infos[at])
@@ -367,13 +367,13 @@ def file_format(files: Sequence[File], configured: str | None) -> str:
     if len(by_format) > 1 and not kind:
         examples = ", ".join(f"{name} ({file.path})" for name, file in by_format.items())
         what = f"{len(by_format)} formats, {examples}"
-        raise InputError(f"{what}; give files of one, such as 'runs/*.run'")
+        raise InputError(f"{what}; give files of one format, such as 'runs/*.run'")
     kind = kind or next(iter(by_format))
     keys = {tuple(key for key, _ in file.partition): file.path for file in files}
     if len(keys) > 1:
         first, second, *_ = keys.values()
-        what = f"folders that give different columns, e.g. {first} and {second}"
-        raise InputError(f"{what}; name them alike, column=value")
+        what = f"folders that add different columns, e.g. {first} and {second}"
+        raise InputError(f"{what}; use the same column names, column=value")
     return kind
 
 

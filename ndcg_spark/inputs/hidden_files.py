@@ -56,5 +56,5 @@ def warn_of_data(table: str, left_out: Sequence[str]) -> None:
         report_step(
             "warning",
             f"{table}: {len(left_out):,} file(s) left out, e.g. {min(left_out)}, because a name "
-            "begins with _ or a dot; rename what is data",
+            "begins with _ or a dot; rename the files that contain data",
         )

@@ -51,7 +51,7 @@ def item_rows(table: pa.Table) -> pa.Table:
     with about("items"):
         has = table.column_names
         if "doc_id" not in has:
-            what = f"columns {', '.join(has)}; give doc_id"
+            what = f"it has the columns {', '.join(has)}; give doc_id"
             raise InputError(what, _name_columns(["doc_id"], has))
         names = [field for field in ITEMS if field.name in has]
         rows = pa.table({field.name: column(table, field.name, field.type) for field in names})
@@ -70,12 +70,12 @@ def interaction_rows(table: pa.Table) -> pa.Table:
         has = table.column_names
         lost = [name for name in ("query_id", "doc_id") if name not in has]
         if lost:
-            what = f"columns {', '.join(has)}; give a user and an item"
+            what = f"it has the columns {', '.join(has)}; give a user and an item"
             raise InputError(what, _name_columns(lost, has))
         rows = pa.table({name: column(table, name, pa.string()) for name in ("query_id", "doc_id")})
         _refuse_bad_ids(rows, rows.column_names)
         if not len(rows):
-            raise InputError("it has no row; give the interactions of the training")
+            raise InputError("it has no rows; give the interactions of the training data")
         return rows
 
 
@@ -110,8 +110,8 @@ def _with_interactions(rows: pa.Table | None, used: pa.Table) -> ItemTable:
     given = [name for name in _COUNTS if name in rows.column_names]
     if given:
         with about("items"):
-            what = f"{' and '.join(given)} are in the table, and interactions give them too"
-            raise InputError(f"{what}; leave one of both out")
+            what = f"the table has {' and '.join(given)}, which the interactions also give"
+            raise InputError(f"{what}; leave out one of the two")
     counts = counted.rows.select(["doc_id", *_COUNTS])
     listed = rows.append_column(IN_CATALOG, pa.repeat(True, len(rows)))
     joined = listed.join(counts, keys="doc_id", join_type="full outer")
@@ -135,7 +135,7 @@ def _refuse_repeated(rows: pa.Table) -> None:
     repeated = pc.sum(is_again).as_py()
     if repeated:
         first = ids[pc.index(is_again, True).as_py()]
-        what = f"{repeated:,} row(s) repeat the item of another, e.g. doc_id={first}"
+        what = f"{repeated:,} row(s) repeat the item of another row, e.g. doc_id={first}"
         raise InputError(f"{what}; give each item one row")
 
 
@@ -146,15 +146,15 @@ def _refuse_bad_counts(rows: pa.Table, name: str) -> None:
     bad = rows.filter(pc.invert(pc.fill_null(good, True)))
     if len(bad):
         example = f"doc_id={bad['doc_id'][0]} has {bad[name][0]}"
-        what = f"{len(bad):,} row(s) whose {name} is no count, e.g. {example}"
-        raise InputError(f"{what}; give numbers from 0")
+        what = f"{len(bad):,} row(s) whose {name} is not a count, e.g. {example}"
+        raise InputError(f"{what}; give numbers of at least 0")
 
 
 def refuse_lacking(table: ItemTable, measures: MeasureSet) -> None:
     """InputError if a measure needs a column or a number that the table lacks."""
     with about("items"):
         if measures.of_items and not len(table.rows):
-            raise InputError("it has no row; give the items of the catalog")
+            raise InputError("it has no rows; give the items of the catalog")
         for name in measures.of_items:
             needed = _column_of(name, measures)
             if needed is not None and table.rows[needed].null_count == len(table.rows):
@@ -162,7 +162,7 @@ def refuse_lacking(table: ItemTable, measures: MeasureSet) -> None:
                 raise InputError(f"{name} needs the column {needed}", Either(ways))
             if table.users is None and _needs_users(name, measures):
                 raise InputError(
-                    f"{name} needs the number of users of the training",
+                    f"{name} needs the number of users in the training data",
                     Give("items_users", "N", words="give"),
                 )
         _refuse_more_than_users(table)

@@ -240,7 +240,7 @@ def objects_of_list(text: str, path: str) -> Iterator[str]:
 
 
 def _no_list(path: str, why: str) -> InputError:
-    to_do = "write it again, or an object a line as .jsonl"
+    to_do = "write it again, or write one object per line as .jsonl"
     return InputError(f"{path} is not JSON, {why}; {to_do}")
 
 
@@ -296,7 +296,7 @@ class JsonObject:
             for _, value in rows
         ):
             form = "{query: {document: number}}"
-            to_do = "write it so, a file for each run, or as JSON lines"
+            to_do = "write it in that form, one file per run, or as JSON lines"
             raise InputError(f"{file.path} is not {form}; {to_do}")
         rows = (
             (query, document, number)
@@ -325,8 +325,8 @@ def _predictions(members: Any, path: str) -> Any:
             splits += [(f"{subset}/{split}", queries) for split, queries in content]
     if len(splits) != 1:
         names = ", ".join(name for name, _ in splits)
-        to_do = "write those of one as {query: {document: score}}, a file for each"
-        raise InputError(f"{path} has the predictions of {len(splits)} splits, {names}; {to_do}")
+        to_do = "write each split as {query: {document: score}}, one file per split"
+        raise InputError(f"{path} has the predictions for {len(splits)} splits, {names}; {to_do}")
     return splits[0][1]
 
 

@@ -103,7 +103,7 @@ def to_arrow(table: Any, wanted: Sequence[str] | None) -> pa.Table:
 def run_name(run: object) -> str:
     if isinstance(run, str):
         return run
-    raise InputError(f"{run!r} where the name of a run is expected; give text")
+    raise InputError(f"{run!r} is not a run name; give text")
 
 
 def _is_table(value: Any) -> bool:
@@ -141,7 +141,7 @@ def _run_tables(table: Mapping[Any, Any], wanted: Sequence[str]) -> pa.Table:
     if len(order) > 1:
         raise InputError(
             f"run {order['score']!r} has only scores and run {order['rank']!r} "
-            "only ranks or lists; give both the same"
+            "only ranks or lists; use the same form for both"
         )
     return concatenated(parts)
 
@@ -155,7 +155,7 @@ def _of_one_run(table: Any, wanted: Sequence[str]) -> pa.Table:
         names = rows["run"].unique().to_pylist()
         if len(names) > 1:
             raise InputError(
-                f"its table has several runs, e.g. {names[0]} and {names[1]}; give one"
+                f"its table has several runs, e.g. {names[0]} and {names[1]}; give only one"
             )
         rows = rows.drop_columns(["run"])
     return without_doubtful_run(rows)
@@ -308,10 +308,10 @@ def _no_table(table: Any, rows: Sequence[Any]) -> InputError:
         return InputError(f"{what}; give what its to_dataframe() returns")
     first = rows[0] if rows else table
     if isinstance(first, str | os.PathLike):
-        what += "; read paths first, on Spark with spark.read"
+        what += "; read the files first, on Spark with spark.read"
     return InputError(
         f"{what}; give a DataFrame, a pyarrow Table, a dictionary of columns, "
-        "{query: {document: number}}, {query: [document, ...]} or, of results, {run: table}"
+        "{query: {document: number}}, {query: [document, ...]} or, for results, {run: table}"
     )
 
 
@@ -337,7 +337,7 @@ def _of_dictionary(table: Mapping[Any, Any], wanted: Sequence[str]) -> pa.Table:
     for key, value in table.items():
         if not isinstance(value, Iterable) or isinstance(value, str):
             beside = "weight" if "weight" in wanted else "other columns"
-            what = f"{key!r} has {type(value).__name__}, which is no column"
+            what = f"{key!r} has {type(value).__name__}, which is not a column"
             raise InputError(f"{what}; give a table with query_id and {beside}")
     return pa.table(dict(table))
 

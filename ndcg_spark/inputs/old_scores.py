@@ -54,11 +54,11 @@ def read_old_scores(path: str, columns: Mapping[str, str] | None = None) -> list
             table = read_query_table(config, "scores").to_pylist()
             rows = list(_of_table(table, is_named="score" in config.columns))
         if not rows:
-            raise InputError(f"{path} has no NDCG; {_ADVICE}")
+            raise InputError(f"{path} has no NDCG scores; {_ADVICE}")
     return rows
 
 
-_ADVICE = "give the columns query_id, run and score, or what trec_eval -q prints"
+_ADVICE = "give the columns query_id, run and score, or the output of trec_eval -q"
 
 
 def _of_trec_eval(files: Sequence[File]) -> list[OldRow]:
@@ -81,7 +81,7 @@ def _of_lines(lines: Sequence[str], run: str | None) -> Iterator[OldRow]:
         if not fields:
             continue
         if len(fields) != 3:
-            raise InputError(f"a line of {len(fields)} fields, {line[:80]!r}; {_ADVICE}")
+            raise InputError(f"a line has {len(fields)} fields, {line[:80]!r}; {_ADVICE}")
         name, query, number = fields
         measure = _NDCG.fullmatch(name)
         if measure is None:
@@ -132,7 +132,7 @@ def _score_columns(names: Sequence[str]) -> list[_Column]:
     if not found:
         found = [_Column(name, None, False) for name in names if name.lower() in _SCORES][:1]
     if not found:
-        what = f"no column of scores; it has {', '.join(names)}; {_ADVICE}"
+        what = f"no score column; it has {', '.join(names)}; {_ADVICE}"
         raise InputError(what, NameColumn("scores", "score"))
     return found
 
@@ -142,7 +142,7 @@ def _cutoff_of(value: Any) -> Cutoff:
     if value is None or text == "all":
         return None
     if not text.isdecimal() or int(text) < 1:
-        raise InputError(f"{value!r} is no cutoff; give ranks from 1, or all")
+        raise InputError(f"{value!r} is not a cutoff; give ranks from 1, or all")
     return int(text)
 
 

@@ -151,8 +151,8 @@ def refuse_other_value(values: pa.ChunkedArray, ours: str, theirs: str, file: Fi
     values = values.cast(kind) if pa.types.is_dictionary(values.type) else as_type(values, kind)
     other = values.filter(compute.not_equal(values, _cast(value, kind)[0]))
     if len(other):
-        what = f"{file.path} has rows with {theirs}={other[0]}, and its folder is {theirs}={value}"
-        to_do = "or give that folder itself as the path, so that its name does not count"
+        what = f"{file.path} has rows with {theirs}={other[0]}, but its folder is {theirs}={value}"
+        to_do = "or give that folder itself as the path, so that its name is ignored"
         raise InputError(f"{what}; correct one, {to_do}")
 
 
@@ -266,8 +266,8 @@ def write_copy(
                 # An interrupt too ends them after their part.
                 stopped.set()
     except (OSError, RuntimeError) as error:
-        to_do = "make room, set TMPDIR to another folder, or allow more threads"
-        raise ReadError(f"no temporary copy, {error}; {to_do}") from error
+        to_do = "free disk space, set TMPDIR to a different folder, or allow more threads"
+        raise ReadError(f"the temporary copy cannot be written, {error}; {to_do}") from error
     rows, names = 0, set[str]()
     for thread_rows, thread_names in written:
         rows += thread_rows

@@ -55,7 +55,7 @@ def _rows_of(files: Sequence[File], config: TableConfig, has_prose: bool) -> pa.
     # The names of the user tell a header in text of any ending.
     if kind == "json" or (kind == "trec" and not keys):
         raise InputError(
-            f"{origin} has no known file ending; use .csv, .tsv, .jsonl, .parquet or .orc"
+            f"{origin} has no known file extension; use .csv, .tsv, .jsonl, .parquet or .orc"
         )
     with reading(origin):
         table = concatenated(_read(file, kind, keys, has_prose) for file in files)
@@ -165,8 +165,8 @@ def _blank_separated(lines: str) -> pa.Table:
 
 def _malformed(lines: Sequence[str]) -> InputError:
     return InputError(
-        f"{len(lines):,} line(s) with a quote that does not end, or text after one that "
-        f"does, e.g. {lines[0][:100]!r}; correct them, a quote within quotes is doubled"
+        f"{len(lines):,} line(s) with an unclosed quote, or with text after a closing quote, "
+        f"e.g. {lines[0][:100]!r}; correct them, and double each quote within quotes"
     )
 
 
@@ -186,7 +186,7 @@ def _attribute_rows(table: pa.Table) -> pa.Table:
         lost = [name for name in ("query_id", *pair) if name not in has][:1]
         wide = "query_id and one column for each attribute, named after it"
         to_do = f"give query_id, attribute and value, or {wide}; {rename_advice(lost, has)}"
-        raise InputError(f"columns {', '.join(has)}; {to_do}")
+        raise InputError(f"it has the columns {', '.join(has)}; {to_do}")
     given = [name for name in ("dataset", "query_id") if name in has]
     keys = {name: column(table, name, pa.string()) for name in given}
     _refuse_empty(pa.table(keys))
@@ -219,14 +219,15 @@ def _weight_rows(table: pa.Table) -> pa.Table:
     has = table.column_names
     if lost := [name for name in ("query_id", "weight") if name not in has]:
         advice = rename_advice(lost, has)
-        raise InputError(f"columns {', '.join(has)}; give query_id and weight; {advice}")
+        what = f"it has the columns {', '.join(has)}"
+        raise InputError(f"{what}; give query_id and weight; {advice}")
     rows = pa.table({f.name: column(table, f.name, f.type) for f in QUERY_WEIGHTS if f.name in has})
     _refuse_empty_or_repeated(rows, ["query_id"])
     weights = np.asarray(rows["weight"])
     if bad := np.flatnonzero(~((weights >= MIN_WEIGHT) & (weights <= MAX_WEIGHT))).tolist():
         what = f"{len(bad):,} weight(s) are not numbers from {MIN_WEIGHT:g} to {MAX_WEIGHT:g}"
         example = f"query_id={rows['query_id'][bad[0]]}"
-        raise InputError(f"{what}, e.g. of {example}; correct them")
+        raise InputError(f"{what}, e.g. for {example}; correct them")
     return rows
 
 
@@ -253,7 +254,7 @@ def _refuse_empty(table: pa.Table) -> None:
     for name in table.column_names:
         if empty := pc.sum(pc.fill_null(pc.equal(table[name].cast(pa.string()), ""), True)).as_py():
             what = f"{empty:,} row(s) with an empty {name}"
-            raise InputError(f"{what}; a query without one has no row")
+            raise InputError(f"{what}; leave out rows without one")
 
 
 def _refuse_empty_or_repeated(table: pa.Table, key: Sequence[str]) -> None:
@@ -261,5 +262,5 @@ def _refuse_empty_or_repeated(table: pa.Table, key: Sequence[str]) -> None:
     keys = table.group_by([name for name in ("dataset", *key) if name in table.column_names])
     rows = keys.aggregate([([], "count_all")]).sort_by([("count_all", "descending")])
     if len(rows) < len(table):
-        again = f"{len(table) - len(rows):,} row(s) repeat the {' and '.join(key)} of another"
-        raise InputError(f"{again}, e.g. of query_id={rows['query_id'][0]}; remove them")
+        again = f"{len(table) - len(rows):,} row(s) repeat the {' and '.join(key)} of another row"
+        raise InputError(f"{again}, e.g. query_id={rows['query_id'][0]}; remove them")

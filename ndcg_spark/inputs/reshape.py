@@ -44,7 +44,7 @@ def split_ids(cells: pa.ChunkedArray, separator: str) -> pa.ChunkedArray:
     written = texts.filter(compute.match_substring_regex(texts, r"^\[.*\]\z"))
     if len(written):
         what = f"{len(written):,} cell(s) with a list in brackets, e.g. {written[0].as_py()[:80]!r}"
-        raise InputError(f"{what}; write ids alone, or lists as JSON lines or Parquet")
+        raise InputError(f"{what}; write only the ids, or lists as JSON lines or Parquet")
     chunks = [_split(chunk, separator) for chunk in texts.chunks]
     return pa.chunked_array(chunks, pa.list_(pa.string()))
 
@@ -69,7 +69,7 @@ def ways_without_scores(cells: pa.ChunkedArray) -> Advice:
     for name, pattern in SEPARATORS.items():
         several = [cell for cell in first if re.search(pattern, cell.strip())]
         if several and 2 * len(several) >= len(first):
-            words = f"if {several[0][:80]!r} is several ids, best first,"
+            words = f"if {several[0][:80]!r} contains several ids, best first,"
             return Either((SplitIds(name, words=words), IN_ORDER), "; ")
     return IN_ORDER
 
@@ -149,8 +149,9 @@ class Positions:
         paths = [file.path for file in files]
         if sorted(paths) != sorted(paths, key=_by_numbers):
             raise InputError(
-                f"{lists}, e.g. {first} and {second}, whose order is unclear, as 10 is after 9 "
-                "but before it as text; write numbers of equal length into the names, or one file"
+                f"{lists}, e.g. {first} and {second}, whose order is unclear, because 10 comes "
+                "after 9 but before it as text; pad the numbers in the names to the same length, "
+                "or write one file"
             )
         where = f"in the order of their names, e.g. {first} and {second}"
         return [f"the order of the rows is the rank; {lists}, {where}"]

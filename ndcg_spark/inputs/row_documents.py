@@ -56,7 +56,7 @@ def is_unnamed(shape: Shape, config: TableConfig) -> bool:
 def refuse_unclear(shape: Shape, files: Sequence[File], needed: Collection[str]) -> None:
     """InputError for a table whose rows cannot be documents: `needed` are columns of ours."""
     if shape.kind == "trec" and not {"query_id", "relevance", "score"} <= shape.has:
-        what = f"{len(shape.fields)} fields in a line, and no names of columns"
+        what = f"{len(shape.fields)} fields in a line, and no column names"
         columns = ("query_id", "relevance", "score")
         raise InputError(what, NameInOneTable(columns, are_numbers=True))
     missing = [name for name in needed if name not in shape.has]
@@ -65,18 +65,18 @@ def refuse_unclear(shape: Shape, files: Sequence[File], needed: Collection[str])
     known = ", ".join(shape.fields)
     if missing:
         what = f"{len(missing)} column(s) missing, {', '.join(missing)}; it has {known}"
-        why = "in one table without documents, each row has a query, a grade and a score"
+        why = "in one table without documents, each row needs a query, a grade and a score"
         is_text = shape.kind in ("csv", "tsv")
         then = "(the number of a field, if the first line has no names)" if is_text else ""
         raise InputError(f"{what}; {why}", NameInOneTable(tuple(missing), then=then))
     refuse_one_column(shape.columns, shape.fields)
     if "run" in shape.has:
-        what = f"each row is a document, and the column {shape.columns.get('run', 'run')} may name"
-        why = "several runs, of which each has rows of its own"
-        to_do = "evaluate each run alone, in a table without that column"
+        what = f"each row is a document, but the column {shape.columns.get('run', 'run')} may name"
+        why = "several runs, each with its own rows"
+        to_do = "evaluate each run separately, in a table without that column"
         raise InputError(f"{what} {why}; {to_do}, or name the documents in a column doc_id")
     if any(file.snapshot is not None or file.storage is None for file in files):
-        what = "each row is a document, named by its number, and this table has no order of rows"
+        what = "each row is a document, named by its number, but this table's rows have no order"
         raise InputError(f"{what}; write it as files, or name the documents in a column doc_id")
 
 
@@ -84,7 +84,8 @@ def refuse_one_column(columns: Mapping[str, str], has: Iterable[str]) -> None:
     """InputError if one table calls grades and scores alike: every list would be perfect."""
     column = columns.get("relevance")
     if column is not None and column == columns.get("score"):
-        what = f"the column {column} is both the grades and the scores; it has {', '.join(has)}"
+        known = ", ".join(has)
+        what = f"the column {column} has both the grades and the scores; the table has {known}"
         raise InputError(what, NameInOneTable(("relevance", "score")))
 
 
@@ -92,8 +93,8 @@ def refuse_several_runs(runs: Collection[Any]) -> None:
     """InputError if the files of the table name several runs."""
     if len(runs) > 1:
         names = [name for _, name in runs]
-        what = f"each row is a document, and {len(names)} files are runs, e.g. {names[0]}"
-        to_do = "evaluate each file alone, as judgments and as results"
+        what = f"each row is a document, but {len(names)} files are runs, e.g. {names[0]}"
+        to_do = "evaluate each file separately, as judgments and as results"
         raise InputError(f"{what} and {names[1]}; {to_do}, or name the run if they are one")
 
 

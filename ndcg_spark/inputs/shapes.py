@@ -65,7 +65,7 @@ _TIME = r"[1-9][0-9]{8,}"
 #: A compressed file of fewer bytes may have nothing in it.
 _EMPTY_GZIP = 200
 _COMPRESSED = (
-    "which are compressed by gzip; end the name of the file in .gz, or send the pipe through zcat"
+    "which are compressed with gzip; end the file name in .gz, or send the pipe through zcat"
 )
 _LINES, _LINE_END = 200, re.compile(r"\r\n?|\n")
 #: The features of a ranker: a grade, a query, and numbered values, if there are any.
@@ -182,7 +182,7 @@ class TableContext:
                 continue
             to_do = "correct the name"
             if theirs.isdecimal():
-                to_do = "give its name, as numbers count only where all columns have one"
+                to_do = "give its name, because numbers work only if every column has one"
             what = f"no column {theirs!r} for {ours}; it has {', '.join(known)}"
             raise InputError(f"{what}; {to_do}")
 
@@ -305,8 +305,8 @@ def _header_shape(separator: str, kind: str, files: Sequence[File], table: Table
     header = headers[0]
     if header.names is None:
         raise InputError(
-            f"{table.origin}: the header {header.text[:200]!r} has a quote that does not end, or "
-            "text after one that does; correct it"
+            f"{table.origin}: the header {header.text[:200]!r} has an unclosed quote, or "
+            "text after a closing quote; correct it"
         )
     _refuse_unread_separator(header.text, table)
     with within(table.origin):
@@ -325,7 +325,7 @@ def _refuse_unread_separator(header: str, table: TableContext) -> None:
     for separator in UNREAD:
         if table.names_columns(header.split(separator)):
             what = f"{table.origin}: the header {header[:200]!r} has {separator} between its names"
-            raise InputError(f"{what}; write tabs, commas or semicolons in its place")
+            raise InputError(f"{what}; use tabs, commas or semicolons instead")
 
 
 def _blank_header_shape(first: File, others: Sequence[File], table: TableContext) -> Shape:
@@ -347,7 +347,7 @@ def _refuse_other_headers(files: Sequence[File], headers: Sequence[str]) -> None
         if header != headers[0]:
             raise InputError(
                 f"files with different headers, {files[0].path} has {headers[0]!r}, "
-                f"{file.path} has {header!r}; write them alike"
+                f"{file.path} has {header!r}; use the same header"
             )
 
 
@@ -425,9 +425,9 @@ def _problem_of_text(
             ),
         )
     if rows and table.names_columns(rows[0]):
-        remove = Do(words="for fields by number remove the line")
+        remove = Do(words="to name fields by number, remove the line")
         named = GiveFormat(table.name, "tsv or csv", words="for files with names")
-        return _Problem("which are names of columns", Either((named, remove), ", "))
+        return _Problem("which are column names", Either((named, remove), ", "))
     return None
 
 
@@ -441,8 +441,8 @@ def _problem_of_separator(
     """Of lines that blanks do not part into their fields."""
     separator = unread_separator(lines, rows)
     if separator:
-        in_its_place = Do(words="write tabs, and no blanks, in its place, or CSV")
-        return _Problem(f"which have {separator} between them", in_its_place)
+        in_its_place = Do(words="use tabs instead, and no blanks, or write CSV")
+        return _Problem(f"which are separated by {separator}", in_its_place)
     if _has_numbers(usual, shape, table):
         return None
     if not has_blanks_within_tabs(lines):
@@ -454,7 +454,7 @@ def _problem_of_separator(
     if table.origin.endswith((".tsv", ".tsv.gz")):
         words = ""
     numbers = NumberColumns(table.name, fields, words=words)
-    return _Problem("which have tabs between them and blanks within", numbers)
+    return _Problem("which are separated by tabs and contain blanks", numbers)
 
 
 def _has_numbers(usual: pd.DataFrame, shape: Shape, table: TableContext) -> bool:
@@ -516,7 +516,7 @@ def _problem_of_layout(
     if fields not in _layouts(table) or first.startswith(("{", "[")):
         numbered = NumberColumns(table.name, _likely_fields(usual, table))
         formats = GiveFormat(table.name, "csv, tsv, jsonl or json")
-        return _Problem("which are not known", Either((numbered, formats)))
+        return _Problem("which is not a known layout", Either((numbered, formats)))
     return None
 
 
@@ -576,7 +576,7 @@ def _json_shape(text: str, lines: Sequence[str], table: TableContext) -> Shape:
         first = lines[0][:200] if lines else ""
         raise InputError(
             f"{table.origin} begins with {first!r}, not JSON lines with columns of {table.name}; "
-            "write an object a line, or {query: {document: number}}"
+            "write one object per line, or {query: {document: number}}"
         )
     documents = kinds.get(shape.columns.get("doc_id", "doc_id"))
     has_lists = bool(has_documents) or documents is Kind.LIST

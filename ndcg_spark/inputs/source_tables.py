@@ -180,7 +180,7 @@ def refuse_changed_files(sources: Iterable[Source]) -> None:
         ]:
             raise InputError(
                 f"{source.name}: {len(changed)} file(s) changed during the evaluation, "
-                f"e.g. {changed[0]}; nothing was published, run again when they are complete"
+                f"e.g. {changed[0]}; nothing was published, so run again when they are complete"
             )
 
 
@@ -251,10 +251,11 @@ def _refuse_unordered(request: _Request) -> None:
     """InputError for a table that has no order, or whose order this process does not see."""
     for file in request.files:
         if file.snapshot is not None or file.storage is None:
-            what = f"the rows of {file.path} have no order, which is to be the rank"
+            what = f"the rows of {file.path} have no order, so it cannot be the rank"
             if file.snapshot is None:
-                what = f"{file.path} is read by {request.engine.name}, which keeps no order of rows"
-            raise InputError(f"{what}; write files of text or Parquet, or a column rank")
+                reader = request.engine.name
+                what = f"{file.path} is read by {reader}, which does not keep the order of rows"
+            raise InputError(f"{what}; write text or Parquet files, or add a rank column")
 
 
 def _source_of(request: _Request) -> Source:
@@ -308,7 +309,8 @@ def _typed_files(request: _Request, kind: str, footers: Sequence[stored.Footer])
         )
     in_both = _in_both(request, shape)
     if in_both and not request.files[0].storage:
-        notes.append(f"the folders say {', '.join(in_both.values())}, and not the files in them")
+        both = ", ".join(in_both.values())
+        notes.append(f"the folders, not the files in them, give {both}")
     else:
         shape = dataclasses.replace(shape, in_both=in_both)
     files, run_notes, runs = _with_named_runs(request, shape)
@@ -525,16 +527,16 @@ def _warn_of_text(copy: ParquetCopy, name: str, has_named_runs: bool) -> None:
     if copy.empty and not has_named_runs and copy.rows:
         report_step(
             "warning",
-            f"{name}: {len(copy.empty):,} file(s) without a row, e.g. {copy.empty[0]}, and nothing "
-            "says what they should have; check the job that writes them, or remove them",
+            f"{name}: {len(copy.empty):,} file(s) without rows, e.g. {copy.empty[0]}, and nothing "
+            "says what they should contain; check the job that writes them, or remove them",
         )
     if copy.unended:
         path, line = next(iter(sorted(copy.unended.items())))
         report_step(
             "warning",
             f"{name}: {len(copy.unended):,} file(s) whose last line has no line end, e.g. {path} "
-            f"with {line[-100:]!r}; if a file was cut there, its last name or number is too short; "
-            "check it, or write a line end",
+            f"with {line[-100:]!r}; if a file was cut off there, its last name or number is too "
+            "short; check it, or add a line end",
         )
 
 
@@ -571,7 +573,7 @@ def _refuse_split_lists(request: _Request, shape: Shape, *, has_lists: bool) -> 
     numbers = sorted({"score", "rank"} & shape.has)
     if numbers and request.name == "results":
         column = shape.columns.get(numbers[0], numbers[0])
-        what = f"a cell has several ids, best first, and {column} has one {numbers[0]} for all"
+        what = f"a cell has several ids, best first, but {column} has one {numbers[0]} for all"
         raise InputError(f"{what}; drop that column, or write lists as JSON lines or Parquet")
 
 

@@ -59,9 +59,9 @@ def refuse_credentials(path: str) -> None:
     engine would not.
     """
     if not is_local(path) and masked(path) != path:
-        what = f"{masked(path)} has a user, keys or parameters in it, which engines do not take"
+        what = f"{masked(path)} contains a user, keys or parameters, which engines do not accept"
         variables = "AWS_ACCESS_KEY_ID, AWS_ENDPOINT_URL or HADOOP_USER_NAME"
-        to_do = f"leave them out and set them in the environment, such as {variables}"
+        to_do = f"leave them out and set environment variables such as {variables}"
         raise InputError(f"{what}; {to_do}")
 
 
@@ -85,7 +85,7 @@ def storage(
                 "the bucket, its region and credentials (AWS_REGION and the like), "
                 "AWS_ENDPOINT_URL and the network"
             )
-        what = f"no storage for {masked(path)}, {masked(first_line(reason))}"
+        what = f"the storage of {masked(path)} cannot be opened, {masked(first_line(reason))}"
         raise error(f"{what}; check {to_do}") from reason
     return system, fs_path
 
@@ -110,7 +110,7 @@ def reading(path: str, failures: tuple[type[Exception], ...] = FAILURES) -> Iter
         is_far = isinstance(error, OSError | RuntimeError) and not is_local(path)
         kind = UnreachableError if is_far else InputError
         what = f"{printable(masked(path))} cannot be read, {printable(first_line(error))}"
-        raise kind(f"{what}; check its rights and its storage, or write it again") from error
+        raise kind(f"{what}; check its permissions and its storage, or write it again") from error
 
 
 def delta_address(path: str, error: Callable[[str], NdcgSparkError] = InputError) -> str:
@@ -118,7 +118,7 @@ def delta_address(path: str, error: Callable[[str], NdcgSparkError] = InputError
     address = storage(path, error)[1] if is_local(path) else path
     if urllib.parse.unquote(address) != address or "\\" in address:
         # deltalake lists one folder and reads the files of the other, which may be another table.
-        what = f"{address} has % or \\ in it, which deltalake takes for another path"
+        what = f"{address} contains % or \\, which deltalake reads as a different path"
         raise error(f"{what}; rename it")
     return address.replace("s3a://", "s3://", 1)
 

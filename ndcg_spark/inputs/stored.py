@@ -130,7 +130,7 @@ def _plain_types(
         kind = common_type(ours, map(plain_type, has))
         if kind is None:
             names = " and ".join(map(str, dict.fromkeys(has)))
-            sentence = f"files with different types: {column} is {names}; write them alike"
+            sentence = f"files with different types: {column} is {names}; use one type"
             raise InputError(f"{origin}, {sentence}")
         if has:
             types[column] = kind
@@ -150,7 +150,7 @@ def _refuse_lacking(files: Sequence[File], known: Sequence[Footer], shape: Shape
         if any(has) and not all(has):
             lacking = files[has.index(False)].path
             what = f"{lacking}: no column {columns[0]}, which other files have"
-            raise InputError(f"{what}; write them alike")
+            raise InputError(f"{what}; write the same columns in all files")
 
 
 def read_typed(
@@ -371,7 +371,8 @@ def find(engine: Engine, config: TableConfig, table: str) -> list[File]:
         _refuse_tables_among(files)
     plain = [file.path for file in files if file.snapshot is None]
     if config.as_of is not None and plain:
-        what = f"a version is named, {config.as_of}, and {plain[0]} is not a Delta or Iceberg table"
+        version = f"the version {config.as_of} is given"
+        what = f"{version}, but {plain[0]} is not a Delta or Iceberg table"
         raise ConfigurationError(f"{table}: {what}; leave it out")
     return files
 
@@ -380,8 +381,8 @@ def _refuse_tables_among(files: Sequence[File]) -> None:
     """InputError for a table that only the engine reads beside other files."""
     alone = [file.path for file in files if file.snapshot and file.snapshot.table is not None]
     if alone and len(files) > 1:
-        what = f"{len(files)} tables, among them {alone[0]}"
-        raise InputError(f"{what}; give what the engine reads alone")
+        what = f"{len(files)} tables, including {alone[0]}"
+        raise InputError(f"{what}; give a table that the engine reads on its own")
 
 
 def _listing(engine: Engine, config: TableConfig, path: str) -> Listing:
@@ -445,7 +446,7 @@ def _delta(path: str, as_of: int | str | None) -> File:
             commit = system.get_file_info(f"{fs_path}/_delta_log/{version:020}.json")
             if commit.is_file and commit.mtime > moment(as_of):
                 what = f"{path} has no version as of {as_of}"
-                raise InputError(f"{what}, its first is of {commit.mtime}")
+                raise InputError(f"{what}, its first version is from {commit.mtime}")
     path = address if is_local(path) else path
     scan = lambda names: pa.RecordBatchReader.from_stream(table.scan(columns=names))  # noqa: E731
     return File(path, 0, snapshot=Snapshot("delta", version, schema, scan))
@@ -454,7 +455,7 @@ def _delta(path: str, as_of: int | str | None) -> File:
 def _catalog_table(engine: Engine, path: str, as_of: int | str | None) -> File:
     """A table of a catalog that the engine knows or pyiceberg's configuration names."""
     name = path.removeprefix(_CATALOG)
-    reason: object = "which only pyiceberg reads; make a view of that version"
+    reason: object = "only pyiceberg reads a version of it; make a view of that version"
     # Engines read a table as it is, and some of them whatever version is asked for.
     if as_of is None:
         try:
@@ -485,7 +486,7 @@ def _iceberg(table: Any, path: str, as_of: int | str | None) -> File:
     else:
         snapshot = table.snapshot_as_of_timestamp(int(moment(as_of).timestamp() * 1000))
     if snapshot is None and as_of is not None:
-        raise InputError(f"{path} has no snapshot as of {as_of}; name another")
+        raise InputError(f"{path} has no snapshot as of {as_of}; name a different one")
     scan = table.scan(snapshot_id=snapshot.snapshot_id if snapshot else None)
     read = lambda names: scan.select(*names).to_arrow_batch_reader()  # noqa: E731
     return File(

@@ -68,7 +68,7 @@ def test_counts_that_are_given_twice_are_refused():
 
 
 def test_interactions_without_users_are_refused():
-    with pytest.raises(InputError, match="interactions: columns item; give a user and an item"):
+    with pytest.raises(InputError, match="interactions: it has the columns item; give a user and an item"):
         make_items(None, pa.table({"item": ["a"]}), None, measures("Coverage@5"))
 
 

@@ -99,7 +99,7 @@ def at(write, version):
 CASES = {
     "the last version": (two_days, {"a": 2, "b": 1}),
     "a time": (at(two_days, "2001-09-10T01:46:39Z"), {"a": 2}),
-    "a time before the first": (at(two_days, "2001-09-09"), "its first is of 2001-09-09 01:46:40"),
+    "a time before the first": (at(two_days, "2001-09-09"), "its first version is from 2001-09-09 01:46:40"),
     "rows that were deleted": (deleted, {"a": 2, "b": 1}),
     "before rows were deleted": (at(deleted, 1), {"a": 3, "b": 1}),
     "files that were vacuumed": (at(vacuumed, 0), "t cannot be read, "),
@@ -126,7 +126,7 @@ CASES = {
         "2 formats, ",
     ),
     "a broken log": (broken, "/t cannot be read, "),
-    "a file of a table": (lambda folder: f"{two_days(folder)}/*.parquet", "t is a table of Delta"),
+    "a file of a table": (lambda folder: f"{two_days(folder)}/*.parquet", "t has a table in Delta format"),
     "a version of a file": (at(plain, 3), "a.parquet is not a Delta or Iceberg table"),
     "Iceberg": (
         lambda folder: ice(folder, "deleted", "run = 'a' and doc_id = 'y'"),
@@ -225,6 +225,6 @@ def test_delta_without_its_library_is_refused_with_what_installs_it(engine, tmp_
     table = two_days(tmp_path)
     monkeypatch.setitem(sys.modules, "deltalake", None)
     with pytest.raises(
-        InputError, match=r"is a table of Delta, .*pip install 'ndcg-spark\[delta\]'"
+        InputError, match=r"has a table in Delta format, .*pip install 'ndcg-spark\[delta\]'"
     ):
         input_files.returned(engine, table)

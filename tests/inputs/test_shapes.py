@@ -98,7 +98,7 @@ REFUSED = {
     "one score for a list": (
         "r.parquet",
         {"user_id": ["11"], "items": [["a"]], "score": [1.0]},
-        "doc_id is array<string>, and score is double; write both as arrays",
+        "doc_id is array<string>, but score is double; write both as arrays",
     ),
 }
 #: Shapes whose reader is not that of another one: read on classic Spark, too.
