@@ -77,9 +77,10 @@ class TableLogError(InputError):
 
     def __init__(self, kind: str, folder: str) -> None:
         super().__init__(
-            f"{folder} has a table in {kind.capitalize()} format, whose data files may still contain "
-            "deleted rows; for judgments or results, give the folder of a Delta table (pip install "
-            "'ndcg-spark[delta]'), or table:catalog.db.name; otherwise write its rows as Parquet"
+            f"{folder} has a table in {kind.capitalize()} format, whose data files may still "
+            "contain deleted rows; for judgments or results, give the folder of a Delta table (pip "
+            "install 'ndcg-spark[delta]'), or table:catalog.db.name; otherwise write its rows as "
+            "Parquet"
         )
         self.format, self.folder = kind, folder
 
