@@ -1,4 +1,4 @@
-"""The table of items: files that this process reads and validates, or counts of interactions."""
+"""The table of items, from files that this process reads and validates, or from interactions."""
 
 from collections.abc import Collection, Sequence
 
@@ -19,9 +19,9 @@ _COUNTS = ("popularity", "interactions")
 
 
 def read_items(config: ItemsConfig, measures: MeasureSet) -> ItemTable:
-    """The items that a configuration names, with all that the measures need.
+    """Return the items that a configuration names, with everything that the measures need.
 
-    InputError if a table breaks its contract, or a measure needs what is not there.
+    Raise InputError if a table breaks its contract, or if it lacks something that a measure needs.
     """
     rows = used = None
     if config.path:
@@ -34,7 +34,7 @@ def read_items(config: ItemsConfig, measures: MeasureSet) -> ItemTable:
 def make_items(
     rows: pa.Table | None, used: pa.Table | None, users: int | None, measures: MeasureSet
 ) -> ItemTable:
-    """The items of a table, of interactions, or of both, of which at least one is there."""
+    """Return the items of a table, of interactions, or of both. At least one must be given."""
     items = None if rows is None else item_rows(rows)
     if used is not None:
         table = _with_interactions(items, interaction_rows(used))
@@ -45,8 +45,9 @@ def make_items(
 
 
 def item_rows(table: pa.Table) -> pa.Table:
-    """The columns of ITEMS that a table has, in their types and in order; InputError for a bad
-    row.
+    """Return the columns of ITEMS that a table has, in their types and sorted by item.
+
+    Raise InputError for a bad row.
     """
     with about("items"):
         has = table.column_names
@@ -65,7 +66,7 @@ def item_rows(table: pa.Table) -> pa.Table:
 
 
 def interaction_rows(table: pa.Table) -> pa.Table:
-    """The users and the items of interactions, as text; InputError for a bad row."""
+    """Return the users and items of interactions, as text. Raise InputError for a bad row."""
     with about("interactions"):
         has = table.column_names
         lost = [name for name in ("query_id", "doc_id") if name not in has]
@@ -80,14 +81,14 @@ def interaction_rows(table: pa.Table) -> pa.Table:
 
 
 def _name_columns(lost: Sequence[str], has: Collection[str]) -> Advice:
-    """What to do about lost columns; with a blank name, a title may hide the names."""
+    """Return the advice for missing columns. If a name is blank, a title may hide the names."""
     if all(map(str.strip, has)):
         return NameColumns(tuple(lost))
     return Do(words=UNNAMED)
 
 
 def counted_interactions(rows: pa.Table) -> ItemTable:
-    """The items of interactions, with how many users used each, and how often."""
+    """Return the items of interactions, with how many users used each item, and how often."""
     pairs = rows.group_by(["query_id", "doc_id"]).aggregate([([], "count_all")])
     counted = pairs.group_by("doc_id").aggregate([([], "count_all"), ("count_all", "sum")])
     columns = {
@@ -100,9 +101,9 @@ def counted_interactions(rows: pa.Table) -> ItemTable:
 
 
 def _with_interactions(rows: pa.Table | None, used: pa.Table) -> ItemTable:
-    """The items of a table, and those that were used, with the counts of interactions.
+    """Return the items of a table and all used items, with the counts of interactions.
 
-    Without a table, the catalog is what was used.
+    Without a table, the catalog consists of the used items.
     """
     counted = counted_interactions(used)
     if rows is None:
@@ -128,8 +129,8 @@ def _refuse_bad_ids(rows: pa.Table, names: Collection[str]) -> None:
 
 
 def _refuse_repeated(rows: pa.Table) -> None:
-    """InputError for an item with several rows, which are in order."""
-    # Neighbours are compared, because to count distinct ids takes as long as all else here.
+    """Raise InputError for an item with several rows. The rows are sorted by item."""
+    # Neighbours are compared, because counting distinct ids takes as long as everything else here.
     ids = rows["doc_id"].combine_chunks()
     is_again = pc.equal(ids[1:], ids[:-1])
     repeated = pc.sum(is_again).as_py()
@@ -140,7 +141,7 @@ def _refuse_repeated(rows: pa.Table) -> None:
 
 
 def _refuse_bad_counts(rows: pa.Table, name: str) -> None:
-    """InputError for a count that is below 0 or no number; null is unknown."""
+    """Raise InputError for a count that is negative or not a number. A null count is unknown."""
     counts = rows[name]
     good = pc.and_(pc.is_finite(counts), pc.greater_equal(counts, 0))
     bad = rows.filter(pc.invert(pc.fill_null(good, True)))
@@ -151,7 +152,7 @@ def _refuse_bad_counts(rows: pa.Table, name: str) -> None:
 
 
 def refuse_lacking(table: ItemTable, measures: MeasureSet) -> None:
-    """InputError if a measure needs a column or a number that the table lacks."""
+    """Raise InputError if a measure needs a column or a number that the table lacks."""
     with about("items"):
         if measures.of_items and not len(table.rows):
             raise InputError("it has no rows; give the items of the catalog")
@@ -169,7 +170,7 @@ def refuse_lacking(table: ItemTable, measures: MeasureSet) -> None:
 
 
 def _column_of(measure: str, measures: MeasureSet) -> str | None:
-    """The column that a measure needs beside doc_id."""
+    """Return the column that a measure needs in addition to doc_id."""
     if measure == "categories":
         return "category"
     if measure not in ("novelty", "popularity"):
