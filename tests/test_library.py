@@ -705,7 +705,7 @@ def test_a_dataframe_of_spark_that_names_runs_is_refused_in_a_dictionary_as_coun
     session,
 ):
     with pytest.raises(
-        InputError, match=r"^results: run 'a': its table has a column of runs, .* drop that column"
+        InputError, match=r"^results: run 'a': its table has a run column, .* drop that column"
     ):
         evaluate(JUDGED, {"a": session.createDataFrame(pa.table(COLUMNS))}, 10)
 

@@ -52,7 +52,7 @@ def item_rows(table: pa.Table) -> pa.Table:
     with about("items"):
         has = table.column_names
         if "doc_id" not in has:
-            what = f"it has the columns {', '.join(has)}; give doc_id"
+            what = f"it has {', '.join(has)}; give doc_id"
             raise InputError(what, _name_columns(["doc_id"], has))
         names = [field for field in ITEMS if field.name in has]
         rows = pa.table({field.name: column(table, field.name, field.type) for field in names})
@@ -71,7 +71,7 @@ def interaction_rows(table: pa.Table) -> pa.Table:
         has = table.column_names
         lost = [name for name in ("query_id", "doc_id") if name not in has]
         if lost:
-            what = f"it has the columns {', '.join(has)}; give a user and an item"
+            what = f"it has {', '.join(has)}; give a user and an item"
             raise InputError(what, _name_columns(lost, has))
         rows = pa.table({name: column(table, name, pa.string()) for name in ("query_id", "doc_id")})
         _refuse_bad_ids(rows, rows.column_names)

@@ -97,7 +97,7 @@ class JsonLines:
         return name in NUMBERS and not (self.labels and name == "relevance")
 
     def _parsed(self, block: bytes) -> pa.Table | None:
-        """Return the columns of a block, or None unless all lines have plain values like the first."""
+        """Return the columns of a block if all lines have plain values like the first, or None."""
         if self.has_lists or self.objects is not None:
             return None
         if any(f'"{key}"'.encode() in block for key in self.absent):
@@ -126,7 +126,7 @@ class JsonLines:
         return table if len(table) == lines == block.count(b"}\n{") + 1 else None
 
     def _rows(self, line: str) -> list[dict[str, str | None]] | None:
-        """Return the rows of a line by our names, several if it has lists, or None if it is broken."""
+        """Return the rows of a line by our names, or None if it is broken."""
         values = self._values(line)
         if values is None:
             return None

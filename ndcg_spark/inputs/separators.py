@@ -22,7 +22,7 @@ def unread_separator(lines: Sequence[str], rows: Sequence[Sequence[str]]) -> str
 
 
 def has_blanks_within_tabs(lines: Sequence[str]) -> bool:
-    """Whether tabs split all lines into equally many fields, and one of the first five has blanks."""
+    """Whether tabs split all lines into equally many fields, with a blank in one of the first."""
     rows = [line.split("\t") for line in lines]
     if len({len(row) for row in rows}) != 1 or len(rows[0]) == 1:
         return False

@@ -216,14 +216,19 @@ def test_a_uri_with_keys_or_parameters_is_refused_without_telling_them(path):
 
 
 def test_a_storage_that_is_not_known_is_told_with_what_to_do(monkeypatch):
-    with pytest.raises(StorageError, match=r"^the storage of nope://x cannot be opened.*check its scheme"):
+    with pytest.raises(
+        StorageError, match=r"^the storage of nope://x cannot be opened.*check its scheme"
+    ):
         storage("nope://x", StorageError)
     monkeypatch.delenv("HADOOP_CONF_DIR", raising=False)
-    with pytest.raises(StorageError, match=r"the storage of s3:///x cannot be opened, .* AWS_ENDPOINT_URL"):
+    with pytest.raises(
+        StorageError, match=r"the storage of s3:///x cannot be opened, .* AWS_ENDPOINT_URL"
+    ):
         storage("s3:///x", StorageError)
     for _ in range(2):
         with pytest.raises(
-            InputError, match=r"the storage of hdfs:///x cannot be opened, .* HADOOP_CONF_DIR, or pip install"
+            InputError,
+            match=r"the storage of hdfs:///x cannot be opened, .* HADOOP_CONF_DIR, or pip install",
         ):
             storage("hdfs:///x")
         monkeypatch.setattr(importlib.util, "find_spec", lambda _: None)

@@ -76,7 +76,7 @@ REFUSED = {
     "JSON with runs": (
         "r.json",
         '{"r": {"11": {"a": 1.5}}, "s": {"11": {}}}',
-        "a file for each run",
+        "one file per run",
     ),
     "JSON and text after it": ("r.json", '{"11": {"a": 1}} {"12": {"a": 1}}', "is not JSON, "),
     "lists of unequal length": (

@@ -125,8 +125,8 @@ CASES = {
         "a",
         BOTH,
     ),
-    "delta": (TABLES["delta"], "t", "/t cannot be read|table of Delta"),
-    "iceberg": (TABLES["iceberg"], "t", "table of Iceberg"),
+    "delta": (TABLES["delta"], "t", "/t cannot be read|table in Delta"),
+    "iceberg": (TABLES["iceberg"], "t", "table in Iceberg"),
     **{
         f"delta within {given}": (TABLES["delta"], given, "t has a table in Delta format")
         for given in ("", "*/*.parquet")
