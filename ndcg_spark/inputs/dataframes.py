@@ -102,7 +102,7 @@ def _ordered_frame(
     table: Any, schema: pa.Schema, session: SparkSession, separator: str | None
 ) -> DataFrame:
     if is_spark(table):
-        what = "the rows of a Spark DataFrame have no order, so it cannot be the rank"
+        what = "the rows of a Spark DataFrame have no order that could be the rank"
         raise InputError(f"{what}; add a rank column, or pass a pandas DataFrame or a file")
     read = pa.schema([field for field in schema if field.name not in ("score", "rank")])
     rows = to_arrow(table, read.names)

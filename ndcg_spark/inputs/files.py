@@ -76,10 +76,9 @@ class TableLogError(InputError):
 
     def __init__(self, kind: str, folder: str) -> None:
         super().__init__(
-            f"{folder} has a table in {kind.capitalize()} format, whose data files may still "
-            "contain deleted rows; for judgments or results, give the folder of a Delta table (pip "
-            "install 'ndcg-spark[delta]'), or table:catalog.db.name; otherwise write its rows as "
-            "Parquet"
+            f"{folder} is in {kind.capitalize()} format, and its files may contain deleted rows; "
+            "for judgments or results, give the folder of a Delta table (pip install "
+            "'ndcg-spark[delta]'), or table:catalog.db.name; otherwise write its rows as Parquet"
         )
         self.format, self.folder = kind, folder
 
@@ -103,7 +102,7 @@ class Snapshot:
 
 @dataclasses.dataclass(frozen=True)
 class File:
-    """A file: its path as an engine takes it, and its size in bytes."""
+    """A file: its path in the form for engines, and its size in bytes."""
 
     path: str
     size: int

@@ -148,7 +148,7 @@ def _refuse_bad_counts(rows: pa.Table, name: str) -> None:
     if len(bad):
         example = f"doc_id={bad['doc_id'][0]} has {bad[name][0]}"
         what = f"{len(bad):,} row(s) whose {name} is not a count, e.g. {example}"
-        raise InputError(f"{what}; give numbers of at least 0")
+        raise InputError(f"{what}; give numbers of 0 or more")
 
 
 def refuse_lacking(table: ItemTable, measures: MeasureSet) -> None:

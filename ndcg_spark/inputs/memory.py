@@ -314,7 +314,7 @@ def _no_table(table: Any, rows: Sequence[Any]) -> InputError:
         return InputError(f"{what}; give what its to_dataframe() returns")
     first = rows[0] if rows else table
     if isinstance(first, str | os.PathLike):
-        what += "; read the files first, on Spark with spark.read"
+        what += "; read the files first (on Spark, with spark.read)"
     return InputError(
         f"{what}; give a DataFrame, a pyarrow Table, a dictionary of columns, "
         "{query: {document: number}}, {query: [document, ...]} or, for results, {run: table}"

@@ -128,7 +128,7 @@ class Quotes:
         return _OPEN
 
     def _row(self, lines: Sequence[str], at: int, end: int) -> tuple[str | None, int]:
-        """Return the row that begins in line `at`, or None if it is not a row, and its end."""
+        """Return the row that begins in line `at` (None if it is not a row), and its end."""
         if end > at + 1 and (self.has_prose or not self._took_in_rows(lines[at:end])):
             joined = self._joined(lines[at:end])
             if joined is not None or not self.is_literal:

@@ -96,7 +96,7 @@ def refuse_several_runs(runs: Collection[Any]) -> None:
         names = [name for _, name in runs]
         what = f"each row is a document, but {len(names)} files are runs, e.g. {names[0]}"
         to_do = "evaluate each file separately, as judgments and as results"
-        raise InputError(f"{what} and {names[1]}; {to_do}, or name the run if they are one")
+        raise InputError(f"{what} and {names[1]}; {to_do}, or name the run if they are one run")
 
 
 def needed(*configs: TableConfig) -> list[str]:

@@ -444,7 +444,7 @@ def _problem_of_separator(
     """Return the problem of lines that blanks do not split into their fields."""
     separator = unread_separator(lines, rows)
     if separator:
-        in_its_place = Do(words="use tabs instead, and no blanks, or write CSV")
+        in_its_place = Do(words="use tabs instead, without blanks, or write CSV")
         return _Problem(f"which are separated by {separator}", in_its_place)
     if _has_numbers(usual, shape, table):
         return None
@@ -475,7 +475,7 @@ def _has_numbers(usual: pd.DataFrame, shape: Shape, table: TableContext) -> bool
 
 
 def _problem_of_order(shape: Shape, usual: pd.DataFrame, table: TableContext) -> _Problem | None:
-    """Return the problem of results without a score or a rank, of which a field may be one."""
+    """Return the problem of results without a score or a rank if a field may be one of them."""
     fields = len(usual.columns)
     if {"rank", "score"} & {*shape.has, *shape.columns} or table.has_several_ids:
         return None
@@ -538,7 +538,7 @@ def _likely_fields(usual: pd.DataFrame, table: TableContext) -> tuple[tuple[str,
 
 
 def _are_numbered(usual: pd.DataFrame) -> bool:
-    """Whether the third fields count the lines of each query: 1, 2, 3."""
+    """Whether the third field numbers the lines of each query: 1, 2, 3."""
     counted = usual.groupby(0).cumcount() + 1
     return bool((usual[2] == counted.astype(str)).all())
 
@@ -553,7 +553,7 @@ def _rows(lines: Sequence[str], separator: str | None, is_run: bool) -> list[lis
 
 
 def _are_times(grades: "pd.Series[str]") -> bool:
-    """Whether all numbers are times. A line of names or a broken line is ignored."""
+    """Whether all numbers are times. Other values, as in a header or a broken line, are ignored."""
     given = grades[grades.str.fullmatch(NUMBER)]
     return bool(len(given)) and bool(given.str.fullmatch(_TIME).all())
 

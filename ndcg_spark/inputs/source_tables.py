@@ -251,7 +251,7 @@ def _refuse_unordered(request: _Request) -> None:
     """Raise InputError for a table without an order, or whose order this process does not see."""
     for file in request.files:
         if file.snapshot is not None or file.storage is None:
-            what = f"the rows of {file.path} have no order, so it cannot be the rank"
+            what = f"the rows of {file.path} have no order that could be the rank"
             if file.snapshot is None:
                 what = f"{file.path} is read by {request.engine.name}, which keeps no row order"
             raise InputError(f"{what}; write text or Parquet files, or add a rank column")

@@ -131,7 +131,7 @@ CASES = {
     "a broken log": (broken, "/t cannot be read, "),
     "a file of a table": (
         lambda folder: f"{two_days(folder)}/*.parquet",
-        "t has a table in Delta format",
+        "t is in Delta format",
     ),
     "a version of a file": (at(plain, 3), "a.parquet is not a Delta or Iceberg table"),
     "Iceberg": (
@@ -145,7 +145,7 @@ CASES = {
     ),
     "the files of Iceberg": (
         lambda folder: str(folder / ice(folder, "files")[6:11] / "db/runs"),
-        "table in Iceberg",
+        "is in Iceberg format",
     ),
     "a version without a catalog": (
         at(lambda _: "table:nobody.db.runs", 1),
@@ -231,6 +231,6 @@ def test_delta_without_its_library_is_refused_with_what_installs_it(engine, tmp_
     table = two_days(tmp_path)
     monkeypatch.setitem(sys.modules, "deltalake", None)
     with pytest.raises(
-        InputError, match=r"has a table in Delta format, .*pip install 'ndcg-spark\[delta\]'"
+        InputError, match=r"is in Delta format, .*pip install 'ndcg-spark\[delta\]'"
     ):
         input_files.returned(engine, table)

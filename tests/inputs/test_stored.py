@@ -125,10 +125,10 @@ CASES = {
         "a",
         BOTH,
     ),
-    "delta": (TABLES["delta"], "t", "/t cannot be read|table in Delta"),
-    "iceberg": (TABLES["iceberg"], "t", "table in Iceberg"),
+    "delta": (TABLES["delta"], "t", "/t cannot be read|in Delta format"),
+    "iceberg": (TABLES["iceberg"], "t", "is in Iceberg format"),
     **{
-        f"delta within {given}": (TABLES["delta"], given, "t has a table in Delta format")
+        f"delta within {given}": (TABLES["delta"], given, "t is in Delta format")
         for given in ("", "*/*.parquet")
     },
     "gzip of several parts": (
