@@ -234,7 +234,7 @@ def _refuse_lacking(table: pa.Table, wanted: Sequence[str], ours: Mapping[str, s
 
 
 def _ways_without_scores(table: pa.Table, ours: Mapping[str, str]) -> Advice | None:
-    """Return advice on results without scores and ranks, or None if they lack documents, too."""
+    """Return advice on results without scores and ranks, or None if they lack documents as well."""
     for theirs, name in ours.items():
         if name == "doc_id":
             return ways_without_scores(table[theirs])
