@@ -282,7 +282,7 @@ NO_TABLES = {
     ),
     "numbers of queries": (
         {"query_id": 1, "relevance": 0.5},
-        "'query_id' has int, which is no column",
+        "'query_id' has int, which is not a column",
     ),
     "no rows": (pd.DataFrame({"qid": [], "docno": [], "label": []}), "the table is empty"),
     "an empty dictionary": ({}, "the table is empty"),
@@ -346,7 +346,7 @@ NOT_RANKED = {
         "run 'a' has only scores and run 'b' only ranks",
     ),
     "no table": ({"a": pd.DataFrame(COLUMNS), "b": [1]}, "run 'b': list is not a table"),
-    "no name": ({1.5: pd.DataFrame(COLUMNS)}, "results: 1.5 where the name of a run is expected"),
+    "no name": ({1.5: pd.DataFrame(COLUMNS)}, "results: 1.5 is not a run name"),
     "lists and rows": (
         {"a": pd.DataFrame(COLUMNS), "b": pd.DataFrame(LISTS)},
         "incompatible types",
@@ -710,7 +710,7 @@ def test_a_dataframe_of_spark_that_names_runs_is_refused_in_a_dictionary_as_coun
     session,
 ):
     with pytest.raises(
-        InputError, match=r"^results: run 'a': its table has a column of runs, .* drop that column"
+        InputError, match=r"^results: run 'a': its table has a run column, .* drop that column"
     ):
         evaluate(JUDGED, {"a": session.createDataFrame(pa.table(COLUMNS))}, 10)
 

@@ -1,3 +1,1 @@
-"""From storage to tables: which files a path stands for, which format they have, and a reader for
-each format.
-"""
+"""From storage to tables: find the files of a path, detect their format, and read them."""

@@ -1,7 +1,6 @@
-"""The runs that files name, and the batches of runs that are checked and scored together, of about
-50 million results.
+"""The runs that files name, and the batches of runs that are checked and scored together.
 
-Each run is counted and scored independently of the others.
+A batch has about 50 million results. Each run is counted and scored independently of the others.
 """
 
 import dataclasses
@@ -19,9 +18,9 @@ from ndcg_spark.errors import InputError
 from ndcg_spark.inputs.files import File
 from ndcg_spark.inputs.shapes import Shape
 
-#: The bytes of each run, by its dataset (None if that is in the rows) and name.
+#: The bytes of each run, by its dataset (None if the rows have the dataset) and its name.
 Runs = Mapping[tuple[str | None, str], int]
-#: The endings of a file's name that belong to its format and not to its run.
+#: The extensions of a file name that belong to the format, not to the name of the run.
 _SUFFIXES = {
     ".csv",
     ".tsv",
@@ -35,18 +34,19 @@ _SUFFIXES = {
     ".txt",
     ".res",
 }
-#: The names of the files that parallel writers make of one table: Spark, Hadoop and Dask.
+#: The names that parallel writers (Spark, Hadoop and Dask) give to the files of one table.
 _PART = re.compile(r"part[-_.]([rm]-)?\d")
 
-#: A batch is closed once it has about this many results. Measured with 960 million results in 100
-#: runs on the embedded engine: 1.4 GB of memory instead of 15.9 GB.
+#: A batch ends once it has about this many results. Measured with 960 million results in 100 runs
+#: on the embedded engine: 1.4 GB of memory instead of 15.9 GB.
 MAX_ROWS = 50_000_000
 
 
 @dataclasses.dataclass(frozen=True)
 class Batch:
-    """The runs from the name `first` up to `end`, which is excluded, or all later runs: `Batch()`
-    has every run.
+    """The runs whose names are at least `first` and before `end`, if there is one.
+
+    `Batch()` has every run.
     """
 
     first: str = ""
@@ -56,8 +56,9 @@ class Batch:
         return self.first <= run and (self.end is None or run < self.end)
 
     def select(self, table: DataFrame) -> DataFrame:
-        """The rows of these runs, filtered before engines group them. Rows without a run are in the
-        first batch.
+        """Return the rows of these runs, filtered before engines group them.
+
+        Rows without a run are in the first batch.
         """
         run = F.col("run")
         if self.end is not None:
@@ -71,20 +72,21 @@ WHOLE = (Batch(),)
 def with_runs(
     files: list[File], shape: Shape, config: ResultsConfig
 ) -> tuple[list[File], list[str], Runs]:
-    """The files with the names of their runs, where files name them; notes on that; and the runs of
-    folders.
+    """Return the files, notes on how runs are named, and the runs that files or folders name.
+
+    If files name the runs, each file has the name of its run.
     """
     column = shape.columns.get("run", "run")
     dataset = shape.columns.get("dataset", "dataset")
     notes = []
     if config.run_from == "column" and "run" not in shape.has:
-        raise InputError(f"run_from is column, and {files[0].path} has no column {column}; map it")
+        raise InputError(f"run_from is column, but {files[0].path} has no column {column}; map it")
     if config.run_from == "file" or "run" not in shape.has:
         files = named_by_file(files, column)
         runs_of_files = [dict(file.partition)[column] for file in files]
         names = list(dict.fromkeys(runs_of_files))
         more = f" and {len(names) - 1} more" if len(names) > 1 else ""
-        notes = [f"runs are named by their files: {names[0]}{more}"]
+        notes = [f"runs are named after their files: {names[0]}{more}"]
     runs = Counter[tuple[str | None, str]]()
     for file in files:
         folders = dict(file.partition)
@@ -94,8 +96,9 @@ def with_runs(
 
 
 def named_by_file(files: list[File], column: str) -> list[File]:
-    """The files, each with its name, or a part file with its folder's, as the value of a folder
-    `column`=...
+    """Return the files, each in a partition `column`=NAME that is named after the file.
+
+    A part file is named after its folder.
     """
     named = []
     units: dict[str, str] = {}
@@ -105,21 +108,21 @@ def named_by_file(files: list[File], column: str) -> list[File]:
             unit = unit.parent
             while "=" in unit.name and not unit.name.startswith("run="):
                 unit = unit.parent
-        # Without .gz and the ending of its format.
+        # Drop .gz and the extension of the format.
         base = PurePosixPath(unit.name.removeprefix("table:").removesuffix(".gz"))
         name = base.stem if base.suffix.lower() in _SUFFIXES else base.name
         if unit.name.startswith("run="):
             name = urllib.parse.unquote(unit.name.removeprefix("run="))
         if units.setdefault(name, str(unit)) != str(unit):
-            what = f"two files give the run {name}, {units[name]} and {unit}"
-            raise InputError(f"{what}; rename one of them, or put each into a folder run=NAME")
+            what = f"two files name the run {name}, {units[name]} and {unit}"
+            raise InputError(f"{what}; rename one of them, or put each in a folder run=NAME")
         others = tuple(pair for pair in file.partition if pair[0] != column)
         named.append(dataclasses.replace(file, partition=(*others, (column, name))))
     return named
 
 
 def files_by_table(files: Iterable[File]) -> list[list[File]]:
-    """The files by the table that they are of: the part files in one folder are of one table."""
+    """Group the files by table: the part files in one folder belong to one table."""
     tables: dict[str, list[File]] = {}
     for file in files:
         path = PurePosixPath(file.path)

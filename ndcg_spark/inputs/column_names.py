@@ -1,5 +1,5 @@
-"""Which columns of a table are ours: by the names that its user gives, by our own, or by the
-aliases of other tools.
+"""Finds our columns in a table by the names that the user gives, by our own names, or by the
+aliases that other tools use.
 """
 
 import re
@@ -8,11 +8,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from ndcg_spark.errors import InputError
 from ndcg_spark.voices import ChooseColumn
 
-#: By column, its names in lower case, with _ for - and blanks: those of ir_datasets, PyTerrier,
-#: BEIR, MS MARCO, TREC, MovieLens, RecTools, RePlay, recommenders, RecBole, Surprise, LensKit,
-#: Quepid, OpenSearch, UBI and RAGAS. Those of the second list may be another thing, and count only
-#: where a table has none of the first: the text of a query, scores, positions, categories. So it is
-#: with those of the third list and both before it.
+#: The aliases of each column, in lower case, with _ for - and blanks. They come from ir_datasets,
+#: PyTerrier, BEIR, MS MARCO, TREC, MovieLens, RecTools, RePlay, recommenders, RecBole, Surprise,
+#: LensKit, Quepid, OpenSearch, UBI and RAGAS. The names in the second list may mean something else
+#: (the text of a query, scores, positions, categories), so they are used only if a table has no
+#: name from the first list. The third list is used only if there is no name from the first two.
 _ALIASES: Mapping[str, tuple[str, ...]] = {
     "query_id": (
         "queryid qid q_id topic topic_id user_id userid user user_idx",
@@ -33,25 +33,26 @@ _ALIASES: Mapping[str, tuple[str, ...]] = {
     "run": ("run_id runid run_name snapshot_name", "tag system engine model algorithm"),
     "weight": ("weights query_weight frequency traffic", ""),
 }
-#: Beside these, the second list does not count: scores in results are no grades, and Quepid's
-#: ratings no scores.
+#: If a table has one of these names, the second list is ignored: scores in results are not grades,
+#: and Quepid's ratings are not scores.
 _NOT_BESIDE = {
     "relevance": {"rank", "run", *" ".join(_ALIASES["run"]).split()},
     "score": {"query", "doc_position"},
 }
-#: What RecBole and others write after a name: user_id:token, rating:float.
+#: The type that RecBole and others write after a name: user_id:token, rating:float.
 _TYPE = re.compile(r":((token|float)(_seq)?|str|string|int|integer|long|double)\Z")
 
 
 def resolve_columns(
     mapped: Mapping[str, str], names: Iterable[str], has: Iterable[str]
 ) -> dict[str, str]:
-    """What a table that `has` columns calls each of ours `names`: as `mapped`, as we do, or by
-    exactly one alias.
+    """Return what a table that `has` these columns calls each of our columns `names`.
+
+    A column has its `mapped` name, our own name, or exactly one alias.
     """
     columns, wanted = [*dict.fromkeys(has)], [*names]
     plain = {column: plain_name(column) for column in columns}
-    # As our own names, those of the user may differ in case.
+    # The names that the user gives may differ in case, like our own names.
     alike = {plain_name(column): column for column in reversed(columns)}
     mapped = {
         name: column if column in plain else alike.get(plain_name(column), column)
@@ -63,7 +64,7 @@ def resolve_columns(
         if name in mapped or name in columns:
             called.setdefault(name, name)
             continue
-        # Positions are no ranks beside scores.
+        # If there are scores, positions are not ranks.
         beside = {"score"} & {*called} if name == "rank" else set()
         beside |= _NOT_BESIDE.get(name, set()) & {*plain.values()}
         lists = _names(name)
@@ -76,14 +77,14 @@ def resolve_columns(
 
 
 def _names(name: str) -> list[list[str]]:
-    """The lists of names that our column `name` may have; its own is in the first."""
+    """Return the lists of names that our column `name` may have; the first includes our own."""
     lists = [text.split() for text in _ALIASES.get(name, ("",))]
     lists[0].append(name)
     return lists
 
 
 def _first_named(columns: Iterable[str], lists: Iterable[Sequence[str]]) -> list[str]:
-    """The columns with a name in the first of the lists that has the name of any."""
+    """Return the columns that the first matching list names."""
     for names in lists:
         named = [column for column in columns if plain_name(column) in names]
         if named:
@@ -92,7 +93,7 @@ def _first_named(columns: Iterable[str], lists: Iterable[Sequence[str]]) -> list
 
 
 def doubtful_run(columns: Mapping[str, str], mapped: Mapping[str, str]) -> str | None:
-    """The column that may name the runs or be another thing, such as a category of documents."""
+    """Return the column that may name the runs or mean something else, such as a category."""
     column = columns.get("run")
     if column is None or "run" in mapped:
         return None
@@ -106,11 +107,11 @@ def is_alias(name: str, column: str) -> bool:
 
 
 def is_second_choice(name: str, column: str) -> bool:
-    """Whether a column has one of the names that may mean another thing than ours."""
+    """Whether a column has one of the aliases that may mean something else."""
     return any(plain_name(column) in names for names in _names(name)[1:2])
 
 
 def plain_name(column: str) -> str:
-    """The name as the lists of other names have it."""
+    """Return the name in the form that the lists of aliases use."""
     lower = column.lower()
     return _TYPE.sub("", re.sub("[- ]", "_", lower))

@@ -1,7 +1,7 @@
-"""What TREC text has beside its rows: comments, a header block, the names of its fields.
+"""The parts of TREC text that are not rows: comments, a header block, and the names of its fields.
 
-A line that begins with # is a comment, as trec_eval has it. NTCIR's runs begin with a block such as
-<SYSDESC>what the run is</SYSDESC>, which may have several lines.
+A line that begins with # is a comment, as in trec_eval. NTCIR runs begin with a block such as
+<SYSDESC>what the run is</SYSDESC>, which may span several lines.
 """
 
 import re
@@ -15,19 +15,19 @@ _LINE_END = re.compile(rb"\r\n?|\n")
 
 
 class Preamble:
-    """The lines before the first row of a file. Comments among them are left where they are."""
+    """The lines before the first row of a file. Comments among them are not removed."""
 
     def __init__(self, path: str, names: int = 0) -> None:
         self._path = path
-        #: How many lines of names are to come.
+        #: How many header lines are still to come.
         self._names = names
-        #: What ends the block that was begun; empty outside of one.
+        #: The tag that ends the open block; empty outside a block.
         self._end = ""
         self._is_over = False
         self.block_lines = 0
 
     def takes(self, line: str) -> bool:
-        """Whether the next line of the file is blank, a name or within a block."""
+        """Whether the next line of the file is blank, a line of names, or within a block."""
         line = line.strip(_BLANKS)
         if self._is_over:
             return False
@@ -54,7 +54,7 @@ class Preamble:
             self._end = ""
 
     def rest(self, text: bytes) -> bytes:
-        """The next whole lines of the file without those that it takes."""
+        """Return the next whole lines of the file without those that belong to the preamble."""
         kept: list[bytes] = []
         at = 0
         while at < len(text) and not self._is_over:
@@ -66,7 +66,7 @@ class Preamble:
         return b"".join(kept) + text[at:]
 
     def refuse_open_block(self) -> None:
-        """InputError if the file ends within a block."""
+        """Raise InputError if the file ends within a block."""
         if self._end:
             start = self._end.replace("/", "")
             what = f"{self._path}: the header {start} does not end"
@@ -74,8 +74,10 @@ class Preamble:
 
 
 def first_lines(lines: Sequence[str], path: str) -> list[str]:
-    """The lines without a header block and comments. Where all are comments, those that begin with
-    more than a # alone, as they may be rows.
+    """Return the lines without a header block and comments.
+
+    If all lines are comments, return those whose first word is more than #, because they may be
+    rows.
     """
     preamble = Preamble(path)
     below = [line for line in lines if not preamble.takes(line)]

@@ -1,9 +1,8 @@
-"""DataFrames of an engine: of Parquet where it is, of copies and of users' tables, one row per
-document.
+"""Engine DataFrames of Parquet in place, of copies and of users' tables, with one row per document.
 
-Engines differ in which folders add columns, and in which names they skip or take for wildcards. So
-files of this machine are read through a temporary folder of links with plain names: one read,
-however many files there are. Files elsewhere are read by their paths.
+Engines differ in which folders add columns, and in which names they skip or treat as wildcards. So
+files on this machine are read through a temporary folder of links with plain names, in one read for
+any number of files. Files elsewhere are read by their paths.
 """
 
 import contextlib
@@ -58,13 +57,13 @@ from ndcg_spark.voices import Convert
 
 #: Characters that a folder's name cannot have, or that an engine treats in a special way.
 _UNSAFE = re.compile(r"[%/\\:*?\"'#={}\[\]^\x00-\x1f\x7f]")
-#: In the name of a link's folder, the first letter of a value, and what stands for null.
+#: In the name of a link's folder, the prefix of a value, and the mark for null.
 _VALUE, _NULL = "v", "n"
 _BLANKS = " \t\r\n\f"
-#: The bytes that a table may have as Arrow to be sent with a plan.
+#: The most bytes of a table, as Arrow, that are sent with a plan.
 _MAX_SENT = 64 << 20
 _IDS = ("dataset", "query_id", "doc_id")
-#: So many characters of a cell are shown.
+#: How many characters of a cell are shown.
 _SHOWN = 80
 
 
@@ -76,10 +75,11 @@ def frame(
     *,
     is_ordered: bool = False,
 ) -> DataFrame:
-    """A user's table as a DataFrame of the session, with the schema's columns that it has.
+    """Return a user's table as a DataFrame of the session, with the schema's columns that it has.
 
-    `separator` is what is between the ids of a cell. With `is_ordered` the order of the rows is the
-    rank; InputError for DataFrames of Spark, whose rows have none.
+    `separator` is the name of the separator between the ids of a cell. With `is_ordered`, the order
+    of the rows is the rank. Raise InputError for a Spark DataFrame then, because its rows have no
+    order.
     """
     if is_ordered:
         return _ordered_frame(table, schema, session, separator)
@@ -102,8 +102,8 @@ def _ordered_frame(
     table: Any, schema: pa.Schema, session: SparkSession, separator: str | None
 ) -> DataFrame:
     if is_spark(table):
-        what = "the rows of a Spark DataFrame have no order, which is to be the rank"
-        raise InputError(f"{what}; give it a column rank, or pass a pandas DataFrame or a file")
+        what = "the rows of a Spark DataFrame have no order that could be the rank"
+        raise InputError(f"{what}; add a rank column, or pass a pandas DataFrame or a file")
     read = pa.schema([field for field in schema if field.name not in ("score", "rank")])
     rows = to_arrow(table, read.names)
     document = rows["doc_id"].type if "doc_id" in rows.column_names else pa.list_(pa.null())
@@ -115,7 +115,7 @@ def _ordered_frame(
 def _documents_of_frame(rows: DataFrame, schema: pa.Schema, separator: str | None) -> DataFrame:
     columns = resolve_columns({}, schema.names, plain_columns(rows))
     if column := doubtful_run(columns, {}):
-        # Looking at it would take a job.
+        # Looking at its values would need a job.
         raise InputError(
             f"the column {column} may name the runs, or be a category of documents or "
             "queries; rename it to run, or drop it"
@@ -128,22 +128,22 @@ def _documents_of_frame(rows: DataFrame, schema: pa.Schema, separator: str | Non
 def _frame_of_run(
     table: DataFrame, schema: pa.Schema, session: SparkSession, separator: str | None
 ) -> DataFrame:
-    """The rows of a run that has a name, with ids as text, without a column that might name it."""
+    """Return the rows of a named run, with ids as text, and without a column that may name it."""
     doubtful = doubtful_run(resolve_columns({}, ["run"], table.columns), {})
     table = table if doubtful is None else table.drop(doubtful)
     rows = frame(table, schema, session, separator)
     if "run" in rows.columns:
-        # Counting them would take a job.
-        raise InputError("its table has a column of runs, and may have several; drop that column")
+        # Counting them would need a job.
+        raise InputError("its table has a run column, which may name several; drop that column")
     kinds = dict(rows.dtypes)
     require_types({name: kinds[name] for name in schema.names if name in kinds}, (*_IDS, "run"))
-    # Engines disagree about ids that are numbers in one table and text in another.
+    # Engines treat ids differently if they are numbers in one table and text in another.
     ids = [name for name in _IDS if name in rows.columns]
     return rows.withColumns({name: F.col(name).cast("string") for name in ids})
 
 
 def _with_alike_numbers(tables: Sequence[DataFrame], names: Iterable[str]) -> list[DataFrame]:
-    """The tables, with numbers as in the schema where their types differ: a union changes some."""
+    """Return the tables with the schema's number types where they differ: a union changes some."""
     kinds = [dict(table.dtypes) for table in tables]
     found = {name: {known[name] for known in kinds if name in known} for name in names}
     other = [name for name in found if len(found[name]) > 1]
@@ -155,21 +155,20 @@ def _with_alike_numbers(tables: Sequence[DataFrame], names: Iterable[str]) -> li
 
 
 def merge_local_partitions(table: DataFrame) -> DataFrame:
-    # The driver has the rows of a local table, so there are few. One partition needs no shuffle
-    # later, and Spark's optimizer leaves its rows alone; it would copy them for every use
-    # otherwise.
+    # The driver holds the rows of a local table, so there are few. One partition needs no shuffle
+    # later. It also keeps Spark's optimizer from copying the rows for every use.
     return table.coalesce(1) if is_classic(table.sparkSession) and table.isLocal() else table
 
 
 def dataframes_in(table: Any) -> list[DataFrame]:
-    """The DataFrames of Spark in a table: itself, or those of a dictionary of runs."""
+    """Return the Spark DataFrames in a table: the table itself, or those in a dictionary by run."""
     return [
         one for one in (table.values() if isinstance(table, Mapping) else [table]) if is_spark(one)
     ]
 
 
 def union_all(tables: Sequence[DataFrame]) -> DataFrame:
-    """The rows of all tables, as a tree of unions: a long chain overflows an engine's stack."""
+    """Return all rows through a tree of unions: a long chain overflows an engine's stack."""
     while len(tables) > 1:
         pairs = (tables[at : at + 2] for at in range(0, len(tables), 2))
         tables = [
@@ -179,12 +178,13 @@ def union_all(tables: Sequence[DataFrame]) -> DataFrame:
 
 
 def document_rows(table: DataFrame, columns: Mapping[str, str], schema: pa.Schema) -> DataFrame:
-    """The schema's columns under the schema's names, one row per document; `columns` are what the
-    table calls ours.
+    """Return the schema's columns under the schema's names, with one row per document.
+
+    `columns` has the table's name for each of our columns.
     """
     ours = {*schema.names, *columns.values()}
     refuse_alike(name for name in table.columns if name.lower() in ours)
-    # A struct or a list of structs is unpacked, whatever it is called: `items`, `label`.
+    # A struct or a list of structs is unpacked, whatever its name is: `items`, `label`.
     kinds = _kinds(table.schema)
     packed = {*kinds} - {*plain_names(kinds)}
     columns = {ours: theirs for ours, theirs in columns.items() if theirs not in packed}
@@ -194,14 +194,15 @@ def document_rows(table: DataFrame, columns: Mapping[str, str], schema: pa.Schem
         columns = {ours: theirs for ours, theirs in columns.items() if ours not in objects.paths}
     names = names_in(table.columns, columns, schema)
     names |= {name: name for name in (FAULT, LINE) if name in table.columns}
-    # Not as SQL, in which Spark replaces a name such as ${env:HOME}.
+    # SQL text would not do, because Spark replaces names such as ${env:HOME} in it.
     renamed = table.select(*(F.col(quoted(theirs)).alias(ours) for ours, theirs in names.items()))
     return _exploded(renamed, "rank" in schema.names)
 
 
 def with_grades(table: DataFrame, labels: Labels) -> DataFrame:
-    """Judgments with the grades of their labels, null for a label without one; LABEL has the
-    labels.
+    """Return judgments with the grades of their labels, or null for a label without a grade.
+
+    The column LABEL has the labels.
     """
     kind = dict(table.dtypes).get("relevance")
     if kind is None:
@@ -232,9 +233,10 @@ def names_in(
     schema: pa.Schema,
     may_be_numbers: bool = False,
 ) -> dict[str, str]:
-    """What a table that `has` these columns calls those of the schema.
+    """Return the name of each column of the schema in a table that `has` these columns.
 
-    InputError without an id or a mapped column; `may_be_numbers` as of NameColumns.
+    Raise InputError if an id or a mapped column is missing. `may_be_numbers` is passed on to the
+    advice.
     """
     sources = {name: columns.get(name, name) for name in schema.names}
     needed = {
@@ -248,7 +250,7 @@ def names_in(
 
 
 def _kinds(schema: StructType) -> Kinds:
-    """The kinds of the columns of a DataFrame of Spark."""
+    """Return the kinds of a Spark DataFrame's columns."""
     return {column.name: _kind_of(column.dataType) for column in schema}
 
 
@@ -263,14 +265,15 @@ def _kind_of(kind: DataType) -> Any:
 
 
 def plain_columns(table: DataFrame) -> list[str]:
-    """The columns that are neither structs nor lists of them."""
+    """Return the names of the columns that are neither structs nor lists of structs."""
     return plain_names(_kinds(table.schema))
 
 
 def split_ids(table: DataFrame, column: str, separator: str) -> DataFrame:
-    """The table with the ids of each cell of the column as an array; an empty cell has none.
+    """Return the table with the ids of each cell in the column as an array, empty for empty cells.
 
-    A list as Python writes it is no ids between separators: its row has a FAULT, and no array.
+    A list as Python writes it does not consist of ids and separators. Its row has a FAULT and no
+    array.
     """
     if column not in table.columns:
         return table
@@ -289,27 +292,28 @@ def split_ids(table: DataFrame, column: str, separator: str) -> DataFrame:
 
 
 def _unpacked(table: DataFrame, objects: Objects) -> DataFrame:
-    """The table with those fields of its structs as columns by our names, of documents as arrays.
+    """Return the table with these fields of its structs as columns under our names.
 
-    `recommendForAllUsers` of Spark's ALS gives each user an array<struct<item, rating>>.
+    The fields of documents become arrays. For example, `recommendForAllUsers` in Spark's ALS
+    returns an array<struct<item, rating>> for each user.
     """
     taken = {path.partition(".")[0] for path in objects.paths.values()} | {*objects.paths}
     others = [quoted(name) for name in table.columns if name not in taken]
     fields = []
     for ours, path in objects.paths.items():
-        # Not getField of an array, which the embedded engine takes for a position in it.
+        # The embedded engine would read getField on an array as a position in it.
         names = map(quoted, path.split("."))
         fields.append(F.col(".".join(names)).alias(ours))
     return table.select(*others, *fields)
 
 
 def _exploded(table: DataFrame, ranked: bool) -> DataFrame:
-    """One row per document; the table itself where `doc_id` is not an array.
+    """Return one row per document, or the table itself if `doc_id` is not an array.
 
-    With `ranked`, a document's position in its array is its rank, from 1, unless there are ranks. A
-    row whose arrays differ in length stays one row, with its FAULT, and LINE that shows it. A row
-    without an array is one row without a document; an empty array has no rows. InputError for a
-    score that is not an array beside one.
+    With `ranked`, a document's position in its array, from 1, is its rank, unless there are ranks.
+    A row whose arrays differ in length remains one row, with a FAULT, and a LINE that shows it. A
+    row without an array becomes one row without a document. An empty array adds no rows. Raise
+    InputError if `doc_id` is an array and a score or rank is not.
     """
     kinds = dict(table.dtypes)
     lists = [name for name in DOCUMENT_COLUMNS if kinds.get(name, "").startswith("array<")]
@@ -317,12 +321,12 @@ def _exploded(table: DataFrame, ranked: bool) -> DataFrame:
         return table
     for name in ("score", "rank"):
         if name in kinds and name not in lists:
-            what = f"doc_id is {kinds['doc_id']}, and {name} is {kinds[name]}"
+            what = f"doc_id is {kinds['doc_id']}, but {name} is {kinds[name]}"
             raise InputError(f"{what}; write both as arrays")
     sizes = _sizes(lists)
     flags = _length_flags(sizes)
     for name in flags.keys() & {*table.columns}:
-        # What `split_ids` has found.
+        # Keep the faults that `split_ids` has found.
         flags[name] = F.coalesce(F.col(name), flags[name])
     others = [name for name in table.columns if name not in lists and name not in flags]
     others.extend(flags)
@@ -340,18 +344,18 @@ def _exploded(table: DataFrame, ranked: bool) -> DataFrame:
 
 
 def _sizes(lists: Iterable[str]) -> dict[str, Column]:
-    # Arrays that are absent have the size -1 on some engines and none on others.
+    # The size of a null array is -1 on some engines and null on others.
     return {name: F.coalesce(F.size(name), F.lit(-1)) for name in lists}
 
 
 def _is_unequal(sizes: Mapping[str, Column]) -> Column:
-    """Whether the arrays of a row differ in length from that of its documents."""
+    """Whether an array of a row differs in length from the array of its documents."""
     differences = [sizes["doc_id"] != size for size in sizes.values()]
     return reduce(operator.or_, differences)
 
 
 def _length_flags(sizes: Mapping[str, Column]) -> dict[str, Column]:
-    """FAULT and LINE of a row whose arrays differ in length, else null."""
+    """Return FAULT and LINE for a row whose arrays differ in length, and null for other rows."""
     words = [
         F.lit("lists of different lengths,"),
         F.concat(F.lit("query_id="), F.col("query_id").cast("string")),
@@ -366,9 +370,9 @@ def _length_flags(sizes: Mapping[str, Column]) -> dict[str, Column]:
 
 
 def _documents(kinds: Mapping[str, str], is_unequal: Column) -> Column:
-    """An array with a struct for each document of a row; its fields are the arrays of these types.
+    """Return an array with one struct per document of a row, with a field for each of its arrays.
 
-    One document that is null stands for a row without a list, or with lists of different lengths.
+    A row without a list, or with lists of different lengths, has a single document, which is null.
     """
     nulls = []
     for name, kind in kinds.items():
@@ -379,9 +383,12 @@ def _documents(kinds: Mapping[str, str], is_unequal: Column) -> Column:
 
 
 def read_paths(engine: Engine, paths: list[str], **options: str) -> DataFrame:
-    """The rows of Parquet at these paths; InputError or ReadError if the engine cannot read it."""
+    """Return the rows of the Parquet files at these paths.
+
+    Raise InputError or ReadError if the engine cannot read them.
+    """
     if engine.kind == "embedded":
-        # Sail takes a URI's %2F for a slash, and reads no rows where it then finds no file.
+        # Sail reads %2F in a URI as a slash. If it then finds no file, it reads no rows.
         encoded = (path if is_local(path) else path.replace("%", "%25") for path in paths)
         literal = [re.sub(r"([*?\[\]{}])", r"[\1]", path) for path in encoded]
     else:
@@ -398,13 +405,14 @@ def read_paths(engine: Engine, paths: list[str], **options: str) -> DataFrame:
             kind = InputError
         what = f"{paths[0]} cannot be read by {engine.name}, {failure_reason(error)}"
         client = "the engine has a client for its storage, such as hadoop-aws for s3a://"
-        raise kind(f"{what}; check its format, its rights, and that {client}") from error
+        raise kind(f"{what}; check its format, its permissions, and that {client}") from error
     return table
 
 
 def read_files(engine: Engine, files: Sequence[File]) -> DataFrame:
-    """The rows of the files, and the values of their folders as columns of text in place of columns
-    of their names.
+    """Return the rows of the files, with the values of their folders as text columns.
+
+    A folder's column replaces a column of the same name in the files.
     """
     near = [file for file in files if file.is_local]
     far = [file for file in files if not file.is_local]
@@ -417,8 +425,9 @@ def read_files(engine: Engine, files: Sequence[File]) -> DataFrame:
 
 
 def read_copy(engine: Engine, copy: ParquetCopy) -> DataFrame:
-    """What this process has written, sent with the plan if need be, without columns of ours that
-    have no value.
+    """Return the rows that this process has written, without internal columns that have no value.
+
+    If the engine does not see this machine's files, the rows are sent with the plan.
     """
     if engine.sees_local_files:
         table = read_paths(engine, [str(copy.folder)])
@@ -431,7 +440,7 @@ def read_copy(engine: Engine, copy: ParquetCopy) -> DataFrame:
         if rows is None or rows.nbytes > _MAX_SENT:
             what = (
                 f"more than {_MAX_SENT >> 20} MB of rows on this machine, "
-                f"whose files {engine.name} does not read"
+                f"whose files {engine.name} cannot read"
             )
             raise InputError(what, Convert())
         table = engine.session.createDataFrame(rows)
@@ -441,8 +450,9 @@ def read_copy(engine: Engine, copy: ParquetCopy) -> DataFrame:
 
 
 def read_arrow(engine: Engine, table: pa.Table) -> DataFrame:
-    """A table of this process; InputError for more than 64 MB if the engine does not see this
-    machine's files.
+    """Return a table of this process as a DataFrame.
+
+    Raise InputError for more than 64 MB if the engine does not see this machine's files.
     """
     folder = engine.scratch.folder()
     write_table(table, folder / "rows.parquet")
@@ -451,14 +461,14 @@ def read_arrow(engine: Engine, table: pa.Table) -> DataFrame:
 
 @contextlib.contextmanager
 def kept_rows(engine: Engine, table: DataFrame) -> Iterator[DataFrame]:
-    """A table that is read more than once within the block, and computed once."""
+    """Yield a table that is computed once and may be read several times within the block."""
     if engine.kind != "embedded":
         yield keep_rows(table, engine.scratch)
         return
     folder = engine.scratch.folder()
     try:
         _append(table, folder / "rows")
-        # Of a table without rows Sail writes no file.
+        # Sail writes no file for a table without rows.
         is_empty = not any(folder.rglob("*.parquet"))
         yield table if is_empty else read_paths(engine, [str(folder / "rows")])
     finally:
@@ -470,8 +480,9 @@ def _append(table: DataFrame, folder: Path) -> None:
 
 
 def materializer(engine: Engine) -> Callable[[Iterable[DataFrame]], DataFrame] | None:
-    """Keeps the batches of a table to be read more than once, as `Source.materialize`; None where
-    that is expensive.
+    """Return a function that keeps the batches of a table so that they can be read several times.
+
+    It is None if that is expensive. See `Source.materialize`.
     """
     if engine.kind == "connect":
         return None
@@ -502,8 +513,8 @@ def _by_links(engine: Engine, files: Sequence[File]) -> DataFrame:
             folder.mkdir(parents=True, exist_ok=True)
             (folder / f"{number:07}.parquet").symlink_to(local(file.path))
     except OSError as error:
-        to_do = "make room, or set TMPDIR to another folder"
-        raise ReadError(f"no temporary files, {error}; {to_do}") from error
+        to_do = "free disk space, or set TMPDIR to a different folder"
+        raise ReadError(f"temporary files cannot be written, {error}; {to_do}") from error
     table = read_paths(engine, [str(root)])
     for at, (key, _) in enumerate(files[0].partition):
         value = F.col(f"{OWN}folder_{at}")
@@ -512,8 +523,9 @@ def _by_links(engine: Engine, files: Sequence[File]) -> DataFrame:
 
 
 def _by_paths(engine: Engine, files: Sequence[File]) -> DataFrame:
-    """One read of all files below a root, whose folders Spark finds; else one for all files of
-    equal folders.
+    """Read all files below a root at once, if Spark finds the same folder columns as we do.
+
+    Otherwise there is one read for each combination of folder values.
     """
     tables = []
     for root, group in itertools.groupby(files, key=_root):
@@ -527,7 +539,7 @@ def _by_paths(engine: Engine, files: Sequence[File]) -> DataFrame:
 
 
 def _by_folders(engine: Engine, files: Sequence[File]) -> Iterable[DataFrame]:
-    """The rows of the files of each folder, with the columns that we have found in its path."""
+    """Yield the rows of each folder's files, with the columns that we have found in its path."""
     for partition, alike in itertools.groupby(files, key=lambda file: file.partition):
         table = read_paths(engine, [file.path for file in alike])
         for key, value in partition:
@@ -536,11 +548,12 @@ def _by_folders(engine: Engine, files: Sequence[File]) -> Iterable[DataFrame]:
 
 
 def _by_root(engine: Engine, files: Sequence[File], root: str) -> DataFrame | None:
-    """The files below a root with the columns that Spark takes from folders; None if these are not
-    those that we have found, or not text.
+    """Return the rows of the files below a root, with the columns that Spark takes from folders.
+
+    Return None if these columns are not the ones that we have found, or are not text.
     """
     if root and not engine.has_text_folders:
-        # Spark would take the run 007 for the number 7.
+        # Spark would read the run 007 as the number 7.
         return None
     options = {}
     if root:
@@ -555,13 +568,13 @@ def _by_root(engine: Engine, files: Sequence[File], root: str) -> DataFrame | No
 
 
 def _refuse_typed_folders(engine: Engine, table: DataFrame, path: str) -> None:
-    """InputError if Spark found folders that add columns below a path that only Spark can open."""
+    """Raise InputError if a path that only Spark can open has folders that add columns."""
     own = path.rstrip("/")
     if is_local(path):
         own = local(path)
     found: set[str] = set()
     for file in table.inputFiles():
-        # Where Spark writes the path in another way, all of its folders are looked at.
+        # If Spark writes the path differently, all of its folders are checked.
         below = file.rpartition(f"{own}/")[2]
         for folder in below.split("/")[:-1]:
             if "=" in folder:
@@ -569,12 +582,12 @@ def _refuse_typed_folders(engine: Engine, table: DataFrame, path: str) -> None:
     if not found:
         return
     what = f"{path} has {len(found)} folder(s) that add a column, such as {min(found)}"
-    why = f"{engine.name} does not let us keep their values as text, so 007 would be 7"
-    raise InputError(f"{what}, and {why}; make it a table of the catalog, and give table:NAME")
+    why = f"{engine.name} cannot keep their values as text, so 007 would become 7"
+    raise InputError(f"{what}, but {why}; make it a catalog table, and give table:NAME")
 
 
 def _root(file: File) -> str:
-    """The folder above those that give columns; empty without such folders."""
+    """Return the folder above those that add columns, or an empty string if there are none."""
     return (
         file.path.rpartition("/")[0].rpartition(f"/{file.partition[0][0]}=")[0]
         if file.partition

@@ -1,8 +1,8 @@
 """TREC text, CSV and TSV: blocks of whole lines as typed columns, and the lines that are not rows.
 
 pyarrow parses every block, and hands over the lines with too few or too many fields. If a numeric
-field is not a number, it parses the block again as text. What quotes mean is decided before, in
-`quotes`.
+field is not a number, it parses the block again as text. `quotes` decides beforehand what the
+quotes mean.
 """
 
 import contextlib
@@ -22,8 +22,8 @@ from ndcg_spark.inputs.files import File
 from ndcg_spark.inputs.quotes import NUMBER, Quotes, RowText
 from ndcg_spark.schemas import LINE, UNREAD_GRADE
 
-#: The columns that hold numbers, and the text of few distinct values that every other column but a
-#: document's id is.
+#: The columns that hold numbers, and the type of all others but the document's id: text with few
+#: distinct values.
 NUMBERS = ("relevance", "score", "rank")
 FEW = pa.dictionary(pa.int32(), pa.string())
 
@@ -32,18 +32,19 @@ _BYTE_ORDER_MARK = "\ufeff".encode()
 _BLANKS = " \t\r\n\f"
 _TO_BLANKS = bytes.maketrans(b"\t\f", b"  ")
 _LINE_END = re.compile(rb"\r\n?|\n")
-#: What is in quotes, to the end of the line if it has several.
+#: Text in quotes, up to the end of the line if the quotes are not closed.
 _QUOTED = re.compile(r'"[^"]*("|\Z)')
-#: How a run of TREC ends.
+#: The last fields of a TREC run.
 _RUN_ENDS = ("rank", "score", "run")
-#: A line of a run with a blank in the document's id, and not in the run's name, ends with a rank, a
-#: score and a name.
+#: A line of a run ends with a rank, a score and a name if the document's id has a blank and the
+#: run's name has none.
 _ENDS_AS_RUN = re.compile(rf" [+-]?[0-9]+(\.0*)? {NUMBER} [^ ]+\Z")
 
 
 class ParsedPart(NamedTuple):
-    """The columns of a part by our names, LINE where a numeric field is no number, and the lines
-    that are not rows.
+    """The columns of a part by our names, and the lines that are not rows.
+
+    LINE has the line of a row in which a numeric field is not a number.
     """
 
     columns: Mapping[str, pa.ChunkedArray]
@@ -54,17 +55,17 @@ class ParsedPart(NamedTuple):
 class Delimited:
     fields: Sequence[str]
     columns: Mapping[str, str]
-    #: Between fields; "" for any blanks. A field may be in quotes if it is not.
+    #: The separator between fields, or "" for any blanks. Fields may be in quotes unless it is "".
     separator: str = ""
-    #: How many lines the names of the fields take; 0 if there are none.
+    #: The number of header lines, or 0 if there is no header.
     header_lines: int = 0
-    #: Whether quotes belong to the values, as `quotes.are_literal` says.
+    #: Whether quotes belong to the values; see `quotes.are_literal`.
     has_literal_quotes: bool = False
-    #: The labels that stand for grades; empty where grades are numbers.
+    #: The labels that stand for grades; empty if grades are numbers.
     labels: Collection[str] = ()
-    #: By file that was read, its last line if that has no line end.
+    #: The last line of each file whose last line has no line end.
     unended: dict[str, str] = field(default_factory=dict, compare=False)
-    #: How many comments the parts of TREC text had, and how many lines the header blocks of files.
+    #: The number of comments in each part of TREC text, and of header block lines in each file.
     comments: list[int] = field(default_factory=list, compare=False)
     block_lines: list[int] = field(default_factory=list, compare=False)
 
@@ -81,7 +82,7 @@ class Delimited:
             yield RowText(b"", broken, {})
 
     def _watched(self, texts: Iterable[bytes], path: str) -> Iterator[bytes]:
-        """The same text; its last line is kept if it may have been cut off."""
+        """Yield the same text, and remember its last line if it may have been cut off."""
         last = b"\n"
         for text in texts:
             yield text
@@ -90,7 +91,7 @@ class Delimited:
             self.unended[path] = re.split(rb"[\r\n]", last)[-1].decode("utf-8", "replace")
 
     def _without_preamble(self, texts: Iterable[bytes], path: str) -> Iterator[bytes]:
-        """The text below the header block and the names of the fields, with its comments."""
+        """Yield the text below the header block and the names of the fields, with its comments."""
         preamble = Preamble(path, self.header_lines)
         for text in texts:
             rest = preamble.rest(text)
@@ -100,7 +101,7 @@ class Delimited:
         self.block_lines.append(preamble.block_lines)
 
     def _without_header(self, texts: Iterable[bytes], header: list[bytes]) -> Iterator[bytes]:
-        """The text below the lines of the header, which go to `header`."""
+        """Yield the text below the header, whose lines are added to `header`."""
         lines = self.header_lines
         for text in texts:
             rest = text
@@ -141,13 +142,13 @@ class Delimited:
         return ParsedPart(with_numbers(columns, lines_read, self.labels), broken)
 
     def _without_comments(self, block: bytes, separator: str) -> tuple[bytes, list[str]]:
-        """The block without comments, which are counted, and the lines that may be rows or none.
+        """Return the block without comments, which are counted, and the lines that may be rows.
 
-        These are comments that have the fields of a row, and the names of the fields again.
+        A comment with the fields of a row may be a row, and so may a repeated header line.
         """
         names = separator.join(self.fields) if self.header_lines else ""
         has_names = bool(names) and names.encode() in block
-        # One character is found ten times as fast as two.
+        # A search for one character is ten times as fast as for two.
         has_comments = b"#" in block and (block.startswith(b"#") or b"\n#" in block)
         if not (has_names or has_comments):
             return block, []
@@ -167,7 +168,7 @@ class Delimited:
         return "\n".join(rows).encode(), unclear
 
     def _may_be_row(self, fields: Sequence[str]) -> bool:
-        """Whether the fields of a line that begins with # have the number and kinds of a row's."""
+        """Whether a line that begins with # has as many fields as a row, with numbers in place."""
         if self._is_run:
             fields = fields[: len(self.fields)]
         if not fields[0].strip("#") or len(fields) != len(self.fields):
@@ -183,8 +184,9 @@ class Delimited:
         return tuple(self.fields[3:]) == _RUN_ENDS
 
     def _parse(self, block: bytes, separator: str) -> tuple[dict[str, pa.ChunkedArray], list[str]]:
-        """The columns, numbers as far as pyarrow reads them, and the lines with another number of
-        fields.
+        """Return the columns, and the lines with too few or too many fields.
+
+        Numbers are parsed if pyarrow can read all of them.
         """
         invalid: list[str] = []
 
@@ -194,7 +196,7 @@ class Delimited:
 
         def parse(number: pa.DataType) -> pa.Table:
             invalid.clear()
-            # Few grades are quicker as text, and Arrow would read 0x1F as a whole number.
+            # Few distinct grades are faster as text, and Arrow would read 0x1F as a whole number.
             kinds = {"doc_id": pa.string(), "score": number, "rank": number}
             return arrow_csv.read_csv(
                 pa.BufferReader(block or b"\n"),
@@ -224,8 +226,9 @@ class Delimited:
         return {ours: table.column(theirs) for ours, theirs in self.columns.items()}, invalid
 
     def _with_name(self, line: str, separator: str) -> str:
-        """A line of a run with the first word of a name with blanks, which trec_eval allows; "" if
-        it is unclear.
+        """Return a line of a run with only the first word of a run name that has blanks.
+
+        trec_eval allows such names. Return "" if it is unclear where the blanks are.
         """
         fields = line.split(separator)
         if self.separator or not self._is_run or len(fields) <= len(self.fields):
@@ -235,8 +238,9 @@ class Delimited:
 
 
 def blocks(file: File, size: int = _BLOCK_BYTES) -> Iterator[bytes]:
-    """The text in parts of about this many bytes, each of whole lines, without a byte order mark at
-    its beginning.
+    """Yield the text in parts of whole lines, each with about `size` bytes.
+
+    A byte order mark at the beginning is removed.
     """
     with file.open() as stream:
         rest = stream.read(len(_BYTE_ORDER_MARK)).removeprefix(_BYTE_ORDER_MARK)
@@ -254,9 +258,9 @@ def _valid_blocks(
     header: Sequence[bytes],
     broken: list[str],
 ) -> Iterator[bytes]:
-    """The blocks as `valid_lines` has them. What it does not take goes to `broken`.
+    """Yield the valid lines of each block, and add the lines that are not valid to `broken`.
 
-    So do later lines that are the header again, where files were put together.
+    A repeated header, as in concatenated files, is added to `broken` as well.
     """
     for text in texts:
         block, other = valid_lines(text)
@@ -270,20 +274,21 @@ def _valid_blocks(
 
 
 def separator_of(kind: str, header: str) -> str:
-    """What is between the fields of CSV or TSV; in many countries spreadsheets write semicolons as
-    CSV.
+    """Return the separator between the fields of CSV or TSV.
+
+    In many countries, spreadsheets write CSV with semicolons.
     """
     plain = _QUOTED.sub("", header)
     return "\t" if kind == "tsv" else max(",;\t", key=plain.count)
 
 
 def filled_lines(block: bytes) -> Iterator[str]:
-    """The lines that are not empty; a generator, as they are rarely needed."""
+    """Yield the lines that are not empty. This is a generator because they are rarely needed."""
     yield from filter(None, block.decode().split("\n"))
 
 
 def valid_lines(block: bytes) -> tuple[bytes, list[str]]:
-    """The lines that are UTF-8, each with a line feed at its end alone, and those that are not."""
+    """Return the lines that are UTF-8, separated by line feeds only, and the lines that are not."""
     if b"\r" in block:
         block = block.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
     if block.isascii():
@@ -295,7 +300,7 @@ def valid_lines(block: bytes) -> tuple[bytes, list[str]]:
         pairs = [(line, line.decode("utf-8", "replace")) for line in block.split(b"\n")]
         broken = [text for line, text in pairs if text.encode() != line]
         block = b"\n".join(line for line, text in pairs if text.encode() == line)
-    # A file that was put together of several may have marks within, also where a block begins.
+    # Concatenated files may have byte order marks inside, even at the beginning of a block.
     block = block.removeprefix(_BYTE_ORDER_MARK)
     return block.replace(b"\n" + _BYTE_ORDER_MARK, b"\n"), broken
 
@@ -303,10 +308,10 @@ def valid_lines(block: bytes) -> tuple[bytes, list[str]]:
 def with_numbers(
     columns: Mapping[str, pa.ChunkedArray], lines: Iterable[str], labels: Collection[str] = ()
 ) -> dict[str, pa.ChunkedArray]:
-    """The columns with numbers as such, and LINE of their `lines`, if a numeric field is not a
-    number.
+    """Return the columns with numbers parsed, and LINE for rows with a field that is not a number.
 
-    Grades stay text if they are `labels`; a label that is another one is no number then.
+    Grades that are `labels` remain text. An unknown label is then treated like a field that is not
+    a number.
     """
     typed = dict(columns)
     wrong = []
@@ -329,8 +334,9 @@ def with_numbers(
 def _as_number(
     name: str, column: pa.ChunkedArray, labels: Collection[str]
 ) -> tuple[pa.ChunkedArray, pa.ChunkedArray | None]:
-    """The column as numbers, or as it is if it has labels; and where a value is neither, None if
-    that is nowhere.
+    """Return the column as numbers, or unchanged if it has labels, and which values are neither.
+
+    The second item is None if there is no such value.
     """
     if labels and name == "relevance":
         trimmed = compute.utf8_trim(column.cast(pa.string()), _BLANKS)
@@ -341,13 +347,13 @@ def _as_number(
         return typed, None
     is_lost = compute.is_null(typed)
     if name == "rank":
-        # Ranks may be absent where scores decide, but not another thing.
+        # A rank may be absent if scores decide, but it may not be anything else.
         is_lost = compute.and_(is_lost, _is_given(column))
     return typed, is_lost
 
 
 def _is_given(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Whether there is a value; text of blanks is none."""
+    """Whether there is a value; blank text is not a value."""
     if not pa.types.is_string(column.type):
         return compute.is_valid(column)
     is_text = compute.not_equal(compute.utf8_trim(column, _BLANKS), "")
@@ -355,10 +361,10 @@ def _is_given(column: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 def numbers(name: str, column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """The values as doubles, ranks as whole numbers of 32 bits; null for what is not a plain,
-    finite number.
+    """Return the values as doubles, and ranks as 32-bit integers.
 
-    -0.0 becomes 0.0, because engines distinguish the two in some plans and not in others.
+    A value that is not a plain, finite number becomes null. -0.0 becomes 0.0, because engines
+    distinguish the two in some plans and not in others.
     """
     if pa.types.is_dictionary(column.type):
         encoded = column.combine_chunks()
@@ -369,7 +375,7 @@ def numbers(name: str, column: pa.ChunkedArray) -> pa.ChunkedArray:
         column = compute.if_else(is_plain, trimmed, pa.scalar(None, pa.string()))
     elif name == "rank":
         with contextlib.suppress(pa.ArrowInvalid):
-            # As most ranks are; a fraction cannot be cast.
+            # Most ranks are whole numbers. A fraction cannot be cast.
             return column.cast(pa.int32())
     values = column.cast(pa.float64())
     is_good = compute.is_finite(values)
@@ -381,13 +387,14 @@ def numbers(name: str, column: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 def single_blanks(block: bytes) -> tuple[bytes, str]:
-    """The lines with one separator between fields and none around them, and that separator: a tab
-    if all are tabs.
+    """Return the lines with one separator between fields and none around them, and the separator.
+
+    It is a tab if all separators are tabs, and otherwise a blank.
     """
     one, other = (b"\t", b" ") if b"\t" in block else (b" ", b"\t")
     is_low = np.frombuffer(block, np.uint8) <= ord(" ")
-    # Separators and line ends, and what comes before them in ASCII: two in a row are an empty
-    # field, or an empty line.
+    # Separators, line ends, and the control characters before them in ASCII: two in a row mean an
+    # empty field or an empty line.
     is_odd = is_low[:1].any() or (is_low[1:] & is_low[:-1]).any()
     if not (is_odd or other in block or b"\f" in block or block.endswith(one)):
         return block, one.decode()

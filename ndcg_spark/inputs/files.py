@@ -1,6 +1,6 @@
-"""The files that a path stands for: where each is, what its folders say, and whether it changed.
+"""The files of a path: where each file is, what its folders say, and whether it has changed.
 
-Hidden names (`_SUCCESS`, `.part.crc`) are left out, as Spark does, and a hidden folder with
+Hidden names (`_SUCCESS`, `.part.crc`) are left out, as in Spark. A hidden folder is left out with
 everything in it.
 """
 
@@ -39,32 +39,31 @@ if TYPE_CHECKING:
 
 
 _READERS = 8
-#: The bytes by which the shape of a file is recognised, and how many more are read to see one whole
-#: line.
+#: How many bytes are read to recognise the shape of a file, and how many more to see a whole line.
 _HEAD, _LONGEST_HEAD = 1 << 16, 1 << 24
 
-#: The formats of tables whose log says which rows they have, and of files with types and a footer.
-#: All others are text.
+#: The table formats whose log says which rows they have, and the file formats with types and a
+#: footer. All other formats are text.
 TABLES = ("delta", "iceberg")
 BINARY = ("parquet", "orc")
 _FORMATS = {f".{kind}": kind for kind in (*BINARY, "csv", "tsv", "jsonl")} | dict.fromkeys(
     (".ndjson", ".json"), "jsonl"
 )
-# RecBole's interactions have a header, and tabs.
+# RecBole's interaction files have a header and tabs.
 _FORMATS[".inter"] = "tsv"
 #: The paths that belong to the log of a table whose data files may still contain deleted rows.
 _LOGS = {
     "delta": re.compile(r"(^|/)_delta_log(/|$)"),
     "iceberg": re.compile(r"(^|/)metadata/[^/]*\.metadata\.json(\.gz)?$"),
 }
-#: What a file is that begins with these bytes, and what to do.
+#: By the first bytes of a file that is refused: what it is, and what to do.
 _REFUSED = {
     codecs.BOM_UTF16_LE + b"|" + codecs.BOM_UTF16_BE: "in UTF-16; save it as UTF-8",
     rb"PK\x03\x04": "an Excel workbook or a zip archive; save it as CSV",
-    rb"BZh[1-9]1AY&SY": "compressed by bzip2; compress it by gzip, as .gz",
-    rb"\xfd7zXZ\x00": "compressed by xz; compress it by gzip, as .gz",
-    rb"\x28\xb5\x2f\xfd": "compressed by zstd; compress it by gzip, as .gz",
-    rb"\x04\x22\x4d\x18": "compressed by lz4; compress it by gzip, as .gz",
+    rb"BZh[1-9]1AY&SY": "compressed with bzip2; compress it with gzip, as .gz",
+    rb"\xfd7zXZ\x00": "compressed with xz; compress it with gzip, as .gz",
+    rb"\x28\xb5\x2f\xfd": "compressed with zstd; compress it with gzip, as .gz",
+    rb"\x04\x22\x4d\x18": "compressed with lz4; compress it with gzip, as .gz",
 }
 _GLOB = re.compile(r"[*?\[]")
 
@@ -73,48 +72,48 @@ _Seen = TypeVar("_Seen")
 
 
 class TableLogError(InputError):
-    """Files of a table with a log, which has to say which of their rows count."""
+    """Files of a table with a log. Only the log says which of their rows are valid."""
 
     def __init__(self, kind: str, folder: str) -> None:
         super().__init__(
-            f"{folder} is a table of {kind.capitalize()}, whose data files may still contain "
-            "deleted rows; of judgments or results read Delta by the folder, with pip install "
-            "'ndcg-spark[delta]', others as table:catalog.db.name; else write its rows as Parquet"
+            f"{folder} is in {kind.capitalize()} format, and its files may contain deleted rows; "
+            "for judgments or results, give the folder of a Delta table (pip install "
+            "'ndcg-spark[delta]'), or table:catalog.db.name; otherwise write its rows as Parquet"
         )
         self.format, self.folder = kind, folder
 
 
 @dataclasses.dataclass(frozen=True)
 class Snapshot:
-    """A version of a table with a log; `version` is None if there is none yet, or if only the
-    engine knows it.
+    """A version of a table with a log.
+
+    `version` is None if the table has no version yet, or if only the engine knows it.
     """
 
-    #: delta or iceberg; what was given for a table of the engine's catalog.
+    #: delta or iceberg, or the given path for a table in the engine's catalog.
     format: str
     version: int | None
     schema: pa.Schema = dataclasses.field(default_factory=lambda: pa.schema([]))
-    #: Reads the columns of these names; whatever it raises is a reason to refuse the table.
+    #: Reads the columns with these names; the table is refused for any error that it raises.
     scan: Callable[[list[str]], Iterable[pa.RecordBatch]] = lambda _: ()
-    #: The table, where the engine reads it by itself.
+    #: The table, if the engine reads it by itself.
     table: "DataFrame | None" = None
 
 
 @dataclasses.dataclass(frozen=True)
 class File:
-    """A file: its path as an engine takes it, and its size in bytes."""
+    """A file: its path in the form for engines, and its size in bytes."""
 
     path: str
     size: int
-    #: The columns that folders named column=value add to its rows, below the path that was given.
+    #: The columns that folders named column=value, below the given path, add to its rows.
     partition: tuple[tuple[str, str | None], ...] = ()
-    #: The file system of pyarrow that has it, and the path there. None if only the engine can open
-    #: it.
+    #: The pyarrow file system that has it, and its path there. None if only the engine can open it.
     storage: tuple[fs.FileSystem, str] | None = dataclasses.field(
         default=None, compare=False, repr=False
     )
     stamp: tuple[int, int] = dataclasses.field(default=(0, 0), compare=False, repr=False)
-    #: Of a table of Delta, Iceberg or a catalog, in place of its files: the version that is read.
+    #: For a table of Delta, Iceberg or a catalog, the version that is read instead of its files.
     snapshot: Snapshot | None = dataclasses.field(default=None, compare=False, repr=False)
 
     @property
@@ -123,7 +122,7 @@ class File:
 
     @property
     def has_changed(self) -> bool:
-        # A version of a table never changes, and what was copied of it is what is scored.
+        # A version of a table never changes, and the rows that were copied from it are scored.
         return (
             self.storage is not None
             and _stamp(self.storage[0].get_file_info(self.storage[1])) != self.stamp
@@ -131,21 +130,19 @@ class File:
 
     @property
     def location(self) -> tuple[fs.FileSystem, str]:
-        """The file system and the path there; InputError if this process has none for it."""
+        """The file system and the path there; InputError if this process cannot open it."""
         return self.storage or storage(self.path)
 
     @contextlib.contextmanager
     def open(self) -> Iterator[pa.NativeFile]:
-        """The bytes of the file, decompressed. InputError that names it for whatever is wrong with
-        it.
-        """
+        """Open the file for its bytes, decompressed. InputErrors name the file."""
         system, fs_path = self.location
         kind = "gzip" if self.path.endswith(".gz") else None
         with reading(self.path), system.open_input_stream(fs_path, compression=kind) as stream:
             yield stream
 
     def head(self) -> str:
-        """The first lines; InputError for what is no text of UTF-8."""
+        """Return the first lines. Raise InputError for a format that is not supported."""
         with self.open() as stream:
             read = bytes(stream.read(_HEAD))
             if b"\n" not in read:
@@ -153,13 +150,13 @@ class File:
         for first, what in _REFUSED.items():
             if re.match(first, read):
                 raise InputError(f"{self.path} is {what}")
-        # A line that is cut off does not count, unless it is the only one.
+        # A line that is cut off is ignored, unless it is the only one.
         whole = read[: read.rfind(b"\n") + 1] if len(read) >= _HEAD else b""
         return (whole or read).decode("utf-8", "replace").removeprefix("\ufeff")
 
 
 class Listing(NamedTuple):
-    """The files that a path stands for, sorted, and those that are left out and may be data."""
+    """The files of a path, sorted, and the files that are left out but may be data."""
 
     path: str
     files: list[File]
@@ -167,17 +164,16 @@ class Listing(NamedTuple):
 
 
 def map_files(files: Iterable[_Item], look: Callable[[_Item], _Seen]) -> list[_Seen]:
-    """What `look` returns for each file, in their order; several files are looked into at the same
-    time.
-    """
+    """Return the results of `look` for all files, in order. Several files are read in parallel."""
     with ThreadPoolExecutor(_READERS) as pool:
         return list(pool.map(look, files))
 
 
 def list_files(path: str) -> Listing:
-    """The files of a path, a folder or a glob; there may be none.
+    """Return the files of a path, a folder or a glob; there may be none.
 
-    InputError for what cannot be listed; TableLogError if only a log knows which rows count.
+    Raise InputError if they cannot be listed, and TableLogError if only a log says which rows are
+    valid.
     """
     refuse_credentials(path)
     place = _place(path)
@@ -190,7 +186,7 @@ def list_files(path: str) -> Listing:
                 infos[info.path] = info
         for info in infos.values():
             if info.type != fs.FileType.File:
-                raise OSError(f"{info.path} is not a regular file, or a link to nothing")
+                raise OSError(f"{info.path} is not a regular file, or is a broken link")
     files = []
     for at in sorted(infos):
         stamp = _stamp(infos[at])
@@ -200,7 +196,7 @@ def list_files(path: str) -> Listing:
 
 
 class _Place(NamedTuple):
-    """Where a path is in a file system, whose paths begin with `bucket`, ours with `address`."""
+    """A path in a file system. Its paths begin with `bucket` where ours begin with `address`."""
 
     system: fs.FileSystem
     fs_path: str
@@ -211,7 +207,7 @@ class _Place(NamedTuple):
 def _place(path: str) -> _Place:
     if is_local(path):
         return _Place(*storage(path))
-    # Only the address is given to pyarrow as a URI: engines take the rest literally, %20 and ? too.
+    # pyarrow gets only the address as a URI: engines read the rest literally, including %20 and ?.
     scheme, _, rest = path.partition("://")
     authority, slash, key = rest.partition("/")
     address = f"{scheme}://{authority}"
@@ -222,9 +218,9 @@ def _place(path: str) -> _Place:
 
 
 def _listed_infos(place: _Place) -> tuple[list[fs.FileInfo], list[fs.FileInfo], str]:
-    """What is below a path or what it matches, and below what it matches that is hidden.
+    """Return the entries below a path or its matches, those below hidden matches, and their root.
 
-    With the folder above all of them. TableLogError if they are within a table with a log.
+    Raise TableLogError if they are within a table with a log.
     """
     system, root = place.system, place.fs_path
     given, passed_over = [system.get_file_info(root)], []
@@ -234,7 +230,7 @@ def _listed_infos(place: _Place) -> tuple[list[fs.FileInfo], list[fs.FileInfo], 
         passed_over = [info for info in matched if is_hidden(info.path.removeprefix(root))]
     below = map_files(given, lambda entry: _below(system, entry))
     listed = list(itertools.chain(*below))
-    # A file, or what a glob matches, may be within a table.
+    # A file, or a match of a glob, may be within a table.
     above = {entry.path.rpartition("/")[0] for entry in given}
     if root != place.fs_path:
         above.add(root)
@@ -245,7 +241,7 @@ def _listed_infos(place: _Place) -> tuple[list[fs.FileInfo], list[fs.FileInfo], 
 
 
 def _logs_in(system: fs.FileSystem, folders: Iterable[str]) -> list[fs.FileInfo]:
-    """What is in the folders, within these, that have the log of a table."""
+    """Return the entries of the log folders that are directly in these folders."""
     logs = [f"{folder}/{name}" for folder in folders for name in ("_delta_log", "metadata")]
 
     def look(log: str) -> list[fs.FileInfo]:
@@ -256,7 +252,7 @@ def _logs_in(system: fs.FileSystem, folders: Iterable[str]) -> list[fs.FileInfo]
 
 
 def local_sizes(path: str) -> Iterator[float]:
-    """The bytes of each file of a path on this machine; infinite for what cannot be seen here."""
+    """Yield the size of each file of a path on this machine, or infinity if it cannot be seen."""
     if not is_local(path):
         yield math.inf
         return
@@ -280,11 +276,11 @@ def _sizes_below(path: str) -> Iterator[float]:
 
 
 def listed_files(table: str, listings: Sequence[Listing]) -> list[File]:
-    """The files of all paths of a table, each once; a warning of those that are left out.
+    """Return the files of all paths of a table, each once, and warn about files that are left out.
 
-    MissingInputError for a path without files.
+    Raise MissingInputError for a path without files.
     """
-    # A file may be behind two of the paths.
+    # Two paths may have the same file.
     files: dict[str, File] = {}
     for listing in listings:
         warn_of_data(table, listing.left_out)
@@ -295,18 +291,17 @@ def listed_files(table: str, listings: Sequence[Listing]) -> list[File]:
 
 
 def _stamp(info: fs.FileInfo) -> tuple[int, int]:
-    # S3 lists milliseconds, and forgets them when it is asked for one file.
+    # S3 gives milliseconds when it lists files, but not when it is asked for one file.
     time = info.mtime_ns or 0
     return info.size or 0, time // 10**9 if time % 10**6 == 0 else time
 
 
 def _below(system: fs.FileSystem, entry: fs.FileInfo) -> Sequence[fs.FileInfo]:
-    """What is in a folder and in all folders below it; of a file, the file itself."""
+    """Return the entries of a folder and of all folders below it, or the file itself."""
     if entry.type != fs.FileType.Directory:
         return [entry]
     if isinstance(system, fs.LocalFileSystem):
-        # pyarrow's own listing passes over links to nothing, and lists a circle of links many
-        # times.
+        # pyarrow's own listing skips broken links, and lists a cycle of links many times.
         walk = os.walk(entry.path, followlinks=True, onerror=_raise)
         names = [f"{folder.rstrip('/')}/{name}" for folder, _, names in walk for name in names]
     else:
@@ -324,7 +319,7 @@ def _matches(system: fs.FileSystem, fs_path: str) -> tuple[list[fs.FileInfo], st
     fixed = [*itertools.takewhile(lambda segment: not _GLOB.search(segment), segments)]
     root = "/".join(fixed) or "/"
     if isinstance(system, fs.LocalFileSystem):
-        # Also links to nothing.
+        # This includes broken links.
         level = system.get_file_info(glob.glob(fs_path))  # noqa: PTH207  # a path of pyarrow
     else:
         level = [system.get_file_info(root)] if len(fixed) < len(segments) else []
@@ -345,8 +340,9 @@ def refuse_log(paths: Iterable[str]) -> None:
 
 
 def _partition(root: str, fs_path: str) -> tuple[tuple[str, str | None], ...]:
-    """The columns, with their values, that the folders between `root` and the file at `fs_path`
-    add; None is null.
+    """Return the columns, with their values, that the folders below `root` add to a file.
+
+    The file is at `fs_path`, and the value None means null.
     """
     folders = fs_path.removeprefix(root).strip("/").split("/")[:-1]
     pairs = (folder.split("=", 1) for folder in folders if "=" in folder)
@@ -356,7 +352,10 @@ def _partition(root: str, fs_path: str) -> tuple[tuple[str, str | None], ...]:
 
 
 def file_format(files: Sequence[File], configured: str | None) -> str:
-    """The format that is configured, else by names; InputError for files of no such format."""
+    """Return the configured format, or the format by the file names if none is configured.
+
+    Raise InputError if the files have several formats.
+    """
     by_format = {_format(file): file for file in reversed(files)}
     unnamed = by_format.pop("", None)
     if unnamed:
@@ -367,18 +366,18 @@ def file_format(files: Sequence[File], configured: str | None) -> str:
     if len(by_format) > 1 and not kind:
         examples = ", ".join(f"{name} ({file.path})" for name, file in by_format.items())
         what = f"{len(by_format)} formats, {examples}"
-        raise InputError(f"{what}; give files of one, such as 'runs/*.run'")
+        raise InputError(f"{what}; give files of one format, such as 'runs/*.run'")
     kind = kind or next(iter(by_format))
     keys = {tuple(key for key, _ in file.partition): file.path for file in files}
     if len(keys) > 1:
         first, second, *_ = keys.values()
-        what = f"folders that give different columns, e.g. {first} and {second}"
-        raise InputError(f"{what}; name them alike, column=value")
+        what = f"folders that add different columns, e.g. {first} and {second}"
+        raise InputError(f"{what}; use the same column names, column=value")
     return kind
 
 
 def _format(file: File) -> str:
-    """The format of a table or a file by its name; empty where that says nothing."""
+    """Return the format of a table or a file by its name, or "" if its name does not tell."""
     suffix = PurePosixPath(file.path.removesuffix(".gz")).suffix.lower()
     return (
         file.snapshot.format
@@ -388,7 +387,7 @@ def _format(file: File) -> str:
 
 
 def _is_parquet(file: File) -> bool:
-    """Whether it begins and ends as Parquet does; text may begin so too."""
+    """Whether a file begins and ends like Parquet; text may begin in the same way."""
     system, fs_path = file.location
     with contextlib.suppress(OSError, ValueError), system.open_input_file(fs_path) as stream:
         return file.size > 8 and stream.read_at(4, 0) == stream.read_at(4, file.size - 4) == b"PAR1"

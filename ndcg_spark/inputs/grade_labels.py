@@ -1,4 +1,4 @@
-"""Labels in place of grades, such as E, S, C and I: the user gives each its grade."""
+"""Labels instead of grades, such as E, S, C and I. The user gives each label its grade."""
 
 import math
 import re
@@ -13,13 +13,13 @@ _NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 
 @dataclass(frozen=True)
 class Labels:
-    """The grade of each label. What is not among them has none, even if it is a number."""
+    """The grade of each label. Any other value has no grade, even if it is a number."""
 
     grades: Mapping[str, float]
 
     @property
     def numbers(self) -> dict[float, float]:
-        """The grades of the labels that are numbers, for columns of numbers: 1 is 1.0 there."""
+        """The grades of numeric labels by their value, for number columns, where 1 is 1.0."""
         found = {}
         for label, grade in self.grades.items():
             if _NUMBER.fullmatch(label):
@@ -32,7 +32,7 @@ class Labels:
         return f"labels are grades: {pairs}"
 
     def grade_of(self, value: Any) -> float | None:
-        """The grade of a value as it is stored; None if it has none."""
+        """Return the grade of a stored value, or None if it has no grade."""
         if isinstance(value, str | bool):
             return self.grades.get(label_text(value))
         if value is None or math.isnan(value):

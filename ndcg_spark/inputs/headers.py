@@ -1,4 +1,4 @@
-"""Which text has a header because the user names its columns, and what separates the names."""
+"""Finds the header of text whose columns the user names, and what separates the names."""
 
 import re
 from collections.abc import Iterable
@@ -6,16 +6,17 @@ from collections.abc import Iterable
 from ndcg_spark.inputs.column_names import plain_name
 from ndcg_spark.inputs.quotes import header_of
 
-#: In place of a separator: any number of blanks and tabs.
+#: Stands for a separator of any number of blanks and tabs.
 BLANKS = " "
 _SEPARATORS = "\t,;"
 
 
 def mapped_separator(text: str, row: str, mapped: Iterable[str], own: str = "") -> str | None:
-    """What separates the names of the first line, if one of them is `mapped`; else None.
+    """Return what separates the names in the first line, or None if none of them is `mapped`.
 
-    It is what gives most of these names; of several the format's `own`. The lines end in LF. With
-    blanks between the names, these are in `row`, the first line that is no comment.
+    It is the separator that finds the most mapped names, or the format's `own` in a tie. The lines
+    of `text` end in LF. Names with blanks between them are looked for in `row`, the first line
+    that is not a comment.
     """
     wanted = {plain_name(name) for name in mapped}
     best, most = None, 0
@@ -29,5 +30,5 @@ def mapped_separator(text: str, row: str, mapped: Iterable[str], own: str = "") 
 
 
 def blank_fields(line: str) -> list[str]:
-    """The fields of a line with blanks or tabs between them."""
+    """Return the fields of a line with blanks or tabs between them."""
     return re.split(r"[ \t\f]+", line.strip(" \t\r\f"))

@@ -1,6 +1,6 @@
-"""Files that are left out because their name, or that of their folder, begins with _ or a dot.
+"""Files that are left out because their name, or their folder's name, begins with _ or a dot.
 
-Spark leaves the same ones out. A warning counts those that look like data, and not like what
+Spark leaves out the same files. A warning counts those that look like data rather than files that
 programs leave behind.
 """
 
@@ -13,12 +13,12 @@ from pyarrow import fs
 from ndcg_spark.steps import report_step
 
 _HIDDEN = re.compile(r"(^|/)(\.|_[^/=]*(/|$))")
-#: The endings of files with rows, before that of gzip. A name with _ and no ending may be TREC.
+#: The extensions of files with rows, before .gz. A name with _ and no extension may be TREC.
 _DATA = {f".{kind}" for kind in ("parquet", "orc", "csv", "tsv", "jsonl", "ndjson", "json")}
 _DATA |= {f".{kind}" for kind in ("run", "trec", "txt", "res", "qrels")}
-#: Marks and lists of files by Spark, Hadoop and Databricks, and what macOS makes of any file.
+#: The markers and file lists of Spark, Hadoop and Databricks, and the ._ companions from macOS.
 _MARKS = re.compile(r"_SUCCESS|_(common_)?metadata|_(committed|started)_.*|_FAILURE|\._.*")
-#: Folders of unfinished writes, of the logs of tables, and of other programs.
+#: Folders that hold unfinished writes, table logs, and the files of other programs.
 _FOLDERS = re.compile(
     r"_temporary.*|_delta_log|_spark_metadata|_staging.*|__.*|_logs|_schemas?|_checkpoints?|"
     r"_symlink_format_manifest|"
@@ -31,7 +31,7 @@ def is_hidden(path: str) -> bool:
 
 
 def looks_like_data(path: str) -> bool:
-    """Whether a hidden path, below the folder that was given, may be a file with rows."""
+    """Whether a hidden path, relative to the given folder, may be a file with rows."""
     *folders, name = path.strip("/").split("/")
     if _MARKS.fullmatch(name) or any(map(_FOLDERS.fullmatch, folders)):
         return False
@@ -40,7 +40,7 @@ def looks_like_data(path: str) -> bool:
 
 
 def hidden_data(infos: Sequence[fs.FileInfo], root: str) -> list[str]:
-    """The hidden files below `root` that may be data."""
+    """Return the hidden files below `root` that may be data."""
     left_out = []
     for info in infos:
         path = info.path.removeprefix(root)
@@ -51,10 +51,10 @@ def hidden_data(infos: Sequence[fs.FileInfo], root: str) -> list[str]:
 
 
 def warn_of_data(table: str, left_out: Sequence[str]) -> None:
-    """Warn of the files of a table that are left out and may be data."""
+    """Warn about files of a table that are left out but may be data."""
     if left_out:
         report_step(
             "warning",
             f"{table}: {len(left_out):,} file(s) left out, e.g. {min(left_out)}, because a name "
-            "begins with _ or a dot; rename what is data",
+            "begins with _ or a dot; rename the files that contain data",
         )

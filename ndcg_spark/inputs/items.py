@@ -1,4 +1,4 @@
-"""The table of items: files that this process reads and validates, or counts of interactions."""
+"""The table of items, from files that this process reads and validates, or from interactions."""
 
 from collections.abc import Collection, Sequence
 
@@ -19,9 +19,9 @@ _COUNTS = ("popularity", "interactions")
 
 
 def read_items(config: ItemsConfig, measures: MeasureSet) -> ItemTable:
-    """The items that a configuration names, with all that the measures need.
+    """Return the items that a configuration names, with everything that the measures need.
 
-    InputError if a table breaks its contract, or a measure needs what is not there.
+    Raise InputError if a table breaks its contract, or if it lacks something that a measure needs.
     """
     rows = used = None
     if config.path:
@@ -34,7 +34,7 @@ def read_items(config: ItemsConfig, measures: MeasureSet) -> ItemTable:
 def make_items(
     rows: pa.Table | None, used: pa.Table | None, users: int | None, measures: MeasureSet
 ) -> ItemTable:
-    """The items of a table, of interactions, or of both, of which at least one is there."""
+    """Return the items of a table, of interactions, or of both. At least one must be given."""
     items = None if rows is None else item_rows(rows)
     if used is not None:
         table = _with_interactions(items, interaction_rows(used))
@@ -45,13 +45,14 @@ def make_items(
 
 
 def item_rows(table: pa.Table) -> pa.Table:
-    """The columns of ITEMS that a table has, in their types and in order; InputError for a bad
-    row.
+    """Return the columns of ITEMS that a table has, in their types and sorted by item.
+
+    Raise InputError for a bad row.
     """
     with about("items"):
         has = table.column_names
         if "doc_id" not in has:
-            what = f"columns {', '.join(has)}; give doc_id"
+            what = f"it has {', '.join(has)}; give doc_id"
             raise InputError(what, _name_columns(["doc_id"], has))
         names = [field for field in ITEMS if field.name in has]
         rows = pa.table({field.name: column(table, field.name, field.type) for field in names})
@@ -65,29 +66,29 @@ def item_rows(table: pa.Table) -> pa.Table:
 
 
 def interaction_rows(table: pa.Table) -> pa.Table:
-    """The users and the items of interactions, as text; InputError for a bad row."""
+    """Return the users and items of interactions, as text. Raise InputError for a bad row."""
     with about("interactions"):
         has = table.column_names
         lost = [name for name in ("query_id", "doc_id") if name not in has]
         if lost:
-            what = f"columns {', '.join(has)}; give a user and an item"
+            what = f"it has {', '.join(has)}; give a user and an item"
             raise InputError(what, _name_columns(lost, has))
         rows = pa.table({name: column(table, name, pa.string()) for name in ("query_id", "doc_id")})
         _refuse_bad_ids(rows, rows.column_names)
         if not len(rows):
-            raise InputError("it has no row; give the interactions of the training")
+            raise InputError("it has no rows; give the interactions of the training data")
         return rows
 
 
 def _name_columns(lost: Sequence[str], has: Collection[str]) -> Advice:
-    """What to do about lost columns; with a blank name, a title may hide the names."""
+    """Return the advice for missing columns. If a name is blank, a title may hide the names."""
     if all(map(str.strip, has)):
         return NameColumns(tuple(lost))
     return Do(words=UNNAMED)
 
 
 def counted_interactions(rows: pa.Table) -> ItemTable:
-    """The items of interactions, with how many users used each, and how often."""
+    """Return the items of interactions, with how many users used each item, and how often."""
     pairs = rows.group_by(["query_id", "doc_id"]).aggregate([([], "count_all")])
     counted = pairs.group_by("doc_id").aggregate([([], "count_all"), ("count_all", "sum")])
     columns = {
@@ -100,9 +101,9 @@ def counted_interactions(rows: pa.Table) -> ItemTable:
 
 
 def _with_interactions(rows: pa.Table | None, used: pa.Table) -> ItemTable:
-    """The items of a table, and those that were used, with the counts of interactions.
+    """Return the items of a table and all used items, with the counts of interactions.
 
-    Without a table, the catalog is what was used.
+    Without a table, the catalog consists of the used items.
     """
     counted = counted_interactions(used)
     if rows is None:
@@ -110,8 +111,8 @@ def _with_interactions(rows: pa.Table | None, used: pa.Table) -> ItemTable:
     given = [name for name in _COUNTS if name in rows.column_names]
     if given:
         with about("items"):
-            what = f"{' and '.join(given)} are in the table, and interactions give them too"
-            raise InputError(f"{what}; leave one of both out")
+            what = f"the table has {' and '.join(given)}, which the interactions also give"
+            raise InputError(f"{what}; leave out one of the two")
     counts = counted.rows.select(["doc_id", *_COUNTS])
     listed = rows.append_column(IN_CATALOG, pa.repeat(True, len(rows)))
     joined = listed.join(counts, keys="doc_id", join_type="full outer")
@@ -128,33 +129,33 @@ def _refuse_bad_ids(rows: pa.Table, names: Collection[str]) -> None:
 
 
 def _refuse_repeated(rows: pa.Table) -> None:
-    """InputError for an item with several rows, which are in order."""
-    # Neighbours are compared, because to count distinct ids takes as long as all else here.
+    """Raise InputError for an item with several rows. The rows are sorted by item."""
+    # Neighbours are compared, because counting distinct ids takes as long as everything else here.
     ids = rows["doc_id"].combine_chunks()
     is_again = pc.equal(ids[1:], ids[:-1])
     repeated = pc.sum(is_again).as_py()
     if repeated:
         first = ids[pc.index(is_again, True).as_py()]
-        what = f"{repeated:,} row(s) repeat the item of another, e.g. doc_id={first}"
+        what = f"{repeated:,} row(s) repeat the item of another row, e.g. doc_id={first}"
         raise InputError(f"{what}; give each item one row")
 
 
 def _refuse_bad_counts(rows: pa.Table, name: str) -> None:
-    """InputError for a count that is below 0 or no number; null is unknown."""
+    """Raise InputError for a count that is negative or not a number. A null count is unknown."""
     counts = rows[name]
     good = pc.and_(pc.is_finite(counts), pc.greater_equal(counts, 0))
     bad = rows.filter(pc.invert(pc.fill_null(good, True)))
     if len(bad):
         example = f"doc_id={bad['doc_id'][0]} has {bad[name][0]}"
-        what = f"{len(bad):,} row(s) whose {name} is no count, e.g. {example}"
-        raise InputError(f"{what}; give numbers from 0")
+        what = f"{len(bad):,} row(s) whose {name} is not a count, e.g. {example}"
+        raise InputError(f"{what}; give numbers of 0 or more")
 
 
 def refuse_lacking(table: ItemTable, measures: MeasureSet) -> None:
-    """InputError if a measure needs a column or a number that the table lacks."""
+    """Raise InputError if a measure needs a column or a number that the table lacks."""
     with about("items"):
         if measures.of_items and not len(table.rows):
-            raise InputError("it has no row; give the items of the catalog")
+            raise InputError("it has no rows; give the items of the catalog")
         for name in measures.of_items:
             needed = _column_of(name, measures)
             if needed is not None and table.rows[needed].null_count == len(table.rows):
@@ -162,14 +163,14 @@ def refuse_lacking(table: ItemTable, measures: MeasureSet) -> None:
                 raise InputError(f"{name} needs the column {needed}", Either(ways))
             if table.users is None and _needs_users(name, measures):
                 raise InputError(
-                    f"{name} needs the number of users of the training",
+                    f"{name} needs the number of users in the training data",
                     Give("items_users", "N", words="give"),
                 )
         _refuse_more_than_users(table)
 
 
 def _column_of(measure: str, measures: MeasureSet) -> str | None:
-    """The column that a measure needs beside doc_id."""
+    """Return the column that a measure needs in addition to doc_id."""
     if measure == "categories":
         return "category"
     if measure not in ("novelty", "popularity"):

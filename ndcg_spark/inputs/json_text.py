@@ -1,9 +1,9 @@
-"""JSON: one object a line, of a document or of a query with lists of its documents, or a list of
-such objects; and one object of all queries.
+"""JSON: one object per line, a list of such objects, or one object with all queries.
 
-JSON lines are parsed by pyarrow. A block that it refuses is read line by line: a line is broken if
-it is not one object of strict JSON with plain values or lists of one length, has a wanted key
-twice, or has one that the first lines lack.
+An object describes a document, or a query with lists of its documents. pyarrow parses JSON lines. A
+block that it refuses is read line by line. A line is broken if it is not one object of strict JSON
+with plain values or lists of the same length, if it has a wanted key twice, or if it has a wanted
+key that the first lines lack.
 """
 
 import itertools
@@ -31,15 +31,15 @@ from ndcg_spark.inputs.objects import Objects
 _BLANKS = " \t\r\f"
 _LIST = re.compile(r"\s*\[\s*\{")
 _SPACE = re.compile(r"[ \t\r\n]*")
-#: The key by which a file of mteb is known.
+#: The key that identifies a file from mteb.
 _MTEB = "mteb_model_meta"
-#: How many objects of a list become lines together.
+#: How many objects of a list become lines at a time.
 _OBJECTS = 10_000
-#: How many documents of an object become columns together.
+#: How many documents of an object become columns at a time.
 _DOCUMENTS = 200_000
-#: Objects are tuples of pairs, so that a key that comes twice is there twice. Numbers are text as
-#: they are written, so that long ids stay exact; but NaN and Infinity, which strict JSON lacks, are
-#: numbers.
+#: Objects become tuples of pairs, so that a repeated key appears twice. Numbers become text as they
+#: are written, so that long ids remain exact. Only NaN and Infinity, which strict JSON lacks,
+#: become numbers.
 _decoder = json.JSONDecoder(
     object_pairs_hook=tuple, parse_int=str, parse_float=str, parse_constant=float
 )
@@ -47,16 +47,16 @@ _decoder = json.JSONDecoder(
 
 @dataclass(frozen=True)
 class JsonLines:
-    """Objects with these keys of our columns; `absent` are the keys of other columns of ours."""
+    """Objects with these keys for our columns; `absent` are the keys of our other columns."""
 
     columns: Mapping[str, str]
     absent: Sequence[str] = ()
-    #: Whether a line has lists of documents, in which the position, from 1, is the rank where there
-    #: are no ranks.
+    #: Whether a line has lists of documents. If there are no ranks, a document's position in the
+    #: list, from 1, is its rank.
     has_lists: bool = False
-    #: Which fields of objects within a line are columns of ours.
+    #: Which fields of objects within a line are our columns.
     objects: Objects | None = None
-    #: The labels that stand for grades; empty where grades are numbers.
+    #: The labels that stand for grades; empty if grades are numbers.
     labels: Collection[str] = ()
 
     def parts(self, file: File) -> Iterator[bytes]:
@@ -97,14 +97,14 @@ class JsonLines:
         return name in NUMBERS and not (self.labels and name == "relevance")
 
     def _parsed(self, block: bytes) -> pa.Table | None:
-        """The columns of a block whose lines have plain values as the first one has; else None."""
+        """Return the columns of a block if all lines have plain values like the first, or None."""
         if self.has_lists or self.objects is not None:
             return None
         if any(f'"{key}"'.encode() in block for key in self.absent):
             return None
         try:
             first = json.loads(block.lstrip().partition(b"\n")[0])
-            # The text of a fraction counts as an id, so it is not parsed.
+            # The text of a fraction may be an id, so it is not parsed.
             numbers, texts = dict.fromkeys((int, float), pa.float64()), {int: pa.int64()}
             kinds = {
                 theirs: ((numbers if self._is_number(ours) else texts) | {str: pa.string()})[
@@ -121,12 +121,12 @@ class JsonLines:
             )
         except (ValueError, KeyError, TypeError, RecursionError):
             return None
-        # Arrow would take two objects in a line for two rows, and an object in two lines for one.
+        # Arrow would read two objects in a line as two rows, and an object on two lines as one.
         lines = block.strip().count(b"\n") + 1
         return table if len(table) == lines == block.count(b"}\n{") + 1 else None
 
     def _rows(self, line: str) -> list[dict[str, str | None]] | None:
-        """The rows of a line by our names, several if it has lists; None if it is broken."""
+        """Return the rows of a line by our names, or None if it is broken."""
         values = self._values(line)
         if values is None:
             return None
@@ -148,15 +148,16 @@ class JsonLines:
         return {} if self.objects is None else self.objects.paths
 
     def _within(self, values: Mapping[str, Any]) -> dict[str, Any]:
-        """What the objects of a line say, of documents as lists; ValueError or TypeError if they
-        are not such objects.
+        """Return the values in the objects of a line, with the values of documents as lists.
+
+        Raise ValueError or TypeError if the objects do not have the expected form.
         """
         if self.objects is None:
             return {}
         found: dict[str, Any] = dict.fromkeys(self.objects.documents)
         for ours, path in self.objects.row.items():
             found[ours] = _at_path(values, path)
-        # Without a list of documents, its name is empty, as a key may be.
+        # Without a list of documents its name is empty, and a key may be empty, too.
         documents = values.get(self.objects.column) if self.objects.documents else None
         if documents is None:
             return found
@@ -168,7 +169,7 @@ class JsonLines:
         return found
 
     def _values(self, line: str) -> dict[str, Any] | None:
-        """The values of an object that has some of our keys, each once; None if it is none such."""
+        """Return the values of an object, or None unless it has some of our keys, each once."""
         try:
             members = _decoded(line)
         except (ValueError, RecursionError):
@@ -182,14 +183,17 @@ class JsonLines:
         if not wanted or len(wanted) > len(set(wanted)):
             return None
         values = dict(members)
-        # The first lines do not have these, so their columns would be lost.
+        # The first lines lack these keys, so their columns would be lost.
         if any(values.get(key) is not None for key in self.absent):
             return None
         return values
 
 
 def _members(value: Any) -> dict[str, Any]:
-    """The values of an object; TypeError if it is none, ValueError if it has a key twice."""
+    """Return the values of an object.
+
+    Raise TypeError if `value` is not an object, and ValueError if it has a key twice.
+    """
     # An object is a tuple of pairs.
     if not isinstance(value, tuple):
         raise TypeError
@@ -200,7 +204,7 @@ def _members(value: Any) -> dict[str, Any]:
 
 
 def _at_path(values: Mapping[str, Any], path: str) -> Any:
-    """A value within objects, by the names that lead there; None if it is not there."""
+    """Return the value at a path of names within objects, or None if it is missing."""
     first, dot, rest = path.partition(".")
     value = values.get(first)
     if not dot or value is None:
@@ -209,7 +213,7 @@ def _at_path(values: Mapping[str, Any], path: str) -> Any:
 
 
 def begins_list(text: str) -> bool:
-    """Whether text of JSON is one list of objects."""
+    """Whether JSON text is one list of objects."""
     return _LIST.match(text) is not None
 
 
@@ -219,7 +223,10 @@ def _text(file: File) -> str:
 
 
 def objects_of_list(text: str, path: str) -> Iterator[str]:
-    """The text of each object in a list, as a line; InputError, at its place, for another form."""
+    """Yield each object of a list as one line of text.
+
+    Raise InputError at the place where the text has a different form.
+    """
     decoder = json.JSONDecoder()
     at = text.index("[") + 1
     end = at
@@ -230,7 +237,7 @@ def objects_of_list(text: str, path: str) -> Iterator[str]:
             _, end = decoder.raw_decode(text, at)
         except (ValueError, RecursionError) as error:
             raise _no_list(path, first_line(error)) from error
-        # Strings of JSON have no line ends, so those between values may go.
+        # JSON strings contain no line ends, so only those between values are replaced.
         yield text[at:end].replace("\r", " ").replace("\n", " ")
         at = _after_space(text, end)
         separator = text[at : at + 1]
@@ -240,7 +247,7 @@ def objects_of_list(text: str, path: str) -> Iterator[str]:
 
 
 def _no_list(path: str, why: str) -> InputError:
-    to_do = "write it again, or an object a line as .jsonl"
+    to_do = "write it again, or write one object per line as .jsonl"
     return InputError(f"{path} is not JSON, {why}; {to_do}")
 
 
@@ -250,9 +257,10 @@ def _after_space(text: str, at: int) -> int:
 
 
 def _documents(row: Mapping[str, Any]) -> list[dict[str, Any]] | None:
-    """A row for each document of lists, with its rank; None if they are no lists of one length.
+    """Return one row per document of the lists, with its rank.
 
-    A query without a list is a row without a document, an empty list has no rows.
+    Return None if they are not lists of the same length. A query without a list becomes a row
+    without a document. An empty list adds no rows.
     """
     lists = {name: row[name] for name in ("doc_id", *NUMBERS) if row.get(name) is not None}
     if not lists:
@@ -271,14 +279,14 @@ def _documents(row: Mapping[str, Any]) -> list[dict[str, Any]] | None:
 
 @dataclass(frozen=True)
 class JsonObject:
-    """{query: {document: number}}; `names` are those of the three."""
+    """{query: {document: number}}; `names` are the column names of query, document and number."""
 
     names: Sequence[str]
-    #: The labels that stand for grades; empty where grades are numbers.
+    #: The labels that stand for grades; empty if grades are numbers.
     labels: Collection[str] = ()
 
     def parts(self, file: File) -> Iterator[list[tuple[str, str, str | None]]]:
-        """The rows of some documents at a time; InputError for JSON of another form."""
+        """Yield the rows of some documents at a time. Raise InputError for a different form."""
         with file.open() as stream:
             text = stream.read()
         try:
@@ -296,7 +304,7 @@ class JsonObject:
             for _, value in rows
         ):
             form = "{query: {document: number}}"
-            to_do = "write it so, a file for each run, or as JSON lines"
+            to_do = "write it in that form, one file per run, or as JSON lines"
             raise InputError(f"{file.path} is not {form}; {to_do}")
         rows = (
             (query, document, number)
@@ -314,8 +322,9 @@ class JsonObject:
 
 
 def _predictions(members: Any, path: str) -> Any:
-    """The queries of what mteb writes, {"mteb_model_meta": ..., subset: {split: {query: ...}}}; of
-    any other object, itself.
+    """Return the queries in a file from mteb, and any other object unchanged.
+
+    mteb writes {"mteb_model_meta": ..., subset: {split: {query: ...}}}.
     """
     if not isinstance(members, tuple) or _MTEB not in dict(members):
         return members
@@ -325,14 +334,15 @@ def _predictions(members: Any, path: str) -> Any:
             splits += [(f"{subset}/{split}", queries) for split, queries in content]
     if len(splits) != 1:
         names = ", ".join(name for name, _ in splits)
-        to_do = "write those of one as {query: {document: score}}, a file for each"
-        raise InputError(f"{path} has the predictions of {len(splits)} splits, {names}; {to_do}")
+        to_do = "write each split as {query: {document: score}}, one file per split"
+        raise InputError(f"{path} has the predictions for {len(splits)} splits, {names}; {to_do}")
     return splits[0][1]
 
 
 def _decoded(text: str) -> Any:
-    """The value of a text of JSON; ValueError also for half of a surrogate pair, which is not a
-    character.
+    """Return the value of JSON text.
+
+    Raise ValueError even for half of a surrogate pair, which is not a character.
     """
     content = _decoder.decode(text)
     if "\\ud" in text or "\\uD" in text:

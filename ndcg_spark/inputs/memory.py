@@ -1,8 +1,9 @@
-"""Tables that people have in Python as Arrow; no engine is needed.
+"""Converts tables that people have in Python to Arrow, without an engine.
 
-Tables are of pandas, Polars or pyarrow, a named Series with its index, tuples, or dictionaries: of
-columns, {query: {document: number}}, {query: [document, ...]}, these by run, or {run: table}. What
-is returned becomes a file of Parquet, or a DataFrame of a session, and is then read like any other.
+A table is a pandas, Polars or pyarrow table, a named Series with its index, tuples, or a
+dictionary: of columns, {query: {document: number}}, {query: [document, ...]}, one of these by run,
+or {run: table}. The result becomes a Parquet file or a DataFrame of a session, and is then read
+like any other table.
 """
 
 import itertools
@@ -24,7 +25,7 @@ from ndcg_spark.schemas import OF_RESULTS
 from ndcg_spark.text import ROWS_ARE_DOCUMENTS
 from ndcg_spark.voices import Advice
 
-#: The run of results that are given without one.
+#: The run name of results that are given without one.
 RUN = "run"
 _WIDER = {
     pa.uint8(): pa.int16(),
@@ -35,9 +36,9 @@ _WIDER = {
     pa.large_string(): pa.string(),
     pa.string_view(): pa.string(),
 }
-#: No engine reads half-precision floats, durations, or times in nanoseconds as pandas writes them;
-#: some read neither pandas' categories (Arrow dictionaries) nor times of day. They may be within
-#: lists and structs.
+#: No engine reads half-precision floats, durations, or the nanosecond times that pandas writes.
+#: Some engines read neither pandas categories (Arrow dictionaries) nor times of day. Any of these
+#: types may be within lists and structs.
 _UNREADABLE = re.compile(
     r"halffloat|dictionary<|decimal256\(|timestamp\[ns|(duration|fixed_size_binary|time32|time64)\["
 )
@@ -49,20 +50,19 @@ def is_number(kind: pa.DataType) -> bool:
 
 
 def holds_structs(kind: pa.DataType) -> bool:
-    """Whether the values are lists of structs, whose fields may be columns of ours."""
+    """Whether the values are lists of structs, whose fields may be our columns."""
     return is_list(kind) and bool(pa.types.is_struct(kind.value_type))
 
 
 def is_readable(kind: pa.DataType) -> bool:
-    """Whether every engine reads a file with a column of this type, whether or not the column is
-    wanted.
-    """
+    """Whether every engine reads a file with a column of this type, even if it is not wanted."""
     return not _UNREADABLE.search(str(kind))
 
 
 def plain_type(kind: pa.DataType) -> pa.DataType:
-    """The type with which every engine reads the same values; the type itself if it is one, or
-    there is none.
+    """Return a type with which every engine reads the same values.
+
+    It is the type itself if that is such a type, or if there is no such type.
     """
     if pa.types.is_dictionary(kind):
         return plain_type(kind.value_type)
@@ -70,19 +70,20 @@ def plain_type(kind: pa.DataType) -> pa.DataType:
         return pa.list_(plain_type(kind.value_type))
     if pa.types.is_struct(kind):
         return pa.struct([(field.name, plain_type(field.type)) for field in kind])
-    # Text keeps every digit, and is read as the nearest double.
+    # Text keeps every digit, and becomes the nearest double.
     return pa.string() if pa.types.is_decimal256(kind) else _WIDER.get(kind, kind)
 
 
 def is_spark(table: Any) -> bool:
-    """Whether a table is a DataFrame of Spark, or has one for a run."""
+    """Whether a table is a Spark DataFrame, or has one for a run."""
     tables = table.values() if isinstance(table, Mapping) else [table]
     return any(type(table).__module__.startswith("pyspark.") for table in tables)
 
 
 def to_arrow(table: Any, wanted: Sequence[str] | None) -> pa.Table:
-    """The table in types that every engine reads, with our names; only what may be `wanted`, all if
-    that is None.
+    """Return the table in types that every engine reads, with our names.
+
+    It has only the columns that may be `wanted`, or all columns if that is None.
     """
     names = wanted or ()
     is_by_run = (
@@ -103,7 +104,7 @@ def to_arrow(table: Any, wanted: Sequence[str] | None) -> pa.Table:
 def run_name(run: object) -> str:
     if isinstance(run, str):
         return run
-    raise InputError(f"{run!r} where the name of a run is expected; give text")
+    raise InputError(f"{run!r} is not a run name; give text")
 
 
 def _is_table(value: Any) -> bool:
@@ -115,15 +116,15 @@ def _is_table(value: Any) -> bool:
 
 
 def is_frame(value: Any) -> bool:
-    """Whether it is a table with columns of its own, not a collection of Python."""
-    # This asks the class, because a lazy frame of Polars warns of the cost when asked for its
-    # columns.
+    """Whether it is a table with columns of its own, and not a Python collection."""
+    # This checks the class, because a lazy Polars frame warns about the cost of its `columns`.
     return any(hasattr(type(value), name) for name in ("columns", "column_names", "schema"))
 
 
 def _run_tables(table: Mapping[Any, Any], wanted: Sequence[str]) -> pa.Table:
-    """The tables of all runs, whose ids are text, as other runs may have text where one has
-    numbers.
+    """Return the rows of all runs in one table.
+
+    Ids become text, because one run may have numbers where a different run has text.
     """
     parts, order = [], dict[str, str]()
     for run, one in table.items():
@@ -141,34 +142,35 @@ def _run_tables(table: Mapping[Any, Any], wanted: Sequence[str]) -> pa.Table:
     if len(order) > 1:
         raise InputError(
             f"run {order['score']!r} has only scores and run {order['rank']!r} "
-            "only ranks or lists; give both the same"
+            "only ranks or lists; use the same form for both"
         )
     return concatenated(parts)
 
 
 def _of_one_run(table: Any, wanted: Sequence[str]) -> pa.Table:
-    """The rows of a run that has a name, without a column that names it; InputError if that has
-    several.
+    """Return the rows of a named run, without its run column.
+
+    Raise InputError if that column has several runs.
     """
     rows = to_arrow(table, wanted)
     if "run" in rows.column_names:
         names = rows["run"].unique().to_pylist()
         if len(names) > 1:
             raise InputError(
-                f"its table has several runs, e.g. {names[0]} and {names[1]}; give one"
+                f"its table has several runs, e.g. {names[0]} and {names[1]}; give only one"
             )
         rows = rows.drop_columns(["run"])
     return without_doubtful_run(rows)
 
 
 def without_doubtful_run(rows: pa.Table) -> pa.Table:
-    """The rows of a run that has a name, without a column that might name it otherwise."""
+    """Return the rows of a named run, without a column that may give it a different name."""
     column = doubtful_run(resolve_columns({}, ["run"], rows.column_names), {})
     return rows if column is None else rows.drop_columns([column])
 
 
 def _columns(table: pa.Table, wanted: Sequence[str]) -> pa.Table:
-    """The columns of a table that may be wanted, in plain types, with our names if it has them."""
+    """Return the columns that may be wanted, in plain types, under our names if they have one."""
     objects = find_objects(kinds_of_schema(table.schema), wanted, {}) if wanted else None
     if objects is not None and not objects.is_plain:
         table = flattened(table, objects)
@@ -178,7 +180,7 @@ def _columns(table: pa.Table, wanted: Sequence[str]) -> pa.Table:
         _refuse_lacking(table, wanted, ours)
     columns, names = [], []
     for name, column in zip(table.column_names, table.columns, strict=True):
-        # Those of results tell, where judgments are expected, that the tables are swapped.
+        # If judgments are expected, columns of results show that the tables are swapped.
         is_of_results = name.lower() in OF_RESULTS
         if not wanted or name in ours or holds_structs(column.type) or is_of_results:
             columns.append(_plain_column(column))
@@ -187,7 +189,7 @@ def _columns(table: pa.Table, wanted: Sequence[str]) -> pa.Table:
 
 
 def _names(table: pa.Table, wanted: Sequence[str]) -> dict[str, str]:
-    """{name of a column in the table: its name in ours}, for the columns that are wanted."""
+    """Return {name of a column in the table: our name of it} for the columns that are wanted."""
     columns = plain_names(kinds_of_schema(table.schema))
     theirs_by_ours = resolve_columns({}, wanted or ("dataset", "query_id"), columns)
     ours_by_theirs = {theirs: ours for ours, theirs in theirs_by_ours.items()}
@@ -206,8 +208,9 @@ def _names(table: pa.Table, wanted: Sequence[str]) -> dict[str, str]:
 
 
 def _refuse_lacking(table: pa.Table, wanted: Sequence[str], ours: Mapping[str, str]) -> None:
-    """InputError if a table lacks columns that every row needs; `ours` are our names of those that
-    it has.
+    """Raise InputError if a table lacks columns that every row needs.
+
+    `ours` has our names of the columns that it has.
     """
     has = {*ours.values()}
     lost = []
@@ -231,7 +234,7 @@ def _refuse_lacking(table: pa.Table, wanted: Sequence[str], ours: Mapping[str, s
 
 
 def _ways_without_scores(table: pa.Table, ours: Mapping[str, str]) -> Advice | None:
-    """What to do about results without scores and ranks; None if they have no documents either."""
+    """Return advice on results without scores and ranks, or None if they lack documents as well."""
     for theirs, name in ours.items():
         if name == "doc_id":
             return ways_without_scores(table[theirs])
@@ -239,14 +242,17 @@ def _ways_without_scores(table: pa.Table, ours: Mapping[str, str]) -> Advice | N
 
 
 def _is_ranked(table: pa.Table, has: Collection[str]) -> bool:
-    """Whether something says in which order the rows are; nothing needs to if there are none."""
+    """Whether the table says in which order its rows are. A table without rows needs no order."""
     if "score" in has or "rank" in has or not table.num_rows:
         return True
     return any(is_list(column.type) for column in table.columns)
 
 
 def _arrow(table: Any, wanted: Sequence[str]) -> pa.Table:
-    """A table of any kind as Arrow, with the user's names; InputError for what is no table."""
+    """Return a table of any kind as Arrow, with the user's names.
+
+    Raise InputError for an object that is not a table.
+    """
     if isinstance(table, pd.Series):
         table = table.reset_index()
     if isinstance(table, pd.DataFrame):
@@ -262,7 +268,7 @@ def _arrow(table: Any, wanted: Sequence[str]) -> pa.Table:
     rows = list(table) if isinstance(table, Iterable) else []
     kinds = {*map(_kind_of_row, rows)}
     if kinds == {"dictionary"}:
-        # Not from_pylist, which knows only the keys of the first.
+        # from_pylist would use only the keys of the first dictionary.
         return pa.Table.from_struct_array(pa.array(map(dict, rows)))
     if kinds != {"tuple"}:
         raise _no_table(table, rows)
@@ -276,7 +282,7 @@ def _kind_of_row(row: Any) -> str:
 
 
 def _of_pandas(table: pd.DataFrame, wanted: Sequence[str]) -> pa.Table:
-    # The index may have ids, such as what groupby and pivot return.
+    # The index may contain ids, for example after groupby or pivot.
     is_key = False
     for level in table.index.names:
         is_key |= any(is_alias(name, str(level)) for name in (*wanted, "query_id"))
@@ -284,7 +290,7 @@ def _of_pandas(table: pd.DataFrame, wanted: Sequence[str]) -> pa.Table:
 
 
 def _of_spark(table: Any, wanted: Sequence[str]) -> pa.Table:
-    # Imported here, because other tables need no engine.
+    # Imported here, because tables of other kinds need no engine.
     from ndcg_spark.engine import require_read_values
 
     require_read_values(table.sparkSession)
@@ -293,7 +299,7 @@ def _of_spark(table: Any, wanted: Sequence[str]) -> pa.Table:
     kept = []
     for name, kind in table.dtypes:
         is_ours = any(is_alias(ours, name) for ours in wanted)
-        # Lists of a recommender, whose fields are recognised later.
+        # These are lists from a recommender, whose fields are recognised later.
         has_structs = kind.startswith("array<struct<")
         is_score = "ndcg" in wanted and kind == "double"
         if is_ours or has_structs or is_score:
@@ -302,21 +308,21 @@ def _of_spark(table: Any, wanted: Sequence[str]) -> pa.Table:
 
 
 def _no_table(table: Any, rows: Sequence[Any]) -> InputError:
-    """The error for what is no table; `rows` are its items."""
+    """Return the error for an object that is not a table; `rows` are its items."""
     what = f"{type(table).__name__} is not a table"
     if hasattr(type(table), "to_dataframe"):
         return InputError(f"{what}; give what its to_dataframe() returns")
     first = rows[0] if rows else table
     if isinstance(first, str | os.PathLike):
-        what += "; read paths first, on Spark with spark.read"
+        what += "; read the files first (on Spark, with spark.read)"
     return InputError(
         f"{what}; give a DataFrame, a pyarrow Table, a dictionary of columns, "
-        "{query: {document: number}}, {query: [document, ...]} or, of results, {run: table}"
+        "{query: {document: number}}, {query: [document, ...]} or, for results, {run: table}"
     )
 
 
 def _of_tuples(rows: Sequence[tuple[Any, ...]], wanted: Sequence[str]) -> pa.Table:
-    """The rows of tuples; without names of their own, of a query, a document and numbers."""
+    """Return the rows of tuples. Unnamed fields are a query, a document and numbers."""
     numbers = [name for name in ("relevance", "score") if name in wanted]
     names = getattr(rows[0], "_fields", ("query_id", "doc_id", *numbers))
     for row in rows:
@@ -337,13 +343,16 @@ def _of_dictionary(table: Mapping[Any, Any], wanted: Sequence[str]) -> pa.Table:
     for key, value in table.items():
         if not isinstance(value, Iterable) or isinstance(value, str):
             beside = "weight" if "weight" in wanted else "other columns"
-            what = f"{key!r} has {type(value).__name__}, which is no column"
+            what = f"{key!r} has {type(value).__name__}, which is not a column"
             raise InputError(f"{what}; give a table with query_id and {beside}")
     return pa.table(dict(table))
 
 
 def _nested(table: Mapping[Any, Any], wanted: Sequence[str]) -> pa.Table:
-    """Rows of {query: {document: number}} or {query: [document, ...]}, whose order is a rank."""
+    """Return the rows of {query: {document: number}} or {query: [document, ...]}.
+
+    The order of a list is the rank.
+    """
     number = "score" if "score" in wanted else "relevance"
     columns: dict[str, list[Any]] = {"query_id": [], "doc_id": [], number: [], "rank": []}
     for query, documents in table.items():
@@ -361,7 +370,7 @@ def _nested(table: Mapping[Any, Any], wanted: Sequence[str]) -> pa.Table:
         columns["doc_id"].extend(ids)
         columns[number].extend(values)
         columns["rank"].extend(ranks)
-    # Arrow would take a tuple for a list, and True for 1 after a number.
+    # Arrow would read a tuple as a list, and True after a number as 1.
     for value in itertools.chain(*columns.values()):
         if isinstance(value, (bool, np.bool_, tuple)):
             raise TypeError("an id or a number is true, false or a tuple")
@@ -373,14 +382,14 @@ def _nested(table: Mapping[Any, Any], wanted: Sequence[str]) -> pa.Table:
 
 
 def _is_numbered(documents: Any) -> bool:
-    """Whether these are documents with a number each."""
+    """Whether these are documents that each have a number."""
     if not isinstance(documents, Mapping):
         return False
     return not any(isinstance(value, Mapping) for value in documents.values())
 
 
 def _is_list(documents: Any, *, is_ordered: bool) -> bool:
-    """Whether these are documents alone; sets are in no order."""
+    """Whether these are documents without numbers. A set has no order."""
     if is_ordered and isinstance(documents, set | frozenset):
         return False
     return isinstance(documents, _LISTS)
@@ -389,7 +398,7 @@ def _is_list(documents: Any, *, is_ordered: bool) -> bool:
 def _plain_column(column: pa.ChunkedArray) -> pa.ChunkedArray:
     kind = plain_type(column.type)
     if pa.types.is_dictionary(column.type):
-        # Not a cast of the whole, which pyarrow does not have for every kind of text.
+        # pyarrow cannot cast the whole column for every kind of text.
         return pa.chunked_array(
             [part.dictionary.cast(kind).take(part.indices) for part in column.chunks], kind
         )

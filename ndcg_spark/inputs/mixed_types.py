@@ -1,7 +1,7 @@
-"""One type for a column that several files or tables have in different ones; no value changes.
+"""One type for a column that has different types in several files or tables. No value changes.
 
-A number becomes what `rules.typed` makes of it in its own type, and an id its text. So the same
-rows have the same scores and the same fingerprint, whatever the types of the files.
+A number becomes the same value that `rules.typed` makes of it in its own type, and an id becomes
+text. So the same rows have the same scores and the same fingerprint for all types of the files.
 """
 
 from collections.abc import Collection, Iterable, Sequence
@@ -21,7 +21,7 @@ def is_list(kind: pa.DataType) -> bool:
 
 
 def common_type(name: str, kinds: Iterable[pa.DataType]) -> pa.DataType | None:
-    """The type of the column `name`, ours or an alias; None if no type has the values of all."""
+    """Return a type for the column `name`, ours or an alias, or None if no type fits all values."""
     known = [kind for kind in dict.fromkeys(kinds) if not pa.types.is_null(kind)]
     if len(known) < 2:
         return known[0] if known else pa.string()
@@ -38,7 +38,7 @@ def common_type(name: str, kinds: Iterable[pa.DataType]) -> pa.DataType | None:
 
 
 def _common_date(kinds: Collection[pa.DataType]) -> pa.DataType | None:
-    """The date of scores is a time in pandas, and a date elsewhere."""
+    """Return the type for dates of scores, which are times in pandas and dates elsewhere."""
     for kind in kinds:
         is_time = pa.types.is_timestamp(kind)
         if is_time and kind.tz is not None:
@@ -49,7 +49,7 @@ def _common_date(kinds: Collection[pa.DataType]) -> pa.DataType | None:
 
 
 def _common_struct(kinds: Sequence[pa.DataType]) -> pa.DataType:
-    """Without the fields that are none of ours and have several types."""
+    """Return a struct type without the fields for which no type fits."""
     fields = dict[str, list[pa.DataType]]()
     for kind in kinds:
         for field in kind:
@@ -75,13 +75,13 @@ def _common_number(kinds: Collection[pa.DataType]) -> pa.DataType | None:
         is_number = pa.types.is_integer(kind) or pa.types.is_floating(kind)
         if not is_number and not pa.types.is_decimal(kind) and not pa.types.is_string(kind):
             return None
-    # As text, a value that is no number is shown as it is.
+    # As text, a value that is not a number can be shown as it is.
     has_text = any(map(pa.types.is_string, kinds))
     return pa.string() if has_text else pa.float64()
 
 
 def as_type(values: pa.Array, kind: pa.DataType) -> pa.Array:
-    """The values in a type that `common_type` has found, or in a plain one of theirs."""
+    """Return the values in the type that `common_type` has found, or in a plain type of theirs."""
     if pa.types.is_dictionary(values.type):
         values = values.dictionary_decode()
     if values.type == kind or pa.types.is_null(values.type):
@@ -91,10 +91,10 @@ def as_type(values: pa.Array, kind: pa.DataType) -> pa.Array:
     if pa.types.is_struct(kind) and pa.types.is_struct(values.type):
         return _as_structs(values, kind)
     if pa.types.is_decimal(values.type):
-        # As text it becomes the nearest double, where a cast of its own often gives a neighbour.
+        # Text becomes the nearest double, but a direct cast often gives a neighbour of it.
         values = values.cast(pa.string())
     elif pa.types.is_floating(values.type) and pa.types.is_string(kind):
-        # The text of a float32 is that of another double.
+        # The text of a float32 would be read as a different double.
         values = values.cast(pa.float64())
     # A whole number beyond 2^53 becomes the nearest double.
     is_rounded = pa.types.is_integer(values.type) and pa.types.is_floating(kind)
@@ -120,7 +120,10 @@ def _as_structs(values: pa.Array, kind: pa.DataType) -> pa.Array:
 
 
 def concatenated(tables: Iterable[pa.Table]) -> pa.Table:
-    """The rows of tables that may have different types; ArrowInvalid where no type fits."""
+    """Return the rows of tables that may have different types.
+
+    Raise ArrowInvalid if no type fits.
+    """
     parts = list(tables)
     kinds = dict[str, list[pa.DataType]]()
     for part in parts:

@@ -1,8 +1,8 @@
-"""Objects within a row: which of their fields are columns of ours.
+"""Finds our columns among the fields of objects within a row.
 
-Tools of retrieval write a query as a row with a list of objects, one for each document, and some of
-them the query as an object, too. What the row has is told by its `Kinds`, of JSON, Arrow or Spark,
-so that files and DataFrames of the same shape are read by the same rules.
+Retrieval tools write a query as a row with a list of objects, one for each document, and some also
+write the query as an object. `Kinds` describes a row from JSON, Arrow or Spark, so that the same
+rules apply to files and DataFrames of the same shape.
 """
 
 from collections import Counter
@@ -21,16 +21,16 @@ from ndcg_spark.voices import ChooseColumn
 
 #: The columns that have a value for each document of a list.
 DOCUMENT_COLUMNS = ("doc_id", "relevance", "score", "rank")
-#: Those that may be in an object of the row.
+#: The columns that may be in an object of the row.
 _ROW_COLUMNS = ("dataset", "run", "query_id")
-#: What objects call their own id.
+#: The names that objects use for their own id.
 _ID = ("id", "_id", "id_")
 #: Deeper objects are texts and metadata.
 _DEPTH = 3
 
 
 class Kind(Enum):
-    """What a value without fields is."""
+    """The kind of a value without fields."""
 
     PLAIN = 0
     LIST = 1
@@ -43,31 +43,31 @@ class ListOf:
     fields: "Kinds"
 
 
-#: What each value of a row is, by its name: an object is a mapping of its own fields.
+#: The kind of each value in a row, by its name. An object is a mapping of its own fields.
 Kinds = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
 class Objects:
-    """The fields that are columns of ours: by our names, their paths, with a dot between names."""
+    """The paths of the fields that are our columns, by our names, with dots between names."""
 
-    #: Those that are within an object of the row.
+    #: The fields that are within an object of the row.
     row: Mapping[str, str]
-    #: The list whose objects are documents, and what is within each of them; empty if there is
-    #: none.
+    #: The list whose objects are documents, and the fields within each of them; empty if there is
+    #: no such list.
     column: str = ""
     documents: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def is_plain(self) -> bool:
-        """Whether all are fields of the objects of a list, which every reader unpacks."""
+        """Whether all are direct fields of objects in a list, which every reader unpacks."""
         if self.row:
             return False
         return "." not in "".join(self.documents.values())
 
     @property
     def paths(self) -> dict[str, str]:
-        """By our names, the whole paths of the columns."""
+        """The full paths of the columns, by our names."""
         documents = {ours: f"{self.column}.{path}" for ours, path in self.documents.items()}
         return {**self.row, **documents}
 
@@ -77,9 +77,9 @@ def find_objects(
     names: Sequence[str],
     mapped: Mapping[str, str],
 ) -> Objects | None:
-    """Where the columns `names` are within objects; None if none is. `mapped` says what some are
-    called, by a whole path or by the name of a field.
+    """Return where the columns `names` are within objects, or None if none of them is.
 
+    `mapped` has the user's names for some of them: a full path or the name of a field. Raise
     InputError if several lists or objects may be meant.
     """
     plain = plain_names(kinds)
@@ -93,7 +93,7 @@ def find_objects(
     called = resolve_columns(at_top, names, plain)
     row = dict[str, str]()
     for name in _ROW_COLUMNS:
-        # What else an object calls run or dataset may be about something else.
+        # A run or a dataset within an object may mean something else.
         is_looked_for = name == "query_id" or name in mapped
         if name in names and name not in called and is_looked_for:
             row.update(_of_row(kinds, name, elsewhere))
@@ -107,7 +107,7 @@ def find_objects(
 
 
 def plain_names(kinds: Kinds) -> list[str]:
-    """The columns that are neither objects nor lists of them."""
+    """Return the names of the columns that are neither objects nor lists of objects."""
     names = []
     for name, kind in kinds.items():
         if isinstance(kind, Kind):
@@ -116,7 +116,7 @@ def plain_names(kinds: Kinds) -> list[str]:
 
 
 def _of_row(kinds: Kinds, name: str, mapped: Mapping[str, str]) -> dict[str, str]:
-    """The path of a column of the row, by its name, if one of the objects has it."""
+    """Return {name: path} for a column of the row if one of the objects has it, or {}."""
     paths = []
     for column, kind in kinds.items():
         if not isinstance(kind, Mapping):
@@ -135,26 +135,26 @@ def _of_row(kinds: Kinds, name: str, mapped: Mapping[str, str]) -> dict[str, str
 
 
 def _field_of_row(name: str, column: str, fields: Sequence[str]) -> str:
-    """The field of an object that is this column of ours; empty if none is."""
+    """Return the field of an object that is this column, or "" if there is none."""
     direct = _without_objects(fields)
     with within(column):
         called = resolve_columns({}, [name], direct)
     theirs = called.get(name, "")
-    # The text of a query is no id where it is an object.
+    # If the query is an object, its text is not its id.
     if theirs and not is_second_choice(name, theirs):
         return theirs
-    # The id of a query's object, or a user's.
+    # The object may be a query or a user with an id of its own.
     is_own = is_alias(name, f"{column}_id")
     return _only_id(direct) if is_own else ""
 
 
 def _without_objects(fields: Sequence[str]) -> list[str]:
-    """The fields that are in no object of their own."""
+    """Return the fields that are not within a nested object."""
     return [path for path in fields if "." not in path]
 
 
 def _only_id(paths: Iterable[str]) -> str:
-    """The path that ends in the name of an id, if exactly one does."""
+    """Return the path that ends in the name of an id, or "" unless there is exactly one."""
     own = []
     for path in paths:
         if path.rpartition(".")[2] in _ID:
@@ -172,7 +172,7 @@ def _of_documents(
     names: Sequence[str],
     mapped: Mapping[str, str],
 ) -> tuple[str, dict[str, str]]:
-    """The list that has documents, and the fields of its objects; empty if none has."""
+    """Return the list that has documents, and the fields of its objects; empty if there is none."""
     lists = {}
     for column, kind in kinds.items():
         if isinstance(kind, ListOf):
@@ -196,9 +196,9 @@ def _by_own_ids(
     names: Sequence[str],
     mapped: Mapping[str, str],
 ) -> dict[str, dict[str, str]]:
-    """As `_fields` of each list, of objects whose own id is that of a document.
+    """Return the `_fields` of each list whose objects have an id, which is the document's id.
 
-    It may be in an object of its own, as that of a node beside its score.
+    The id may be within a nested object, such as a node with a score next to it.
     """
     packed = dict[str, dict[str, str]]()
     for column, fields in lists.items():
@@ -215,7 +215,7 @@ def _fields(
     names: Sequence[str],
     mapped: Mapping[str, str],
 ) -> dict[str, str]:
-    """What the fields of a list's objects call our columns `names`."""
+    """Return the fields of a list's objects that are our columns `names`."""
     given = dict[str, str]()
     for name in names:
         path = _field_as_mapped(column, fields, mapped.get(name, ""))
@@ -229,7 +229,7 @@ def _fields(
 
 
 def _leaves(fields: Kinds, depth: int = _DEPTH) -> list[str]:
-    """The paths of the plain values within an object."""
+    """Return the paths of the plain values within an object."""
     paths = []
     for name, kind in fields.items():
         if kind is Kind.PLAIN:
@@ -241,7 +241,7 @@ def _leaves(fields: Kinds, depth: int = _DEPTH) -> list[str]:
 
 
 def kinds_of_schema(schema: Iterable[pa.Field]) -> Kinds:
-    """The kinds of the columns of Arrow."""
+    """Return the kinds of Arrow columns."""
     return {column.name: _kind_of_type(column.type) for column in schema}
 
 
@@ -256,7 +256,7 @@ def _kind_of_type(kind: pa.DataType) -> Any:
 
 
 def kinds_of_json(rows: Iterable[Mapping[str, Any]]) -> Kinds:
-    """The kinds of the values of JSON: of each name, what most of its values are."""
+    """Return the kinds of JSON values: for each name, the most common kind of its values."""
     values = dict[str, list[Any]]()
     for row in rows:
         for name, value in row.items():
@@ -268,7 +268,7 @@ def kinds_of_json(rows: Iterable[Mapping[str, Any]]) -> Kinds:
 
 
 def _kind_of_values(values: Iterable[Any]) -> Any:
-    """What most of the values are that say something; of as many, what comes first."""
+    """Return the most common kind of the values that are not null or empty; the first in a tie."""
     counts = Counter[type]()
     objects = list[Mapping[str, Any]]()
     items = list[Mapping[str, Any]]()
@@ -277,7 +277,7 @@ def _kind_of_values(values: Iterable[Any]) -> Any:
             counts[Mapping] += 1
             objects.append(value)
         elif isinstance(value, list):
-            # An empty list may be of anything.
+            # The kind of an empty list is unknown.
             within_list = [item for item in value if isinstance(item, Mapping)]
             counts[ListOf if within_list else list] += bool(value)
             items += within_list
@@ -293,8 +293,11 @@ def _kind_of_values(values: Iterable[Any]) -> Any:
 
 
 def flattened(table: pa.Table, objects: Objects) -> pa.Table:
-    """The table with each of those fields as a column, by our names: of documents, as lists."""
-    # A column of ours that is beside the objects is not the one that is meant.
+    """Return the table with each of these fields as a column under our name.
+
+    The fields of documents become lists.
+    """
+    # A column outside the objects that has our name is not the one that is meant.
     left_out = {*objects.paths}
     for path in objects.paths.values():
         left_out.add(path.partition(".")[0])
@@ -317,14 +320,14 @@ def _chunks(table: pa.Table, path: str) -> list[pa.Array]:
 
 
 def _field(values: pa.Array, path: str) -> pa.Array:
-    """A field of structs, below the name of their column."""
+    """Return a field of structs; `path` begins with the name of their column."""
     for name in path.split(".")[1:]:
         values = compute.struct_field(values, name)
     return values
 
 
 def _lists(values: pa.Array, path: str) -> pa.Array:
-    """Lists of structs as lists of one of their fields."""
+    """Return lists of structs as lists of one of their fields."""
     lengths = compute.fill_null(compute.list_value_length(values), 0)
     ends = compute.cumulative_sum(lengths.cast(pa.int32()))
     offsets = pa.concat_arrays([pa.array([0], pa.int32()), ends.cast(pa.int32())])

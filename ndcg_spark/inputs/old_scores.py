@@ -1,6 +1,6 @@
-"""The scores of an earlier job as it wrote them: a table, or what trec_eval prints.
+"""The scores of an earlier job as it wrote them: a table, or the output of trec_eval.
 
-Numbers stay text, because their digits say how far they were rounded.
+Numbers remain text, because their digits show how far they were rounded.
 """
 
 import re
@@ -14,15 +14,15 @@ from ndcg_spark.inputs.files import File, file_format, list_files, listed_files
 from ndcg_spark.inputs.query_tables import read_query_table
 from ndcg_spark.voices import NameColumn
 
-#: A measure as a column or trec_eval calls it: ndcg, ndcg@10, nDCG_10, ndcg_cut_10.
+#: The name of a measure in a column or in trec_eval: ndcg, ndcg@10, nDCG_10, ndcg_cut_10.
 _NDCG = re.compile(r"ndcg(?:_cut)?(?:[@_](?P<cutoff>\d+|all))?", re.IGNORECASE)
-#: Columns that may have the scores where none is called after NDCG.
+#: The columns that may have the scores if no column is named after NDCG.
 _SCORES = ("score", "value", "mean")
 _CUTOFFS = ("cutoff", "k")
 
 
 class OldRow(NamedTuple):
-    """A score of an earlier job: of a query, or the mean of a run where `query_id` is None."""
+    """A score of an earlier job: a query's score, or the mean of a run if `query_id` is None."""
 
     dataset: str | None
     run: str | None
@@ -30,7 +30,7 @@ class OldRow(NamedTuple):
     cutoff: Cutoff
     #: Whether the job names the cutoff; if not, `cutoff` is None.
     has_cutoff: bool
-    #: The number as text; None where the job has none.
+    #: The number as text; None if the job has no number.
     number: str | None
 
 
@@ -41,9 +41,9 @@ class _Column(NamedTuple):
 
 
 def read_old_scores(path: str, columns: Mapping[str, str] | None = None) -> list[OldRow]:
-    """The rows of the file, folder or pattern, and `columns` says what it calls our columns.
+    """Return the scores in a file, a folder or a pattern; `columns` has its names of our columns.
 
-    InputError if it has no scores that can be read.
+    Raise InputError if it has no scores that can be read.
     """
     with about("scores"):
         files = listed_files("scores", [list_files(path)])
@@ -54,15 +54,15 @@ def read_old_scores(path: str, columns: Mapping[str, str] | None = None) -> list
             table = read_query_table(config, "scores").to_pylist()
             rows = list(_of_table(table, is_named="score" in config.columns))
         if not rows:
-            raise InputError(f"{path} has no NDCG; {_ADVICE}")
+            raise InputError(f"{path} has no NDCG scores; {_ADVICE}")
     return rows
 
 
-_ADVICE = "give the columns query_id, run and score, or what trec_eval -q prints"
+_ADVICE = "give the columns query_id, run and score, or the output of trec_eval -q"
 
 
 def _of_trec_eval(files: Sequence[File]) -> list[OldRow]:
-    """The lines `measure query number`; one with `all` in place of the query is a mean."""
+    """Return the lines `measure query number`. A line with the query `all` is a mean."""
     rows: list[OldRow] = []
     for file in files:
         with within(file.path), file.open() as stream:
@@ -81,13 +81,13 @@ def _of_lines(lines: Sequence[str], run: str | None) -> Iterator[OldRow]:
         if not fields:
             continue
         if len(fields) != 3:
-            raise InputError(f"a line of {len(fields)} fields, {line[:80]!r}; {_ADVICE}")
+            raise InputError(f"a line has {len(fields)} fields, {line[:80]!r}; {_ADVICE}")
         name, query, number = fields
         measure = _NDCG.fullmatch(name)
         if measure is None:
             continue
         query_id = None if query == "all" else query
-        # trec_eval's ndcg is of the whole ranking.
+        # trec_eval computes ndcg over the whole ranking.
         yield OldRow(None, run, query_id, _cutoff(measure["cutoff"]), True, number)
 
 
@@ -96,7 +96,7 @@ def _cutoff(text: str | None) -> Cutoff:
 
 
 def _of_table(rows: Sequence[Mapping[str, Any]], is_named: bool) -> Iterator[OldRow]:
-    """The scores of every row; `is_named` says that the user has named the column of scores."""
+    """Yield the scores of every row; `is_named` says that the user has named the score column."""
     if not rows:
         return
     names = list(rows[0])
@@ -122,7 +122,7 @@ def _of_table(rows: Sequence[Mapping[str, Any]], is_named: bool) -> Iterator[Old
 
 
 def _score_columns(names: Sequence[str]) -> list[_Column]:
-    """The columns of scores: those called after NDCG, else one that may be."""
+    """Return the columns named after NDCG, or one column that may have scores if there are none."""
     found = []
     for name in names:
         measure = _NDCG.fullmatch(name)
@@ -132,7 +132,7 @@ def _score_columns(names: Sequence[str]) -> list[_Column]:
     if not found:
         found = [_Column(name, None, False) for name in names if name.lower() in _SCORES][:1]
     if not found:
-        what = f"no column of scores; it has {', '.join(names)}; {_ADVICE}"
+        what = f"no score column; it has {', '.join(names)}; {_ADVICE}"
         raise InputError(what, NameColumn("scores", "score"))
     return found
 
@@ -142,7 +142,7 @@ def _cutoff_of(value: Any) -> Cutoff:
     if value is None or text == "all":
         return None
     if not text.isdecimal() or int(text) < 1:
-        raise InputError(f"{value!r} is no cutoff; give ranks from 1, or all")
+        raise InputError(f"{value!r} is not a cutoff; give ranks from 1, or all")
     return int(text)
 
 
@@ -151,7 +151,7 @@ def _text(value: Any) -> str | None:
 
 
 def _number(value: Any) -> str | None:
-    """A number as text, for which a double has as many digits as tell it from others."""
+    """Return a number as text; a double has as many digits as distinguish it from all others."""
     text = "" if value is None else str(value).strip()
     if text.lower() in ("", "nan", "null", "none"):
         return None

@@ -1,4 +1,4 @@
-"""Whether one table of Python is given as judgments and as results, as rankers have it."""
+"""Detects one Python table that is given both as judgments and as results, as rankers have it."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -10,9 +10,9 @@ from ndcg_spark.inputs.column_names import is_alias, resolve_columns
 
 
 def is_one_table(judgments: Any, results: Any) -> bool:
-    """Whether these are one table of columns without documents: then each of its rows is one.
+    """Whether these are one table without a document column, so that each row is a document.
 
-    That two paths are one is for the job to see.
+    The job detects two paths that are the same.
     """
     if judgments is not results:
         return False
@@ -26,7 +26,7 @@ def is_one_table(judgments: Any, results: Any) -> bool:
 
 
 def refuse_one_column(judgments: Any, results: Any) -> None:
-    """InputError if these are one table, in which one column is both the grades and the scores."""
+    """Raise InputError if these are one table with the same column for grades and scores."""
     if judgments is results:
         names = list(_column_names(judgments))
         columns = resolve_columns({}, ["relevance", "score"], names)
@@ -34,16 +34,16 @@ def refuse_one_column(judgments: Any, results: Any) -> None:
 
 
 def _column_names(table: Any) -> Iterable[str]:
-    """The names of the columns of a table of any kind; none if it has none."""
+    """Return the column names of a table of any kind, or nothing if it has no columns."""
     kind = type(table)
     names: Iterable[Any] = []
     if isinstance(table, Mapping):
         names = _keys(table)
     elif isinstance(table, pd.DataFrame):
-        # An index may have ids.
+        # The index may contain ids.
         names = [*table.columns, *table.index.names]
     elif hasattr(kind, "collect_schema"):
-        # Asked for its columns, a lazy frame of Polars warns of the cost.
+        # A lazy Polars frame would warn about the cost of its `columns`.
         schema = table.collect_schema()
         names = schema.names()
     elif hasattr(kind, "column_names"):
@@ -54,7 +54,7 @@ def _column_names(table: Any) -> Iterable[str]:
 
 
 def _keys(table: Mapping[Any, Any]) -> Iterable[Any]:
-    """The names of a dictionary's columns; none if it is one of queries or of runs."""
+    """Return the column names of a dictionary, or nothing if its keys are queries or runs."""
     for values in table.values():
         if isinstance(values, Mapping):
             return []

@@ -1,5 +1,6 @@
-"""What is not Parquet is written as Parquet once, in a temporary folder: files and their blocks in
-parallel.
+"""Writes files of other formats as Parquet once, in a temporary folder.
+
+Files, and blocks of a file, are processed in parallel.
 """
 
 import operator
@@ -25,10 +26,10 @@ from ndcg_spark.parquet_files import open_writer
 from ndcg_spark.schemas import BROKEN_LINE, FAULT, LINE, UNREAD_GRADE
 from ndcg_spark.scratch import Scratch
 
-#: The most threads. Each takes the memory of about ten blocks.
+#: The most threads. Each needs the memory of about ten blocks.
 _MAX_THREADS = 16
-#: The fewest rows that are written together, as an engine takes time and memory for each part of a
-#: file.
+#: The fewest rows that are written at a time, because each part of a file costs an engine time and
+#: memory.
 _MIN_ROWS = 150_000
 _TYPES = {
     "relevance": pa.float64(),
@@ -37,26 +38,25 @@ _TYPES = {
     "doc_id": pa.string(),
 }
 
-#: Reads a file in parts; and makes a table of a part.
+#: A function that reads a file in parts, and one that makes a table of a part.
 Parts = Callable[[File], Iterator[Any]]
 ToTable = Callable[[Any, File], pa.Table]
 
 
 class ParquetCopy(NamedTuple):
-    """A folder of Parquet files of one schema, how many rows they have, and which columns have a
-    value.
-    """
+    """A folder of Parquet files with one schema, their number of rows, and the filled columns."""
 
     folder: Path
     rows: int
     filled_columns: set[str]
-    #: Of text, the files without a row, and by file its last line if that has no line end.
+    #: For text, the files without rows, and the last line of each file that does not end in a line
+    #: end.
     empty: Sequence[str] = ()
     unended: Mapping[str, str] = {}
-    #: Of TREC text, how many lines are comments, and how many those of header blocks.
+    #: For TREC text, the number of comment lines and of header block lines.
     comments: int = 0
     block_lines: int = 0
-    #: What was done with the rows, in sentences for people.
+    #: Sentences for people about how the rows were read.
     notes: Sequence[str] = ()
 
 
@@ -68,11 +68,9 @@ def text_to_parquet(
     labels: Collection[str] = (),
     numbers: RowNumbers | None = None,
 ) -> ParquetCopy:
-    """The rows of text files, with those of our columns `names` that the files or their folders
-    have.
+    """Write the rows of text files, with our columns `names` that the files or folders have.
 
-    Grades stay text if they are `labels`. With `numbers`, the
-    rows are in order and have these.
+    Grades remain text if they are `labels`. With `numbers`, the rows are in order and numbered.
     """
     reader = shape.reader(names, labels)
     called = {ours: shape.columns.get(ours, ours) for ours in names}
@@ -120,7 +118,7 @@ def text_to_parquet(
 
 
 def _copy_schema(shape: Shape, has: Sequence[str], *, are_labels: bool) -> pa.Schema:
-    """The schema of a copy of text that has these columns of ours."""
+    """Return the schema for a copy of text that has these columns of ours."""
     kinds = {name: _TYPES.get(name, FEW) for name in has}
     if shape.has_places:
         kinds["rank"] = _TYPES["rank"]
@@ -131,7 +129,7 @@ def _copy_schema(shape: Shape, has: Sequence[str], *, are_labels: bool) -> pa.Sc
 
 
 def _with_positions(table: pa.Table, positions: Positions, file: File) -> pa.Table:
-    """The table with the places of its rows as the ranks."""
+    """Return the table with the positions of its rows as the ranks."""
     ranks = positions.ranks(table, file).cast(_TYPES["rank"])
     return table.set_column(table.column_names.index("rank"), "rank", ranks)
 
@@ -139,7 +137,7 @@ def _with_positions(table: pa.Table, positions: Positions, file: File) -> pa.Tab
 def _broken_rows(
     broken: Sequence[str], given: Mapping[str, str | None], schema: pa.Schema
 ) -> pa.Table:
-    """A row for each line that is none."""
+    """Return a row for each line that is not a row."""
     lines = pa.array(broken, pa.string())
     return complete_table({LINE: lines}, len(lines), {**given, FAULT: BROKEN_LINE}, schema)
 
@@ -151,8 +149,8 @@ def refuse_other_value(values: pa.ChunkedArray, ours: str, theirs: str, file: Fi
     values = values.cast(kind) if pa.types.is_dictionary(values.type) else as_type(values, kind)
     other = values.filter(compute.not_equal(values, _cast(value, kind)[0]))
     if len(other):
-        what = f"{file.path} has rows with {theirs}={other[0]}, and its folder is {theirs}={value}"
-        to_do = "or give that folder itself as the path, so that its name does not count"
+        what = f"{file.path} has rows with {theirs}={other[0]}, but its folder is {theirs}={value}"
+        to_do = "or give that folder itself as the path, so that its name is ignored"
         raise InputError(f"{what}; correct one, {to_do}")
 
 
@@ -162,8 +160,9 @@ def complete_table(
     given: Mapping[str, str | None],
     schema: pa.Schema,
 ) -> pa.Table:
-    """The table of this schema; a column that is `given` one value, or is absent, has the same in
-    all rows.
+    """Return a table of this schema.
+
+    A column in `given` has this value in all rows. A column that is absent is null.
     """
     whole, first = [], pa.array(np.zeros(rows, np.int32))
     for name, kind in zip(schema.names, schema.types, strict=True):
@@ -177,7 +176,7 @@ def complete_table(
 
 
 def _cast(value: str | None, kind: pa.DataType) -> pa.Array:
-    """A folder's value, null for text where numbers are expected."""
+    """Return a folder's value as this type, or null for text if a number is expected."""
     text = pa.array([value], pa.string())
     return (
         numbers("rank" if kind == pa.int32() else "score", text)
@@ -194,8 +193,9 @@ def write_numbered_copy(
     scratch: Scratch,
     numbers: RowNumbers,
 ) -> ParquetCopy:
-    """Write the rows of all files as Parquet in their order, with their numbers; raises as
-    `write_copy`.
+    """Write the rows of all files as Parquet in order, with their numbers.
+
+    Raises the same errors as `write_copy`.
     """
 
     def to_numbered(part: Any, file: File) -> pa.Table:
@@ -214,24 +214,24 @@ def write_copy(
     *,
     in_order: bool = False,
 ) -> ParquetCopy:
-    """Write the rows of all files as Parquet, in no order; or made to tables `in_order`, file by
-    file.
+    """Write the rows of all files as Parquet, in any order, or file by file if `in_order` is set.
 
-    ReadError if there is no room for them, or no thread.
+    Raise ReadError if there is no disk space for them, or no thread can be started.
     """
     encoded = [field.name for field in schema if pa.types.is_dictionary(field.type)]
-    # Several threads would make tables of the parts in no order.
+    # Several threads would not keep the parts in order.
     threads = 1 if in_order else min(_MAX_THREADS, usable_cores())
     stopped = threading.Event()
     by_size = list(files) if in_order else _largest_first(files)
     sources = [(file, parts(file), threading.Lock()) for file in by_size]
 
     def tables(thread: int) -> Iterator[pa.Table]:
-        # Its own share of the files, then what is left of all: few are open, and no thread waits
-        # for a large one.
+        # A thread reads its own share of the files, then the rest of all files. So few files are
+        # open, and no thread waits for a large one.
         for file, unread, lock in (*sources[thread::threads], *sources):
             while not stopped.is_set():
-                # Two threads never read a file at the same time, and parse its parts together.
+                # Two threads never read a file at the same time, but they parse its parts in
+                # parallel.
                 with lock:
                     part = next(unread, None)
                 if part is None:
@@ -249,11 +249,11 @@ def write_copy(
                     }
                     writer.write_table(table)
         finally:
-            # Where one has failed the others end after their part; where one is done, all parts are
-            # taken.
+            # If a thread has failed, the others stop after their part. If one is done, all parts
+            # have been taken.
             stopped.set()
         if thread and not rows:
-            # An engine would take the time of a file for one without rows; the table needs one.
+            # An engine would spend time on a file without rows, and the table needs only one file.
             target.unlink()
         return rows, names
 
@@ -263,11 +263,11 @@ def write_copy(
             try:
                 written = list(pool.map(write, range(threads)))
             finally:
-                # An interrupt too ends them after their part.
+                # They also stop after their part if the process is interrupted.
                 stopped.set()
     except (OSError, RuntimeError) as error:
-        to_do = "make room, set TMPDIR to another folder, or allow more threads"
-        raise ReadError(f"no temporary copy, {error}; {to_do}") from error
+        to_do = "free disk space, set TMPDIR to a different folder, or allow more threads"
+        raise ReadError(f"the temporary copy cannot be written, {error}; {to_do}") from error
     rows, names = 0, set[str]()
     for thread_rows, thread_names in written:
         rows += thread_rows
@@ -280,7 +280,7 @@ def _largest_first(files: Sequence[File]) -> list[File]:
 
 
 def _together(tables: Iterator[pa.Table]) -> Iterator[pa.Table]:
-    """The same rows in larger tables; only the last may be small."""
+    """Yield the same rows in larger tables; only the last one may be small."""
     waiting: list[pa.Table] = []
     for table in tables:
         waiting.append(table)

@@ -1,4 +1,4 @@
-"""Attributes and weights of queries: files that this process reads, and validates."""
+"""Attributes and weights of queries, from files that this process reads and validates."""
 
 import re
 from collections.abc import Collection, Sequence
@@ -21,21 +21,21 @@ from ndcg_spark.parquet_files import read_batches
 from ndcg_spark.schemas import QUERY_WEIGHTS
 from ndcg_spark.text import refuse_alike, rename_advice
 
-#: More slices than this cannot be kinds of queries.
+#: More slices than this are refused, because they cannot be kinds of queries.
 MAX_SLICES = 1_000
-#: The characters in which the header of a table is looked for.
+#: How many characters are searched for the header of a table.
 _HEAD = 1 << 16
-#: Columns whose values are in one line; others may have line breaks.
+#: Columns whose values are on one line; other columns may have line breaks.
 _KEYS = ("dataset", "query_id", "doc_id", "weight")
-#: The range of a weight. Squares of weights outside it are 0 or infinite, and so are quotients of
-#: their sums.
+#: The range of a weight. The squares of weights outside it are 0 or infinite, and so are the
+#: quotients of their sums.
 MIN_WEIGHT, MAX_WEIGHT = 1e-100, 1e100
 
 
 def read_query_table(config: TableConfig, table: str, has_prose: bool = False) -> pa.Table:
-    """The rows of the files of `table`, all columns under our names or their own; CSV gives text.
+    """Return the rows of the files of `table`, with all columns under our names or their own.
 
-    With `has_prose`, a quoted text may have lines that could be rows by themselves.
+    Columns from CSV are text. With `has_prose`, quoted text may contain lines that look like rows.
     """
     with about(table):
         files = listed_files(table, _listings(config))
@@ -52,10 +52,10 @@ def _listings(config: TableConfig) -> list[Listing]:
 def _rows_of(files: Sequence[File], config: TableConfig, has_prose: bool) -> pa.Table:
     kind, origin = file_format(files, config.format), files[0].path
     keys = config.columns.values()
-    # The names of the user tell a header in text of any ending.
+    # With the user's names, a header is found in text with any file extension.
     if kind == "json" or (kind == "trec" and not keys):
         raise InputError(
-            f"{origin} has no known file ending; use .csv, .tsv, .jsonl, .parquet or .orc"
+            f"{origin} has no known file extension; use .csv, .tsv, .jsonl, .parquet or .orc"
         )
     with reading(origin):
         table = concatenated(_read(file, kind, keys, has_prose) for file in files)
@@ -92,7 +92,7 @@ def _delimited(
     keys: Collection[str],
     has_prose: bool,
 ) -> pa.Table:
-    """The rows of CSV or TSV, all as text. `keys` are columns without line breaks."""
+    """Return the rows of CSV or TSV, all as text. `keys` are columns without line breaks."""
     block, broken = valid_lines(text.removeprefix("\ufeff".encode()))
     if broken:
         what = f"{len(broken):,} line(s) are not UTF-8, e.g. {broken[0][:100]!r}"
@@ -129,7 +129,7 @@ def _delimited(
 
 
 def _separator(lines: str, kind: str, mapped: Collection[str]) -> str:
-    """What separates the names of the first line; InputError if it is none."""
+    """Return what separates the names in the first line. Raise InputError if it has no names."""
     first = lines.partition("\n")[0]
     own = separator_of(kind, first) if kind != "trec" else ""
     separator = mapped_separator(lines[:_HEAD], first, mapped, own) or own
@@ -140,7 +140,7 @@ def _separator(lines: str, kind: str, mapped: Collection[str]) -> str:
 
 
 def _blank_separated(lines: str) -> pa.Table:
-    """The rows of text with blanks between its fields, which have no quotes."""
+    """Return the rows of text that has blanks between its fields, and no quotes."""
     header, _, rest = lines.partition("\n")
     names = blank_fields(header)
     refuse_alike(names)
@@ -165,14 +165,15 @@ def _blank_separated(lines: str) -> pa.Table:
 
 def _malformed(lines: Sequence[str]) -> InputError:
     return InputError(
-        f"{len(lines):,} line(s) with a quote that does not end, or text after one that "
-        f"does, e.g. {lines[0][:100]!r}; correct them, a quote within quotes is doubled"
+        f"{len(lines):,} line(s) with an unclosed quote, or with text after a closing quote, "
+        f"e.g. {lines[0][:100]!r}; correct them, and double each quote within quotes"
     )
 
 
 def attribute_rows(table: pa.Table) -> pa.Table:
-    """QUERY_ATTRIBUTES of itself, or of a table with a column for each attribute, in which a null
-    has no row.
+    """Return QUERY_ATTRIBUTES rows from a table in this form or with one column per attribute.
+
+    In the second form, a null adds no row.
     """
     with about("query_attributes"):
         return _attribute_rows(table)
@@ -186,7 +187,7 @@ def _attribute_rows(table: pa.Table) -> pa.Table:
         lost = [name for name in ("query_id", *pair) if name not in has][:1]
         wide = "query_id and one column for each attribute, named after it"
         to_do = f"give query_id, attribute and value, or {wide}; {rename_advice(lost, has)}"
-        raise InputError(f"columns {', '.join(has)}; {to_do}")
+        raise InputError(f"it has {', '.join(has)}; {to_do}")
     given = [name for name in ("dataset", "query_id") if name in has]
     keys = {name: column(table, name, pa.string()) for name in given}
     _refuse_empty(pa.table(keys))
@@ -208,8 +209,9 @@ def _attribute_rows(table: pa.Table) -> pa.Table:
 
 
 def weight_rows(table: pa.Table) -> pa.Table:
-    """QUERY_WEIGHTS; InputError for an empty cell, a query that comes twice, or a weight outside
-    its range.
+    """Return the QUERY_WEIGHTS rows of a table.
+
+    Raise InputError for an empty cell, a repeated query, or a weight outside its range.
     """
     with about("query_weights"):
         return _weight_rows(table)
@@ -219,22 +221,22 @@ def _weight_rows(table: pa.Table) -> pa.Table:
     has = table.column_names
     if lost := [name for name in ("query_id", "weight") if name not in has]:
         advice = rename_advice(lost, has)
-        raise InputError(f"columns {', '.join(has)}; give query_id and weight; {advice}")
+        raise InputError(f"it has {', '.join(has)}; give query_id and weight; {advice}")
     rows = pa.table({f.name: column(table, f.name, f.type) for f in QUERY_WEIGHTS if f.name in has})
     _refuse_empty_or_repeated(rows, ["query_id"])
     weights = np.asarray(rows["weight"])
     if bad := np.flatnonzero(~((weights >= MIN_WEIGHT) & (weights <= MAX_WEIGHT))).tolist():
         what = f"{len(bad):,} weight(s) are not numbers from {MIN_WEIGHT:g} to {MAX_WEIGHT:g}"
         example = f"query_id={rows['query_id'][bad[0]]}"
-        raise InputError(f"{what}, e.g. of {example}; correct them")
+        raise InputError(f"{what}, e.g. for {example}; correct them")
     return rows
 
 
 def column(table: pa.Table, name: str, kind: pa.DataType) -> pa.ChunkedArray:
-    """A column in this type; InputError where its values do not fit."""
+    """Return a column in this type. Raise InputError if its values do not fit."""
     own = table[name].type
     if pa.types.is_dictionary(own):
-        # Categories of pandas.
+        # These are pandas categories.
         own = own.value_type
         table = table.set_column(table.column_names.index(name), name, table[name].cast(own))
     if pa.types.is_string(kind) and not re.fullmatch(
@@ -242,7 +244,7 @@ def column(table: pa.Table, name: str, kind: pa.DataType) -> pa.ChunkedArray:
     ):
         raise InputError(f"{name} is {own}; ids are text or whole numbers")
     try:
-        # Of a time, as pandas has for a date, the day counts.
+        # pandas has a time for a date, of which only the day is used.
         return table[name].cast(kind, safe=not pa.types.is_timestamp(own))
     except pa.ArrowException as error:
         what = f"{name} is not {kind}, {first_line(error)}"
@@ -253,7 +255,7 @@ def _refuse_empty(table: pa.Table) -> None:
     for name in table.column_names:
         if empty := pc.sum(pc.fill_null(pc.equal(table[name].cast(pa.string()), ""), True)).as_py():
             what = f"{empty:,} row(s) with an empty {name}"
-            raise InputError(f"{what}; a query without one has no row")
+            raise InputError(f"{what}; leave out rows without one")
 
 
 def _refuse_empty_or_repeated(table: pa.Table, key: Sequence[str]) -> None:
@@ -261,5 +263,5 @@ def _refuse_empty_or_repeated(table: pa.Table, key: Sequence[str]) -> None:
     keys = table.group_by([name for name in ("dataset", *key) if name in table.column_names])
     rows = keys.aggregate([([], "count_all")]).sort_by([("count_all", "descending")])
     if len(rows) < len(table):
-        again = f"{len(table) - len(rows):,} row(s) repeat the {' and '.join(key)} of another"
-        raise InputError(f"{again}, e.g. of query_id={rows['query_id'][0]}; remove them")
+        again = f"{len(table) - len(rows):,} row(s) repeat the {' and '.join(key)} of another row"
+        raise InputError(f"{again}, e.g. query_id={rows['query_id'][0]}; remove them")

@@ -1,9 +1,9 @@
 """Quotes in CSV and TSV: one rule for every reader, after which pyarrow reads each line as one row.
 
 A field that begins with a quote ends with one, and a doubled quote within it is a quote (RFC 4180).
-It may have separators and line breaks. A line that breaks this rule is no row. Many tools write
-TSV without a rule for quotes (Google Sheets, MS MARCO). There, the quotes of a field belong to its
-value unless the field needs them, or the names of the columns are in quotes, too.
+It may contain separators and line breaks. A line that breaks this rule is not a row. Many tools
+write TSV without a rule for quotes (Google Sheets, MS MARCO). In such files, the quotes of a field
+belong to its value, unless the field needs them or the column names are in quotes, too.
 """
 
 import re
@@ -14,17 +14,17 @@ from typing import NamedTuple
 import numpy as np
 
 NUMBER = r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?"
-#: A row of more characters than this, in several lines, is a quote that does not end.
-#: Excel's cells have up to 32,767.
+#: A row over several lines with more characters than this is caused by a quote that is not closed.
+#: Excel cells have up to 32,767 characters.
 _MAX_ROW = 1 << 20
-#: What is between the quotes of a field; and, by separator S, a field. Nothing is possessive:
-#: Python 3.11 before 3.11.5 does not match possessive groups as it should.
+#: The text between the quotes of a field, and a field, where S is the separator. No quantifier is
+#: possessive, because Python 3.11 before 3.11.5 does not match possessive groups correctly.
 _BODY = r'[^"]*(?:""[^"]*)*'
 _FIELD = rf'(?:"{_BODY}"(?=S|\Z)|(?!")[^S]*)'
 
 
 class _Patterns(NamedTuple):
-    """Lines that end outside and inside a quoted field; `later` ones also begin inside one."""
+    """Lines that end outside or inside a quoted field; `later` lines also begin inside one."""
 
     field: re.Pattern[str]
     closed: re.Pattern[str]
@@ -42,36 +42,36 @@ def _patterns(separator: str) -> _Patterns:
     return _Patterns(*(re.compile(text.replace("S", separator)) for text in texts))
 
 
-#: In place of the end of a row: its quotes are malformed, or the last line leaves one open.
+#: Instead of the end of a row: its quotes are malformed, or the last line leaves a quote open.
 _NONE, _OPEN = 0, -1
 _BY_SEPARATOR = {separator: _patterns(separator) for separator in ",;\t"}
 
 
 class RowText(NamedTuple):
-    """Text in which each row is one line, and the lines that are no rows."""
+    """Text in which each row is one line, and the lines that are not rows."""
 
     block: bytes
     broken: list[str]
-    #: By line that was written anew, the line of the file in which it begins.
+    #: For each rewritten line, the line of the file in which it begins.
     original: Mapping[str, str]
 
 
 @dataclass(frozen=True)
 class Quotes:
     separator: str
-    #: How many fields a row has, and which of them, from 0, are ids and numbers.
+    #: The number of fields in a row, and which of them, from 0, are ids and numbers.
     fields: int
     ids: frozenset[int] = frozenset()
     numbers: frozenset[int] = frozenset()
-    #: Whether quotes belong to the value of a field unless they have to be there.
+    #: Whether quotes belong to the value of a field unless the field needs them.
     is_literal: bool = False
-    #: Whether rows stay in their lines, for readers that take line breaks in values.
+    #: Whether line breaks in values are kept, for readers that accept them.
     keeps_breaks: bool = False
-    #: Whether a line that could be a row by itself may be within a field, as in texts for people.
+    #: Whether a field may contain a line that looks like a row, as in text for people.
     has_prose: bool = False
 
     def rows(self, blocks: Iterable[bytes]) -> Iterator[RowText]:
-        """The same rows, each within one block. The blocks are whole lines of UTF-8."""
+        """Yield the same rows, each within one block. The blocks are whole lines of UTF-8."""
         rest = b""
         for block in blocks:
             rows, rest = self._rows(rest + block, is_last=False)
@@ -80,7 +80,7 @@ class Quotes:
             yield self._rows(rest, is_last=True)[0]
 
     def _rows(self, block: bytes, is_last: bool) -> tuple[RowText, bytes]:
-        """The rows of a block, and its last lines if their row may go on in the next block."""
+        """Return the rows of a block, and its last lines if their row may continue in the next."""
         starts = _lines_to_look_at(block, self.separator, self.is_literal)
         if not starts:
             return RowText(block, [], {}), b""
@@ -90,7 +90,7 @@ class Quotes:
         done = 0
         for at in starts:
             if at < done:
-                # Within a row that began before.
+                # The line belongs to a row that began before it.
                 continue
             end = self._end(lines, at)
             if end == _OPEN and not is_last:
@@ -107,7 +107,7 @@ class Quotes:
         return RowText("\n".join(lines).encode(), broken, original), b""
 
     def _end(self, lines: Sequence[str], at: int) -> int:
-        """The line after the row that begins in line `at`, or _NONE, or _OPEN."""
+        """Return the line after the row that begins in line `at`, or _NONE, or _OPEN."""
         patterns = _BY_SEPARATOR[self.separator]
         if patterns.closed.fullmatch(lines[at]):
             return at + 1
@@ -128,7 +128,7 @@ class Quotes:
         return _OPEN
 
     def _row(self, lines: Sequence[str], at: int, end: int) -> tuple[str | None, int]:
-        """The row that begins in line `at`, None if it is no row; and its end."""
+        """Return the row that begins in line `at` (None if it is not a row), and its end."""
         if end > at + 1 and (self.has_prose or not self._took_in_rows(lines[at:end])):
             joined = self._joined(lines[at:end])
             if joined is not None or not self.is_literal:
@@ -138,7 +138,10 @@ class Quotes:
         return (lines[at] if end == at + 1 else None), at + 1
 
     def _joined(self, lines: Sequence[str]) -> str | None:
-        """The row in these lines; None if fields lack, or an id or a number has a line break."""
+        """Return the row in these lines.
+
+        Return None if the number of fields is wrong, or an id or a number has a line break.
+        """
         fields = self._fields("\n".join(lines))
         if len(fields) != self.fields:
             return None
@@ -153,7 +156,7 @@ class Quotes:
         """Whether the lines look like rows that a stray quote has joined."""
         if any(self._is_row(line) for line in lines[1:-1]):
             return True
-        # With what follows the field its last line may look like a row, but its first does not.
+        # The last line of a row with a line break may look like a row, but its first does not.
         return self._is_row(lines[0]) and self._is_row(lines[-1])
 
     def _is_row(self, line: str) -> bool:
@@ -163,7 +166,7 @@ class Quotes:
         return all(re.fullmatch(NUMBER, fields[at].strip(' "')) for at in self.numbers)
 
     def _literal(self, line: str) -> str | None:
-        """A line in which most quotes belong to the values; None if it is no row."""
+        """Return a line in which most quotes belong to the values, or None if it is not a row."""
         fields = line.split(self.separator)
         if len(fields) != self.fields and self._end([line], 0) == 1:
             fields = self._fields(line)
@@ -172,7 +175,7 @@ class Quotes:
         return self.separator.join(self._meant(field) for field in fields)
 
     def _meant(self, field: str) -> str:
-        """The field in quotes if its own ones belong to its value."""
+        """Return the field, enclosed in quotes if its own quotes belong to its value."""
         if not field.startswith('"'):
             return field
         inner = field[1:-1]
@@ -184,7 +187,7 @@ class Quotes:
         return f'"{doubled}"'
 
     def _fields(self, text: str) -> list[str]:
-        """The fields of a row as they stand there, with their quotes."""
+        """Return the fields of a row as they are written, with their quotes."""
         pattern = _BY_SEPARATOR[self.separator].field
         fields, at = [], 0
         while at <= len(text):
@@ -209,7 +212,7 @@ class Header(NamedTuple):
 
 
 def header_of(text: str, separator: str) -> Header:
-    """The header of a text whose lines end in LF; a name in it may have a line break."""
+    """Return the header of text whose lines end in LF; a name in it may have a line break."""
     header = _first_row(text, separator)
     below = _first_row(text[len(header) + 1 :], separator)
     is_literal = are_literal(header, below, separator)
@@ -220,7 +223,7 @@ def header_of(text: str, separator: str) -> Header:
 
 
 def values(row: str, separator: str) -> list[str] | None:
-    """The values of a row without their quotes; None if its quotes are malformed."""
+    """Return the values of a row without their quotes, or None if its quotes are malformed."""
     quotes = Quotes(separator, 0)
     if quotes._end(row.split("\n"), 0) != row.count("\n") + 1:
         return None
@@ -228,7 +231,7 @@ def values(row: str, separator: str) -> list[str] | None:
 
 
 def are_literal(first: str, second: str, separator: str) -> bool:
-    """Whether quotes belong to the values: in TSV, unless its first rows are in quotes."""
+    """Whether quotes belong to the values: only in TSV, and not if its first rows are in quotes."""
     if separator != "\t":
         return False
     is_quoted = re.compile(r'"[^"]*"').fullmatch
@@ -247,7 +250,10 @@ def _unquoted(field: str) -> str:
 
 
 def _lines_to_look_at(block: bytes, separator: str, all_quotes: bool) -> list[int]:
-    """The lines with `all_quotes`, or with one that does not plainly begin or end a field."""
+    """Return the lines with a quote that does not plainly begin or end a field.
+
+    With `all_quotes`, return all lines with quotes.
+    """
     if b'"' not in block:
         return []
     codes = np.frombuffer(b"\n" + block + b"\n", np.uint8)
@@ -272,13 +278,13 @@ def _lines_to_look_at(block: bytes, separator: str, all_quotes: bool) -> list[in
 
 
 def _are_plain(codes: np.ndarray, separator: str) -> bool:
-    """Whether every quote begins or ends a field of one line. Quicker than to look at each line."""
+    """Whether every quote begins or ends a field on one line. Faster than checking each line."""
     is_end = codes == ord("\n")
     is_edge = is_end | (codes == ord(separator))
     is_quote = codes[1:-1] == ord('"')
     begins = is_quote & is_edge[:-2]
     ends = is_quote & is_edge[2:]
-    # One that does neither, or both, such as that of `,",`, is not plain.
+    # A quote that does neither or both, such as in `,",`, is not plain.
     if (is_quote & ~(begins ^ ends)).any():
         return False
     depth = np.cumsum(begins.view(np.int8) - ends.view(np.int8), dtype=np.int8)

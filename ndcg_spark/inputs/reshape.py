@@ -1,5 +1,5 @@
-"""What makes rows of documents of rows of another shape: ids that share a cell, objects, and the
-order of rows.
+"""Turns rows of a different shape into rows of documents: cells with several ids, objects, and
+ranks from the order of rows.
 """
 
 import re
@@ -17,8 +17,8 @@ from ndcg_spark.inputs.mixed_types import is_list
 from ndcg_spark.inputs.objects import Objects, flattened
 from ndcg_spark.voices import IN_ORDER, Advice, Do, Either, SplitIds
 
-#: What is between the ids of a cell, by its name, as regular expressions; blanks around ids do not
-#: count.
+#: The regular expressions for separators between the ids of a cell, by name. Blanks around ids are
+#: ignored.
 SEPARATORS = {
     "blank": r"[ \t]+",
     "comma": r"[ \t]*,[ \t]*",
@@ -26,17 +26,17 @@ SEPARATORS = {
     "pipe": r"[ \t]*\|[ \t]*",
 }
 _BLANKS = " \t\r\n\f"
-#: The cells by which it is recognised that a cell may have several ids.
+#: How many cells are checked for several ids.
 _FIRST = 200
-#: A list of several values, as Python writes it.
+#: A list with several values, as Python writes it.
 _LIST = re.compile(r"\[.*,.*\]")
 _NUMBERS = re.compile(r"([0-9]+)")
 
 
 def split_ids(cells: pa.ChunkedArray, separator: str) -> pa.ChunkedArray:
-    """The ids of each cell as a list; an empty cell has an empty one.
+    """Return the ids of each cell as a list; an empty cell has an empty list.
 
-    InputError for lists as Python writes them, which are no ids between separators.
+    Raise InputError for lists as Python writes them, which do not consist of ids and separators.
     """
     if pa.types.is_dictionary(cells.type):
         cells = cells.cast(cells.type.value_type)
@@ -44,7 +44,7 @@ def split_ids(cells: pa.ChunkedArray, separator: str) -> pa.ChunkedArray:
     written = texts.filter(compute.match_substring_regex(texts, r"^\[.*\]\z"))
     if len(written):
         what = f"{len(written):,} cell(s) with a list in brackets, e.g. {written[0].as_py()[:80]!r}"
-        raise InputError(f"{what}; write ids alone, or lists as JSON lines or Parquet")
+        raise InputError(f"{what}; write only the ids, or lists as JSON lines or Parquet")
     chunks = [_split(chunk, separator) for chunk in texts.chunks]
     return pa.chunked_array(chunks, pa.list_(pa.string()))
 
@@ -62,14 +62,14 @@ def _split(texts: pa.Array, separator: str) -> pa.Array:
 
 
 def ways_without_scores(cells: pa.ChunkedArray) -> Advice:
-    """What may be done about results without scores and ranks, whose first documents these are."""
+    """Return advice on results without scores and ranks; `cells` are their first documents."""
     first = [str(cell) for cell in cells.slice(0, _FIRST).to_pylist() if cell is not None]
     if first and all(map(_LIST.fullmatch, map(str.strip, first))):
         return Do(words=f"if {first[0][:80]!r} is a list, write it as JSON lines or Parquet")
     for name, pattern in SEPARATORS.items():
         several = [cell for cell in first if re.search(pattern, cell.strip())]
         if several and 2 * len(several) >= len(first):
-            words = f"if {several[0][:80]!r} is several ids, best first,"
+            words = f"if {several[0][:80]!r} contains several ids, best first,"
             return Either((SplitIds(name, words=words), IN_ORDER), "; ")
     return IN_ORDER
 
@@ -77,8 +77,9 @@ def ways_without_scores(cells: pa.ChunkedArray) -> Advice:
 def one_row_each(
     columns: Mapping[str, pa.ChunkedArray], separator: str
 ) -> dict[str, pa.ChunkedArray]:
-    """The columns by our names, whose documents share a cell, with a row for each of them; the
-    place in the cell is the rank.
+    """Return columns, by our names, with one row for each document of a cell.
+
+    The position in the cell is the rank.
     """
     lists = split_ids(columns["doc_id"], separator).combine_chunks()
     parents = compute.list_parent_indices(lists)
@@ -96,26 +97,27 @@ def in_order_of_names(files: Iterable[File]) -> list[File]:
 
 @dataclass
 class Positions:
-    """The places of rows within their lists, counted as they are read: over all files of a list, in
-    the order of their names.
+    """The positions of rows within their lists, counted while the rows are read.
+
+    They are counted over all files of a list, in the order of the file names.
     """
 
-    #: What the table calls the columns that tell lists apart.
+    #: The table's names for the columns that identify a list.
     keys: Sequence[str]
     _counts: dict[Any, int] = field(default_factory=dict)
     _last_file: dict[Any, str] = field(default_factory=dict)
-    #: By list that has rows in several files, the first two of these.
+    #: The first two files of each list that has rows in several files.
     _over_files: dict[Any, tuple[str, str]] = field(default_factory=dict)
 
     def ranks(self, table: pa.Table, file: File) -> pa.Array:
-        """The rank of each row, in their order."""
+        """Return the rank of each row, in the order of the rows."""
         texts = {}
         for name in self.keys:
             column = table[name]
             if pa.types.is_dictionary(column.type):
                 column = column.cast(column.type.value_type)
             texts[name] = column.cast(pa.string()).to_pandas()
-        # Imported here, as most inputs have ranks or scores.
+        # Imported here, because most inputs have ranks or scores.
         import pandas as pd
 
         rows = pd.DataFrame(texts)
@@ -128,7 +130,7 @@ class Positions:
         return pa.array(ranks, pa.int64())
 
     def _count(self, key: Any, rows: int, path: str) -> int:
-        """How many rows of a list came before these."""
+        """Return how many rows of a list came before these, and count these rows."""
         before = self._counts.get(key, 0)
         self._counts[key] = before + rows
         last = self._last_file.setdefault(key, path)
@@ -138,9 +140,9 @@ class Positions:
         return before
 
     def notes(self, files: Sequence[File]) -> list[str]:
-        """What was done, in sentences for people.
+        """Return sentences for people about where the ranks come from.
 
-        InputError for lists over files whose names do not say which comes first.
+        Raise InputError for lists over several files whose names do not give a clear order.
         """
         if not self._over_files:
             return ["the order of the rows is the rank"]
@@ -149,32 +151,33 @@ class Positions:
         paths = [file.path for file in files]
         if sorted(paths) != sorted(paths, key=_by_numbers):
             raise InputError(
-                f"{lists}, e.g. {first} and {second}, whose order is unclear, as 10 is after 9 "
-                "but before it as text; write numbers of equal length into the names, or one file"
+                f"{lists}, e.g. {first} and {second}, whose order is unclear, because 10 comes "
+                "after 9 but before it as text; pad the numbers in the names to the same length, "
+                "or write one file"
             )
         where = f"in the order of their names, e.g. {first} and {second}"
         return [f"the order of the rows is the rank; {lists}, {where}"]
 
 
 def with_places(table: pa.Table) -> pa.Table:
-    """A table of results by our names, with the place of each row in its list as the rank."""
+    """Return a table of results by our names, with the position of each row in its list as rank."""
     keys = [name for name in ("dataset", "run", "query_id") if name in table.column_names]
     others = table.drop_columns([name for name in ("rank",) if name in table.column_names])
     return others.append_column("rank", Positions(keys).ranks(table, File("", 0)))
 
 
 def _by_numbers(path: str) -> list[tuple[int, str]]:
-    """A key by which numbers in names are compared as numbers."""
+    """Return a sort key that compares numbers in names as numbers."""
     parts = _NUMBERS.split(path)
     return [(int(part), "") if part.isdecimal() else (-1, part) for part in parts]
 
 
 @dataclass(frozen=True)
 class Reshape:
-    """What is done with tables of files with types before they are written."""
+    """The changes to tables from files with types before they are written."""
 
     objects: Objects | None
-    #: The column with several ids in a cell, and what is between them.
+    #: The column of documents, and the separator if a cell has several ids.
     document: str
     separator: str | None
     positions: Positions | None

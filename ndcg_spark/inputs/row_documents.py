@@ -1,5 +1,6 @@
-"""Tables of rankers: one table with grades and scores, and no column of documents, so that each row
-is a document. Its number names it, and is its rank where ties go by rank.
+"""Ranker tables: one table with grades and scores, without a document column.
+
+Each row is a document. Its row number is its name, and also its rank if ties are broken by rank.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -16,26 +17,26 @@ from ndcg_spark.inputs.shapes import Shape
 from ndcg_spark.voices import NameInOneTable
 
 NOTE = "each row is a document, named by its number"
-#: The columns of ours that such a table may have.
+#: Our columns that such a table may have.
 COLUMNS = ("dataset", "run", "query_id", "relevance", "score", "rank")
-#: So that the order of the names is that of the rows.
+#: Names are padded to this many digits, so that they sort in the order of the rows.
 _DIGITS = 10
 
 
 class RowNumbers:
-    """Numbers the rows of tables that come one after the other, from 1."""
+    """Numbers the rows of consecutive tables, from 1."""
 
     def __init__(self, has_ranks: bool) -> None:
-        #: Whether the tables have ranks, under whatever name.
+        #: Whether the tables have ranks, under any name.
         self._has_ranks = has_ranks
         self._rows = 0
 
     def schema(self, schema: pa.Schema) -> pa.Schema:
-        """The schema of a table with its numbers."""
+        """Return the schema of a table with row numbers."""
         return self.add(schema.empty_table()).schema
 
     def add(self, table: pa.Table) -> pa.Table:
-        """The table with documents named by their rows, and ranks unless it has some."""
+        """Return the table with documents named by row number, and with ranks if it has none."""
         numbers = pa.array(np.arange(self._rows + 1, self._rows + len(table) + 1), pa.int64())
         self._rows += len(table)
         names = compute.utf8_lpad(numbers.cast(pa.string()), _DIGITS, "0")
@@ -44,19 +45,19 @@ class RowNumbers:
 
 
 def has_documents(shape: Shape) -> bool:
-    """Whether a table has a column of documents, or is to have one."""
+    """Whether a table has a document column, or the user names one."""
     return shape.has_lists or "doc_id" in shape.has or "doc_id" in shape.columns
 
 
 def is_unnamed(shape: Shape, config: TableConfig) -> bool:
-    """Whether lines have three fields and nothing says which: a query, a grade and a score?"""
+    """Whether lines have three fields, and nothing says that they are query, grade and score."""
     return shape.kind == "trec" and len(shape.fields) == 3 and not config.columns
 
 
 def refuse_unclear(shape: Shape, files: Sequence[File], needed: Collection[str]) -> None:
-    """InputError for a table whose rows cannot be documents: `needed` are columns of ours."""
+    """Raise InputError for a table whose rows cannot be documents; `needed` are our columns."""
     if shape.kind == "trec" and not {"query_id", "relevance", "score"} <= shape.has:
-        what = f"{len(shape.fields)} fields in a line, and no names of columns"
+        what = f"{len(shape.fields)} fields in a line, and no column names"
         columns = ("query_id", "relevance", "score")
         raise InputError(what, NameInOneTable(columns, are_numbers=True))
     missing = [name for name in needed if name not in shape.has]
@@ -65,47 +66,48 @@ def refuse_unclear(shape: Shape, files: Sequence[File], needed: Collection[str])
     known = ", ".join(shape.fields)
     if missing:
         what = f"{len(missing)} column(s) missing, {', '.join(missing)}; it has {known}"
-        why = "in one table without documents, each row has a query, a grade and a score"
+        why = "in one table without documents, each row needs a query, a grade and a score"
         is_text = shape.kind in ("csv", "tsv")
         then = "(the number of a field, if the first line has no names)" if is_text else ""
         raise InputError(f"{what}; {why}", NameInOneTable(tuple(missing), then=then))
     refuse_one_column(shape.columns, shape.fields)
     if "run" in shape.has:
-        what = f"each row is a document, and the column {shape.columns.get('run', 'run')} may name"
-        why = "several runs, of which each has rows of its own"
-        to_do = "evaluate each run alone, in a table without that column"
+        what = f"each row is a document, but the column {shape.columns.get('run', 'run')} may name"
+        why = "several runs, each with its own rows"
+        to_do = "evaluate each run separately, in a table without that column"
         raise InputError(f"{what} {why}; {to_do}, or name the documents in a column doc_id")
     if any(file.snapshot is not None or file.storage is None for file in files):
-        what = "each row is a document, named by its number, and this table has no order of rows"
+        what = "each row is a document, named by its number, but this table's rows have no order"
         raise InputError(f"{what}; write it as files, or name the documents in a column doc_id")
 
 
 def refuse_one_column(columns: Mapping[str, str], has: Iterable[str]) -> None:
-    """InputError if one table calls grades and scores alike: every list would be perfect."""
+    """Raise InputError if grades and scores are the same column: every list would be perfect."""
     column = columns.get("relevance")
     if column is not None and column == columns.get("score"):
-        what = f"the column {column} is both the grades and the scores; it has {', '.join(has)}"
+        known = ", ".join(has)
+        what = f"the column {column} has both the grades and the scores; the table has {known}"
         raise InputError(what, NameInOneTable(("relevance", "score")))
 
 
 def refuse_several_runs(runs: Collection[Any]) -> None:
-    """InputError if the files of the table name several runs."""
+    """Raise InputError if the files of the table name several runs."""
     if len(runs) > 1:
         names = [name for _, name in runs]
-        what = f"each row is a document, and {len(names)} files are runs, e.g. {names[0]}"
-        to_do = "evaluate each file alone, as judgments and as results"
-        raise InputError(f"{what} and {names[1]}; {to_do}, or name the run if they are one")
+        what = f"each row is a document, but {len(names)} files are runs, e.g. {names[0]}"
+        to_do = "evaluate each file separately, as judgments and as results"
+        raise InputError(f"{what} and {names[1]}; {to_do}, or name the run if they are one run")
 
 
 def needed(*configs: TableConfig) -> list[str]:
-    """The columns of ours that such a table has to have."""
+    """Return our columns that such a table needs."""
     grades = [config for config in configs if isinstance(config, JudgmentsConfig)]
     is_constant = any(config.relevance is not None for config in grades)
     return ["query_id", "score"] if is_constant else ["query_id", "relevance", "score"]
 
 
 def labels(*configs: TableConfig) -> Collection[str]:
-    """The labels that stand for grades, as one of the configurations says; empty without any."""
+    """Return the labels that stand for grades in any of the configurations, or an empty list."""
     found: list[str] = []
     for config in configs:
         if isinstance(config, JudgmentsConfig):
@@ -114,5 +116,5 @@ def labels(*configs: TableConfig) -> Collection[str]:
 
 
 def merged_columns(config: TableConfig, other: TableConfig) -> TableConfig:
-    """The configuration of a table with what both say of its columns."""
+    """Return the configuration of a table with the columns that both name."""
     return config.model_copy(update={"columns": {**other.columns, **config.columns}})

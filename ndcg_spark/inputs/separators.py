@@ -1,16 +1,17 @@
-"""Text without a header that blanks and tabs do not part into its fields."""
+"""Text without a header whose fields are not separated by blanks or tabs."""
 
 from collections import Counter
 from collections.abc import Sequence
 
-#: What separates fields in files of others, and in none that are read here.
+#: Separators that other tools write and that are not read here.
 UNREAD = ("::", "|")
 
 
 def unread_separator(lines: Sequence[str], rows: Sequence[Sequence[str]]) -> str | None:
-    """What separates the fields of lines that blanks part into these rows; None if blanks do."""
+    """Return the unsupported separator of lines that blanks split into these rows, if any."""
     numbers = Counter(map(len, rows))
-    # Where blanks part all lines alike but broken ones, ids may contain the others.
+    # If blanks split all but a few broken lines into the same number of fields, the other
+    # separators may be part of ids.
     if any(number > 1 and 10 * lines_of > 9 * len(rows) for number, lines_of in numbers.items()):
         return None
     for separator in UNREAD:
@@ -21,9 +22,9 @@ def unread_separator(lines: Sequence[str], rows: Sequence[Sequence[str]]) -> str
 
 
 def has_blanks_within_tabs(lines: Sequence[str]) -> bool:
-    """Whether tabs part all lines into equally many fields, and one of the first has a blank."""
+    """Whether tabs split all lines into equally many fields, with a blank in one of the first."""
     rows = [line.split("\t") for line in lines]
     if len({len(row) for row in rows}) != 1 or len(rows[0]) == 1:
         return False
-    # The name of a run, which is the sixth field, may go on.
+    # The sixth field is the name of a run, which may contain blanks.
     return any(" " in field.strip() for row in rows for field in row[:5])

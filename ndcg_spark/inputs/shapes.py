@@ -1,5 +1,5 @@
-"""How the text files of a table are to be read: by their format, the number of fields in a line,
-and their names.
+"""Decides how to read the text files of a table: by their format, the number of fields in a line,
+and the names of the fields.
 """
 
 import json
@@ -39,8 +39,8 @@ from ndcg_spark.voices import Advice, Do, Either, GiveFormat, NumberColumns
 
 _SEPARATORS = {"csv": ",", "tsv": "\t"}
 _RUN = "query_id 2 doc_id rank score run"
-#: By table and number of fields in a line without a header, the names of the fields: ours, or their
-#: numbers.
+#: The names of the fields in files without a header, by table and number of fields: our names, or
+#: the numbers of the fields.
 _LAYOUTS = {
     "judgments": {
         4: "query_id 2 doc_id relevance",
@@ -55,67 +55,68 @@ _LAYOUTS = {
     },
     "exclude": {2: "query_id doc_id"},
 }
-#: The fields that are often the ids, and our columns of numbers.
+#: The fields that are often the ids, and our number columns.
 _IDS: tuple[tuple[str, int], ...] = (("query_id", 1), ("doc_id", 2))
 _NUMBERS = ("relevance", "rank", "score")
-#: Which part of the fields of a column are numbers if it is one of numbers.
+#: A column has numbers if more than this share of its fields are numbers.
 _MOST = 0.5
-#: From 100,000,000 on, a whole number is a time in seconds: March 1973.
+#: A whole number from 100,000,000 on is a time in seconds: that is March 1973.
 _TIME = r"[1-9][0-9]{8,}"
-#: A compressed file of fewer bytes may have nothing in it.
+#: A compressed file with fewer bytes than this may be empty.
 _EMPTY_GZIP = 200
 _COMPRESSED = (
-    "which are compressed by gzip; end the name of the file in .gz, or send the pipe through zcat"
+    "which are compressed with gzip; end the file name in .gz, or send the pipe through zcat"
 )
 _LINES, _LINE_END = 200, re.compile(r"\r\n?|\n")
-#: The features of a ranker: a grade, a query, and numbered values, if there are any.
+#: A line of ranker features: a grade, a query, and numbered values, if there are any.
 _FEATURES = re.compile(r"\S+\s+qid:\S+\s+(\d+:|#)")
 _JSON_TEXT = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"')
 
 
 @dataclass(frozen=True)
 class Shape:
-    #: parquet, orc, delta, iceberg, csv, tsv, jsonl; trec: text without a header; json: one object
-    #: of all queries.
+    #: parquet, orc, delta, iceberg, csv, tsv or jsonl; trec for text without a header; json for one
+    #: object with all queries.
     kind: str
-    #: What the files call each of our columns; those that are absent have our own names.
+    #: The files' name for each of our columns; a column that is absent here has our own name.
     columns: Mapping[str, str]
     #: Our columns that the files or their folders have, as far as first lines or footers show.
     has: frozenset[str] = frozenset()
-    #: The names of the fields in the files themselves, in their order; where they have none, ours,
-    #: or their numbers.
+    #: The names of the fields in the files themselves, in order. Fields without a name have our
+    #: name, or their number.
     fields: tuple[str, ...] = ()
-    #: What is between the names of the header; empty if there is none. And how many lines it has.
+    #: The separator between the names of the header, empty if there is no header; and the number of
+    #: header lines.
     header_separator: str = ""
     header_lines: int = 0
     #: Whether quotes in CSV and TSV belong to the values; see `quotes`.
     has_literal_quotes: bool = False
-    #: Whether lines of JSON hold lists of documents.
+    #: Whether JSON lines have lists of documents.
     has_lists: bool = False
     #: Which of our columns are within objects of a row.
     objects: Objects | None = None
-    #: What is between the ids of a cell, by its name in `reshape`; None if a cell has one id.
+    #: The separator between the ids of a cell, by its name in `reshape`; None if a cell has one id.
     separator_of_ids: str | None = None
-    #: Whether the order of the rows is the rank, and our columns that tell lists apart.
+    #: Whether the order of the rows is the rank, and our columns that identify a list.
     is_ordered: bool = False
     list_key: tuple[str, ...] = ("dataset", "run", "query_id")
-    #: Of `columns`, those that folders give and the files in them have; a file with another value
-    #: is refused.
+    #: The part of `columns` that both folders and the files in them have. A file with a different
+    #: value is refused.
     in_both: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def is_reshaped(self) -> bool:
-        """Whether files with types are made into rows of documents before any engine reads them."""
+        """Whether files with types become rows of documents before any engine reads them."""
         has_deep_objects = self.objects is not None and not self.objects.is_plain
         return has_deep_objects or self.separator_of_ids is not None or self.is_ordered
 
     @property
     def has_places(self) -> bool:
-        """Whether places, in a cell or among the rows, are the ranks."""
+        """Whether positions, in a cell or among the rows, are the ranks."""
         return self.separator_of_ids is not None or self.is_ordered
 
     def notes(self, config: TableConfig) -> list[str]:
-        """What was recognised and not configured, in sentences for people."""
+        """Return sentences for people about what was recognised without being configured."""
         layout = " ".join(self.fields)
         is_by_position = self.kind in ("trec", "json") and not self.header_lines
         if is_by_position and layout not in (_RUN, _LAYOUTS["judgments"][4]):
@@ -159,7 +160,7 @@ class TableContext:
     is_ordered: bool = False
 
     def typed_shape(self, kind: str, schema: pa.Schema) -> Shape:
-        """The shape of files whose columns have types."""
+        """Return the shape of files whose columns have types."""
         kinds = kinds_of_schema(schema)
         with within(self.origin):
             found = find_objects(kinds, self.names, self.config.columns)
@@ -176,18 +177,18 @@ class TableContext:
         return Shape(kind, columns, has, tuple(fields))
 
     def _refuse_lost(self, columns: Mapping[str, str], known: Sequence[str]) -> None:
-        """InputError if the user names a column that is absent."""
+        """Raise InputError if the user names a column that is absent."""
         for ours, theirs in self.config.columns.items():
             if columns[ours] in known:
                 continue
             to_do = "correct the name"
             if theirs.isdecimal():
-                to_do = "give its name, as numbers count only where all columns have one"
+                to_do = "give its name, because numbers work only if every column has one"
             what = f"no column {theirs!r} for {ours}; it has {', '.join(known)}"
             raise InputError(f"{what}; {to_do}")
 
     def shape_with_objects(self, kind: str, plain: Sequence[str], objects: Objects) -> Shape:
-        """The shape of rows with objects, beside which these columns are `plain`."""
+        """Return the shape of rows with objects and with these `plain` columns."""
         known = [*plain, *self.folders]
         names = [name for name in self.names if name not in objects.paths]
         mapped = {ours: name for ours, name in self.config.columns.items() if ours in names}
@@ -199,8 +200,9 @@ class TableContext:
         return Shape(kind, columns, frozenset(has), fields, objects=objects)
 
     def numbered(self, kind: str, names: Sequence[str]) -> Shape:
-        """The shape of files whose fields have these names, unless the configuration says which of
-        them, from 1, is.
+        """Return the shape of files whose fields have these names.
+
+        The configuration may assign our columns to fields by number, from 1, instead.
         """
         mapped, ours = (
             self.config.columns,
@@ -215,13 +217,13 @@ class TableContext:
         return Shape(kind, columns, frozenset({*names, *self.folders, *given}), names)
 
     def names_columns(self, fields: Sequence[str]) -> bool:
-        """Whether two of our columns, at least, have one of their names among the fields."""
+        """Whether the fields include names of at least two of our columns."""
         named = [name for name in self.names if any(is_alias(name, field) for field in fields)]
         return len(named) > 1
 
     @property
     def mapped_names(self) -> dict[str, str]:
-        """By our names, those that the user gives to columns of the files. Numbers name fields."""
+        """The user's names for columns of the files, by our names, without field numbers."""
         return {
             ours: theirs
             for ours, theirs in self.config.columns.items()
@@ -243,8 +245,9 @@ class TableContext:
 
 
 def text_shape(files: Sequence[File], kind: str, table: TableContext) -> Shape:
-    """The shape of text of the format `kind`, by the first lines of the first file; InputError if
-    it is not clear.
+    """Return the shape of text in the format `kind`, from the first lines of the first file.
+
+    Raise InputError if the shape is not clear.
     """
     first, *others = [file for file in files if not _is_empty(file)] or list(files[:1])
     text = first.head()
@@ -273,7 +276,7 @@ def _filled(text: str) -> list[str]:
 def _header_separator(
     text: str, lines: Sequence[str], rows: Sequence[str], kind: str, table: TableContext
 ) -> str | None:
-    """What separates the names of the header; None if there is none."""
+    """Return what separates the names of the header, or None if there is no header."""
     first = lines[0] if lines else ""
     names = table.mapped_names.values()
     if names:
@@ -305,8 +308,8 @@ def _header_shape(separator: str, kind: str, files: Sequence[File], table: Table
     header = headers[0]
     if header.names is None:
         raise InputError(
-            f"{table.origin}: the header {header.text[:200]!r} has a quote that does not end, or "
-            "text after one that does; correct it"
+            f"{table.origin}: the header {header.text[:200]!r} has an unclosed quote, or "
+            "text after a closing quote; correct it"
         )
     _refuse_unread_separator(header.text, table)
     with within(table.origin):
@@ -325,14 +328,14 @@ def _refuse_unread_separator(header: str, table: TableContext) -> None:
     for separator in UNREAD:
         if table.names_columns(header.split(separator)):
             what = f"{table.origin}: the header {header[:200]!r} has {separator} between its names"
-            raise InputError(f"{what}; write tabs, commas or semicolons in its place")
+            raise InputError(f"{what}; use tabs, commas or semicolons instead")
 
 
 def _blank_header_shape(first: File, others: Sequence[File], table: TableContext) -> Shape:
-    """The shape of files with blanks between their fields, and a first line of names."""
+    """Return the shape of files with blanks between their fields, and names on the first line."""
     files = [first, *others]
     rows = map_files(files, lambda file: first_lines(_filled(file.head()), file.path))
-    # A file may have nothing but comments.
+    # A file may contain only comments.
     known = [file for file, lines in zip(files, rows, strict=True) if lines]
     headers = [" ".join(blank_fields(lines[0])) for lines in rows if lines]
     _refuse_other_headers(known, headers)
@@ -347,12 +350,12 @@ def _refuse_other_headers(files: Sequence[File], headers: Sequence[str]) -> None
         if header != headers[0]:
             raise InputError(
                 f"files with different headers, {files[0].path} has {headers[0]!r}, "
-                f"{file.path} has {header!r}; write them alike"
+                f"{file.path} has {header!r}; use the same header"
             )
 
 
 def _refuse_lost_names(lines: Sequence[str], table: TableContext) -> None:
-    """InputError if the user names columns of files whose first line has none of these names."""
+    """Raise InputError if the user names columns but the first line has none of these names."""
     for ours, theirs in table.mapped_names.items():
         first = lines[0][:200] if lines else ""
         words = "if it names no columns, number all of them:"
@@ -396,7 +399,7 @@ def _layout_shape(lines: Sequence[str], kind: str, table: TableContext) -> Shape
 
 def _layouts(table: TableContext) -> Mapping[int, str]:
     layouts = _LAYOUTS[table.name]
-    # Two fields are enough where places are the ranks.
+    # Two fields are enough if positions are the ranks.
     has_places = table.is_ordered or table.has_several_ids
     return {**layouts, 2: "query_id doc_id"} if has_places else layouts
 
@@ -411,7 +414,7 @@ class _Problem(NamedTuple):
 def _problem_of_text(
     lines: Sequence[str], rows: Sequence[Sequence[str]], table: TableContext
 ) -> _Problem | None:
-    """Of text that is another thing, whatever the user says about its columns."""
+    """Return the problem of text in an unsupported form, whatever columns the user names."""
     first = lines[0] if lines else ""
     if first.startswith("\x1f\ufffd"):
         return _Problem(_COMPRESSED)
@@ -425,9 +428,9 @@ def _problem_of_text(
             ),
         )
     if rows and table.names_columns(rows[0]):
-        remove = Do(words="for fields by number remove the line")
+        remove = Do(words="to name fields by number, remove the line")
         named = GiveFormat(table.name, "tsv or csv", words="for files with names")
-        return _Problem("which are names of columns", Either((named, remove), ", "))
+        return _Problem("which are column names", Either((named, remove), ", "))
     return None
 
 
@@ -438,11 +441,11 @@ def _problem_of_separator(
     shape: Shape,
     table: TableContext,
 ) -> _Problem | None:
-    """Of lines that blanks do not part into their fields."""
+    """Return the problem of lines that blanks do not split into their fields."""
     separator = unread_separator(lines, rows)
     if separator:
-        in_its_place = Do(words="write tabs, and no blanks, in its place, or CSV")
-        return _Problem(f"which have {separator} between them", in_its_place)
+        in_its_place = Do(words="use tabs instead, without blanks, or write CSV")
+        return _Problem(f"which are separated by {separator}", in_its_place)
     if _has_numbers(usual, shape, table):
         return None
     if not has_blanks_within_tabs(lines):
@@ -454,14 +457,14 @@ def _problem_of_separator(
     if table.origin.endswith((".tsv", ".tsv.gz")):
         words = ""
     numbers = NumberColumns(table.name, fields, words=words)
-    return _Problem("which have tabs between them and blanks within", numbers)
+    return _Problem("which are separated by tabs and contain blanks", numbers)
 
 
 def _has_numbers(usual: pd.DataFrame, shape: Shape, table: TableContext) -> bool:
-    """Whether the fields are numbers where a layout has some; without a layout they are not."""
+    """Whether the fields are numbers where a layout has numbers; false without a layout."""
     has_some = table.has_labels
     for at, name in enumerate(shape.fields):
-        # TREC's second field is one word or a number, and no part of a text.
+        # The second TREC field is always one word or a number, not part of a text.
         is_text = name == "2" and usual[at].nunique() > 1
         is_ours = name in _NUMBERS and not table.has_labels
         # A line may be broken.
@@ -472,7 +475,7 @@ def _has_numbers(usual: pd.DataFrame, shape: Shape, table: TableContext) -> bool
 
 
 def _problem_of_order(shape: Shape, usual: pd.DataFrame, table: TableContext) -> _Problem | None:
-    """Of results without a score and a rank, in which a field may be one of them."""
+    """Return the problem of results without a score or a rank if a field may be one of them."""
     fields = len(usual.columns)
     if {"rank", "score"} & {*shape.has, *shape.columns} or table.has_several_ids:
         return None
@@ -505,7 +508,7 @@ def _problem_without_numbers(
 def _problem_of_layout(
     lines: Sequence[str], names: Sequence[str], usual: pd.DataFrame, table: TableContext
 ) -> _Problem | None:
-    """Of lines about whose fields the user says nothing."""
+    """Return the problem of lines whose fields the user does not name."""
     first = lines[0] if lines else ""
     fields = len(names)
     if names[3:] == ["relevance"] and len(usual) and _are_times(usual[3]):
@@ -516,17 +519,17 @@ def _problem_of_layout(
     if fields not in _layouts(table) or first.startswith(("{", "[")):
         numbered = NumberColumns(table.name, _likely_fields(usual, table))
         formats = GiveFormat(table.name, "csv, tsv, jsonl or json")
-        return _Problem("which are not known", Either((numbered, formats)))
+        return _Problem("which is not a known layout", Either((numbered, formats)))
     return None
 
 
 def _likely_fields(usual: pd.DataFrame, table: TableContext) -> tuple[tuple[str, int], ...]:
-    """By number, the fields that may be our columns; of judgments also a grade."""
+    """Return the fields, by number, that may be our columns; for judgments, including a grade."""
     fields = len(usual.columns)
     if table.name != "judgments" or fields < 3:
         return _IDS
     document = 2
-    # TREC's second field is often the same in all lines.
+    # The second TREC field is often the same in all lines.
     if fields > 3 and usual[1].nunique() == 1:
         document = 3
     if not usual[document].str.fullmatch(NUMBER).all():
@@ -535,22 +538,22 @@ def _likely_fields(usual: pd.DataFrame, table: TableContext) -> tuple[tuple[str,
 
 
 def _are_numbered(usual: pd.DataFrame) -> bool:
-    """Whether the third fields count the lines of each query: 1, 2, 3."""
+    """Whether the third field numbers the lines of each query: 1, 2, 3."""
     counted = usual.groupby(0).cumcount() + 1
     return bool((usual[2] == counted.astype(str)).all())
 
 
 def _rows(lines: Sequence[str], separator: str | None, is_run: bool) -> list[list[str]]:
-    """The fields of the lines."""
+    """Return the fields of the lines."""
     if separator:
         return [values(line, separator) or line.split(separator) for line in lines]
     rows = [blank_fields(line) for line in lines]
-    # More fields than a run has belong to its name.
+    # Extra fields of a run belong to its name.
     return [row[:6] for row in rows] if is_run else rows
 
 
 def _are_times(grades: "pd.Series[str]") -> bool:
-    """Whether all that are numbers are times. A line of names, or a broken one, proves nothing."""
+    """Whether all numbers are times. Other values, as in a header or a broken line, are ignored."""
     given = grades[grades.str.fullmatch(NUMBER)]
     return bool(len(given)) and bool(given.str.fullmatch(_TIME).all())
 
@@ -563,7 +566,7 @@ def _json_shape(text: str, lines: Sequence[str], table: TableContext) -> Shape:
         found = find_objects(kinds, table.names, table.config.columns)
     is_object = re.match(r"\s*\{[^{}]*\{", _JSON_TEXT.sub("", text))
     has_documents = found is not None and found.column
-    # An object that ends with its line is not all of a file with more lines.
+    # If the first of several lines is a whole object, the file is not one object.
     is_of_some_lines = len(lines) > 1 and bool(_first_objects(lines[:1]))
     is_of_lines = is_list or has_documents or is_of_some_lines or table.has_named([*kinds])
     is_asked = table.config.format == "json" and not is_list
@@ -576,7 +579,7 @@ def _json_shape(text: str, lines: Sequence[str], table: TableContext) -> Shape:
         first = lines[0][:200] if lines else ""
         raise InputError(
             f"{table.origin} begins with {first!r}, not JSON lines with columns of {table.name}; "
-            "write an object a line, or {query: {document: number}}"
+            "write one object per line, or {query: {document: number}}"
         )
     documents = kinds.get(shape.columns.get("doc_id", "doc_id"))
     has_lists = bool(has_documents) or documents is Kind.LIST
@@ -588,7 +591,7 @@ def _json_shape(text: str, lines: Sequence[str], table: TableContext) -> Shape:
 
 
 def _first_of_list(text: str) -> list[str]:
-    """The first objects of a list, whose text may end anywhere."""
+    """Return the first objects of a list, whose text may end anywhere."""
     first: list[str] = []
     with suppress(InputError):
         first.extend(islice(objects_of_list(text, ""), _LINES))
@@ -604,7 +607,7 @@ def _first_objects(lines: Iterable[str]) -> list[dict[str, Any]]:
 
 
 def _with_objects(kinds: Kinds, found: Objects | None, table: TableContext) -> Shape:
-    """The shape of lines of JSON; the columns within objects are called by their paths."""
+    """Return the shape of JSON lines; columns within objects are named by their paths."""
     if found is None:
         return table.shape("jsonl", [*kinds])
     return table.shape_with_objects("jsonl", plain_names(kinds), found)

@@ -1,9 +1,9 @@
-"""Judgments, results and tables about queries from storage: one way in for every format.
+"""Reads judgments, results and tables about queries from storage, in every format.
 
-Text, JSON, ORC and tables of lakehouses become Parquet once, in this process. Engines see Parquet
-and catalog tables. Columns have the schema's names. What was typed when it was stored keeps its
-types; in text formats, numeric columns are parsed, and the columns INTERNAL of `schemas` tell what
-is wrong with a row.
+Text, JSON, ORC and lakehouse tables become Parquet once, in this process. Engines see Parquet and
+catalog tables. Columns have the schema's names. Columns that were stored with types keep them. In
+text formats, numeric columns are parsed, and the columns INTERNAL of `schemas` say what is wrong
+with a row.
 """
 
 import contextlib
@@ -48,44 +48,44 @@ class Source:
     name: str
     format: str
     files: list[File]
-    #: The number of rows according to footers, or to what was written; None where that is not
-    #: known.
+    #: The number of rows, from footers or from what was written; None if it is not known.
     expected_rows: int | None = None
     #: Writes the batches of a table to a temporary place, one after the other, and reads all of
-    #: them from there; None where the engine cannot do that cheaply.
+    #: them from there; None if the engine cannot do that cheaply.
     materialize: Callable[[Iterable[DataFrame]], DataFrame] | None = None
-    #: The documents that leave the lists of this table before they are ranked.
+    #: The documents that are removed from the lists of this table before they are ranked.
     without: "Source | None" = None
-    #: What was recognised and not configured, in sentences for people.
+    #: Sentences for people about what was recognised without being configured.
     notes: tuple[str, ...] = ()
     #: The runs that files or folders name, whether or not they have rows.
     runs: Runs = dataclasses.field(default_factory=dict)
-    #: The column that was taken for that of runs and may be another; see `limits.refuse_category`.
+    #: The column that was read as the run but may mean something else; see
+    #: `limits.refuse_category`.
     doubtful_run: str | None = None
-    #: The column of the grades where the program has recognised it; None if it has our name, or the
-    #: user named it.
+    #: The grade column if the program has recognised it; None if it has our name, or the user named
+    #: it.
     recognised_grades: str | None = None
-    #: The run of all rows, whatever they say; None if they, files or folders name runs.
+    #: The run of all rows, whatever they say; None if the rows, files or folders name runs.
     run: str | None = None
     batches: tuple[Batch, ...] = WHOLE
-    #: Reads some of the files alone; None where the engine reads the table as a whole.
+    #: Reads only some of the files; None if the engine reads the table as a whole.
     part: Callable[[list[File]], DataFrame] | None = None
-    #: The rows as this process reads them without the engine; None where it cannot open them.
+    #: The rows as this process reads them without the engine; None if it cannot open them.
     stored: StoredRows | None = None
-    #: Reads some of the files where a filter leaves few rows; None where that is no quicker.
+    #: Reads some of the files when a filter leaves few rows; None if that is not faster.
     lookup: Callable[[list[File]], DataFrame] | None = None
-    #: Whether its documents and ranks are the numbers of its rows.
+    #: Whether its documents and ranks are its row numbers.
     rows_are_documents: bool = False
 
     def with_constant(self, name: str, value: Any) -> "Source":
-        """The same rows, all with this value in the column."""
+        """Return the same rows, all with this value in the column."""
         stored = self.stored and self.stored.with_constant(name, value)
         table = self.table.withColumn(name, F.lit(value))
-        # Part of the files would lack the column.
+        # Some of the files would lack the column.
         return dataclasses.replace(self, table=table, stored=stored, lookup=None)
 
     def with_labels(self, labels: Labels) -> "Source":
-        """The same rows with the grades of their labels."""
+        """Return the same rows with the grades of their labels."""
         stored = self.stored and self.stored.with_labels(labels)
         read = self.lookup
         lookup = None if read is None else lambda files: dataframes.with_grades(read(files), labels)
@@ -99,13 +99,13 @@ class Source:
 
     @property
     def has_stamps(self) -> bool:
-        """Whether its files tell if they have changed; a version of a table never changes."""
+        """Whether a change of its files can be seen. A version of a table never changes."""
         known = [file.storage is not None or file.snapshot is not None for file in self.files]
         return bool(known) and all(known)
 
     @property
     def origin(self) -> str:
-        """Where the rows are, for a message: the one file, or the first of several."""
+        """The place of the rows in messages: the only file, or the first of several."""
         if not self.files:
             return self.format
         return (
@@ -121,12 +121,12 @@ def read_judgments(
     graded: bool = True,
     beside: ResultsConfig | None = None,
 ) -> Source:
-    """The judgments (qrels): those of the columns dataset, query_id, doc_id and relevance that are
-    stored.
+    """Return the judgments (qrels) with the columns that are stored.
 
-    `config.grades` has the grades of labels; `config.relevance` is the grade of every row, whatever
-    the files say, 1 for a table without grades unless `graded`. `beside` is what is said of the
-    results, if they are the same files.
+    These are some of dataset, query_id, doc_id and relevance. `config.grades` has the grades of
+    labels. `config.relevance` is the grade of every row, whatever the files say. It is 1 for a
+    table without grades unless `graded`. `beside` is the configuration of the results, if they are
+    the same files.
     """
     has_own = config.relevance is None
     names = [name for name in JUDGMENTS.names if name != "relevance" or has_own]
@@ -147,11 +147,11 @@ def read_results(
     is_ordered: bool = False,
     beside: JudgmentsConfig | None = None,
 ) -> Source:
-    """The results (runs): those of the columns dataset, run, query_id, doc_id, score and rank that
-    are stored.
+    """Return the results (runs) with the columns that are stored.
 
-    With `is_ordered` the order of the rows is the rank, and no other ranks and scores are read.
-    `beside` is what is said of the judgments, if they are the same files.
+    These are some of dataset, run, query_id, doc_id, score and rank. With `is_ordered`, the order
+    of the rows is the rank, and stored ranks and scores are not read. `beside` is the configuration
+    of the judgments, if they are the same files.
     """
     schema = RESULTS
     if is_ordered:
@@ -180,7 +180,7 @@ def refuse_changed_files(sources: Iterable[Source]) -> None:
         ]:
             raise InputError(
                 f"{source.name}: {len(changed)} file(s) changed during the evaluation, "
-                f"e.g. {changed[0]}; nothing was published, run again when they are complete"
+                f"e.g. {changed[0]}; nothing was published, so run again when they are complete"
             )
 
 
@@ -199,23 +199,23 @@ class _Request:
     #: Whether the order of the rows is the rank.
     is_ordered: bool = False
 
-    #: What is said of the other table of the same files; None if judgments and results differ.
+    #: The configuration of the other table, if judgments and results are the same files.
     beside: TableConfig | None = None
 
     @property
     def folders(self) -> Sequence[str]:
-        """The columns that folders give."""
+        """The columns that folders add."""
         return self.context.folders
 
     @property
     def labels(self) -> Collection[str]:
-        """The labels that stand for grades; empty where grades are numbers."""
+        """The labels that stand for grades; empty if grades are numbers."""
         grades = self.config.grades if isinstance(self.config, JudgmentsConfig) else None
         return tuple(grades or ())
 
     @property
     def is_run_given(self) -> bool:
-        """Whether runs are named by something else than a column, which then does not count."""
+        """Whether runs are named by something other than a column, which is then ignored."""
         if not isinstance(self.config, ResultsConfig):
             return False
         return self.config.run is not None or self.config.run_from == "file"
@@ -248,13 +248,13 @@ def _read(
 
 
 def _refuse_unordered(request: _Request) -> None:
-    """InputError for a table that has no order, or whose order this process does not see."""
+    """Raise InputError for a table without an order, or whose order this process does not see."""
     for file in request.files:
         if file.snapshot is not None or file.storage is None:
-            what = f"the rows of {file.path} have no order, which is to be the rank"
+            what = f"the rows of {file.path} have no order that could be the rank"
             if file.snapshot is None:
-                what = f"{file.path} is read by {request.engine.name}, which keeps no order of rows"
-            raise InputError(f"{what}; write files of text or Parquet, or a column rank")
+                what = f"{file.path} is read by {request.engine.name}, which keeps no row order"
+            raise InputError(f"{what}; write text or Parquet files, or add a rank column")
 
 
 def _source_of(request: _Request) -> Source:
@@ -269,7 +269,7 @@ def _source_of(request: _Request) -> Source:
 
 
 def _engine_table(request: _Request, rows: DataFrame, kind: str) -> Source:
-    """A table of a catalog, which the engine reads."""
+    """Return a catalog table, which the engine reads."""
     context, config = request.context, request.config
     shape = context.shape("table", dataframes.plain_columns(rows))
     has_lists = any(kind.startswith("array<") for _, kind in rows.dtypes)
@@ -286,7 +286,7 @@ def _engine_table(request: _Request, rows: DataFrame, kind: str) -> Source:
 
 
 def _typed_files(request: _Request, kind: str, footers: Sequence[stored.Footer]) -> Source:
-    """Files whose columns have types, and tables with a log; the engine reads some in place."""
+    """Return files with column types, or a table with a log. The engine reads some in place."""
     engine, schema, context = request.engine, request.schema, request.context
     kinds = footers[0].columns
     has_lists = any(map(is_list, kinds.values()))
@@ -299,7 +299,7 @@ def _typed_files(request: _Request, kind: str, footers: Sequence[stored.Footer])
     notes = shape.notes(request.config)
     with within(context.origin):
         _refuse_alike_columns(request, shape)
-        # Names within lists are seen when these are exploded.
+        # Names within lists are checked when the lists are exploded.
         if not any(map(holds_structs, kinds.values())):
             _refuse_absent(request, shape, has_lists=has_lists)
         document = kinds.get(shape.columns.get("doc_id", "doc_id"), pa.null())
@@ -308,7 +308,7 @@ def _typed_files(request: _Request, kind: str, footers: Sequence[stored.Footer])
         )
     in_both = _in_both(request, shape)
     if in_both and not request.files[0].storage:
-        notes.append(f"the folders say {', '.join(in_both.values())}, and not the files in them")
+        notes.append(f"the folders give {', '.join(in_both.values())}, not the files in them")
     else:
         shape = dataclasses.replace(shape, in_both=in_both)
     files, run_notes, runs = _with_named_runs(request, shape)
@@ -325,7 +325,7 @@ def _typed_files(request: _Request, kind: str, footers: Sequence[stored.Footer])
 
 
 def _text_files(request: _Request, kind: str) -> Source:
-    """Files of text, which this process parses once; the engine reads what it has written."""
+    """Return text files. This process parses them once, and the engine reads its copy."""
     engine, schema, context = request.engine, request.schema, request.context
     if request.beside is not None:
         one = _context_of_both(request, request.beside)
@@ -337,7 +337,7 @@ def _text_files(request: _Request, kind: str) -> Source:
     notes = shape.notes(request.config)
     with within(context.origin):
         _refuse_alike_columns(request, shape)
-        # A first line that names no column of ours may be a row.
+        # A first line with none of our column names may be a row.
         may_be_numbers = kind in ("csv", "tsv")
         _refuse_absent(request, shape, has_lists=shape.has_lists, may_be_numbers=may_be_numbers)
         _refuse_split_lists(request, shape, has_lists=shape.has_lists)
@@ -362,11 +362,11 @@ def _text_files(request: _Request, kind: str) -> Source:
 
 
 def _context_of_both(request: _Request, beside: TableConfig) -> TableContext:
-    """One table of judgments and results, with what is said of the columns of either."""
+    """Return the context of one table of judgments and results, with the columns of both."""
     config = row_documents.merged_columns(request.config, beside)
     names = [*row_documents.COLUMNS, "doc_id"]
     if "relevance" not in row_documents.needed(request.config, beside):
-        # Where all have one grade, two columns of grades are not ambiguous.
+        # If all rows have the same grade, two grade columns are not ambiguous.
         names.remove("relevance")
     return dataclasses.replace(request.context, config=config, names=names)
 
@@ -377,9 +377,9 @@ def _rows_as_documents(
     shape: Shape,
     footers: Sequence[stored.Footer] = (),
 ) -> Source:
-    """One table of judgments and results without documents: each row is one.
+    """Return one table of judgments and results without documents, in which each row is a document.
 
-    Both tables are read in the same way, so that a row has the same number in both.
+    Judgments and results are read in the same way, so that a row has the same number in both.
     """
     engine, schema, config = request.engine, request.schema, request.config
     with within(request.context.origin):
@@ -400,7 +400,7 @@ def _rows_as_documents(
 def _numbered_text(
     request: _Request, shape: Shape, files: list[File], labels: Collection[str]
 ) -> stored.StoredTable:
-    """The rows of text, each a document."""
+    """Return the rows of text, each of which is a document."""
     engine, schema, names = request.engine, request.schema, row_documents.COLUMNS
     numbers = RowNumbers("rank" in shape.has)
     copy = text_to_parquet(shape, files, names, engine.scratch, labels, numbers)
@@ -436,7 +436,7 @@ def _source(
         recognised_grades=None if "relevance" in columns else shape.columns.get("relevance"),
         # An engine that spills needs no batches.
         batches=make_batches(runs, whole.rows or 0) if engine.kind == "embedded" else WHOLE,
-        # A part of the files has other places.
+        # In a part of the files, the rows have different positions.
         part=None if request.is_ordered else part,
         stored=whole.stored,
         lookup=_about(request.name, whole.lookup),
@@ -444,7 +444,7 @@ def _source(
 
 
 def _about(name: str, read: _Reader | None) -> _Reader | None:
-    """A function that reads a table later: what is wrong then names the table, too."""
+    """Return a function that reads a table later, and whose errors also name the table."""
     if read is None:
         return None
     named: _Reader = about(name)(read)
@@ -452,18 +452,18 @@ def _about(name: str, read: _Reader | None) -> _Reader | None:
 
 
 def _called(request: _Request, shape: Shape) -> dict[str, str]:
-    """What the table calls each of our columns, without that of runs where it does not count."""
+    """Return the table's name for each of our columns, without the run column if it is ignored."""
     names = [name for name in request.schema.names if name != "run" or not request.is_run_given]
     return {name: shape.columns.get(name, name) for name in names}
 
 
 def _columns(request: _Request, shape: Shape) -> list[str]:
-    """The columns of the files and their folders."""
+    """Return the columns of the files and their folders."""
     return list(dict.fromkeys([*shape.fields, *request.folders]))
 
 
 def _refuse_alike_columns(request: _Request, shape: Shape) -> None:
-    """InputError if two columns, one of which is ours, differ in case alone."""
+    """Raise InputError if two columns, one of which is ours, differ only in case."""
     ours = {shape.columns.get(field, field).lower() for field in request.schema.names}
     named = (name for name in _columns(request, shape) if name.lower() in ours)
     refuse_alike(named)
@@ -476,7 +476,7 @@ def _refuse_absent(
     has_lists: bool,
     may_be_numbers: bool = False,
 ) -> None:
-    """MissingColumnError if the table lacks a column that every row needs. Lists have ranks."""
+    """Raise MissingColumnError if a column that every row needs is missing. Lists have ranks."""
     if not shape.fields:
         return
     has = _columns(request, shape)
@@ -489,7 +489,7 @@ def _refuse_absent(
 
 
 def _first_documents(request: _Request, shape: Shape) -> pa.ChunkedArray:
-    """Some ids of documents; none where this process cannot read them at once."""
+    """Return some ids of documents, or none if this process cannot read them quickly."""
     file = request.files[0]
     column = shape.columns.get("doc_id", "doc_id")
     nothing = pa.chunked_array([pa.array([], pa.string())])
@@ -506,13 +506,13 @@ def _first_documents(request: _Request, shape: Shape) -> pa.ChunkedArray:
 
 
 def _in_both(request: _Request, shape: Shape) -> dict[str, str]:
-    """By our names, the columns that both folders and the files in them have."""
+    """Return the columns that both folders and the files in them have, by our names."""
     both = {*request.folders} & {*shape.fields}
     return {ours: theirs for ours, theirs in _called(request, shape).items() if theirs in both}
 
 
 def _with_named_runs(request: _Request, shape: Shape) -> tuple[list[File], list[str], Runs]:
-    """The files, with the runs that files or folders name; sentences about them; and those runs."""
+    """Return the files with the runs that files or folders name, notes on them, and these runs."""
     config = request.config
     if not isinstance(config, ResultsConfig) or config.run is not None:
         return request.files, [], {}
@@ -521,25 +521,28 @@ def _with_named_runs(request: _Request, shape: Shape) -> tuple[list[File], list[
 
 
 def _warn_of_text(copy: ParquetCopy, name: str, has_named_runs: bool) -> None:
-    """Warn of files that may be cut off or are empty, unless these name runs, which are counted."""
+    """Warn about files that may be cut off, or are empty.
+
+    Empty files that name runs are not mentioned, because their runs are counted.
+    """
     if copy.empty and not has_named_runs and copy.rows:
         report_step(
             "warning",
-            f"{name}: {len(copy.empty):,} file(s) without a row, e.g. {copy.empty[0]}, and nothing "
-            "says what they should have; check the job that writes them, or remove them",
+            f"{name}: {len(copy.empty):,} file(s) without rows, e.g. {copy.empty[0]}, and nothing "
+            "says what they should contain; check the job that writes them, or remove them",
         )
     if copy.unended:
         path, line = next(iter(sorted(copy.unended.items())))
         report_step(
             "warning",
             f"{name}: {len(copy.unended):,} file(s) whose last line has no line end, e.g. {path} "
-            f"with {line[-100:]!r}; if a file was cut there, its last name or number is too short; "
-            "check it, or write a line end",
+            f"with {line[-100:]!r}; if a file was cut off there, its last name or number is too "
+            "short; check it, or add a line end",
         )
 
 
 def _notes_on_lines(copy: ParquetCopy) -> list[str]:
-    """What lines of text were left out that are no rows, in a sentence."""
+    """Return a sentence about the lines of text that are not rows and were left out."""
     counts = {"comment": copy.comments, "header block": copy.block_lines}
     found = []
     for name, count in counts.items():
@@ -549,7 +552,7 @@ def _notes_on_lines(copy: ParquetCopy) -> list[str]:
 
 
 def _of_request(request: _Request, shape: Shape) -> Shape:
-    """The shape with what the user says of the rows."""
+    """Return the shape with the user's options for the rows."""
     config = request.config
     is_run_read = isinstance(config, ResultsConfig) and config.run is None
     key = ("dataset", "run", "query_id") if is_run_read else ("dataset", "query_id")
@@ -562,7 +565,7 @@ def _of_request(request: _Request, shape: Shape) -> Shape:
 
 
 def _refuse_split_lists(request: _Request, shape: Shape, *, has_lists: bool) -> None:
-    """InputError for cells with several ids where these are lists, or have one number beside."""
+    """Raise InputError if cells with several ids are lists, or have only one number for all ids."""
     if request.config.split_ids is None:
         return
     if has_lists:
@@ -571,12 +574,12 @@ def _refuse_split_lists(request: _Request, shape: Shape, *, has_lists: bool) -> 
     numbers = sorted({"score", "rank"} & shape.has)
     if numbers and request.name == "results":
         column = shape.columns.get(numbers[0], numbers[0])
-        what = f"a cell has several ids, best first, and {column} has one {numbers[0]} for all"
+        what = f"a cell has several ids, best first, but {column} has one {numbers[0]} for all"
         raise InputError(f"{what}; drop that column, or write lists as JSON lines or Parquet")
 
 
 def without_broken(source: Source) -> DataFrame:
-    """The table, unless one of its lines is broken. Runs a job if a line may be."""
+    """Return the table, unless one of its lines is broken. Runs a job if a line may be broken."""
     table = source.table
     if LINE in table.columns:
         counted = table.where(F.col(LINE).isNotNull())

@@ -1,4 +1,4 @@
-"""The storage behind a path: this machine, or one that pyarrow.fs knows by the scheme, such as
+"""The storage of a path: this machine, or a storage that pyarrow.fs knows by its scheme, such as
 s3:// and hdfs://.
 """
 
@@ -25,10 +25,10 @@ from ndcg_spark.errors import (
 from ndcg_spark.text import masked, printable
 
 _FILE_SCHEME = re.compile(r"^file:(//(?=/)|//localhost(?=/)|//)?", re.IGNORECASE)
-#: The types of file systems of HDFS: pyarrow's, which needs libhdfs, and that of hdfs-native.
+#: The types of HDFS file systems: the pyarrow one, which needs libhdfs, and the hdfs-native one.
 HDFS = ("hdfs", "py::hdfs")
-#: What storages and readers of files raise; hdfs-native a RuntimeError in safe mode, over a quota,
-#: or without rights.
+#: The errors that storages and file readers raise. hdfs-native raises a RuntimeError in safe mode,
+#: over a quota, or without permission.
 FAILURES = (OSError, EOFError, UnicodeError, RuntimeError, pa.ArrowException)
 
 
@@ -42,8 +42,9 @@ def is_local(path: str) -> bool:
 
 
 def local(path: str) -> str:
-    """A local path or URI as an absolute path; `..` after a link leads where the operating system
-    goes.
+    """Return a local path or URI as an absolute path.
+
+    `..` after a link is resolved as the operating system does.
     """
     parts = Path(_FILE_SCHEME.sub("", path, count=1)).absolute().parts
     last = len(parts) - parts[::-1].index("..") if ".." in parts else 0
@@ -55,13 +56,14 @@ def local(path: str) -> str:
 
 
 def refuse_credentials(path: str) -> None:
-    """InputError for a URI with a user, keys or parameters in it: pyarrow would use them, and an
-    engine would not.
+    """Raise InputError for a URI with a user, keys or parameters.
+
+    pyarrow would use them, but an engine would not.
     """
     if not is_local(path) and masked(path) != path:
-        what = f"{masked(path)} has a user, keys or parameters in it, which engines do not take"
+        what = f"{masked(path)} contains a user, keys or parameters, which engines do not accept"
         variables = "AWS_ACCESS_KEY_ID, AWS_ENDPOINT_URL or HADOOP_USER_NAME"
-        to_do = f"leave them out and set them in the environment, such as {variables}"
+        to_do = f"leave them out and set environment variables such as {variables}"
         raise InputError(f"{what}; {to_do}")
 
 
@@ -69,8 +71,9 @@ def storage(
     path: str,
     error: Callable[[str], NdcgSparkError] = NoStorageError,
 ) -> tuple[fs.FileSystem, str]:
-    """The file system of a path, local without a scheme, and the path there; raises `error` for an
-    unknown storage.
+    """Return the file system of a path, which is local without a scheme, and the path there.
+
+    Raise `error` for an unknown storage.
     """
     if is_local(path):
         return fs.LocalFileSystem(), local(path)
@@ -85,7 +88,7 @@ def storage(
                 "the bucket, its region and credentials (AWS_REGION and the like), "
                 "AWS_ENDPOINT_URL and the network"
             )
-        what = f"no storage for {masked(path)}, {masked(first_line(reason))}"
+        what = f"the storage of {masked(path)} cannot be opened, {masked(first_line(reason))}"
         raise error(f"{what}; check {to_do}") from reason
     return system, fs_path
 
@@ -98,9 +101,10 @@ def missing_input(path: str) -> MissingInputError:
 
 @contextlib.contextmanager
 def reading(path: str, failures: tuple[type[Exception], ...] = FAILURES) -> Iterator[None]:
-    """What a library raises in the block names the path.
+    """Turn errors of a library within the block into errors that name the path.
 
-    It is an UnreachableError where a storage elsewhere may yet answer, else an InputError.
+    They become an UnreachableError if a remote storage may answer later, and otherwise an
+    InputError.
     """
     try:
         yield
@@ -110,22 +114,23 @@ def reading(path: str, failures: tuple[type[Exception], ...] = FAILURES) -> Iter
         is_far = isinstance(error, OSError | RuntimeError) and not is_local(path)
         kind = UnreachableError if is_far else InputError
         what = f"{printable(masked(path))} cannot be read, {printable(first_line(error))}"
-        raise kind(f"{what}; check its rights and its storage, or write it again") from error
+        raise kind(f"{what}; check its permissions and its storage, or write it again") from error
 
 
 def delta_address(path: str, error: Callable[[str], NdcgSparkError] = InputError) -> str:
-    """The path as deltalake takes it; raises `error` for one that it would mistake for another."""
+    """Return the path for deltalake. Raise `error` if it would read a different path."""
     address = storage(path, error)[1] if is_local(path) else path
     if urllib.parse.unquote(address) != address or "\\" in address:
-        # deltalake lists one folder and reads the files of the other, which may be another table.
-        what = f"{address} has % or \\ in it, which deltalake takes for another path"
+        # deltalake lists one folder and reads the files of a second one, which may be a different
+        # table.
+        what = f"{address} contains % or \\, which deltalake reads as a different path"
         raise error(f"{what}; rename it")
     return address.replace("s3a://", "s3://", 1)
 
 
 def delta_options() -> dict[str, str] | None:
-    """The options that deltalake, unlike pyarrow, does not take from the environment."""
-    # Where people name a server without encryption, they mean it.
+    """Return the options that deltalake, unlike pyarrow, does not read from the environment."""
+    # A user who names a server without encryption means it.
     return (
         {"allow_http": "true"}
         if os.environ.get("AWS_ENDPOINT_URL", "").startswith("http://")
@@ -134,15 +139,14 @@ def delta_options() -> dict[str, str] | None:
 
 
 def _hdfs(uri: str) -> tuple[fs.FileSystem, str]:
-    """HDFS by hdfs-native, the client that the embedded engine has too.
+    """Return HDFS through hdfs-native, the client that the embedded engine also uses.
 
-    pyarrow's own needs libhdfs.so, Java and every jar of Hadoop on CLASSPATH, which a container of
-    YARN need not have. The user is that of HADOOP_USER_NAME, of Kerberos or of this process, as it
-    is for engines.
+    pyarrow's own client needs libhdfs.so, Java and all Hadoop jars on CLASSPATH, which a YARN
+    container may lack. The user is taken from HADOOP_USER_NAME, Kerberos or this process, as for
+    engines.
     """
     if user := os.environ.get("SPARK_USER"):
-        # In a container of YARN, which belongs to another user, Spark's own clients act as this
-        # one.
+        # A YARN container belongs to a different user, and Spark's own clients act as SPARK_USER.
         os.environ.setdefault("HADOOP_USER_NAME", user)
     authority, _, fs_path = uri.removeprefix("hdfs://").partition("/")
     return fs.PyFileSystem(
@@ -152,11 +156,10 @@ def _hdfs(uri: str) -> tuple[fs.FileSystem, str]:
 
 @functools.cache
 def _hdfs_client(host: str, port: str = "") -> Any:
-    """A client that is kept here, and not by fsspec.
+    """Return a client that is cached here, not by fsspec.
 
-    fsspec empties its cache in a process that is forked, as classic Spark's start does, and
-    dropping a client there waits forever for the client's threads, which only the first process
-    has.
+    fsspec empties its cache in a forked process, and the start of classic Spark forks one. Dropping
+    a client there waits forever for the client's threads, which exist only in the first process.
     """
     from hdfs_native.fsspec import HdfsFileSystem
 
@@ -168,7 +171,7 @@ class _HdfsHandler(fs.FSSpecHandler):  # type: ignore[misc]  # pyarrow has no ty
         return "hdfs"
 
     def get_file_info_selector(self, selector: fs.FileSelector) -> list[fs.FileInfo]:
-        # fsspec would pass over folders that cannot be read.
+        # fsspec would skip folders that cannot be read.
         try:
             statuses = [*self.fs.client.list_status(selector.base_dir, selector.recursive)]
         except FileNotFoundError:

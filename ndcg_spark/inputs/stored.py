@@ -1,8 +1,7 @@
-"""Files with types, and tables with a log: read in place where every engine can, else after a plain
-copy.
+"""Files with types and tables with a log, read in place if every engine can, or from a plain copy.
 
 The libraries of Delta and Iceberg apply deleted rows and column mapping, and this process copies
-what they give. A table of a catalog that the engine knows is read by the engine.
+the rows that they return. The engine reads a table of a catalog that it knows.
 """
 
 import contextlib
@@ -64,29 +63,27 @@ _CATALOG = "table:"
 
 
 class StoredTable(NamedTuple):
-    """A table of the engine, its number of rows (None if that is unknown), and its rows without the
-    engine.
-    """
+    """An engine's table, its number of rows (None if unknown), and its rows without the engine."""
 
     table: DataFrame
     rows: int | None
-    #: None where this process cannot open the files.
+    #: None if this process cannot open the files.
     stored: StoredRows | None
-    #: Reads some of the files where a filter leaves few rows; None where that is no quicker.
+    #: Reads some of the files when a filter leaves few rows; None if that is not faster.
     lookup: Callable[[list[File]], DataFrame] | None = None
-    #: What was done with its rows, in sentences for people.
+    #: Sentences for people about how its rows were read.
     notes: Sequence[str] = ()
 
 
 class Footer(NamedTuple):
-    """The columns of a file with their types, and its rows."""
+    """The columns of a file with their types, and its number of rows."""
 
     columns: dict[str, pa.DataType]
     rows: int = 0
 
 
 def read_footers(engine: Engine, files: list[File], kind: str) -> list[Footer]:
-    """The footers of files with types, with their columns; of far files only the first one's."""
+    """Return the footers of files with types; for remote files, only the first footer."""
     if kind in TABLES:
         snapshots = (file.snapshot for file in files if file.snapshot)
         return [
@@ -120,9 +117,9 @@ def _plain_types(
     called: Mapping[str, str],
     origin: str,
 ) -> dict[str, pa.DataType]:
-    """The plain type of those columns that a file has; InputError where none has the values of all.
+    """Return the plain types of the columns that any file has.
 
-    `called` has the name by which we know each column.
+    `called` has our name of each column. Raise InputError if no type fits the values of all files.
     """
     types = {}
     for column, ours in called.items():
@@ -130,7 +127,7 @@ def _plain_types(
         kind = common_type(ours, map(plain_type, has))
         if kind is None:
             names = " and ".join(map(str, dict.fromkeys(has)))
-            sentence = f"files with different types: {column} is {names}; write them alike"
+            sentence = f"files with different types: {column} is {names}; use one type"
             raise InputError(f"{origin}, {sentence}")
         if has:
             types[column] = kind
@@ -138,8 +135,9 @@ def _plain_types(
 
 
 def _refuse_lacking(files: Sequence[File], known: Sequence[Footer], shape: Shape) -> None:
-    """InputError if a file lacks a column that others have and every row needs; its rows would have
-    null there.
+    """Raise InputError if a file lacks a column that other files have and every row needs.
+
+    The column would be null in its rows.
     """
     for names in (["query_id"], ["doc_id"], ["relevance"], ["score", "rank"]):
         columns = [shape.columns.get(name, name) for name in names]
@@ -150,7 +148,7 @@ def _refuse_lacking(files: Sequence[File], known: Sequence[Footer], shape: Shape
         if any(has) and not all(has):
             lacking = files[has.index(False)].path
             what = f"{lacking}: no column {columns[0]}, which other files have"
-            raise InputError(f"{what}; write them alike")
+            raise InputError(f"{what}; write the same columns in all files")
 
 
 def read_typed(
@@ -161,9 +159,9 @@ def read_typed(
     known: Sequence[Footer],
     name: str,
 ) -> StoredTable:
-    """The schema's columns of the files of the table `name`, and their number of rows.
+    """Return the schema's columns of the files of the table `name`, and their number of rows.
 
-    That is None where it is unknown, or rows have lists.
+    The number is None if it is unknown, or if rows have lists.
     """
     in_footers = [column for footer in known for column in footer.columns.items()]
     lists = [column for column, kind in in_footers if holds_structs(kind)]
@@ -183,7 +181,7 @@ def read_typed(
         _refuse_lacking(files, known, shape)
     if shape.is_reshaped:
         return _reshaped(engine, files, shape, schema, known, name)
-    # Of Parquet the files themselves, whatever the engine is given.
+    # For Parquet, these are the files themselves, even if the engine gets a copy.
     original = None
     if all(file.storage for file in files):
         original = StoredRows(files, shape.columns, schema.names, name, origin)
@@ -208,7 +206,7 @@ def _reshaped(
     known: Sequence[Footer],
     name: str,
 ) -> StoredTable:
-    """As `read_typed`, of files whose rows this process makes into rows of documents first."""
+    """Return the same as `read_typed` for files that first have to become rows of documents."""
     origin = files[0].path
     called, columns = _needed_columns(shape, schema.names)
     types = _plain_types(known, called, origin)
@@ -233,13 +231,15 @@ def _reshaped(
 
 
 def _needed_columns(shape: Shape, names: Sequence[str]) -> tuple[dict[str, str], dict[str, str]]:
-    """The columns of files that are needed for ours, each with our name of it; and the other way
-    round, those that have another name once objects are columns.
+    """Return the columns of the files that are needed for ours, each with our name of it.
+
+    The second item has, by our names, the columns that are still named differently once objects
+    are columns.
     """
     objects = {} if shape.objects is None else shape.objects.paths
     called = {}
     for path in objects.values():
-        # An object as a whole, which is none of ours.
+        # A whole object is not one of our columns.
         called[path.partition(".")[0]] = ""
     columns = {}
     for ours in names:
@@ -260,7 +260,7 @@ def read_numbered(
     known: Sequence[Footer],
     name: str,
 ) -> StoredTable:
-    """The schema's columns of the table `name`, in which each row is a document."""
+    """Return the schema's columns of the table `name`, in which each row is a document."""
     called = {shape.columns.get(ours, ours): ours for ours in row_documents.COLUMNS}
     types = _plain_types(known, called, files[0].path)
     _refuse_lacking(files, known, shape)
@@ -276,7 +276,7 @@ def read_numbered(
 def _copy_schema(
     files: Sequence[File], types: Mapping[str, pa.DataType], called: Collection[str]
 ) -> pa.Schema:
-    """The schema of a copy with the columns of these types, and those of folders."""
+    """Return the schema of a copy with columns of these types and the columns of folders."""
     folders = {key: FEW for key, _ in files[0].partition if key in called}
     return pa.schema({**types, **folders})
 
@@ -288,7 +288,7 @@ def _is_read_in_place(
     known: Sequence[Footer],
     types: Mapping[str, pa.DataType],
 ) -> bool:
-    """Whether every engine reads these files as they are; else they are copied in plain `types`."""
+    """Whether every engine reads these files as they are. Otherwise they are copied in `types`."""
     if shape.kind != "parquet" or shape.in_both:
         return False
     if not engine.sees_local_files and engine.kind == "connect" and files[0].is_local:
@@ -300,7 +300,7 @@ def _is_read_in_place(
         for column, kind in footer.columns.items():
             if not is_readable(kind):
                 return False
-            # None hashes unsigned numbers.
+            # No engine hashes unsigned numbers.
             if column in types and pa.types.is_unsigned_integer(kind):
                 return False
     return True
@@ -314,7 +314,7 @@ def _plain_copy(
     reshape: Reshape | None = None,
     numbers: row_documents.RowNumbers | None = None,
 ) -> ParquetCopy:
-    # Spark would take a duration for a number.
+    # Spark would read a duration as a number.
     values = (
         (field, field.type.value_type if is_list(field.type) else field.type) for field in schema
     )
@@ -340,7 +340,7 @@ def _plain_copy(
         return table if reshape is None else reshape.table(table, file)
 
     def batches(file: File) -> Iterator[pa.RecordBatch]:
-        # The library of each format raises kinds of its own.
+        # The library of each format raises its own errors.
         with reading(file.path, (Exception,)):
             if file.snapshot is not None:
                 yield from file.snapshot.scan(
@@ -362,8 +362,9 @@ def _plain_copy(
 
 
 def find(engine: Engine, config: TableConfig, table: str) -> list[File]:
-    """The files behind the paths of a table; one file with a snapshot for a table of Delta, Iceberg
-    or a catalog.
+    """Return the files of a table's paths.
+
+    A table of Delta, Iceberg or a catalog is one file with a snapshot.
     """
     with about(table):
         listings = [_listing(engine, config, path) for path in config.path]
@@ -371,17 +372,18 @@ def find(engine: Engine, config: TableConfig, table: str) -> list[File]:
         _refuse_tables_among(files)
     plain = [file.path for file in files if file.snapshot is None]
     if config.as_of is not None and plain:
-        what = f"a version is named, {config.as_of}, and {plain[0]} is not a Delta or Iceberg table"
+        version = f"the version {config.as_of} is given"
+        what = f"{version}, but {plain[0]} is not a Delta or Iceberg table"
         raise ConfigurationError(f"{table}: {what}; leave it out")
     return files
 
 
 def _refuse_tables_among(files: Sequence[File]) -> None:
-    """InputError for a table that only the engine reads beside other files."""
+    """Raise InputError if a table that only the engine reads is given with other files."""
     alone = [file.path for file in files if file.snapshot and file.snapshot.table is not None]
     if alone and len(files) > 1:
-        what = f"{len(files)} tables, among them {alone[0]}"
-        raise InputError(f"{what}; give what the engine reads alone")
+        what = f"{len(files)} tables, including {alone[0]}"
+        raise InputError(f"{what}; give a table that the engine reads on its own")
 
 
 def _listing(engine: Engine, config: TableConfig, path: str) -> Listing:
@@ -392,7 +394,7 @@ def _listing(engine: Engine, config: TableConfig, path: str) -> Listing:
             return list_files(_pipe_copy(engine.scratch, path))
         listing = list_files(engine.addressed(path))
     except TableLogError as log:
-        # deltalake gives the rows of a version; its data files may still contain deleted rows.
+        # deltalake returns the rows of a version; its data files may still contain deleted rows.
         is_read = (
             log.format == "delta"
             and engine.sees_local_files
@@ -407,7 +409,7 @@ def _listing(engine: Engine, config: TableConfig, path: str) -> Listing:
     else:
         if listing.files or engine.sees_local_files or not is_local(path):
             return listing
-    # What this process cannot open is one file, unless it is the folder of a table with a log.
+    # A path that this process cannot open is one file, unless it is a folder of a table with a log.
     for name in ("_delta_log", "metadata/*.metadata.json"):
         with contextlib.suppress(PySparkException):
             rows = (
@@ -422,7 +424,7 @@ def _listing(engine: Engine, config: TableConfig, path: str) -> Listing:
 
 @functools.lru_cache(maxsize=8)
 def _pipe_copy(scratch: Scratch, path: str) -> str:
-    """A copy of a pipe, which can be read once: of /dev/stdin, or the shell's <(zcat ...)."""
+    """Copy a pipe, which can be read only once, such as /dev/stdin or the shell's <(zcat ...)."""
     copy = scratch.folder() / Path(path).name
     with Path(path).open("rb") as pipe, copy.open("wb") as target:
         shutil.copyfileobj(pipe, target, 1 << 20)
@@ -433,29 +435,29 @@ def _delta(path: str, as_of: int | str | None) -> File:
     from deltalake import DeltaTable
 
     address = delta_address(path)
-    # The library raises many kinds, some of them Exception itself.
+    # The library raises many kinds of errors, including Exception itself.
     with reading(path, (Exception,)):
         table = DeltaTable(address, storage_options=delta_options())
         if as_of is not None:
             table.load_as_version(as_of if isinstance(as_of, int) else moment(as_of))
         version, schema = table.version(), pa.schema(table.schema().to_arrow())
         if isinstance(as_of, str):
-            # For a time before all versions it loads the first.
+            # For a time before the first version it loads the first.
             system, fs_path = storage(path)
             commit = system.get_file_info(f"{fs_path}/_delta_log/{version:020}.json")
             if commit.is_file and commit.mtime > moment(as_of):
                 what = f"{path} has no version as of {as_of}"
-                raise InputError(f"{what}, its first is of {commit.mtime}")
+                raise InputError(f"{what}, its first version is from {commit.mtime}")
     path = address if is_local(path) else path
     scan = lambda names: pa.RecordBatchReader.from_stream(table.scan(columns=names))  # noqa: E731
     return File(path, 0, snapshot=Snapshot("delta", version, schema, scan))
 
 
 def _catalog_table(engine: Engine, path: str, as_of: int | str | None) -> File:
-    """A table of a catalog that the engine knows or pyiceberg's configuration names."""
+    """Return a table of a catalog that the engine or pyiceberg's configuration knows."""
     name = path.removeprefix(_CATALOG)
-    reason: object = "which only pyiceberg reads; make a view of that version"
-    # Engines read a table as it is, and some of them whatever version is asked for.
+    reason: object = "only pyiceberg reads a version of it; make a view of that version"
+    # Engines read a table as it is, some of them even if a version is asked for.
     if as_of is None:
         try:
             table = engine.session.read.table(name)
@@ -485,7 +487,7 @@ def _iceberg(table: Any, path: str, as_of: int | str | None) -> File:
     else:
         snapshot = table.snapshot_as_of_timestamp(int(moment(as_of).timestamp() * 1000))
     if snapshot is None and as_of is not None:
-        raise InputError(f"{path} has no snapshot as of {as_of}; name another")
+        raise InputError(f"{path} has no snapshot as of {as_of}; name a different one")
     scan = table.scan(snapshot_id=snapshot.snapshot_id if snapshot else None)
     read = lambda names: scan.select(*names).to_arrow_batch_reader()  # noqa: E731
     return File(

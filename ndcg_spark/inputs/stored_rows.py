@@ -1,8 +1,8 @@
 """The rows of a table as this process reads them from Parquet, without an engine.
 
 They are read a second time to check what an engine has computed, so nothing here trusts an engine,
-a filter of the Parquet reader, or the statistics of a footer. It is a reader of its own on purpose:
-what is wrong in `parquet_files`, by which inputs are read, is not wrong here too.
+a filter of the Parquet reader, or the statistics of a footer. It is a separate reader on purpose:
+an error in `parquet_files`, which reads the inputs, is not repeated here.
 """
 
 import contextlib
@@ -25,21 +25,21 @@ from ndcg_spark.inputs.objects import DOCUMENT_COLUMNS
 from ndcg_spark.inputs.storage import reading
 from ndcg_spark.schemas import FAULT, LINE
 
-#: One row by our names of its columns, with the values as they are stored.
+#: One row with the values as they are stored, by our names of the columns.
 StoredRow = dict[str, Any]
-#: Columns of text whose values repeat, by our names: each value is read once.
+#: Text columns whose values repeat, by our names: each distinct value is read once.
 _REPEATED = ("dataset", "run", "query_id", "status")
-#: What stands between the run and the query in the key of a list; no name has it.
+#: The separator between run and query in the key of a list; no name contains it.
 _BETWEEN = "\0"
-#: In a row, the beginning of the name of a column with lists of structs.
+#: In a row, the prefix of the name of a column with lists of structs.
 _STRUCTS = "structs: "
 
 
 class Wanted(NamedTuple):
-    """Which rows are looked for: of some queries, or of some lists of these."""
+    """The rows to find: all rows of some queries, or only some of their lists."""
 
     queries: pa.Array
-    #: The runs of the lists, and the lists themselves as `run`, _BETWEEN and `query_id`; None for
+    #: The runs of the lists, and the lists themselves as `run`, _BETWEEN and `query_id`; None means
     #: all.
     runs: Collection[str] | None = None
     lists: pa.Array | None = None
@@ -49,18 +49,19 @@ class Wanted(NamedTuple):
 class StoredRows:
     """Parquet files with the rows of a table.
 
-    `columns` are what the files and their folders call our columns, where that differs; `names` are
-    our columns that are wanted. Every row has the values of `constants`, whatever the files say.
+    `columns` has the names of our columns in the files and their folders if they differ; `names`
+    are our columns that are wanted. Every row has the values of `constants`, whatever the files
+    say.
     """
 
     files: Sequence[File]
     columns: Mapping[str, str]
     names: Sequence[str]
-    #: What they are called in messages, and where they are from.
+    #: The name of the table in messages, and where its rows are from.
     table: str
     origin: str = ""
     constants: Mapping[str, Any] = dataclasses.field(default_factory=dict)
-    #: The grades of labels, where these are stored in place of grades.
+    #: The grades of labels, if labels are stored instead of grades.
     labels: Labels | None = None
 
     def with_labels(self, labels: Labels) -> "StoredRows":
@@ -70,11 +71,11 @@ class StoredRows:
         return dataclasses.replace(self, constants={**self.constants, name: value})
 
     def of_queries(self, queries: Iterable[str]) -> list[StoredRow]:
-        """The rows of these queries, from all files; one row per document."""
+        """Return the rows of these queries from all files, with one row per document."""
         return self._found(Wanted(pa.array(sorted(queries), pa.string())))
 
     def of_lists(self, lists: Iterable[tuple[str, str]]) -> list[StoredRow]:
-        """The rows of these lists, each a run and a query, from all files; one row per document."""
+        """Return the rows of these lists, each a run and a query, with one row per document."""
         pairs = sorted(set(lists))
         queries = pa.array(sorted({query for _, query in pairs}), pa.string())
         keys = pa.array([f"{run}{_BETWEEN}{query}" for run, query in pairs], pa.string())
@@ -89,7 +90,10 @@ class StoredRows:
         return rows
 
     def stretches(self, chance: random.Random, files: int, rows: int) -> list["Stretch"]:
-        """The first `rows` of a part of each of so many files, chosen at random by size."""
+        """Return the first `rows` of a random row group in each of up to `files` files.
+
+        The files are chosen at random, with their sizes as weights.
+        """
         largest_first = sorted(self.files, key=lambda file: (file.size, file.path), reverse=True)
         weights = [max(file.size, 1) for file in largest_first]
         chosen = set(chance.choices(range(len(weights)), weights, k=files))
@@ -108,13 +112,13 @@ class StoredRows:
         return stretches
 
     def tables(self, columns: Sequence[str]) -> Iterator[pa.Table]:
-        """These columns of each file, in the files' own names and types."""
+        """Yield these columns of each file, with the file's own names and types."""
         for file in self.files:
             with self._opened(file, self._repeated) as parquet:
                 yield parquet.read(columns=list(columns)).unify_dictionaries()
 
     def values(self, name: str) -> Iterator[Any]:
-        """Every value that a column of ours has, as it is stored, from all files."""
+        """Yield the values of a column of ours in all files, as they are stored."""
         if name in self.constants:
             yield self.constants[name]
             return
@@ -129,12 +133,12 @@ class StoredRows:
                 yield from self._grades(values) if name == "relevance" else values
 
     def _grades(self, values: Iterable[Any]) -> Iterable[Any]:
-        """The values of the column of grades, or the grades of these if they are labels."""
+        """Return the values of the grade column, or their grades if they are labels."""
         return values if self.labels is None else map(self.labels.grade_of, values)
 
     @contextlib.contextmanager
     def _named(self) -> Iterator[None]:
-        """A context in which what is wrong with the rows says which table they are of."""
+        """A context in which errors about the rows name their table."""
         with about(self.table), within(self.origin):
             yield
 
@@ -153,7 +157,7 @@ class StoredRows:
             is_wanted = given.get("query_id") in wanted.queries.to_pylist()
             table = parquet.read_row_group(number, columns=_unique(sources.values()))
             return self._rows(table, file, sources) if is_wanted else []
-        # The other columns are read only where there is something to find.
+        # The other columns are read only if there is something to find.
         column = parquet.read_row_group(number, columns=[queries])[queries]
         mask = _is_among(column, wanted.queries)
         if not pc.any(mask).as_py():
@@ -183,7 +187,7 @@ class StoredRows:
         return self.columns.get(name, name)
 
     def _sources(self, file: File, schema: pa.Schema) -> dict[str, str]:
-        """The column of the file for each of ours that has one, and those with lists of structs."""
+        """Return the file's column for each of ours, and its columns with lists of structs."""
         folders = dict(file.partition)
         structs = [field.name for field in schema if holds_structs(field.type)]
         sources = {}
@@ -207,7 +211,7 @@ class StoredRows:
         return self._graded(rows)
 
     def _graded(self, rows: list[StoredRow]) -> list[StoredRow]:
-        """The rows, with the grades of labels in place of these."""
+        """Return the rows, with grades instead of labels."""
         if self.labels is None:
             return rows
         for row in rows:
@@ -217,7 +221,7 @@ class StoredRows:
     def _stored(
         self, table: pa.Table, file: File, sources: Mapping[str, str]
     ) -> Iterator[StoredRow]:
-        """The rows as they are stored, by our names, with what folders and constants say."""
+        """Yield the rows as stored, by our names, with the values of folders and constants."""
         given = self._given(file)
         own = [name for name in sources if name not in given]
         columns = [table[sources[name]].to_pylist() for name in own]
@@ -227,7 +231,7 @@ class StoredRows:
             yield dict(zip(names, values + constants, strict=True))
 
     def _given(self, file: File) -> dict[str, Any]:
-        """The values that folders and constants give to every row of a file."""
+        """Return the values that folders and constants give to every row of a file."""
         folders = dict(file.partition)
         given = {
             name: folders[self._called(name)]
@@ -237,9 +241,9 @@ class StoredRows:
         return {**given, **self.constants}
 
     def _documents(self, row: StoredRow, columns: Sequence[str]) -> list[StoredRow]:
-        """One row per document of a row that has a list of them; else the row itself.
+        """Return one row per document if the row has a list of documents, or only the row itself.
 
-        `columns` are those with lists; a number that stands beside them is that of each document.
+        `columns` are the columns with lists. A single number applies to each document.
         """
         row = self._unpacked(row)
         documents = row.get("doc_id")
@@ -258,7 +262,7 @@ class StoredRows:
         return exploded
 
     def _unpacked(self, row: StoredRow) -> StoredRow:
-        """A row whose documents are structs in a list, as lists of each of their fields."""
+        """Return a row whose documents are structs in a list, with one list for each field."""
         packed = {name: row[name] for name in row if name.startswith(_STRUCTS)}
         flat = {name: value for name, value in row.items() if name not in packed}
         for name in DOCUMENT_COLUMNS:
@@ -271,7 +275,7 @@ class StoredRows:
 
 @dataclasses.dataclass(frozen=True)
 class Stretch:
-    """Some rows of one file that stand together."""
+    """Some consecutive rows of one file."""
 
     stored: StoredRows
     file: File
@@ -279,13 +283,13 @@ class Stretch:
     sources: Mapping[str, str]
 
     def drawn(self, chance: random.Random, count: int) -> list[StoredRow]:
-        """Some of its rows at random, as they are stored: a list of documents is one row."""
+        """Return some of its rows at random, as they are stored: a list of documents is one row."""
         places = chance.sample(range(len(self.table)), min(count, len(self.table)))
         some = self.table.take(pa.array(places, pa.int64()))
         return list(self.stored._stored(some, self.file, self.sources))
 
     def of_queries(self, queries: Iterable[str]) -> list[StoredRow]:
-        """Its rows of these queries; one row per document."""
+        """Return its rows of these queries, with one row per document."""
         rows = self.table
         if "query_id" in self.sources:
             wanted = pa.array(sorted(queries), pa.string())
@@ -300,7 +304,7 @@ def copied_rows(
     table: str,
     origin: str = "",
 ) -> StoredRows:
-    """The rows of the Parquet files that this process has written into a folder."""
+    """Return the rows of the Parquet files that this process has written into a folder."""
     system = fs.LocalFileSystem()
     paths = sorted(folder.iterdir())
     files = [File(str(path), path.stat().st_size, storage=(system, str(path))) for path in paths]
@@ -318,7 +322,7 @@ def _as_text(column: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 def _is_among(column: pa.ChunkedArray, wanted: pa.Array) -> pa.ChunkedArray:
-    """Which ids are among those wanted; ids that are stored as numbers are compared as text."""
+    """Return which ids are wanted. Ids that are stored as numbers are compared as text."""
     if not pa.types.is_dictionary(column.type):
         return pc.is_in(column.cast(pa.string()), value_set=wanted)
     masks = []
@@ -330,7 +334,7 @@ def _is_among(column: pa.ChunkedArray, wanted: pa.Array) -> pa.ChunkedArray:
 
 @contextlib.contextmanager
 def _parquet(file: File, dictionaries: Sequence[str]) -> Iterator[Any]:
-    """A file of Parquet, in which these columns of text are read with each value once."""
+    """Open a Parquet file, and read each distinct value of these text columns once."""
     from pyarrow import parquet
 
     system, path = file.location

@@ -586,7 +586,7 @@ REFUSED = [
     (
         {"weights": weights([1.0, 0.0])},
         InputError,
-        "1 weight(s) are not numbers from 1e-100 to 1e+100, e.g. of q",
+        "1 weight(s) are not numbers from 1e-100 to 1e+100, e.g. for q",
     ),
     ({"weights": weights([float("nan"), 1e200])}, InputError, "2 weight(s) are not numbers"),
     ({"weights": weights([1.0, None])}, InputError, "1 row(s) with an empty weight"),
@@ -604,7 +604,7 @@ REFUSED = [
     (
         {"weights": {"q0": 1.0}},
         InputError,
-        "'q0' has float, which is no column; give a table with query_id and weight",
+        "'q0' has float, which is not a column; give a table with query_id and weight",
     ),
 ]
 

@@ -207,7 +207,7 @@ def test_files_on_two_storages_are_each_compared_with_what_they_were(monkeypatch
 )
 def test_a_uri_with_keys_or_parameters_is_refused_without_telling_them(path):
     with pytest.raises(
-        InputError, match=r"\*\*\*.* has a user, keys or parameters in it"
+        InputError, match=r"\*\*\*.* contains a user, keys or parameters"
     ) as refused:
         refuse_credentials(path)
     assert not re.search(r"KEY:|:SECRET|h:1", str(refused.value))
@@ -216,14 +216,19 @@ def test_a_uri_with_keys_or_parameters_is_refused_without_telling_them(path):
 
 
 def test_a_storage_that_is_not_known_is_told_with_what_to_do(monkeypatch):
-    with pytest.raises(StorageError, match=r"^no storage for nope://x.*check its scheme"):
+    with pytest.raises(
+        StorageError, match=r"^the storage of nope://x cannot be opened.*check its scheme"
+    ):
         storage("nope://x", StorageError)
     monkeypatch.delenv("HADOOP_CONF_DIR", raising=False)
-    with pytest.raises(StorageError, match=r"no storage for s3:///x, .* AWS_ENDPOINT_URL"):
+    with pytest.raises(
+        StorageError, match=r"the storage of s3:///x cannot be opened, .* AWS_ENDPOINT_URL"
+    ):
         storage("s3:///x", StorageError)
     for _ in range(2):
         with pytest.raises(
-            InputError, match=r"no storage for hdfs:///x, .* HADOOP_CONF_DIR, or pip install"
+            InputError,
+            match=r"the storage of hdfs:///x cannot be opened, .* HADOOP_CONF_DIR, or pip install",
         ):
             storage("hdfs:///x")
         monkeypatch.setattr(importlib.util, "find_spec", lambda _: None)

@@ -50,7 +50,7 @@ def test_hidden_data_is_left_out_with_a_warning(tmp_path, name):
     found, said = warnings(tmp_path / "runs")
     assert found == [whole]
     assert said == [
-        f"results: 1 file(s) left out, e.g. {hidden}, because a name begins with _ or a dot; rename what is data"
+        f"results: 1 file(s) left out, e.g. {hidden}, because a name begins with _ or a dot; rename the files that contain data"
     ]
 
 

@@ -63,12 +63,14 @@ def test_a_fingerprint_is_that_of_what_the_table_says():
 
 def test_counts_that_are_given_twice_are_refused():
     rows = pa.table({"doc_id": ["a"], "popularity": [1]})
-    with pytest.raises(InputError, match="popularity are in the table, and interactions give"):
+    with pytest.raises(
+        InputError, match="the table has popularity, which the interactions also give"
+    ):
         make_items(rows, USED, None, measures("Coverage@5"))
 
 
 def test_interactions_without_users_are_refused():
-    with pytest.raises(InputError, match="interactions: columns item; give a user and an item"):
+    with pytest.raises(InputError, match="interactions: it has item; give a user and an item"):
         make_items(None, pa.table({"item": ["a"]}), None, measures("Coverage@5"))
 
 

@@ -99,7 +99,10 @@ def at(write, version):
 CASES = {
     "the last version": (two_days, {"a": 2, "b": 1}),
     "a time": (at(two_days, "2001-09-10T01:46:39Z"), {"a": 2}),
-    "a time before the first": (at(two_days, "2001-09-09"), "its first is of 2001-09-09 01:46:40"),
+    "a time before the first": (
+        at(two_days, "2001-09-09"),
+        "its first version is from 2001-09-09 01:46:40",
+    ),
     "rows that were deleted": (deleted, {"a": 2, "b": 1}),
     "before rows were deleted": (at(deleted, 1), {"a": 3, "b": 1}),
     "files that were vacuumed": (at(vacuumed, 0), "t cannot be read, "),
@@ -111,7 +114,7 @@ CASES = {
     ),
     "a name that deltalake decodes": (
         lambda folder: str(Path(two_days(folder)).rename(folder / "t%20x")),
-        "t%20x has % or",
+        "t%20x contains % or",
     ),
     "a deletion vector": (with_vector, {"a": 1}),
     "mapped columns": (
@@ -126,7 +129,10 @@ CASES = {
         "2 formats, ",
     ),
     "a broken log": (broken, "/t cannot be read, "),
-    "a file of a table": (lambda folder: f"{two_days(folder)}/*.parquet", "t is a table of Delta"),
+    "a file of a table": (
+        lambda folder: f"{two_days(folder)}/*.parquet",
+        "t is in Delta format",
+    ),
     "a version of a file": (at(plain, 3), "a.parquet is not a Delta or Iceberg table"),
     "Iceberg": (
         lambda folder: ice(folder, "deleted", "run = 'a' and doc_id = 'y'"),
@@ -139,7 +145,7 @@ CASES = {
     ),
     "the files of Iceberg": (
         lambda folder: str(folder / ice(folder, "files")[6:11] / "db/runs"),
-        "table of Iceberg",
+        "is in Iceberg format",
     ),
     "a version without a catalog": (
         at(lambda _: "table:nobody.db.runs", 1),
@@ -225,6 +231,6 @@ def test_delta_without_its_library_is_refused_with_what_installs_it(engine, tmp_
     table = two_days(tmp_path)
     monkeypatch.setitem(sys.modules, "deltalake", None)
     with pytest.raises(
-        InputError, match=r"is a table of Delta, .*pip install 'ndcg-spark\[delta\]'"
+        InputError, match=r"is in Delta format, .*pip install 'ndcg-spark\[delta\]'"
     ):
         input_files.returned(engine, table)

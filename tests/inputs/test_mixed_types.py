@@ -174,9 +174,7 @@ WRONG = {
 @pytest.mark.parametrize("name", WRONG)
 def test_types_that_one_column_cannot_have_are_refused(fingerprints, name):
     column, words = WRONG[name]
-    with pytest.raises(
-        InputError, match=f"files with different types: {words}.*; write them alike"
-    ):
+    with pytest.raises(InputError, match=f"files with different types: {words}.*; use one type"):
         fingerprints(GRADED, [result("a"), result("b", **column)])
 
 

@@ -79,6 +79,7 @@ def test_no_room_for_the_rows_is_no_fault_of_the_input(engine, tmp_path, monkeyp
     monkeypatch.setattr("pyarrow.parquet.ParquetWriter.write_table", full)
     path = file(tmp_path / "a.run", "q1 Q0 d1 1 0.5 bm25\n").path
     with pytest.raises(
-        EngineError, match=r"results: no temporary copy, .*No space left.*; make room, set TMPDIR"
+        EngineError,
+        match=r"results: the temporary copy cannot be written, .*No space left.*; free disk space, set TMPDIR",
     ):
         returned(engine, path)

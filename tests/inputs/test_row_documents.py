@@ -191,7 +191,7 @@ NEAR = {
     "no query": ({"label": [1], "prediction": [1.0]}, "query_id"),
     "no grade": ({"qid": [1], "prediction": [1.0]}, "--column judgments.relevance=NAME"),
     "no score": ({"qid": [1], "label": [1]}, "--column results.score=NAME"),
-    "one column as both": ({"qid": [1], "rating": [1]}, "rating is both"),
+    "one column as both": ({"qid": [1], "rating": [1]}, "rating has both"),
     "several runs": ({**LIGHTGBM, "run": ["a"] * 7}, "column run may name several runs"),
     "a category or runs": ({**LIGHTGBM, "model": ["a"] * 7}, "column model may name several runs"),
 }
@@ -229,8 +229,8 @@ def test_grades_that_are_the_scores_are_refused_beside_documents_too(session, tm
     for name in ("a.csv", "a.parquet"):
         frame = pd.DataFrame(columns)
         path = written(tmp_path / name, frame.to_csv(index=False) if "csv" in name else columns)
-        assert "rating is both" in refusal(path)
-    with pytest.raises(InputError, match="rating is both"):
+        assert "rating has both" in refusal(path)
+    with pytest.raises(InputError, match="rating has both"):
         evaluate(frame, frame)
 
 
@@ -256,7 +256,7 @@ TABLES = {
 
 def test_a_table_of_the_catalog_has_no_order(session, tmp_path):
     session.createDataFrame(pa.table(LIGHTGBM)).createOrReplaceTempView("ranked_rows")
-    assert "no order of rows" in refusal("table:ranked_rows")
+    assert "rows have no order" in refusal("table:ranked_rows")
 
 
 @pytest.mark.embedded

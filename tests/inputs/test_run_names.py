@@ -36,7 +36,7 @@ def test_part_files_are_one_run_and_two_files_of_one_name_are_refused():
     ]
     assert len({file.partition for file in named_by_file(others, "run")}) == 4
     with pytest.raises(
-        InputError, match=r"two files give the run bm25, /a/bm25\.run and /b/bm25\.run\.gz; rename"
+        InputError, match=r"two files name the run bm25, /a/bm25\.run and /b/bm25\.run\.gz; rename"
     ):
         named_by_file([File("/a/bm25.run", 1), File("/b/bm25.run.gz", 1)], "run")
     (named,) = named_by_file(

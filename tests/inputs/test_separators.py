@@ -38,7 +38,7 @@ def refusal(read, *given, **more):
 def test_a_separator_that_is_not_read_is_named(engine, tmp_path, separator, suffix):
     rows = [(TEXTS[query], doc, grade, "CLICK_LOGS") for query, doc, grade in JUDGED]
     path = written(tmp_path / f"a.{suffix}", lines(separator, rows))
-    assert f"have {separator} between them" in refusal(judged, engine, path)
+    assert f"are separated by {separator}" in refusal(judged, engine, path)
 
 
 @pytest.mark.parametrize("separator", ["|", "::"])
@@ -63,7 +63,7 @@ def test_texts_between_tabs_lead_to_the_numbers_of_fields(engine, tmp_path, name
     path = written(tmp_path / name, CANDIDATES)
     message = refusal(returned, engine, path, columns=columns)
     is_named = ".tsv" in name
-    assert ("tabs between them and blanks within" in message) == (not columns or not is_named)
+    assert ("separated by tabs and contain blanks" in message) == (not columns or not is_named)
     assert ("end its name in .tsv" in message) != is_named
 
 

@@ -76,7 +76,7 @@ REFUSED = {
     "JSON with runs": (
         "r.json",
         '{"r": {"11": {"a": 1.5}}, "s": {"11": {}}}',
-        "a file for each run",
+        "one file per run",
     ),
     "JSON and text after it": ("r.json", '{"11": {"a": 1}} {"12": {"a": 1}}', "is not JSON, "),
     "lists of unequal length": (
@@ -98,7 +98,7 @@ REFUSED = {
     "one score for a list": (
         "r.parquet",
         {"user_id": ["11"], "items": [["a"]], "score": [1.0]},
-        "doc_id is array<string>, and score is double; write both as arrays",
+        "doc_id is array<string>, but score is double; write both as arrays",
     ),
 }
 #: Shapes whose reader is not that of another one: read on classic Spark, too.

@@ -127,10 +127,10 @@ CASES = {
         "a",
         BOTH,
     ),
-    "delta": (TABLES["delta"], "t", "/t cannot be read|table of Delta"),
-    "iceberg": (TABLES["iceberg"], "t", "table of Iceberg"),
+    "delta": (TABLES["delta"], "t", "/t cannot be read|in Delta format"),
+    "iceberg": (TABLES["iceberg"], "t", "is in Iceberg format"),
     **{
-        f"delta within {given}": (TABLES["delta"], given, "t is a table of Delta")
+        f"delta within {given}": (TABLES["delta"], given, "t is in Delta format")
         for given in ("", "*/*.parquet")
     },
     "gzip of several parts": (
@@ -168,7 +168,7 @@ CASES = {
     "scores of two types": (
         {"a.parquet": columns("a"), "b.parquet": columns("b", score=[True, False])},
         "",
-        "score is double and bool; write them alike",
+        "score is double and bool; use one type",
     ),
     "ranks in one file only": ({"a.parquet": columns("a")} | RANKS, "", BOTH),
     "scores in one file only": (
@@ -230,7 +230,7 @@ def test_a_folder_that_says_something_else_than_the_rows_is_refused(
     written(tmp_path / folder / f"p.{kind}", content)
     with pytest.raises(
         InputError,
-        match=rf"p\.{kind} has rows with {other}(\.0)?, and its folder is {folder}; correct",
+        match=rf"p\.{kind} has rows with {other}(\.0)?, but its folder is {folder}; correct",
     ):
         returned(engine, tmp_path)
     assert returned(engine, tmp_path / folder).table.count() == 2
@@ -382,7 +382,7 @@ def test_an_engine_that_does_not_see_this_machine_gets_a_small_table_with_the_pl
         if most == 1 << 26:
             assert returned(far, tmp_path / "a.run").table.count() == repeated
             return
-        with pytest.raises(InputError, match=r"a server does not read; ") as refused:
+        with pytest.raises(InputError, match=r"a server cannot read; ") as refused:
             returned(far, tmp_path / "a.run")
         assert isinstance(refused.value.advice, Convert)
     finally:

@@ -139,7 +139,7 @@ def test_a_file_without_rows_is_warned_of(engine, tmp_path, caplog, empty, suffi
 def test_a_compression_that_is_not_read_is_named(engine, tmp_path, kind):
     compress = {"bzip2": bz2.compress, "xz": lzma.compress}.get(kind) or pa.Codec(kind).compress
     content = compress(b"q 0 d 1\n")
-    with pytest.raises(InputError, match=f"compressed by {kind}; compress it by gzip"):
+    with pytest.raises(InputError, match=f"compressed with {kind}; compress it with gzip"):
         judged(engine, written(tmp_path / "a.qrels", bytes(content)))
 
 
@@ -239,11 +239,11 @@ def test_a_line_is_one_object_of_strict_json_with_the_keys_of_the_first_lines(
         (judged, ["1 31 4 881250949", "1 31 4 1"], "query_id 2 doc_id relevance"),
         (judged, ["1 31 4 881250949"], "is a time"),
         (judged, ["u i r t", "1 31 4 881250949", "1 32 4"], "is a time"),
-        (judged, ["user_id item_id rating timestamp", "1 31 4 881250949"], "are names of columns"),
-        (judged, ["query_id doc_id", "1 31"], "are names of columns"),
-        (judged, ["item_id user_id rating", "31 1 4"], "are names of columns"),
-        (returned, ["qid Q0 docno rank score tag", "1 Q0 a 1 2.5 x"], "are names of columns"),
-        (returned, ["qid docno score", "1 a 2.5"], "are names of columns"),
+        (judged, ["user_id item_id rating timestamp", "1 31 4 881250949"], "are column names"),
+        (judged, ["query_id doc_id", "1 31"], "are column names"),
+        (judged, ["item_id user_id rating", "31 1 4"], "are column names"),
+        (returned, ["qid Q0 docno rank score tag", "1 Q0 a 1 2.5 x"], "are column names"),
+        (returned, ["qid docno score", "1 a 2.5"], "are column names"),
         (judged, ["1 Q0 a 1 2 x"], "give the judgments first"),
         (judged, ['{"1": {"a": 1}}'], "--input-format"),
         (returned, ["1 Q0 a 0 2.5 x and more"], "query_id 2 doc_id rank score run"),
