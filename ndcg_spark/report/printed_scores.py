@@ -105,7 +105,9 @@ def print_outcome(outcome: "EvaluationOutcome", style: str | None) -> None:
     if style == "latex":
         notes += notes_on_tests(compared.rows, compared.correction) if compared else []
         notes += notes_on_answers(compared.rows) if compared else []
-        notes += notes_on_pairs(compared.rows, outcome.dataset_scores) if compared else []
+        if compared:
+            notes += notes_on_pairs(compared.rows, outcome.dataset_scores)
+            notes += [notice.worded(OPTIONS) for notice in compared.warnings]
         marks = significance_marks(compared.rows) if compared else {}
         tables = [paper_table(outcome.dataset_scores, notes, measures, marks, macro.rows)]
     else:
