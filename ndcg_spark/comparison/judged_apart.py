@@ -46,12 +46,12 @@ def largest_gaps(rates: Mapping[str, Rates]) -> list[str]:
 
 
 def about_judged(
-    rows: Iterable[Row], own: ScoreSource, other: ScoreSource | None, where: str = ""
+    rows: Iterable[Row], own: ScoreSource, other: ScoreSource | None, before: str = ""
 ) -> Iterator[Notice]:
     """A sentence for each baseline whose judged rate is far from that of runs compared with it.
 
     `rows` are COMPARISONS rows of these scores; `other` has the baseline's scores if they come from
-    a different night. `where` is put before each sentence.
+    a different night. `before` is put in front of each sentence.
     """
     found: dict[tuple[str, int], dict[str, Rates]] = {}
     named = set()
@@ -67,7 +67,7 @@ def about_judged(
         theirs = baseline
         if other is not None:
             theirs = f"{baseline} in the baseline"
-        yield Notice(f"{where}{_sentence(of_runs, theirs, cutoff)}")
+        yield Notice(_sentence(of_runs, theirs, cutoff), before=before)
 
 
 def _can_depend(row: Row) -> bool:
