@@ -33,6 +33,7 @@ from ndcg_spark.comparison.runs import (
 from ndcg_spark.comparison.sample_file import read_sample
 from ndcg_spark.comparison.score_tables import (
     ANSWERS,
+    JUDGED,
     KEY,
     number_columns,
     sources,
@@ -228,7 +229,7 @@ def compare_tables(
     given = (asked.texts or "ndcg") if measures is None else measures
     text = " ".join(map(str, listed(given)))
     # All columns that may contain scores, so that a message can name them.
-    wanted = list(dict.fromkeys([*KEY, *ANSWERS, text, *SCORES]))
+    wanted = list(dict.fromkeys([*KEY, *ANSWERS, JUDGED, text, *SCORES]))
     scores = _table(without_evaluations(query_scores), wanted, "query_scores")
     if measures is None and not evaluations:
         text = _only_numbers(scores) or text

@@ -22,6 +22,7 @@ from ndcg_spark.report.charts import (
 from ndcg_spark.report.comparisons import notes_on_answers, notes_on_tests, significance_marks
 from ndcg_spark.report.console import write_file
 from ndcg_spark.report.printed_scores import paper_table
+from ndcg_spark.report.query_counts import notes_on_pairs
 from ndcg_spark.tables.format import difference
 from ndcg_spark.tables.writers import latex as latex_lines
 from ndcg_spark.text import unknown_name
@@ -128,6 +129,7 @@ def latex(
         options = ComparisonOptions(correction=correction)
         compared = compare_tables(scores, baseline, None, options).rows
         notes += notes_on_tests(compared, correction) + notes_on_answers(compared)
+        notes += notes_on_pairs(compared, rows)
         marks = significance_marks(compared)
     table = paper_table(rows, notes, scores.measures, marks, scores.macro.rows)
     return "\n".join(latex_lines(table))

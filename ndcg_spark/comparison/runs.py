@@ -18,6 +18,7 @@ from ndcg_spark.comparison.human_grades import (
     estimate,
     refuse_other_pair,
 )
+from ndcg_spark.comparison.judged_apart import about_judged
 from ndcg_spark.comparison.matrix import (
     Metric,
     Queries,
@@ -99,6 +100,7 @@ def compare_sources(
     compares_queries = False
     for source in sorted(own, key=lambda source: source.dataset):
         other = None if others is None else others[source.dataset]
+        start = len(comparison.rows)
         for compared in _compared(source, other, options):
             _add(comparison, compared, options)
             for sides in compared.sides[:1]:
@@ -106,6 +108,9 @@ def compare_sources(
                 for name in list(strange):
                     if matches(strange[name], source.dataset, sides.own.queries):
                         del strange[name]
+        where = f"{source.dataset}: " if len(own) > 1 else ""
+        doubts = about_judged(comparison.rows[start:], source, other, where)
+        comparison.warnings.extend(doubts)
     comparison.warnings.extend(map(Notice, _absent_runs(own, options)))
     if compares_queries and comparison.rows:
         for name, table in strange.items():

@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 
 from ndcg_spark.comparison.matrix import answered_rows
 from ndcg_spark.comparison.sources import ScoreSource
+from ndcg_spark.convention.measures import Cutoff
 from ndcg_spark.errors import ConfigurationError, InputError, about
 from ndcg_spark.inputs.memory import is_number
 from ndcg_spark.inputs.query_tables import column
@@ -19,6 +20,8 @@ from ndcg_spark.schemas import QUERY_SCORES
 KEY = ("dataset", "evaluated_on", "run", "query_id", "cutoff", "evaluation_id", "judgments_hash")
 #: The columns that tell whether a run returned anything for a query, if a table has them.
 ANSWERS = ("status", "returned")
+#: The column that tells, with `returned`, which share of the documents is judged.
+JUDGED = "judged"
 
 
 def number_columns(table: pa.Table) -> list[str]:
@@ -92,6 +95,8 @@ def _typed(table: pa.Table, measures: Sequence[str]) -> pa.Table:
         is_there = name in table.column_names
         columns[name] = column(table, name, kind) if is_there else pa.nulls(len(table), kind)
     columns |= _answer_columns(table)
+    if JUDGED in table.column_names and pa.types.is_integer(table[JUDGED].type):
+        columns.setdefault(JUDGED, table[JUDGED])
     columns["dataset"] = pc.fill_null(columns["dataset"], "default")
     return pa.table(columns)
 
@@ -121,7 +126,20 @@ def _source(
         rows=rows,
         name=name,
         silent=sorted(silent),
+        judged_rates=_judged_rates(rows),
     )
+
+
+def _judged_rates(rows: pa.Table) -> dict[tuple[str, Cutoff], float]:
+    """The share of judged documents by run and cutoff; empty if a table does not tell."""
+    if JUDGED not in rows.column_names:
+        return {}
+    sums = [(JUDGED, "sum"), ("returned", "sum")]
+    rates = {}
+    for row in rows.group_by(["run", "cutoff"]).aggregate(sums).to_pylist():
+        if row["judged_sum"] is not None and row["returned_sum"]:
+            rates[row["run"], row["cutoff"]] = row["judged_sum"] / row["returned_sum"]
+    return rates
 
 
 def _answer_columns(table: pa.Table) -> dict[str, pa.ChunkedArray]:

@@ -53,7 +53,7 @@ if TYPE_CHECKING:
 #: The columns of QUERY_SCORES that a comparison needs in addition to the measures.
 _COMPARED = (
     *("dataset", "evaluated_on", "run", "query_id", "cutoff", "evaluation_id"),
-    *("status", "returned"),
+    *("status", "returned", "judged"),
 )
 
 

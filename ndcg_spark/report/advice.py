@@ -7,6 +7,7 @@ from typing import Any
 from markupsafe import Markup
 
 from ndcg_spark.comparison.baselines import has_judgments_of
+from ndcg_spark.comparison.judged_apart import Rates, are_apart, depends_on_judged, largest_gaps
 from ndcg_spark.convention.measures import CATALOG_COLUMNS
 from ndcg_spark.gate.verdict import FAIL, NOT_COMPARABLE, UNDECIDED, runs_to_accept
 from ndcg_spark.nights.catalog_kinds import OTHER_ITEMS
@@ -32,7 +33,7 @@ from ndcg_spark.report.words import (
     warnings,
     worse_others,
 )
-from ndcg_spark.tables.format import count
+from ndcg_spark.tables.format import count, share
 from ndcg_spark.tables.html import joined, marked, name
 from ndcg_spark.text import ACCEPTED, GOOD, baseline_run, day
 from ndcg_spark.voices import KEYS, OPTIONS
@@ -232,18 +233,67 @@ def judge_documents(page: NightPage) -> Sentence | None:
         return None
     if moved.unjudged < _UNJUDGED:
         return None
-    baseline = page.baseline
-    before = _newest_with_same_judgments(page)
-    options = {"run": page.run}
-    if baseline.run:
-        options["baseline"] = baseline.run
-    if before:
-        options["baseline_date"] = before.evaluated_on
-    what = "difference" if baseline.run or before else "score"
+    is_compared = page.baseline.run or _newest_with_same_judgments(page)
+    what = "difference" if is_compared else "score"
     text = "Have the unjudged documents that affect the {} judged: {}, then evaluate the "
     text += "night again."
-    judge_next = night_command(page, "judge-next", options)
-    return sentence("judge_documents", text, what, judge_next)
+    return sentence("judge_documents", text, what, _judge_next(page, page.run))
+
+
+def judge_alike(page: NightPage) -> Sentence | None:
+    """Runs whose share of judged documents is far from that of what they are compared with."""
+    rates = _rates_apart(page)
+    if not rates or not page.output or judge_documents(page) is not None:
+        return None
+    runs = largest_gaps(rates)
+    shares = []
+    commands = []
+    for run in runs:
+        own, before = rates[run]
+        shares.append(marked("{} for {}", share(own), name(run)))
+        commands.append(_judge_next(page, run))
+    text = "Have the unjudged documents of {} judged, because the difference may come from them "
+    text += "(judged down to rank {}: {} for the baseline, but {}): {}"
+    values = (joined(map(name, runs)), page.metric[1], share(before), joined(shares))
+    return sentence("judge_alike", text, *values, joined(commands, ", "))
+
+
+def _rates_apart(page: NightPage) -> dict[str, Rates]:
+    """By run, its judged rate and that of its baseline, if they are far apart."""
+    found: dict[str, Rates] = {}
+    if page.over_change or not depends_on_judged(*page.metric):
+        return found
+    # The gate names these runs, and the page asks for their documents.
+    aged = page.verdict.get("unjudged_runs", ())
+    for run in page.compared:
+        before = _rate_before(page, run)
+        rate = page.scores[run, page.metric[1]]["judged_rate"] if run in page.runs else None
+        if run in aged or rate is None or before is None:
+            continue
+        if are_apart((rate, before)):
+            found[run] = (rate, before)
+    return found
+
+
+def _rate_before(page: NightPage, run: str) -> float | None:
+    """The judged rate of what a run is compared with, if the page knows it."""
+    baseline, cutoff = page.baseline.run, page.metric[1]
+    if baseline and not page.baseline.nights:
+        row = page.scores.get((baseline, cutoff), {})
+        rate: float | None = row.get("judged_rate")
+        return rate
+    return page.judged_before if run == page.run else None
+
+
+def _judge_next(page: NightPage, run: str) -> Markup:
+    """The command that lists the unjudged documents that matter for a run's difference."""
+    options = {"run": run}
+    if page.baseline.run:
+        options["baseline"] = page.baseline.run
+    before = _newest_with_same_judgments(page)
+    if before:
+        options["baseline_date"] = before.evaluated_on
+    return night_command(page, "judge-next", options)
 
 
 def judge_aged(page: NightPage) -> Sentence | None:
@@ -524,6 +574,7 @@ RULES: Sequence[Rule] = (
     look_at_slices,
     repair,
     judge_documents,
+    judge_alike,
     judge_aged,
     look_at_others,
     judge_more_queries,

@@ -14,6 +14,7 @@ from ndcg_spark.comparison.run_numbers import ONE_NUMBER
 from ndcg_spark.convention.measures import CATALOG_COLUMNS, measure_at
 from ndcg_spark.report.console import print_view
 from ndcg_spark.report.human_words import human_table
+from ndcg_spark.report.query_counts import note_on_unpaired
 from ndcg_spark.schemas import AGREEMENTS, COMPARISONS, NEW, OLD
 from ndcg_spark.tables import format as numbers
 from ndcg_spark.tables.table import Table, answered_in_words, make_table
@@ -407,6 +408,7 @@ def comparison_notes(rows: Rows, correction: str, alpha: float) -> list[str]:
             "that both sides have"
         )
         notes.append(f"interval: {what}, not adjusted for the number of comparisons")
+    notes += note_on_unpaired(rows)
     sizes: dict[str, list[float]] = {}
     for row in rows:
         is_unsure = conclusion_in_words(row) == "cannot tell" and not _DOUBTED.intersection(

@@ -35,6 +35,7 @@ from ndcg_spark.report.comparisons import (
 )
 from ndcg_spark.report.console import print_view, printing
 from ndcg_spark.report.night_tables import verdict_table
+from ndcg_spark.report.query_counts import differing_counts, notes_on_pairs
 from ndcg_spark.schemas import COMPARISONS, DATASET_SCORES, QUERY_SCORES, TO_JUDGE, measure_first
 from ndcg_spark.steps import report_step
 from ndcg_spark.tables import format as numbers
@@ -104,6 +105,9 @@ def print_outcome(outcome: "EvaluationOutcome", style: str | None) -> None:
     if style == "latex":
         notes += notes_on_tests(compared.rows, compared.correction) if compared else []
         notes += notes_on_answers(compared.rows) if compared else []
+        if compared:
+            notes += notes_on_pairs(compared.rows, outcome.dataset_scores)
+            notes += [notice.worded(OPTIONS) for notice in compared.warnings]
         marks = significance_marks(compared.rows) if compared else {}
         tables = [paper_table(outcome.dataset_scores, notes, measures, marks, macro.rows)]
     else:
@@ -201,13 +205,15 @@ def paper_table(
     macro: Sequence[Row] = (),
 ) -> Table:
     """One row per dataset and run, with the means over datasets below. The best score in each
-    column and dataset is marked, and so are scores that look the same.
+    column and dataset is marked, and so are scores that look the same. If the means of a dataset's
+    runs cover different numbers of queries, the table also has these numbers.
     """
     lines: list[dict[str, Any]] = []
     asked, options = _pairs(rows, measure_set), measure_set.options
     pairs = [
         (MEASURES[name].column, cutoff, published(name, cutoff, options)) for name, cutoff in asked
     ]
+    counts = differing_counts(rows, [(column, cutoff) for column, cutoff, _ in pairs])
     for run in [*sorted_runs(rows, measure_set), *sorted_runs(macro, measure_set)]:
         line = {"dataset": run[0]["dataset"], "run": run[0]["run"]}
         for column, cutoff, heading in pairs:
@@ -215,6 +221,8 @@ def paper_table(
             line[heading] = None if value is None else Marked(value)
             if value is not None and marks:
                 line[heading].stars = marks.get((line["dataset"], line["run"], column, cutoff), "")
+        for count in counts:
+            line[count] = _largest(run, count)
         lines.append(line)
     for column, _, heading in pairs:
         # A higher value of these is neither better nor worse.

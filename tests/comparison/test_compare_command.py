@@ -226,6 +226,21 @@ def test_a_dataset_whose_last_night_is_older_is_told_by_every_command_of_the_new
 # evaluate --baseline
 
 
+def test_every_table_names_judged_rates_that_are_far_apart(tmp_path):
+    queries = [f"q{at}" for at in range(12)]
+    new = "".join(f"{query} Q0 unknown 1 2 new\n{query} Q0 a 2 1 new\n" for query in queries)
+    (tmp_path / "qrels.txt").write_text("".join(f"{query} 0 a 1\n" for query in queries))
+    (tmp_path / "all.run").write_text(new + "".join(f"{query} Q0 a 1 1 old\n" for query in queries))
+    night = ("evaluate", "qrels.txt", "all.run", "--cutoffs", "3", "--engine", "embedded")
+    for style in ("table", "markdown", "latex"):
+        shown = ndcg_spark(tmp_path, *night, "--baseline", "old", "--format", style).stdout
+        assert "100 % for old, but 50 % for new" in shown, style
+    (warning,) = json.loads(
+        ndcg_spark(tmp_path, *night, "--baseline", "old", "--format", "json").stdout
+    )["warnings"]
+    assert "judge-next" in warning
+
+
 def test_an_evaluation_shows_its_runs_beside_one_of_them_without_an_output(folder):
     done = evaluate(folder, "--baseline", "old", "--format", "json")
     expected = comparison_rows(

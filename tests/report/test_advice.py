@@ -86,6 +86,18 @@ def with_unjudged(page):
     return {"record": {"verdict": {**page.record["verdict"], "unjudged_runs": ["dense"]}}}
 
 
+def judged_rates(page, rates, **fields):
+    """The page against a run of its own night, with these judged rates of both."""
+    of_run = dict(zip((page.run, "dense"), rates, strict=True))
+    scores = {
+        key: {**row, "judged_rate": of_run.get(key[0], row["judged_rate"])}
+        for key, row in page.scores.items()
+    }
+    # The gate compares with a night, and the loss would be explained by its documents.
+    fine = {"moved": None, "judged_before": None, "scores": scores, **fields}
+    return {**against(page, nights=(), run="dense"), **fine}
+
+
 def known(page):
     loss = {"on": "2026-01-01", "until": "2026-02-01", "reason": "why"}
     return {"record": {"verdict": {**page.record["verdict"], "acknowledged": loss}}}
@@ -172,6 +184,10 @@ CASES = {
     "look_at_slices": (german_is_worse, same),
     "repair": (same, by(record={"accepted": "why not"})),
     "judge_documents": (unjudged(0.1), unjudged(0.09)),
+    "judge_alike": (
+        lambda page: judged_rates(page, (0.8, 0.9)),
+        lambda page: judged_rates(page, (0.81, 0.9)),
+    ),
     "judge_aged": (with_unjudged, same),
     "look_at_others": (dense_is_worse, same),
     "judge_more_queries": (lambda page: cannot_tell(page, nights=[], run="dense"), cannot_tell),
@@ -260,6 +276,39 @@ def test_a_night_is_accepted_for_the_runs_that_alone_do_not_pass(page):
 def test_a_loss_that_is_acknowledged_tonight_is_not_acknowledged_again(page):
     record = {"acknowledged": {"until": "2026-02-01", "reason": "why"}}
     assert advice.acknowledge(changed(page, record=record)) is None
+
+
+@pytest.mark.parametrize(
+    ("rates", "fields", "speaks"),
+    [
+        ((0.9, 0.5), {}, True),
+        ((0.5, 0.9), {"output": None}, False),
+        ((None, 0.9), {}, False),
+        # The convention drops unjudged documents.
+        ((1.0, 1.0), {}, False),
+    ],
+)
+def test_both_sides_are_judged_alike_or_the_page_asks_for_it(page, rates, fields, speaks):
+    asked = changed(page, **judged_rates(page, rates, **fields))
+    assert (advice.judge_alike(asked) is not None) == speaks
+
+
+@pytest.mark.parametrize(("before", "speaks"), [(0.9, True), (0.55, False), (None, False)])
+def test_a_run_and_its_nights_before_are_judged_alike(page, before, speaks):
+    key = page.run, page.metric[1]
+    scores = {**page.scores, key: {**page.scores[key], "judged_rate": 0.5}}
+    asked = changed(page, scores=scores, judged_before=before, moved=None)
+    assert (advice.judge_alike(asked) is not None) == speaks
+
+
+def test_a_page_asks_once_for_documents(page):
+    asked = changed(page, **unjudged(0.1)(page), judged_before=0.0)
+    assert "judge_documents" in kinds(asked)
+    assert "judge_alike" not in kinds(asked)
+    aged = changed(page, **with_unjudged(page), judged_before=0.0, moved=None)
+    record = {"verdict": {**page.record["verdict"], "unjudged_runs": [page.run]}}
+    known_to_gate = changed(page, record=record, judged_before=0.0, moved=None)
+    assert [advice.judge_alike(one) is not None for one in (aged, known_to_gate)] == [True, False]
 
 
 def test_a_run_and_its_baselines_are_named_as_text(page):

@@ -8,7 +8,7 @@ import pytest
 from ndcg_spark import compare, evaluate, latex, plot_queries, plot_runs
 from ndcg_spark.errors import ConfigurationError
 
-JUDGED = {f"q{n}": {"a": 1} for n in range(12)}
+JUDGED = {f"q{n}": {"a": 1, "b": 0, "c": 0} for n in range(12)}
 #: Better for most queries, worse for one; the worst run has an odd name.
 RUNS = {
     "old": {query: {"b": 2.0, "a": 1.0} for query in JUDGED} | {"q0": {"a": 1.0}},
@@ -20,8 +20,7 @@ RUNS = {
 
 @pytest.fixture(scope="module")
 def scores():
-    with pytest.warns(UserWarning, match="judged"):
-        return evaluate(JUDGED, RUNS, measures="ndcg@10 P@1")
+    return evaluate(JUDGED, RUNS, measures="ndcg@10 P@1")
 
 
 def test_what_is_no_scores_is_refused_in_a_sentence(scores):
