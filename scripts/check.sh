@@ -46,13 +46,32 @@ if ! command -v chromedriver >/dev/null && [ "$(id -u)" = 0 ] && command -v apt-
         echo "check: no chromium could be installed" >&2
 fi
 
+# Spark's classes as Java keeps them in memory: each of the twenty sessions that tests start needs them.
+export SPARK_CLASSES="$PWD/.venv/spark-classes.jsa"
+make_classes() {
+    python tests/support/class_archive.py >&2
+}
+[ -f "$SPARK_CLASSES" ] || rm -f .venv/stamp-spark-classes
+"${JAVA_HOME:+$JAVA_HOME/bin/}java" -version 2>.venv/java-version || true
+stamped spark-classes .venv/constraints.txt .venv/java-version tests/support/class_archive.py -- make_classes &
+classes=$!
+
 ruff check .
 ruff format --check .
 lint-imports --no-logo
-mypy
+# One process for half a minute: beside the tests, so that no core is idle.
+mypy >.venv/mypy.txt 2>&1 &
+types=$!
+check_types() {
+    local code=0
+    wait "$types" || code=$?
+    cat .venv/mypy.txt
+    return "$code"
+}
 wait "$object_store"
 wait "$parity"
 wait "$package"
+wait "$classes" || echo "check: no archive of Spark's classes; its sessions start slower" >&2
 
 # Runs the quick tests on other versions, in a separate environment: test_with NAME ENGINE PIP_ARGUMENT...
 test_with() {
@@ -85,6 +104,7 @@ if [[ " $* " == *" --thorough "* ]]; then
     export AIRFLOW="$PWD/.venv/airflow/bin/airflow"
     # Measuring coverage nearly doubles the processor time of a test without an engine.
     pytest --numprocesses 2 --slow --cov --cov-report= "$@"
+    check_types
     pytest --numprocesses 2 --slow --cov --cov-append --cov-report= --engine spark "$@"
     scripts/docs.sh
     if [ -z "${SPARK_VERSION:-}" ]; then
@@ -102,5 +122,6 @@ if [[ " $* " == *" --thorough "* ]]; then
     echo "coverage of ndcg_spark: $(coverage report --format=total) % of lines and branches, without what runs in programs that tests start"
 else
     pytest --numprocesses 2 --slow "$@"
+    check_types
     pytest --numprocesses 2 --slow --engine spark "$@"
 fi

@@ -1,8 +1,11 @@
 """Tables brought into their schemas: values, columns and types."""
 
+import functools
+
 import pyarrow as pa
 import pytest
 from chispa import assert_df_equality
+from pyspark.sql import DataFrame
 from tables import judgment, judgments
 
 from ndcg_spark.errors import InputError
@@ -20,36 +23,56 @@ PLAIN = {
 LONG = ["0.412345678901234567", "-0.000000000000000001", "12345678901234567890.123456789012345678"]
 
 
-@pytest.mark.parametrize(
-    ("column", "kind", "values"),
-    [
-        ("doc_id", "string", {"007": "007", "é": "é"}),
-        ("doc_id", "bigint", {"7": "7"}),
-        ("doc_id", "decimal(20,0)", {"18446744073709551615": "18446744073709551615"}),
-        (
-            "relevance",
-            "string",
-            {"2": 2.0, " 0.5 ": 0.5, "2e1": 2e1, "+1.5": 1.5, ".5": 0.5, "-2.": -2.0},
-        ),
-        # Some engines read the first four as numbers.
-        ("relevance", "string", dict.fromkeys(["1d", "0x1p3", "1f", "1_0", "", "high", "1,5"])),
-        ("relevance", "string", {"-1e-400": 0.0, "-0": 0.0}),
-        ("relevance", "decimal(38,18)", {text: float(text) for text in LONG}),
-        *(("score", kind, {"2": 2.0}) for kind in ("tinyint", "bigint", "float", "decimal(9,2)")),
-        *(("score", kind, {"-0.0": 0.0}) for kind in ("double", "float", "decimal(9,2)")),
-        ("rank", "string", {"3": 3, "4.0": 4, "2.7": None, "2147483648": None, "first": None}),
-        ("rank", "double", {"3": 3, "2.7": None, "2147483648": None}),
-    ],
-)
-def test_values(session, column, kind, values):
-    texts = session.createDataFrame(pa.table({"text": [*values]}))
-    stored = texts.selectExpr(
-        *(f"{sql} as {name}" for name, sql in (PLAIN | {column: f"cast(text as {kind})"}).items())
-    )
-    typed = conform(stored, JUDGMENTS if column == "relevance" else RESULTS).select(
-        "query_id", column
-    )
-    assert repr({row["query_id"]: row[column] for row in typed.collect()}) == repr(values)
+#: Of each column, the types that it may be stored in, and what texts are that are cast to them.
+VALUES = {
+    "doc_id": {
+        "string": {"007": "007", "é": "é"},
+        "bigint": {"7": "7"},
+        "decimal(20,0)": {"18446744073709551615": "18446744073709551615"},
+    },
+    "relevance": {
+        "string": {
+            "2": 2.0,
+            " 0.5 ": 0.5,
+            "2e1": 2e1,
+            "+1.5": 1.5,
+            ".5": 0.5,
+            "-2.": -2.0,
+            # Some engines read the first four as numbers.
+            **dict.fromkeys(["1d", "0x1p3", "1f", "1_0", "", "high", "1,5"]),
+            "-1e-400": 0.0,
+            "-0": 0.0,
+        },
+        "decimal(38,18)": {text: float(text) for text in LONG},
+    },
+    "score": {
+        "tinyint": {"2": 2.0},
+        "bigint": {"2": 2.0},
+        "double": {"-0.0": 0.0},
+        "float": {"2": 2.0, "-0.0": 0.0},
+        "decimal(9,2)": {"2": 2.0, "-0.0": 0.0},
+    },
+    "rank": {
+        "string": {"3": 3, "4.0": 4, "2.7": None, "2147483648": None, "first": None},
+        "double": {"3": 3, "2.7": None, "2147483648": None},
+    },
+}
+
+
+@pytest.mark.parametrize("column", VALUES)
+def test_values(session, column):
+    typed = []
+    for kind, values in VALUES[column].items():
+        texts = session.createDataFrame(pa.table({"text": [*values]}))
+        columns = PLAIN | {column: f"cast(text as {kind})"}
+        stored = texts.selectExpr(*(f"{sql} as {name}" for name, sql in columns.items()))
+        rows = conform(stored, JUDGMENTS if column == "relevance" else RESULTS)
+        typed.append(rows.selectExpr(f"'{kind}' as kind", "query_id", column))
+    found = {kind: {} for kind in VALUES[column]}
+    for row in functools.reduce(DataFrame.unionAll, typed).collect():
+        found[row["kind"]][row["query_id"]] = row[column]
+    # The text of a number shows the sign of zero.
+    assert repr(found) == repr(VALUES[column])
 
 
 def test_columns_have_the_schemas_order_and_a_null_of_no_type_any(session):

@@ -329,12 +329,19 @@ def test_the_readme_shows_the_tiny_case_under_presets_as_the_program_prints_it()
 
 @pytest.mark.slow
 def test_a_comparison_says_which_presets_refuse_the_data_and_which_lack_ranks(folder):
-    (folder / "unranked.csv").write_text(
-        "run,query_id,doc_id,score\nmy_run,q1,a,2\nmy_run,q2,c,1\n", encoding="utf-8"
+    # The columns have names of their own, in a configuration and beside it.
+    (folder / "unranked.csv").write_text("q,d,how_good\nq1,a,2\nq2,c,1\n", encoding="utf-8")
+    (folder / "odd.toml").write_text(
+        'output = "out"\n[results]\npath = "no"\ncolumns.score = "how_good"\n'
+        '[gate]\n[[gate.check]]\ncutoff = 2\nmeasure = "precision"\nmax_drop = 0.1\n',
+        encoding="utf-8",
     )
+    columns = ("--column", "results.query_id=q", "--column", "results.doc_id=d", "--run", "my_run")
     paths = ("negative.txt", "unranked.csv")
-    asked = ("--engine", "embedded", "--measures", "P(rel=2)@2 Bpref(rel=2)")
+    asked = ("--config", "odd.toml", "--engine", "embedded", *columns)
+    asked += ("--measures", "P(rel=2)@2 Bpref(rel=2)")
     done = ndcg_spark("conventions", "--compare", *paths, *asked, cwd=folder)
+    assert not (folder / "out").exists()
     rows = {
         " ".join(line[:2]): line[2:4]
         for line in map(str.split, done.stdout.splitlines())
@@ -388,24 +395,6 @@ def test_what_presets_refuse_is_set_or_allowed_for_all_of_them_and_what_they_lea
         "conventions", "--compare", "negative.txt", "run.txt", "--set", "negative=odd", cwd=folder
     )
     assert done.returncode == 2
-
-
-@pytest.mark.slow
-def test_presets_are_compared_on_tables_whose_columns_have_other_names(folder):
-    (folder / "odd.csv").write_text("q,d,how_good\nq1,a,2.5\nq1,b,1\nq2,c,1\n", encoding="utf-8")
-    (folder / "odd.toml").write_text(
-        'output = "out"\ncutoffs = [1]\n[results]\npath = "no"\ncolumns.score = "how_good"\n'
-        "[gate]\n[[gate.check]]\ncutoff = 1\nmax_drop = 0.1\n",
-        encoding="utf-8",
-    )
-    columns = ("--column", "results.query_id=q", "--column", "results.doc_id=d", "--run", "mine")
-    asked = ("--config", "odd.toml", "--engine", "embedded", "--format", "json", *columns)
-    done = ndcg_spark("conventions", "--compare", "qrels.txt", "odd.csv", *asked, cwd=folder)
-    standard = json.loads(done.stdout)[0]
-    assert [(row["run"], row["cutoff"], row["ndcg"]) for row in standard["rows"]] == [
-        ("mine", 1, 1.0)
-    ]
-    assert not (folder / "out").exists()
 
 
 def test_the_version_is_that_of_the_package():

@@ -162,5 +162,7 @@ def test_scores_say_what_the_measures_of_the_catalog_are():
 
 
 def test_why_a_measure_of_the_catalog_has_no_value_is_not_told_of_grades():
-    with pytest.warns(UserWarning, match="personalization@1: no run has two lists; check the ids"):
+    with pytest.warns(
+        UserWarning, match="personalization@1: no run has two lists; check the item ids"
+    ):
         evaluate({"u": {"a": 1}}, {"u": {"a": 1.0}}, 1, measures="ndcg personalization")

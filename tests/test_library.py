@@ -21,6 +21,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from sessions import on_spark
 
 from ndcg_spark import (
     Convention,
@@ -484,7 +485,7 @@ def test_attributes_of_queries_cut_the_scores_into_slices():
     }
 
 
-@pytest.mark.parametrize("spark", [False, True])
+@pytest.mark.parametrize("spark", on_spark([False, True], True))
 def test_scores_are_compared_in_their_slices_unless_others_are_given(session, spark):
     size, options = (
         pd.Series(["big"], pd.Index(["1"], name="user"), name="size"),
@@ -516,7 +517,7 @@ MISSED = {
 }
 
 
-@pytest.mark.parametrize("spark", [False, True])
+@pytest.mark.parametrize("spark", on_spark([False, True], True))
 @pytest.mark.parametrize("kind", MISSED)
 def test_messages_speak_of_python(session, kind, spark):
     table, words = MISSED[kind]
@@ -635,14 +636,16 @@ def test_dataframes_of_spark_stay_lazy_until_pandas_is_asked_for(session):
     ] == pytest.approx(EXPECTED)
 
 
-@pytest.mark.parametrize("preset", ["trec_eval", "sklearn"])
+@pytest.mark.parametrize("preset", on_spark(["trec_eval", "sklearn"], "trec_eval"))
 def test_ids_that_never_meet_are_a_warning_when_spark_has_computed(session, preset):
     other = session.createDataFrame(pa.table({**COLUMNS, "query_id": ["other"] * 3}))
     with pytest.warns(UserWarning, match="no run has results"):
         evaluate(JUDGED, other, 10, preset).to_pandas()
 
 
-@pytest.mark.parametrize("preset", ["trec_eval", "standard missing_query=skip"])
+@pytest.mark.parametrize(
+    "preset", on_spark(["trec_eval", "standard missing_query=skip"], "trec_eval")
+)
 @pytest.mark.parametrize("unjudged", [1, 2])
 def test_ids_that_seldom_meet_are_a_warning_too(session, preset, unjudged):
     judged, returned = (
@@ -693,7 +696,9 @@ def test_spark_has_neither_scores_of_no_results_nor_paths(session):
             evaluate(JUDGED, paths, session=session)
 
 
-@pytest.mark.parametrize("kind", ["nested dictionaries", "pandas", "lists with scores in pandas"])
+@pytest.mark.parametrize(
+    "kind", on_spark(["nested dictionaries", "pandas", "lists with scores in pandas"], "pandas")
+)
 def test_a_session_scores_what_is_in_memory_if_it_is_given(session, kind):
     (row,) = evaluate(
         JUDGED, TABLES[kind](), 10, "trec_eval", session=session
@@ -722,17 +727,17 @@ def test_a_session_that_runs_is_the_one_that_is_opened(session):
         open_session("gpu")
 
 
-@pytest.mark.parametrize(
-    ("module", "least"),
-    [
-        ("api.compare", 4),
-        ("api.conventions", 5),
-        ("api.describe", 7),
-        ("api.evaluate", 8),
-        ("ml", 1),
-        ("api.nights", 4),
-    ],
-)
+EXAMPLES = [
+    ("api.compare", 4),
+    ("api.conventions", 5),
+    ("api.describe", 7),
+    ("api.evaluate", 8),
+    ("ml", 1),
+    ("api.nights", 4),
+]
+
+
+@pytest.mark.parametrize(("module", "least"), on_spark(EXAMPLES, ("api.evaluate", 8), ("ml", 1)))
 def test_the_examples_of_the_docstrings_run(session, module, least):
     failed, attempted = doctest.testmod(importlib.import_module(f"ndcg_spark.{module}"))[:2]
     assert (failed, attempted >= least) == (0, True)

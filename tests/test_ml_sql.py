@@ -3,23 +3,19 @@
 import math
 
 import pytest
+from tables import assert_rows, assert_values, table
 
-from ndcg_spark import Convention, ml_sql
+from ndcg_spark import Convention, ml_sql, sql
 
 STANDARD = Convention.parse("standard")
-
-
-def value(session, text):
-    return session.range(1).selectExpr(f"{text} as value").collect()[0]["value"]
 
 
 def of(options):
     return Convention.parse(f"standard {options}")
 
 
-@pytest.mark.parametrize(
-    ("given", "kind", "text"),
-    [
+def test_an_id_is_text_if_it_is_whole(session):
+    given = [
         ("7.0D", "double", "7"),
         ("7.5D", "double", None),
         ("9007199254740992D", "double", None),
@@ -28,41 +24,55 @@ def of(options):
         ("cast(-3 as decimal(10,2))", "decimal(10,2)", "-3"),
         ("cast(7 as bigint)", "bigint", "7"),
         ("'007'", "string", "007"),
-    ],
-)
-def test_an_id_is_text_if_it_is_whole(session, given, kind, text):
-    assert value(session, ml_sql.whole_text(given, kind)) == text
+    ]
+    cases = {text: (ml_sql.whole_text(text, kind), whole) for text, kind, whole in given}
+    assert_values(session, "string", cases)
 
 
-@pytest.mark.parametrize(
-    ("given", "kind", "is_empty"),
-    [("''", "string", True), ("'0'", "string", False), ("0L", "bigint", False)],
-)
-def test_an_id_of_no_letters_is_empty(session, given, kind, is_empty):
-    assert value(session, ml_sql.is_empty(given, kind)) is is_empty
-    assert value(session, ml_sql.is_empty(f"nullif({given}, {given})", kind)) is True
+def test_an_id_of_no_letters_is_empty(session):
+    cases = {}
+    for given, kind, is_empty in (
+        ("''", "string", True),
+        ("'0'", "string", False),
+        ("0L", "bigint", False),
+    ):
+        cases[given] = ml_sql.is_empty(given, kind), is_empty
+        cases[f"null for {given}"] = ml_sql.is_empty(f"nullif({given}, {given})", kind), True
+    assert_values(session, "boolean", cases)
 
 
-def test_a_number_has_no_negative_zero_and_is_finite_or_not(session):
-    assert math.copysign(1, value(session, ml_sql.as_double("-0.0D", "double"))) == 1
-    assert value(session, ml_sql.as_double("cast(0.1 as decimal(6,1))", "decimal(6,1)")) == 0.1
-    for text, is_finite in [("1D", True), ("cast('Infinity' as double)", False)]:
-        assert value(session, ml_sql.is_finite(text)) is is_finite
-    for text in ("cast('NaN' as double)", "cast(null as double)"):
-        assert value(session, ml_sql.is_finite(text)) is False
+def test_a_number_is_a_double_without_a_negative_zero(session):
+    tenth = ml_sql.as_double("cast(0.1 as decimal(6,1))", "decimal(6,1)")
+    zero = ml_sql.as_double("-0.0D", "double")
+    assert_values(session, "double", {"a decimal": (tenth, 0.1)})
+    assert_values(session, "string", {"zero": (f"cast({zero} as string)", "0.0")})
 
 
-@pytest.mark.parametrize(
-    ("rank", "is_rank"),
-    [("1D", True), ("2147483647D", True), ("0D", False), ("1.5D", False), ("2147483648D", False)],
-)
-def test_a_rank_is_a_whole_number_from_1(session, rank, is_rank):
-    assert value(session, ml_sql.is_rank(rank)) is is_rank
+def test_a_number_is_finite_or_not(session):
+    given = {
+        "1D": True,
+        "cast('Infinity' as double)": False,
+        "cast('NaN' as double)": False,
+        "cast(null as double)": False,
+    }
+    cases = {text: (ml_sql.is_finite(text), is_finite) for text, is_finite in given.items()}
+    assert_values(session, "boolean", cases)
 
 
-@pytest.mark.parametrize(
-    ("options", "grade", "gain"),
-    [
+def test_a_rank_is_a_whole_number_from_1(session):
+    given = {
+        "1D": True,
+        "2147483647D": True,
+        "0D": False,
+        "1.5D": False,
+        "2147483648D": False,
+    }
+    cases = {text: (ml_sql.is_rank(text), is_rank) for text, is_rank in given.items()}
+    assert_values(session, "boolean", cases)
+
+
+def test_the_gain_of_a_grade(session):
+    given = [
         ("gain=exp2", 3, 2**3 - 1),
         ("gain=linear", 3, 3),
         ("gain=binary", 3, 1),
@@ -72,15 +82,15 @@ def test_a_rank_is_a_whole_number_from_1(session, rank, is_rank):
         ("gain=linear min_relevance=2", 1, 0),
         ("gain=linear negative=as_unjudged", -1, None),
         ("gain=linear negative=keep", -1, -1),
-    ],
-)
-def test_the_gain_of_a_grade(session, options, grade, gain):
-    assert value(session, ml_sql.gain_of(f"{grade}D", of(options))) == gain
+    ]
+    cases = {}
+    for options, grade, gain in given:
+        cases[f"{grade} with {options}"] = ml_sql.gain_of(f"{grade}D", of(options)), gain
+    assert_values(session, "double", cases)
 
 
-@pytest.mark.parametrize(
-    ("options", "grade", "is_odd"),
-    [
+def test_a_grade_that_may_be_refused_is_odd(session):
+    given = [
         ("gain=linear", "1D", False),
         ("gain=linear", "cast('NaN' as double)", True),
         ("gain=linear", "cast(null as double)", True),
@@ -89,66 +99,66 @@ def test_the_gain_of_a_grade(session, options, grade, gain):
         ("negative=error", "-1D", True),
         ("negative=keep gain=linear", "-1D", True),
         ("negative=as_unjudged", "-1D", False),
-    ],
-)
-def test_a_grade_that_may_be_refused_is_odd(session, options, grade, is_odd):
-    assert value(session, ml_sql.is_odd_grade(grade, of(options))) is is_odd
+    ]
+    cases = {}
+    for options, grade, is_odd in given:
+        cases[f"{grade} with {options}"] = ml_sql.is_odd_grade(grade, of(options)), is_odd
+    assert_values(session, "boolean", cases)
 
 
-@pytest.mark.parametrize(
-    ("discount", "expected"),
-    [
-        ("log2", 3 + 2 / math.log2(3)),
-        ("position", 3 + 2 / 2),
-        ("none", 3 + 2),
-        ("[1, 0.25]", 3 + 2 * 0.25),
-    ],
-)
-def test_the_sum_of_the_first_gains_by_rank(session, discount, expected):
-    convention = of(f"discount={discount}")
-    text = ml_sql.discounted_sum("gains", "one", 2, convention)
-    for gains, total in [("3D, 2D, 9D", expected), ("3D, null, 9D", 3)]:
-        table = session.range(1).selectExpr(f"array({gains}, id * 0D) as gains")
-        summed = table.selectExpr(f"{text} as value").collect()[0]["value"]
-        assert summed == pytest.approx(total)
-    nothing = session.range(1).selectExpr("cast(null as array<double>) as gains")
-    assert nothing.selectExpr(f"{text} as value").collect()[0]["value"] == 0
+def test_the_sum_of_the_first_gains_by_rank(session):
+    lists = {
+        "all judged": "array(3D, 2D, 9D)",
+        "one unjudged": "array(3D, null, 9D)",
+        "no list": "cast(null as array<double>)",
+    }
+    discounts = {
+        "log2": [3 + 2 / math.log2(3), 3, 0],
+        "position": [3 + 2 / 2, 3, 0],
+        "none": [3 + 2, 3, 0],
+        "[1, 0.25]": [3 + 2 * 0.25, 3, 0],
+    }
+    cases = {}
+    for discount, sums in discounts.items():
+        text = ml_sql.discounted_sum("gains", "one", 2, of(f"discount={discount}"))
+        for (name, gains), total in zip(lists.items(), sums, strict=True):
+            cases[f"{name}, {discount}"] = text, total, f"{gains} as gains"
+    assert_values(session, "double", cases)
 
 
 def test_tied_gains_are_averaged_down_to_the_cutoff(session):
     pairs = [(1, 4), (2, 1), (2, 3), (3, 9)]
     entries = [f"struct({first}D as first, {gain}D as gain)" for first, gain in pairs]
-    table = session.range(1).selectExpr(f"array({', '.join(entries)}) as listed")
-    averaged = table.selectExpr(f"{ml_sql.averaged('listed', 3)} as value").collect()[0]["value"]
-    assert averaged == [4, (1 + 3) / 2, (1 + 3) / 2]
+    listed = session.range(1).selectExpr(f"array({', '.join(entries)}) as listed")
+    averaged = listed.selectExpr(f"posexplode({ml_sql.averaged('listed', 3)}) as (at, gain)")
+    assert_rows(averaged, (0, 4.0), (1, (1 + 3) / 2), (2, (1 + 3) / 2))
 
 
 @pytest.mark.parametrize(
     ("ties", "key", "is_descending"),
     [("doc_id_asc", "-2.0", False), ("doc_id_desc", "2.0", True), ("best", "-2.0", False)],
 )
-def test_lists_are_sorted_by_score_and_what_breaks_ties(session, ties, key, is_descending):
+def test_lists_are_sorted_by_score_and_what_breaks_ties(ties, key, is_descending):
     convention = of(f"order=score ties={ties}")
-    keys = ml_sql.order_keys("'a'", "2.0D", "1D", convention)
-    assert value(session, keys["first"]) == float(key)
+    keys = ml_sql.order_keys("'a'", "2.0", "1.0", convention)
+    assert float(keys["first"]) == float(key)
     assert ml_sql.is_descending(convention) is is_descending
     assert ("document" in keys) == ml_sql.orders_by_id(convention) == (ties != "best")
     assert bool(ml_sql.gain_tie_break("1D", convention)) == (ties == "best")
 
 
 def test_numbers_in_text_are_sorted_by_their_value(session):
-    convention = of("order=score ties=doc_id_num_asc")
-    sorted_by = []
-    for document in ("'9'", "'0010'", "'11'", "'x'"):
-        keys = ml_sql.order_keys(document, "1D", "1D", convention)
-        names = ("second", "third", "document")
-        sorted_by.append(tuple(value(session, keys[name]) for name in names))
-    assert sorted_by == sorted(sorted_by)
+    by_value = ["9", "0010", "11", "x"]
+    keys = ml_sql.order_keys("doc_id", "1D", "1D", of("order=score ties=doc_id_num_asc"))
+    rows = table(session, [{"doc_id": document} for document in by_value[::-1]], "doc_id string")
+    order = f"order by {keys['second']}, {keys['third']}, {keys['document']}"
+    placed = rows.selectExpr("doc_id", f"row_number() over ({order}) as place")
+    assert_rows(placed, *((document, place) for place, document in enumerate(by_value, 1)))
 
 
-@pytest.mark.parametrize(
-    ("options", "row", "expected"),
-    [
+def test_the_ndcg_of_a_query_is_a_number_or_nothing_or_nan(session):
+    names = ("is_query", "answered", "odd", "dcg", "ideal_dcg")
+    given = [
         ("", "true, true, false, 1D, 2D", 1 / 2),
         ("", "false, true, false, 1D, 2D", None),
         ("", "true, true, true, 1D, 2D", math.nan),
@@ -161,16 +171,15 @@ def test_numbers_in_text_are_sorted_by_their_value(session):
         ("missing_query=zero", "true, false, false, 0D, 2D", 0),
         ("missing_query=skip", "true, false, false, 0D, 2D", None),
         ("missing_query=error", "true, false, false, 0D, 2D", math.nan),
-    ],
-)
-def test_the_ndcg_of_a_query_is_a_number_or_nothing_or_nan(session, options, row, expected):
-    names = ("is_query", "answered", "odd", "dcg", "ideal_dcg")
-    pairs = zip(row.split(", ", 4), names, strict=True)
-    table = session.range(1).selectExpr(*(f"{given} as {name}" for given, name in pairs))
-    found = table.selectExpr(f"{ml_sql.checked_ndcg(of(options))} as value").collect()[0]["value"]
-    assert found == (expected if expected is None else pytest.approx(expected, nan_ok=True))
+    ]
+    cases = {}
+    for options, row, ndcg in given:
+        pairs = zip(row.split(", ", 4), names, strict=True)
+        columns = ", ".join(f"{value} as {name}" for value, name in pairs)
+        cases[f"{options}: {row}"] = ml_sql.checked_ndcg(of(options)), ndcg, columns
+    assert_values(session, "double", cases)
 
 
-def test_the_best_sum_is_that_of_gains_of_1(session):
+def test_the_best_sum_is_that_of_gains_of_1():
     expected = 1 + 1 / math.log2(3) + 1 / math.log2(4)
-    assert value(session, ml_sql.best_sum(3, STANDARD)) == pytest.approx(expected)
+    assert ml_sql.best_sum(3, STANDARD) == sql.number(expected)

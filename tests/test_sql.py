@@ -6,35 +6,36 @@ import sys
 import pyarrow as pa
 import pytest
 from pyspark.sql import functions as F
+from tables import assert_rows, assert_values
 
 from ndcg_spark import evaluate, sql
 
 
-def value(session, text):
-    """What a text of SQL is, in a table of one row."""
-    return session.range(1).selectExpr(f"{text} as value").collect()[0]["value"]
+def test_any_name_of_a_column_can_be_quoted(session):
+    names = ["a", "a b", "a`b", "``", "a.b", "rank", "table", "é'\\n"]
+    table = session.createDataFrame(pa.table({name: [at] for at, name in enumerate(names)}))
+    columns = {"x": sql.quoted("a b")} | {name: sql.quoted(name) for name in names}
+    # chispa would sort by the names, which are to be quoted there, too.
+    (row,) = table.selectExpr(*sql.named(columns)).collect()
+    assert row.asDict() == {"x": 1} | {name: at for at, name in enumerate(names)}
 
 
-@pytest.mark.parametrize("name", ["a", "a b", "a`b", "``", "a.b", "rank", "table", "é'\\n"])
-def test_any_name_of_a_column_can_be_quoted(session, name):
-    table = session.createDataFrame(pa.table({name: [1]}))
-    row = table.selectExpr(*sql.named({"x": sql.quoted(name), name: "2"})).collect()[0]
-    assert row.asDict() == {"x": 1, name: 2}
+def test_a_literal_of_a_text_is_that_text(session):
+    texts = ["", "it's", "'", "\\", "\\'", r"^[0-9]+\.?\z", "a\nb\tc", "é`", "${env:HOME}", "--'"]
+    cases = {f"text {at}": (sql.text(text), text) for at, text in enumerate(texts)}
+    assert_values(session, "string", cases)
 
 
-@pytest.mark.parametrize(
-    "text", ["", "it's", "'", "\\", "\\'", r"^[0-9]+\.?\z", "a\nb\tc", "é`", "${env:HOME}", "--'"]
-)
-def test_a_literal_of_a_text_is_that_text(session, text):
-    assert value(session, sql.text(text)) == text
-
-
-@pytest.mark.parametrize("number", [0.1, 1, 1e-7, -2.5, 5e-324, 1e300, sys.float_info.max])
-def test_a_literal_of_a_number_is_exact(session, number):
-    assert value(session, sql.number(number)) == number
-    # Two minus signs would begin a comment.
-    assert value(session, f"1D -{sql.number(-number)}") == 1 + number
-    assert math.copysign(1, value(session, sql.number(-0.0))) == -1
+def test_a_literal_of_a_number_is_exact(session):
+    cases = {}
+    for number in (0.1, 1, 1e-7, -2.5, 5e-324, 1e300, sys.float_info.max):
+        cases[f"{number}"] = f"{sql.number(number)} = double('{number!r}')", True
+        # Two minus signs would begin a comment.
+        taken = f"1D -{sql.number(-number)} = double('{1 + number!r}')"
+        cases[f"1 and {number}"] = taken, True
+    zero = sql.number(-0.0)
+    cases["zero"] = f"cast({zero} as string) = '-0.0'", True
+    assert_values(session, "boolean", cases)
 
 
 @pytest.mark.classic
@@ -63,25 +64,26 @@ def test_an_evaluation_is_the_same_whatever_a_session_makes_of_sql(session, sett
     assert row["ndcg"] == pytest.approx((1 / math.log2(3)) / 1, abs=1e-15)
 
 
-@pytest.mark.parametrize(
-    ("number", "expected"), [("0D", True), ("cast('NaN' as double)", False), (sql.INFINITY, False)]
-)
-def test_a_number_is_finite_if_it_is_below_infinity(session, number, expected):
-    assert value(session, sql.is_finite(number)) is expected
+def test_a_number_is_finite_if_it_is_below_infinity(session):
+    given = {"0D": True, "cast('NaN' as double)": False, sql.INFINITY: False}
+    cases = {number: (sql.is_finite(number), expected) for number, expected in given.items()}
+    assert_values(session, "boolean", cases)
 
 
-@pytest.mark.parametrize(("divisor", "expected"), [(2.0, 3.0 / 2.0), (0.0, None)])
-def test_a_ratio_is_null_where_the_divisor_is_0(session, divisor, expected):
-    table = session.createDataFrame(pa.table({"divisor": [divisor]}))
-    assert table.selectExpr(f"{sql.ratio('3D', 'divisor')} as x").collect()[0]["x"] == expected
+def test_a_ratio_is_null_where_the_divisor_is_0(session):
+    ratio = sql.ratio("3D", "divisor")
+    cases = {"2": (ratio, 3.0 / 2.0, "2D as divisor"), "0": (ratio, None, "0D as divisor")}
+    assert_values(session, "double", cases)
 
 
-@pytest.mark.parametrize(
-    ("conditions", "expected"),
-    [([], True), (["true", "false or true"], True), (["false", "true or true"], False)],
-)
-def test_a_conjunction_is_true_if_all_conditions_are(session, conditions, expected):
-    assert value(session, sql.conjunction(conditions)) is expected
+def test_a_conjunction_is_true_if_all_conditions_are(session):
+    given = {
+        "none": ([], True),
+        "all are true": (["true", "false or true"], True),
+        "one is false": (["false", "true or true"], False),
+    }
+    cases = {name: (sql.conjunction(texts), expected) for name, (texts, expected) in given.items()}
+    assert_values(session, "boolean", cases)
 
 
 def test_a_window_has_the_rows_of_a_key_in_an_order(session):
@@ -90,12 +92,12 @@ def test_a_window_has_the_rows_of_a_key_in_an_order(session):
         "place": sql.over("row_number()", ["key"], ["n desc"]),
         "rows": sql.over("count(1)", ["key"]),
     }
-    table = session.createDataFrame(rows).withColumns(sql.columns(columns)).orderBy("n")
-    places = [(row["place"], row["rows"]) for row in table.collect()]
-    assert places == [(2, 2), (1, 2), (1, 1)]
+    table = session.createDataFrame(rows).withColumns(sql.columns(columns))
+    assert_rows(table.select("n", "place", "rows"), (1, 2, 2), (2, 1, 2), (3, 1, 1))
 
 
 def test_aggregates_have_their_names(session):
     table = session.range(3).groupBy(F.lit(1).alias("one"))
-    row = table.agg(*sql.aggregates({"a sum": "sum(id)", "n": "count(*)"})).collect()[0]
-    assert row.asDict() == {"one": 1, "a sum": 0 + 1 + 2, "n": 3}
+    found = table.agg(*sql.aggregates({"a sum": "sum(id)", "n": "count(*)"}))
+    assert found.columns == ["one", "a sum", "n"]
+    assert_rows(found, (1, 0 + 1 + 2, 3))

@@ -130,7 +130,7 @@ REFUSED = {
     "ranks against scores": (
         {"r": RUN.replace(" 1 3.0", " 3 3.0").replace(" 2 2", " 1 2")},
         {},
-        "say which decides",
+        "say which one decides",
     ),
     "swapped": (
         {"r": "q1 Q0 a 9 1 x\nq1 Q0 b 8 2 x\nq1 Q0 c 7 3 x\n"},

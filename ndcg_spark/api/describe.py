@@ -1,4 +1,4 @@
-"""What results show of the catalog, without judgments, as a function of files or tables."""
+"""Describe what results show of the catalog, without judgments, from files or tables."""
 
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
@@ -41,52 +41,55 @@ def describe(
     session: "SparkSession | None" = None,
     **options: Any,
 ) -> View:
-    """What results show of the catalog, without judgments, as the command `describe`: how much of
-    it, how popular and how varied, over all lists of each run.
+    """Describe what results show of the catalog, without judgments, like the command `describe`.
 
-    `results` and every other table are what `evaluate` takes. Spark DataFrames are described by
-    their session, at once; they are read several times, so cache what is expensive to compute.
+    The measures say how much of the catalog is shown, how popular the items are and how varied,
+    over all lists of each run.
 
-    Returns a view: `print` and a notebook show a row per run, and below it what each measure is;
-    `to_pandas()` has a row per dataset, run and cutoff. Raises as `evaluate`; ConfigurationError
-    also for a measure that needs judgments.
+    `results` and all other tables can have every form that `evaluate` accepts. Spark DataFrames are
+    described by their session immediately. They are read several times, so cache those that are
+    expensive to compute.
+
+    Returns a view. `print` and notebooks show one row per run and, below the rows, what each
+    measure is. `to_pandas()` returns one row per dataset, run and cutoff. Raises the same errors as
+    `evaluate`, and ConfigurationError for a measure that needs judgments.
 
     Parameters
     ----------
     results : table
-        As in `evaluate`: run, query_id, doc_id, and score or rank, or the names that other tools
-        give these columns.
+        As in `evaluate`: run, query_id, doc_id, and score or rank, or the names of these columns
+        in other tools.
     cutoffs : int, None or several of them
         Ranks from 1; None or "all" for whole lists.
     convention : Convention or str
-        How lists are ordered; with ``rectools`` or ``replay``, measures are as that tool has them.
+        How lists are ordered; with ``rectools`` or ``replay``, measures are defined as in that
+        tool.
     measures : str or several of them
         `items`, `coverage`, `gini`, `personalization`, `novelty`, `popularity` or `categories`, for
-        every cutoff, or each with options and a cutoff of its own, ``Coverage@10
-        Novelty(unseen=drop)@10`` or ``Gini(preset=evidently)@10``. By default those that the other
-        tables allow, but `categories`.
+        every cutoff, or each with its own options and cutoff, such as ``Coverage@10
+        Novelty(unseen=drop)@10`` or ``Gini(preset=evidently)@10``. The default is all measures
+        that can be computed from the given tables, except `categories`.
     items : table, optional
-        A row per item of the catalog: doc_id and, as the measures need it, popularity (how many
-        used it), interactions (how often) and category.
+        One row per item of the catalog: doc_id and, if the measures need them, popularity (how
+        many users used the item), interactions (how often it was used) and category.
     items_users : int, optional
-        Of how many users `popularity` is counted.
+        The number of users among whom `popularity` is counted.
     interactions : table, optional
-        From which items are counted instead: a user and an item in every row, such as what a model
-        was trained on.
+        Interactions from which items are counted instead: a user and an item in each row, such as
+        the data on which a model was trained.
     exclude : table, optional
-        query_id and doc_id of documents to remove from the lists first, such as items already seen.
+        query_id and doc_id of documents to remove from the lists first, such as items that users
+        have already seen.
     run, dataset : str
         The name of the only run, and of the dataset.
     split_ids : dict, optional
         As in `evaluate`.
     session : SparkSession, optional
-        The session that computes, if no table is one of its DataFrames.
+        The session to use if none of the tables is one of its DataFrames.
     **options
         Options of the convention to change, such as ``ties="doc_id_asc"``.
 
-    Examples
-    --------
-    Of four items that were used, `popular` shows two, and `als` all of them:
+    Examples -------- Four items were used. `popular` shows two of them, and `als` shows all:
 
     >>> runs = {"popular": {"u": ["a", "b"], "v": ["a", "b"]}}
     >>> runs["als"] = {"u": ["a", "c"], "v": ["b", "d"]}
@@ -100,7 +103,7 @@ def describe(
     1  popular       0.5     0.50              0.0
 
     Novelty is the mean of -log2 of the share of users: 0 bits for `a`, which all four used, 1 for
-    `b` and 2 for `c` and `d`; ``print(view)`` says so.
+    `b`, and 2 for `c` and `d`. ``print(view)`` explains it.
     """
     given = {"results": results, "exclude": exclude}
     scratch = Scratch()

@@ -1,4 +1,4 @@
-"""What the evaluations that a comparison is of were asked for, alone or as {run: evaluation}."""
+"""The evaluations in a comparison, given alone or as {run: evaluation}, and what they share."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -16,7 +16,7 @@ Evaluation = Scores | SparkScores
 
 
 def evaluations_in(table: Any) -> list[Evaluation]:
-    """The evaluations among what was given: one, those of a dictionary, or none."""
+    """The evaluations in an argument: one, those in a dictionary, or none."""
     if isinstance(table, Evaluation):
         return [table]
     if not isinstance(table, Mapping):
@@ -28,14 +28,16 @@ def evaluations_in(table: Any) -> list[Evaluation]:
 
 
 def without_evaluations(table: Any) -> Any:
-    """What was given, with the query scores in place of each evaluation."""
+    """The argument, with each evaluation replaced by its query scores."""
     if isinstance(table, Mapping):
         return {name: without_evaluations(one) for name, one in table.items()}
     return table.query_scores if isinstance(table, Evaluation) else table
 
 
 def asked_measures(evaluations: Sequence[Evaluation]) -> MeasureSet:
-    """The measures that all evaluations were asked for, in the order of the first; else NDCG."""
+    """The measures that all evaluations have, in the order of the first; NDCG without
+    evaluations.
+    """
     if not evaluations:
         return NDCG_ONLY
     first = evaluations[0].measures
@@ -46,34 +48,37 @@ def asked_measures(evaluations: Sequence[Evaluation]) -> MeasureSet:
 
 
 def shared_attributes(evaluations: Sequence[Evaluation]) -> pa.Table | None:
-    """The attributes of the queries; ConfigurationError if evaluations have different ones."""
+    """The attributes of the queries; ConfigurationError if the evaluations have different ones."""
     known: dict[Any, pa.Table] = {}
     for one in evaluations:
         if one.attributes is not None:
-            # The order of the rows does not count.
+            # The order of the rows does not matter.
             rows = frozenset(map(str, one.attributes.to_pylist()))
             known.setdefault(rows, one.attributes)
     if len(known) > 1:
-        what = f"the evaluations have {len(known)} different tables of them"
-        raise ConfigurationError(f"attributes: {what}; give one, attributes=")
+        what = f"the evaluations have {len(known)} different tables"
+        raise ConfigurationError(f"attributes: {what}; give one with attributes=")
     return next(iter(known.values()), None)
 
 
 def refuse_other_conventions(ours: Sequence[Evaluation], theirs: Sequence[Evaluation]) -> None:
-    """ConfigurationError for evaluations of two conventions, whose scores are not comparable."""
+    """Raise ConfigurationError if evaluations have different conventions.
+
+    Their scores are not comparable.
+    """
     own = _conventions(ours)
     if len(own) > 1:
         raise ConfigurationError(
-            f"query_scores: the conventions of the runs are {own[0]} and {own[1]}; choose one"
+            f"query_scores: the runs have the conventions {own[0]} and {own[1]}; choose one"
         )
     both = _conventions([*ours, *theirs])
     if len(both) > 1:
-        what = f"its convention is {both[1]}, and that of the scores {both[0]}"
+        what = f"its convention is {both[1]}, but the scores have {both[0]}"
         raise ConfigurationError(f"baseline: {what}; choose one")
 
 
 def _conventions(evaluations: Sequence[Evaluation]) -> list[str]:
-    """The labels of the conventions that differ in an option, as presets of two names may not."""
+    """The labels of the different conventions. Presets with different names may be equal."""
     labels: dict[Convention, str] = {}
     for one in evaluations:
         labels.setdefault(Convention.parse(one.convention), one.convention)
@@ -81,7 +86,7 @@ def _conventions(evaluations: Sequence[Evaluation]) -> list[str]:
 
 
 def refuse_other_arguments(evaluations: Sequence[Evaluation], columns: Iterable[str]) -> None:
-    """ConfigurationError if a measure of the catalog was computed with different arguments."""
+    """Raise ConfigurationError if a catalog measure was computed with different arguments."""
     for column in columns:
         found = [_with_arguments(column, one.measures) for one in evaluations]
         known = list(dict.fromkeys(found))
@@ -91,7 +96,7 @@ def refuse_other_arguments(evaluations: Sequence[Evaluation], columns: Iterable[
 
 
 def _with_arguments(column: str, measures: MeasureSet) -> str:
-    """A column with the arguments of its measure that the convention does not have."""
+    """A column with the arguments of its measure that are not part of the convention."""
     if column not in MEASURES:
         return column
     own = {}

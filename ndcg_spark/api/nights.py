@@ -4,7 +4,7 @@ query.
 
 import datetime
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +38,14 @@ _Date = datetime.date | str | None
 _Path = str | os.PathLike[str]
 
 
+def _folder(output: object) -> str:
+    """The folder of published nights. ConfigurationError for scores, which are not published."""
+    if isinstance(output, str | os.PathLike):
+        return str(output)
+    what = f"give the folder of published nights, not a {type(output).__name__}"
+    raise ConfigurationError(f"output: {what}; the command evaluate publishes a night")
+
+
 def trend(
     output: _Path,
     *,
@@ -56,7 +64,7 @@ def trend(
     newest judgments, if kept lists allow the conversion. Raises ConfigurationError if there is no
     such dataset, run, measure or night, and StorageError if the output cannot be read.
     """
-    return trend_view(*lines(str(output), dataset, run, measures, last)).to_pandas()
+    return trend_view(*lines(_folder(output), dataset, run, measures, last)).to_pandas()
 
 
 def report_night(
@@ -88,7 +96,7 @@ def report_night(
     grades = None if human is None else HumanGrades(human, assume_missing_at_random)
     chosen = (dataset, run, measure, baseline, _date_text(baseline_date))
     request = Request(*chosen, labels=names, human=grades)
-    return write_report(str(output), Path(file) if file else None, _date_text(date), request)
+    return write_report(_folder(output), Path(file) if file else None, _date_text(date), request)
 
 
 def gate_night(
@@ -117,10 +125,11 @@ def gate_night(
     except that a night that fails its gate gets a verdict instead of an error.
     """
     source = config if isinstance(config, Mapping) else Path(config)
-    asked = {"output": str(output), "date": _date_text(date) or date_to_judge(str(output), dataset)}
+    folder = _folder(output)
+    asked = {"output": folder, "date": _date_text(date) or date_to_judge(folder, dataset)}
     settings = load(source, asked, NightConfig)
     decision = Decision(accept_baseline, tuple(runs), acknowledge, _date_text(until), withdraw)
-    return verdict_view(gate_published(settings, str(output), dataset, decision))
+    return verdict_view(gate_published(settings, folder, dataset, decision))
 
 
 def rescore(
@@ -146,7 +155,7 @@ def rescore(
     scratch = Scratch()
     tables = {} if judgments is None else {"judgments": judgments}
     config = make_config(tables, {"convention": "standard"}, scratch, relevance, grades=grades)
-    return compute(tasks.rescore, config, str(output), _date_text(since), dataset)
+    return compute(tasks.rescore, config, _folder(output), _date_text(since), dataset)
 
 
 def judge_next(
@@ -181,9 +190,9 @@ def judge_next(
         if show_grades or human or file is not None or cutoff is not None:
             what = "show_grades, human, file and cutoff are for a sample; give its size"
             raise ConfigurationError(f"judge_next: {what}")
-        rows = night_documents_to_judge(str(output), documents, **chosen)
+        rows = night_documents_to_judge(_folder(output), documents, **chosen)
         return pd.DataFrame(rows, columns=TO_JUDGE.names)
-    drawn = sample_to_grade(str(output), sample, seed, human=human, cutoff=cutoff, **chosen)
+    drawn = sample_to_grade(_folder(output), sample, seed, human=human, cutoff=cutoff, **chosen)
     if file is not None:
         write_file("file", Path(file), drawn.text(show_grades))
     return drawn.frame(show_grades)
@@ -231,12 +240,12 @@ def explain(
     request = ExplainRequest(str(query), run, baseline, dataset, rank, _date_text(baseline_date))
     is_night = isinstance(source, str | os.PathLike) and results is None
     is_scored = isinstance(source, Scores | SparkScores)
-    has_dates = bool(date or baseline_date)
-    is_of_tables = bool(convention or relevance or grades) or exclude is not None
-    is_of_tables = is_of_tables or (is_scored and results is not None)
-    if (has_dates and not is_night) or (is_of_tables and (is_night or is_scored)):
-        uses = "results, convention, relevance, grades and exclude for judgments"
-        raise ConfigurationError(f"explain: dates are for nights, and {uses}")
+    dates = (date, baseline_date)
+    of_tables = (convention, relevance, grades, exclude)
+    if is_night or is_scored:
+        _refuse_for_explain((results, *of_tables))
+    if not is_night:
+        _refuse_for_explain(dates)
     if is_night:
         return explanation_view(explain_night(str(source), _date_text(date), request))
     # Temporary folders are removed with it.
@@ -254,6 +263,14 @@ def explain(
         advice = "give a night's folder, or judgments and results"
         raise ConfigurationError(f"explain: {what}; {advice}")
     return explanation_view(compute(explain_on, config, request))
+
+
+def _refuse_for_explain(others: Iterable[object]) -> None:
+    """ConfigurationError for arguments that do not go with what is explained."""
+    for other in others:
+        if other is not None:
+            uses = "results, convention, relevance, grades and exclude for judgments"
+            raise ConfigurationError(f"explain: dates are for nights, and {uses}")
 
 
 def _date_text(date: _Date) -> str | None:

@@ -3,7 +3,7 @@
 import dataclasses
 import functools
 import itertools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
@@ -660,7 +660,11 @@ _LIKE_ONLY = (
 
 @command(
     argument(
-        "name", "A preset, to show its options and formula.", metavar="[NAME]", required=False
+        "names",
+        "A preset, to show its options and formula.",
+        metavar="[NAME]",
+        required=False,
+        nargs=-1,
     ),
     option(
         "--compare",
@@ -694,7 +698,7 @@ _LIKE_ONLY = (
     output_format(*FORMATS),
 )
 def conventions(
-    name: str | None,
+    names: tuple[str, ...],
     compare: tuple[str, str] | None,
     like: tuple[str, str, str] | None,
     write: Path | None,
@@ -716,38 +720,54 @@ def conventions(
     _refuse_if(write and not like, "--write is for --like SCORES JUDGMENTS RESULTS")
     _refuse_if(nearest and not write, "--nearest is for --write FILE")
     given = [one for one, value in arguments.items() if value not in (None, ())]
-    if compare is None and like is None:
-        if given:
-            named = given[0].replace("_", "-")
-            both = "--compare JUDGMENTS RESULTS, and for --like"
-            raise ConfigurationError(f"arguments: --{named} is for {both}")
-        is_text = style in (None, "table")
-        _refuse_if(not is_text, f"--format {style} is for --compare and --like; leave it out")
-        echo(list_presets_and_options() if name is None else describe_preset(name))
-        return
-    if name is not None:
-        paths = "two paths, judgments and results"
-        if like:
-            paths = "three paths, scores, judgments and results"
-        asked = "--like" if like else "--compare"
-        several = "put several runs into one folder, or quote a pattern"
-        what = f"{asked} takes {paths}, so {name} is one too many"
-        raise ConfigurationError(f"arguments: {what}; {several}")
-    changed = parse_options(arguments["set"])
     if like:
-        _refuse_if(
-            arguments["measures"], "--like finds the convention of NDCG; leave --measures out"
-        )
+        _refuse_more_paths("--like", "three paths, scores, judgments and results", names)
+        what = "--like finds the convention of NDCG; leave --measures out"
+        _refuse_if(arguments["measures"], what)
         target = None if write is None else _Target(write, nearest)
-        _find_convention(like, target, style, changed, arguments)
-        return
-    for one in given:
-        _refuse_if(one in _LIKE_ONLY, f"--{one.replace('_', '-')} is for --like, not for --compare")
+        _find_convention(like, target, style, arguments)
+    elif compare:
+        _refuse_more_paths("--compare", "two paths, judgments and results", names)
+        _refuse_options([one for one in given if one in _LIKE_ONLY], "--like, not for --compare")
+        _compare_presets(compare, style, arguments)
+    else:
+        _refuse_options(given, "--compare JUDGMENTS RESULTS, and for --like")
+        _show_presets(names, style)
+
+
+def _refuse_options(names: Sequence[str], purpose: str) -> None:
+    """ConfigurationError for options that are for another purpose."""
+    if names:
+        option = names[0].replace("_", "-")
+        raise ConfigurationError(f"arguments: --{option} is for {purpose}")
+
+
+def _show_presets(names: Sequence[str], style: str | None) -> None:
+    is_text = style in (None, "table")
+    _refuse_if(not is_text, f"--format {style} is for --compare and --like; leave it out")
+    if not names:
+        echo(list_presets_and_options())
+    for name in names:
+        echo(describe_preset(name))
+
+
+def _compare_presets(
+    paths: tuple[str, str], style: str | None, arguments: Mapping[str, Any]
+) -> None:
     from ndcg_spark.job.compare_inputs import compare_presets
     from ndcg_spark.report.printed_scores import print_presets
 
-    config = load_arguments({**arguments, "paths": compare})
+    config = load_arguments({**arguments, "paths": paths})
+    changed = parse_options(arguments["set"])
     print_presets(compare_presets(config, changed), style, config.measure_set)
+
+
+def _refuse_more_paths(option: str, paths: str, more: Sequence[str]) -> None:
+    """ConfigurationError for paths after those of an option, as a pattern without quotes gives."""
+    if more:
+        several = "put several runs into one folder, or quote a pattern"
+        what = f"{option} takes {paths}, so {more[0]} is one too many"
+        raise ConfigurationError(f"arguments: {what}; {several}")
 
 
 class _Target(NamedTuple):
@@ -761,9 +781,9 @@ def _find_convention(
     like: tuple[str, str, str],
     target: _Target | None,
     style: str | None,
-    fixed: Mapping[str, Any],
     arguments: Mapping[str, Any],
 ) -> None:
+    """Find the convention of an earlier job's scores, show it, and write it if asked to."""
     from ndcg_spark.job.inputs import engine_for
     from ndcg_spark.job.like_scores import find_convention as job
     from ndcg_spark.report.found_convention import found_view, write_convention
@@ -774,6 +794,7 @@ def _find_convention(
     if target is not None:
         refuse_unwritable("write", target.file)
     with engine_for(config) as engine:
+        fixed = parse_options(arguments["set"])
         found = job(engine, config, expanded(scores), fixed, columns=columns)
     print_view(found_view(found), style)
     if target is not None:

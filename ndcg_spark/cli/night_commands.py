@@ -148,7 +148,7 @@ def compare(
         raise ConfigurationError("arguments: --human covers one dataset; leave out --over-datasets")
     compared = compare_nights(output, options, date, dataset, baseline_date, grades)
     if not compared.rows:
-        sentence = "there is no run to compare with the baseline; give another"
+        sentence = "there is no run to compare with the baseline; give a different one"
         if compared.warnings:
             sentence = "nothing could be compared, as the notes say; give another baseline"
         raise ConfigurationError(f"arguments: {sentence}")

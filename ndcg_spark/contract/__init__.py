@@ -1,3 +1,1 @@
-"""Both inputs checked before anything is scored: rows are counted, and rejected or refused by
-rules.
-"""
+"""Checks of both inputs before anything is scored: rules count, reject or refuse rows."""

@@ -1,6 +1,6 @@
-"""The guard of the job: a scan of each table counts the rows that break a rule; `limits` refuses.
+"""The job's guard: a scan of each table counts the rows that break a rule; `limits` refuses them.
 
-Scoring (`lists`, `ideal`) detects duplicates, `limits` counts them.
+Scoring (`lists`, `ideal`) detects duplicates, and `limits` counts them.
 """
 
 import dataclasses
@@ -48,12 +48,12 @@ from ndcg_spark.scoring.skipping import Floors, Pruning, plan_skipping
 #: With this many results per judged query, most may belong to unjudged queries, which need no
 #: floor.
 _MANY_A_QUERY = 1_000
-#: How many results are sampled to see whether most are of judged queries.
+#: How many results are sampled to see whether most belong to judged queries.
 _SAMPLE = 10_000
-#: The floors of more lists than this are not broadcast, on classic Spark and on Sail.
+#: With more lists than this, the floors are not broadcast, on classic Spark and on Sail.
 _MAX_BROADCAST_CLASSIC, _MAX_BROADCAST = 1_000_000, 500_000
-#: Up to this fraction of results of unjudged queries, leaving them out is not worth reading the
-#: judgments once more.
+#: If at most this fraction of the results belongs to unjudged queries, removing them is not worth
+#: reading the judgments again.
 _NOT_WORTH_A_SCAN = 0.1
 _Counts = TypeVar("_Counts", JudgmentCounts, ResultCounts)
 
@@ -64,10 +64,10 @@ class CheckedTables:
     results: DataFrame
     judgment_counts: JudgmentCounts
     result_counts: ResultCounts
-    #: The rejected rows as text, in a table for each input that has some.
+    #: The rejected rows as text, in one table per input that has any.
     rejected: tuple[DataFrame, ...] = ()
-    #: Leaves out results that are proved to lie below the deepest cutoff (`scoring.skipping`); None
-    #: if all may matter.
+    #: Removes results that are proved to be below the deepest cutoff (`scoring.skipping`); None if
+    #: all results may matter.
     cut: Callable[[DataFrame], DataFrame] | None = None
     batches: tuple[Batch, ...] = WHOLE
     #: The inputs as they were checked, for `changes.refuse_changed`.
@@ -79,15 +79,15 @@ class CheckedTables:
 
     @property
     def highest_grade(self) -> float:
-        """The highest grade of all judgments, 0 where there is none."""
+        """The highest grade of all judgments, or 0 if there are none."""
         return self.judgment_counts.best_grade or 0.0
 
     def of_judged_queries(self, results: DataFrame) -> DataFrame:
-        """Checked results without those of unjudged queries."""
+        """The checked results without those of unjudged queries."""
         return keep_judged_queries(results, self.judgments) if self.unjudged_rows else results
 
     def to_score(self, rank: Ranker) -> list[ListsToScore]:
-        """The results of each batch that can matter, for this way to rank them, and its runs."""
+        """The runs of each batch, and the results that can matter if they are ranked this way."""
         return [ListsToScore(batch._results_for(rank), batch.runs()) for batch in self.by_batch]
 
     def _results_for(self, rank: Ranker) -> DataFrame:
@@ -95,14 +95,14 @@ class CheckedTables:
         rows = self.result_counts.rows
         is_mostly_judged = 2 * self.unjudged_rows <= rows
         if rank is by_window and self.cut is not None and is_mostly_judged:
-            # The results are shuffled once, after the cut: windows use the same partitions.
+            # Shuffle the results once, after the cut. The windows use the same partitions.
             results = results.repartition(*query_key(self.judgments.columns))
             if not self._has_many_unjudged:
                 return results
         return self.of_judged_queries(results)
 
     def lists_to_score(self, lists: DataFrame) -> DataFrame:
-        """Ranked lists without those of unjudged queries, if these are many."""
+        """The ranked lists, without those of unjudged queries if there are many."""
         return self.of_judged_queries(lists) if self._has_many_unjudged else lists
 
     @property
@@ -110,7 +110,7 @@ class CheckedTables:
         return self.unjudged_rows > _NOT_WORTH_A_SCAN * self.result_counts.rows
 
     def runs(self) -> DataFrame:
-        """The table of `raising.count_unjudged_queries`, built from counts that are known."""
+        """The table of `raising.count_unjudged_queries`, built from the known counts."""
         runs = self.result_counts.runs
         columns = {
             "run": pa.array([run.run for run in runs], pa.string()),
@@ -118,7 +118,7 @@ class CheckedTables:
         }
         if "dataset" in self.judgments.columns:
             columns = {"dataset": pa.array([run.dataset for run in runs], pa.string()), **columns}
-        # Built from Arrow: for a table of rows, classic Spark would start Python workers.
+        # Built from Arrow, because classic Spark would start Python workers for a list of rows.
         return self.judgments.sparkSession.createDataFrame(pa.table(columns))
 
     @property
@@ -136,7 +136,7 @@ class CheckedTables:
 
     @property
     def datasets(self) -> list[str | None]:
-        """The datasets of the runs, sorted; only None if the tables name no datasets."""
+        """The sorted datasets of the runs, or only None if the tables do not name datasets."""
         return sorted({run.dataset for run in self.result_counts.runs}, key=lambda name: name or "")
 
     @property
@@ -149,8 +149,9 @@ class CheckedTables:
 
     @property
     def by_batch(self) -> list[Self]:
-        """The tables once for each batch, with its results and the counts of its runs only; usually
-        there is one.
+        """The tables for each batch, with only its results and the counts of its runs.
+
+        Usually there is one batch.
         """
         if self.batches == WHOLE:
             return [self]
@@ -190,7 +191,7 @@ def check_tables(
     config: EvaluationConfig,
     checks: Checks,
 ) -> CheckedTables:
-    """Both tables without the rows that break a rule; InputError if the counts are refused."""
+    """Return both tables without invalid rows. Raise InputError if the counts are refused."""
     excluded = see(results.without) if results.without else []
     good, judged_counts, rejected = check_judgments(judgments, config, checks.judgments)
     lists = _check_results(results, good, judged_counts.queries, config, checks.results)
@@ -224,7 +225,7 @@ def refuse_duplicates(
     results: Source,
     convention: Convention,
 ) -> None:
-    """DuplicatesError, with counts, for what is judged or returned twice and may not be."""
+    """Raise DuplicatesError, with counts, if the tables have duplicates that are forbidden."""
     limits.refuse_in_judgments(judgments, checked.judgments, convention)
     limits.refuse_in_lists(results, [batch.results for batch in checked.by_batch], convention)
 
@@ -234,7 +235,7 @@ def check_judgments(
     config: EvaluationConfig,
     tests: Sequence[RowTest],
 ) -> tuple[DataFrame, JudgmentCounts, list[DataFrame]]:
-    """The good rows, the counts, and the rejected rows if there are some."""
+    """Return the valid rows, the counts, and the rejected rows if there are any."""
     table, reason = judgments.table, rules.rejection_reason(tests)
     counts = scan.count_judgments(table, reason)
     return _split(judgments, table, reason, counts, JUDGMENTS, config)
@@ -245,7 +246,7 @@ def check_lists(
     config: EvaluationConfig,
     checks: ListChecks,
 ) -> tuple[DataFrame, ResultCounts]:
-    """Results that need no judgments: the good rows that are not too deep, and the counts."""
+    """Check results without judgments; return the valid rows down to the depth, and the counts."""
     good, counts, _, cut = _check_results(results, None, {}, config, checks)
     return cut(good) if cut else good, counts
 
@@ -273,7 +274,7 @@ def _check_results(
     if judgments is not None:
         judged_queries = judgments.select(*query_key(judgments.columns)).distinct()
     skipping = _skipping(results, judged_queries, sum(judged.values()), checks)
-    # Numbers of rows are no ranks by which a list was ordered.
+    # Row numbers are not ranks by which a list was sorted.
     has_ranks = checks.has_ranks_beside_scores and not results.rows_are_documents
     files = max(1, len(results.files)) if has_ranks else 0
     counts, lists = scan.count_results(
@@ -294,11 +295,13 @@ def _skipping(
     queries: int,
     checks: ListChecks,
 ) -> Pruning | Floors | None:
-    """How to skip results of so many judged queries; None if all may matter, or it costs more."""
+    """How to skip results for this number of judged queries; None if all may matter or it costs
+    more.
+    """
     if results.rows_are_documents:
         return None
     if results.without:
-        # A list from which documents are removed needs more results from below the deepest cutoff.
+        # A list that loses documents needs results from below the deepest cutoff.
         return None
     table = results.table
     rows = results.expected_rows or 0 if results.materialize else 0
@@ -330,7 +333,7 @@ def _cut(
     if not skipping or lists is None or not skipping.is_worthwhile(counts.rows, number):
         return None
     unjudged = sum(run.unjudged_rows for run in counts.runs)
-    # If most results belong to unjudged queries, leaving those out is enough.
+    # If most results belong to unjudged queries, removing these is enough.
     if 2 * unjudged > counts.rows and not checks.needs_all_lists:
         return None
     limit = _MAX_BROADCAST_CLASSIC if is_classic(table.sparkSession) else _MAX_BROADCAST
@@ -342,8 +345,8 @@ def _with_empty_runs(
     judged: Mapping[str | None, int],
     named: Iterable[tuple[str | None, str]],
 ) -> list[RunCounts]:
-    """The runs that have good rows or are of a judged dataset, and those of `named` files that have
-    no row at all.
+    """The runs that have valid rows or belong to a judged dataset, and the `named` runs of empty
+    files.
     """
     kept = [run for run in runs if run.rows or run.dataset in judged]
     present = {(run.dataset, run.run) for run in kept}
@@ -359,7 +362,7 @@ def _with_empty_runs(
 
 
 def _with_excluded(table: DataFrame, exclude: Source, checks: ListChecks) -> DataFrame:
-    """The results with the column EXCLUDED. InputError for an excluded row without a query or a
+    """The results with the column EXCLUDED; InputError if an excluded row has no query or
     document.
     """
     reason = rules.rejection_reason(checks.exclude_tests)
@@ -397,8 +400,8 @@ def _split(
 
 
 def _rejected_rows(table: DataFrame, reason: Column, name: str) -> DataFrame:
-    """The columns of REJECTED_ROWS that do not depend on the night: the rows that have a `reason`,
-    as text.
+    """The rows with a `reason`, as text, in the columns of REJECTED_ROWS that do not depend on the
+    night.
     """
     described = {"table": F.lit(name), "reason": reason}
     sources = {"dataset_read": "dataset", "line": LINE}

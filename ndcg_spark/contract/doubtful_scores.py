@@ -1,4 +1,4 @@
-"""What the scores themselves show to be doubtful: sentences that warn and change nothing."""
+"""Warnings about doubtful input that the scores show. They change nothing."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
@@ -30,7 +30,7 @@ Row = Mapping[str, Any]
 
 
 def about_attributes(rows: Iterable[Row], attributes: pa.Table | None) -> Iterator[Notice]:
-    """That no query of the attributes has a score, if no slice has a value."""
+    """The warning that no query of the attributes has a score, if no slice has a value."""
     if attributes is None:
         return
     values = {row["value"] for row in rows}
@@ -39,7 +39,7 @@ def about_attributes(rows: Iterable[Row], attributes: pa.Table | None) -> Iterat
 
 
 def about_judged_rates(rows: Iterable[Row], cutoff: Cutoff, advice: str) -> Iterator[str]:
-    """Which runs return no judged document within a cutoff."""
+    """The warning about runs that return no judged document within a cutoff."""
     at_cutoff = [row for row in rows if row["cutoff"] == cutoff]
     unjudged = [row["run"] for row in at_cutoff if row["judged_rate"] == 0]
     if unjudged:
@@ -48,7 +48,7 @@ def about_judged_rates(rows: Iterable[Row], cutoff: Cutoff, advice: str) -> Iter
 
 
 def about_no_values(rows: Iterable[Row], measures: MeasureSet) -> Iterator[str]:
-    """Why measures have no value for any run of a dataset."""
+    """The reasons why measures have no value for any run of a dataset."""
     datasets: dict[str, list[Row]] = {}
     for row in rows:
         datasets.setdefault(row["dataset"], []).append(row)
@@ -61,9 +61,7 @@ def about_no_values(rows: Iterable[Row], measures: MeasureSet) -> Iterator[str]:
 
 
 def _without_values(rows: Sequence[Row], measures: MeasureSet) -> dict[tuple[str, str], list[str]]:
-    """The measures that are null in all rows of a dataset, with their cutoffs, by the reason and
-    what to do.
-    """
+    """The measures and cutoffs that are null in all rows of a dataset, by reason and advice."""
     convention = Convention.parse(rows[0]["convention"])
     reasons: dict[tuple[str, str], list[str]] = {}
     for name, cutoff in measures.pairs or [("ndcg", row["cutoff"]) for row in rows]:
@@ -71,27 +69,29 @@ def _without_values(rows: Sequence[Row], measures: MeasureSet) -> dict[tuple[str
         values = [row[column] for row in rows if row["cutoff"] == cutoff]
         if all(value is None for value in values):
             of_catalog = column in CATALOG_COLUMNS
-            advice = "check the ids of the items" if of_catalog else "check the grades"
+            advice = "check the item ids" if of_catalog else "check the grades"
             reason = why_no_value(column, convention), advice
             reasons.setdefault(reason, []).append(written(name, cutoff))
     return reasons
 
 
 def about_runs(rows: Sequence[Row], runs: Sequence[str]) -> Iterator[str | Notice]:
-    """What is probably wrong with the tables, of which `runs` should have rows."""
+    """The warnings about probable mistakes in the tables; `runs` are the runs that should have
+    rows.
+    """
     scored = {row["run"] for row in rows}
     empty = [run for run in runs if run not in scored]
     if empty:
         yield about_empty_runs(len(empty), run_example(empty[0]))
     if not any(_has_queries(row) for row in rows):
-        yield "judgments: no query is judged; check what should have filled the table"
-    # Whatever the convention makes of missing queries, without documents there is no rate.
+        yield "judgments: no query is judged; check the job that fills the table"
+    # However the convention treats missing queries, there is no rate without documents.
     elif all(row["judged_rate"] is None for row in rows):
         yield f"results: no run has results for a judged query; {WRITE_ALIKE}"
     else:
         yield from _about_missing(rows)
     deepest = max((row["cutoff"] for row in rows), key=by_depth)
-    yield from about_judged_rates(rows, deepest, "write document ids in the same way")
+    yield from about_judged_rates(rows, deepest, "write document ids the same way in both tables")
 
 
 def _has_queries(row: Row) -> bool:
@@ -100,7 +100,10 @@ def _has_queries(row: Row) -> bool:
 
 
 def _about_missing(rows: Sequence[Row]) -> Iterator[Notice]:
-    """Which runs lack many judged queries and answer as many others."""
+    """The warning about runs that probably answer different queries.
+
+    They answer fewer judged queries than they lack, and fewer judged queries than unjudged ones.
+    """
     few = [row for row in rows if _answered(row) < _other_queries(row)]
     if not few:
         return
@@ -118,7 +121,10 @@ def _other_queries(row: Row) -> int:
 
 
 def _answered(row: Row) -> int:
-    """How many judged queries have results, at most: some without gain may be missing."""
+    """The largest possible number of judged queries with results.
+
+    Some queries without gain may be missing.
+    """
     options = Convention.parse(row["convention"])
     answered: int = row["queries"]
     if options.no_relevant == "skip":

@@ -1,14 +1,14 @@
-"""Warnings about runs that are probably not what somebody meant, from the numbers that show it.
+"""Warnings about runs that are probably not what the user meant, with the numbers that show it.
 
-The job knows these numbers when it has counted its input, a session of Spark when it has computed
-the scores; both say the same.
+The job knows these numbers after it has counted its input, and a Spark session after it has
+computed the scores. Both print the same warnings.
 """
 
 import pyarrow as pa
 
 from ndcg_spark.voices import Notice
 
-#: What to do where a run answers no judged query.
+#: The advice if a run answers no judged query.
 WRITE_ALIKE = "check that judgments and results write query ids (and datasets) in the same way"
 
 
@@ -17,21 +17,21 @@ def run_example(run: str, dataset: str | None = None) -> str:
 
 
 def about_empty_runs(runs: int, example: str) -> Notice:
-    """So many runs have no results."""
-    return Notice(f"{runs} run(s) have no results, e.g. {example}; they lack every query")
+    """The warning that runs have no results; `runs` is their number."""
+    return Notice(f"{runs} run(s) have no results, e.g. {example}; all their queries are missing")
 
 
 def about_strangers(runs: int, example: str, answered: int, judged: int, others: int) -> Notice:
-    """So many runs answered under half of the judged queries, and more that are not judged.
+    """The warning that runs answered under half of the judged queries, and more unjudged ones.
 
-    The example answered so many of the judged queries, and so many others.
+    The example answered `answered` of the `judged` queries, and `others` that are not judged.
     """
     what = f"{runs} run(s) answered under half of the judged queries, e.g. {example}"
-    counts = f"it answered {answered:,} of {judged:,}, and {others:,} that are not judged"
+    counts = f"it answered {answered:,} of {judged:,}, and {others:,} unjudged queries"
     return Notice(f"{what}; {counts}; {WRITE_ALIKE}")
 
 
 def about_unmatched(name: str, table: pa.Table) -> Notice:
-    """A table of queries, such as their attributes, of which none has a score."""
+    """The warning about a table, such as query attributes, if none of its queries has a score."""
     example = f", e.g. {table['query_id'][0]}" if len(table) else ""
     return Notice(f"{name}: none of its queries has scores here{example}; check its ids")

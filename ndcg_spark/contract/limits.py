@@ -1,6 +1,4 @@
-"""What the counts decide: what is refused, and which sentences warn of a probable mistake and
-change nothing.
-"""
+"""Decisions from the counts: what is refused, and which probable mistakes only cause a warning."""
 
 import dataclasses
 import functools
@@ -55,32 +53,32 @@ from ndcg_spark.voices import (
     SetOptions,
 )
 
-#: A field of text, or the value of a column, that is a number with a decimal comma.
+#: A field of a text line, or a value of a column, that is a number with a decimal comma.
 _DECIMAL_COMMA = re.compile(r"(?<![^;\t \"=])[+-]?\d+,\d+(?![^;\t \"])")
-#: What stands for no number at all.
+#: Text for a missing number.
 _NO_VALUE = re.compile(r"[+-]?(nan|inf|infinity)|null|none|n/?a|-+", re.IGNORECASE)
-#: Text of more values than these is no label.
+#: Text with more different values than this does not consist of labels.
 _MOST_LABELS = 12
-#: A run of one query is suspicious beside one with so many times its results.
+#: A run with one query is suspicious if another run has this many times as many results.
 _MANY_TIMES = 10
-#: Text of more bytes than this is not searched for a line, which would take minutes.
+#: Text files with more bytes than this are not searched for a line, which would take minutes.
 _SEARCHED = 1 << 30
 
 
 def refuse_rejected(source: Source, counts: Counts, allowed: float = 0.0) -> None:
-    """InputError if the engine lost rows, there is no good one, or more than the fraction `allowed`
-    is rejected.
+    """Raise InputError if the engine lost rows, no row is valid, or more than the fraction
+    `allowed` is rejected.
     """
     table, rows, where = source.name, counts.rows, source.origin
     if source.expected_rows not in (None, rows):
         raise InputError(
             f"{table}: the engine read {rows:,} rows of {where}, "
-            f"which has {source.expected_rows:,}; "
-            "rename or write the files again, or read them on another engine"
+            f"which has {source.expected_rows:,} rows; "
+            "rename the files, write them again, or read them with a different engine"
         )
     if rows == 0:
         raise InputError(
-            f"{table}: no rows in {where}; the table is empty, check the job that writes it"
+            f"{table}: no rows in {where}: the table is empty; check the job that writes it"
         )
     if _is_more(counts.rejected, allowed, rows) or counts.rejected == rows:
         budget = (
@@ -99,48 +97,48 @@ def refuse_rejected(source: Source, counts: Counts, allowed: float = 0.0) -> Non
 
 
 def _correction(source: Source, first: Rejection, rows: int) -> Advice:
-    """What to do about rejected rows, by the reason and the example of the first."""
+    """The advice about rejected rows, from the reason and the example of the first rejection."""
     advice: Advice = Do(words="correct them")
     if first.reason == "relevance_has_no_grade":
         return Do(words="add them to the grades, or correct them")
     labels = _labels(source, first, rows)
     if labels:
-        words = "correct them, or if they are labels, give each its grade,"
+        words = "correct them, or, if they are labels, give each a grade,"
         return GiveGrades(tuple(labels), words=words)
     if first.reason.endswith("_is_no_number") and _DECIMAL_COMMA.search(first.example):
-        advice = Do(words="write decimals with a point, not with a comma")
+        advice = Do(words="write decimals with a point instead of a comma")
     elif first.reason == "score_is_no_number":
         advice = Do(
-            words="correct them, or drop these rows (ALS does so with coldStartStrategy='drop')"
+            words="correct them, or drop these rows (with ALS, set coldStartStrategy='drop')"
         )
     elif first.reason == "rank_is_no_number":
-        advice = _name_both(source, "correct them, or if they are scores,")
+        advice = _name_both(source, "correct them, or, if they are scores,")
     elif first.reason == "rank_is_no_rank":
         advice = Do(words="number ranks from 1")
         if "score" in source.table.columns:
             by_score = (("order", "score"), ("ties", "doc_id_desc"))
-            advice = Either((advice, SetOptions(by_score, words="do without them,")))
+            advice = Either((advice, SetOptions(by_score, words="ignore them with")))
     elif first.reason == BROKEN_LINE:
         advice = _correction_of_line(source.format, first.example)
     return advice
 
 
 def _correction_of_line(kind: str, line: str) -> Advice:
-    """What to do about a line that is no row."""
+    """The advice about a line that is not a row."""
     if kind in ("csv", "tsv") and '"' in line:
-        return Do(words="correct them, a quote within quotes is doubled")
+        return Do(words="correct them: inside quotes, write a quote twice")
     if kind == "trec" and line.startswith("#"):
         return Do(
-            words="a line that begins with # is a comment, and these have the fields of a row; "
-            "if they are comments, put a blank after the #; if their ids begin with #, write CSV"
+            words="lines that begin with # are comments, but these have the fields of a row; "
+            "if they are comments, put a space after the #; if their ids begin with #, write CSV"
         )
     if "\ufffd" in line:
-        return Do(words="the file is not UTF-8, save it as UTF-8")
+        return Do(words="the file is not UTF-8; save it as UTF-8")
     return Do(words="correct them")
 
 
 def _labels(source: Source, first: Rejection, rows: int) -> list[str]:
-    """The labels that judgments have in place of grades; empty unless most rows have one of few."""
+    """The few labels that most judgments have instead of grades; empty if there are none."""
     if first.reason != "relevance_is_no_number" or 2 * first.rows < rows:
         return []
     table, kinds = source.table, dict(source.table.dtypes)
@@ -157,10 +155,10 @@ def _labels(source: Source, first: Rejection, rows: int) -> list[str]:
 
 
 def refuse_category(results: Source) -> None:
-    """InputError if the column taken for that of runs may be a category of documents or queries.
+    """Raise InputError if the column used as the run may be a category of documents or queries.
 
-    It names runs if it has one value, or if documents of one query have two scores or ranks: a list
-    has a document once.
+    A column names runs if it has one value, or if documents of a query have two scores or ranks,
+    because a list contains a document only once.
     """
     if results.doubtful_run is None:
         return
@@ -192,21 +190,21 @@ def refuse_category(results: Source) -> None:
     column = results.doubtful_run
     raise InputError(
         f"results: the column {column} has several values, e.g. {first} and {last}, and may be a "
-        "category of documents or queries: no two lists of a query share documents with other "
-        "scores",
+        "category of documents or queries: no two lists of a query share documents that have "
+        "different scores",
         NameRuns(column),
     )
 
 
 def _name_both(source: Source, words: str = "") -> Advice:
-    """How to say which column is the rank and which is the score, where they may be swapped."""
+    """The advice to name the rank column and the score column, which may be swapped."""
     if source.format == "trec":
         return RankAndScore("5", "4", words=words)
     return RankAndScore(words=words)
 
 
 def _place(source: Source, rejection: Rejection) -> str:
-    """The file and, if the example is a line of text on this machine, the number of its line."""
+    """The file of the example, with the line number if the file is local and contains text."""
     files, line = source.files, " ".join(rejection.example.split())
     is_text = source.format not in BINARY and sum(file.size for file in files) < _SEARCHED
     for file in files if is_text and all(file.is_local for file in files) else ():
@@ -232,7 +230,9 @@ def refuse_unrelated(
     if any(run.judged_queries for run in counts.runs):
         return
     queries = sum(run.unjudged_queries for run in counts.runs)
-    what = f"answered {queries:,} unjudged queries and no judged one, e.g. run={counts.runs[0].run}"
+    what = (
+        f"answered {queries:,} unjudged queries but no judged query, e.g. run={counts.runs[0].run}"
+    )
     to_do = check_ids(
         "query ids (and datasets)", query_key(results.columns), judgments, results, counts.excluded
     )
@@ -242,11 +242,9 @@ def refuse_unrelated(
 def check_ids(
     what: str, columns: Sequence[str], judgments: DataFrame, results: DataFrame, excluded: int
 ) -> str:
-    """What to do where no id of the results is one of the judgments, with the first id of each
-    table.
-    """
+    """The advice if no id of the results is in the judgments, with the first id of each table."""
     removed = (
-        f"exclude removed {excluded:,} results, perhaps all that are judged; check it, and "
+        f"exclude removed {excluded:,} results, perhaps all judged ones; check it, and "
         if excluded
         else ""
     )
@@ -274,8 +272,8 @@ def refuse_gaps(
         if _is_more(run.unjudged_queries, max_unjudged, answered):
             unjudged.append(f"run={run.run} has {run.unjudged_queries} of {answered}")
     reasons = {
-        f"lack more of the judged queries than max_missing_fraction={max_missing:g}": lacking,
-        f"have more unjudged queries than max_unjudged_fraction={max_unjudged:g}": unjudged,
+        f"lack more judged queries than max_missing_fraction={max_missing:g} allows": lacking,
+        f"have more unjudged queries than max_unjudged_fraction={max_unjudged:g} allows": unjudged,
     }
     words = "; ".join(
         f"{len(runs)} run(s) {what}, e.g. {runs[0]}" for what, runs in reasons.items() if runs
@@ -289,8 +287,10 @@ def refuse_gaps(
 def refuse_lost(
     judged: JudgmentCounts, returned: ResultCounts, scores: Sequence[Mapping[str, Any]]
 ) -> None:
-    """InputError if a run lacks more queries in its scores than when its results were counted, as
-    files changed.
+    """Raise InputError if a run lacks more queries in its scores than when its results were
+    counted.
+
+    This happens if files change in between.
     """
     has_datasets = any(run.dataset is not None for run in returned.runs)
     answered = {(run.dataset, run.run): run.judged_queries for run in returned.runs}
@@ -301,26 +301,25 @@ def refuse_lost(
             raise InputError(
                 f"results: run={row['run']} lacks {row['missing_queries']} judged queries in its "
                 f"scores, but lacked {missing} when its results were checked; "
-                "nothing was published, check what changes the files"
+                "nothing was published; check what changes the files"
             )
 
 
 def refuse_low_rates(
     rates: Mapping[str, float | None], cutoff: Cutoff, least: float, advice: str
 ) -> None:
-    """InputError if a run's judged_rate at the cutoff is below `least`, with the `advice` for a
-    rate of 0.
+    """Raise InputError if a run's judged_rate at the cutoff is below `least`.
 
-    Other limits refuse a run without results.
+    The message contains the `advice` if the rate is 0. Other limits refuse runs without results.
     """
     below = {run: rate for run, rate in rates.items() if rate is not None and rate < least}
     if below:
         run = min(below, key=lambda name: (below[name], name))
-        to_do = "judge more of what it returns" if below[run] else advice
+        to_do = "judge more of the documents that it returns" if below[run] else advice
         rate = measure_at("judged_rate", cutoff)
         raise InputError(
-            f"results: {len(below)} run(s) with a {rate} below min_judged_rate={least:g}, "
-            f"e.g. run={run} with {score(below[run])}; {to_do}, or allow less"
+            f"results: {len(below)} run(s) have a {rate} below min_judged_rate={least:g}, "
+            f"e.g. run={run} with {score(below[run])}; {to_do}, or allow a lower rate"
         )
 
 
@@ -346,7 +345,7 @@ def _refuse(
     different, examples = 0, []
     for table in tables:
         key = [name for name in ("dataset", "run", "query_id", column) if name in table.columns]
-        # A document that has a rank twice is a document returned twice, not a rank of two
+        # A document that has the same rank twice is a document returned twice, not a rank with two
         # documents.
         several: Column = (
             F.count("*") > 1 if column == "doc_id" else F.min("doc_id") < F.max("doc_id")
@@ -366,7 +365,9 @@ def _refuse(
 
 
 def refuse_merged_runs(results: Source, counts: ResultCounts, config: EvaluationConfig) -> None:
-    """InputError if lists with two results of rank 1 are lists of two runs, merged into one."""
+    """Raise InputError if lists with two results of rank 1 are the lists of two runs merged into
+    one.
+    """
     merged = _merged(counts, config)
     run = _merged_run(results, merged, config) if merged else None
     if run is None:
@@ -376,7 +377,7 @@ def refuse_merged_runs(results: Source, counts: ResultCounts, config: Evaluation
     are_files = len(results.files) > 1 and not results.runs
     ways = (
         SeparateRuns(results.run is not None, are_files),
-        SetOption("order", "score", words="if scores alone decide,"),
+        SetOption("order", "score", words="if only scores decide,"),
     )
     raise InputError(
         f"results: {lists} list(s) of {len(merged)} run(s) have {TWO_FIRSTS}, "
@@ -387,9 +388,9 @@ def refuse_merged_runs(results: Source, counts: ResultCounts, config: Evaluation
 
 
 def about_merged(counts: ResultCounts, config: EvaluationConfig) -> Iterator[Notice]:
-    """The warning of lists with two results of rank 1 that were not refused."""
+    """The warning about lists with two results of rank 1 that were not refused."""
     what = f"have lists with {TWO_FIRSTS}"
-    advice = "the scores decide; if they are two runs, give each a name of its own"
+    advice = "the scores decide; if these are two runs, give each its own name"
     yield from _about(_merged(counts, config), what, Do(words=advice))
 
 
@@ -404,12 +405,13 @@ def _merged_run(
     merged: Sequence[RunCounts],
     config: EvaluationConfig,
 ) -> RunCounts | None:
-    """The first run whose lists are those of two runs, with a query for the message.
+    """The first run whose lists are probably those of two runs, with an example query.
 
-    Two files of one run that both begin a list at rank 1 are two runs. Within one file they are
-    taken for one run, whose ranks have no meaning, as some published runs have them. Part files of
-    a table tell nothing: the writer deals rows to them. There a run of which most lists begin twice
-    is taken for two, because runs answer the same queries.
+    If two files of a run both begin the same list at rank 1, they contain two runs. Within one
+    file, such a list belongs to one run whose ranks have no meaning; some published runs look like
+    this. The part files of a table show nothing, because the writer distributes the rows among
+    them. There, a run is taken for two runs if most of its lists begin twice, because runs answer
+    the same queries.
     """
     files = results.files
     tables = files_by_table(files)
@@ -429,7 +431,7 @@ def _run_in_two_tables(
     merged: Sequence[RunCounts],
     only_run: str | None,
 ) -> RunCounts | None:
-    """The first of the runs with a list whose results of rank 1 are in two tables."""
+    """The first run that has a list with results of rank 1 in two tables."""
     names = sorted({run.run for run in merged})
     tops = union_all([_tops(table, at, names, only_run) for at, table in enumerate(tables)])
     key = [name for name in ("dataset", "run") if name in tops.columns]
@@ -449,9 +451,9 @@ def _run_in_two_tables(
 
 
 def _tops(table: DataFrame, number: int, names: Sequence[str], only_run: str | None) -> DataFrame:
-    """The results of rank 1 of these runs in a part of the results, which is the table `number`."""
+    """The results of rank 1 of these runs in one part; `number` identifies the part."""
     kinds = dict(table.dtypes)
-    # If the run is given, all rows are of it, whatever they say.
+    # If the user names the run, all rows belong to it, whatever their column says.
     run = F.col("run").cast("string") if only_run is None else F.lit(only_run)
     columns = {"run": run, "query_id": F.col("query_id").cast("string")}
     if "dataset" in kinds:
@@ -462,7 +464,7 @@ def _tops(table: DataFrame, number: int, names: Sequence[str], only_run: str | N
 
 
 def _first_results(results: Source, run: RunCounts, config: EvaluationConfig) -> str:
-    """The best and the worst score of rank 1 in a merged list, and the files that have them."""
+    """The best and the worst score of rank 1 in a merged list, and the files that contain them."""
     kinds = dict(results.table.dtypes)
     score, is_first = typed("score", kinds), typed("rank", kinds) == 1
     key = {
@@ -488,17 +490,16 @@ def _first_results(results: Source, run: RunCounts, config: EvaluationConfig) ->
 
 
 def refuse_opposite_ranks(counts: ResultCounts, config: EvaluationConfig) -> None:
-    # The preset of a tool stands for its order: trec_eval uses the scores, also where ranks
-    # contradict them.
+    # A tool's preset implies an order: trec_eval uses the scores even if the ranks contradict them.
     runs = _opposite(counts)
     if runs and config.convention.based_on == "standard" and "order" not in config.chosen_options:
         raise InputError(
             f"results: score and rank contradict each other in all lists of {len(runs)} run(s), "
-            f"e.g. in {runs[0].ranked_lists} of run={runs[0].run}: the first rank has the lowest "
-            "score, as if scores were distances",
+            f"e.g. in {runs[0].ranked_lists} list(s) of run={runs[0].run}: the first rank has the "
+            "lowest score, as if scores were distances",
             Either(
                 (
-                    SetOption("order", "rank", words="say which decides,"),
+                    SetOption("order", "rank", words="say which one decides,"),
                     SetOption("order", "score"),
                 )
             ),
@@ -506,16 +507,17 @@ def refuse_opposite_ranks(counts: ResultCounts, config: EvaluationConfig) -> Non
 
 
 def refuse_swapped(results: Source, counts: ResultCounts, config: EvaluationConfig) -> None:
-    """InputError if in most lists of a run the scores count the results and the ranks do not.
+    """Raise InputError if, in most lists of a run, the scores number the results and the ranks do
+    not.
 
-    Also under the presets of tools, which would score them upside down.
+    This applies even to the presets of tools, which would score such lists upside down.
     """
     runs = [run for run in _sorted(counts.runs) if 2 * run.swapped_lists > run.lists]
     if runs and "order" not in config.chosen_options:
         raise InputError(
             f"results: score and rank look swapped in most lists of {len(runs)} run(s), e.g. in "
-            f"{runs[0].swapped_lists} of run={runs[0].run}: the scores count the results, and the "
-            "ranks do not",
+            f"{runs[0].swapped_lists} list(s) of run={runs[0].run}: the scores number the results, "
+            "and the ranks do not",
             Either(
                 (_name_both(results), SetOption("order", "score", words="if scores are right,"))
             ),
@@ -536,13 +538,14 @@ def about_input(
     returned: ResultCounts,
     convention: Convention,
 ) -> Iterator[Notice]:
-    """Sentences about probable mistakes that the counts show. `without_results` are datasets that
-    are judged only.
+    """The warnings about probable mistakes that the counts show.
+
+    `without_results` are the datasets that have only judgments.
     """
     if without_results:
         name = without_results[0]
         yield Notice(
-            f"{len(without_results)} dataset(s) judged but without results, "
+            f"{len(without_results)} dataset(s) have judgments but no results, "
             f"e.g. {name} with {judged.queries[name]:,} queries; "
             "find out why the results are missing, or remove the judgments"
         )
@@ -559,7 +562,7 @@ def about_input(
         yield from _about_fragments([run for run in runs if run.dataset == dataset])
     if convention.needs_score:
         tied = [run for run in runs if run.lists and run.tied_lists == run.lists]
-        words = f"their order is that of ties={convention.ties}; if they have ranks:"
+        words = f"ties={convention.ties} decides their order; if they have ranks:"
         advice = SetOption("order", "rank", words=words)
         yield from _about(tied, "give all results of a query the same score", advice)
     if convention.order == "score":
@@ -569,16 +572,21 @@ def about_input(
 
 
 def _answers_other_queries(run: RunCounts, judged: JudgmentCounts) -> bool:
-    """Whether most queries of a run are not judged, and it answers few of those that are."""
+    """Whether most queries of a run are unjudged, and it answers fewer than half of the judged
+    ones.
+    """
     if run.unjudged_queries <= run.judged_queries:
         return False
-    # A dataset without judgments has no query to answer.
+    # A dataset without judgments has no queries to answer.
     expected = judged.queries.get(run.dataset, 0)
     return expected == 0 or 2 * run.judged_queries < expected
 
 
 def _about_fragments(runs: Sequence[RunCounts]) -> Iterator[Notice]:
-    """A run with few results of one query may be lines of another run with a name that is cut."""
+    """The warning about runs with few results of one query.
+
+    They may be lines of another run whose name was cut off.
+    """
     largest = max(runs, key=lambda run: run.rows)
     fragments = []
     for run in runs:
@@ -587,17 +595,17 @@ def _about_fragments(runs: Sequence[RunCounts]) -> Iterator[Notice]:
         if is_of_one_query and (is_cut or largest.rows >= _MANY_TIMES * run.rows):
             fragments.append(run)
     for run in fragments[:1]:
-        counts = f"it has {run.rows:,} result(s), and run={largest.run} {largest.rows:,}"
-        advice = f"{counts}; its name may be cut or misspelt in a line of another run"
-        yield from _about(fragments, "have results of one query only", Do(words=advice))
+        counts = f"it has {run.rows:,} result(s), and run={largest.run} has {largest.rows:,}"
+        advice = f"{counts}; it may be the name of another run, cut off or misspelt"
+        yield from _about(fragments, "have results for only one query", Do(words=advice))
 
 
 def about_scores_as_grades(judgments: Source, judged: JudgmentCounts) -> Iterator[Notice]:
-    """A sentence about grades that may be the scores of results."""
+    """The warning about grades that may be the scores of results."""
     column, grade = judgments.recognised_grades, judged.fractional_grade
     if column is not None and column.lower() == "score" and grade is not None:
         what = (
-            f"judgments: the grades are read from the column {column} and are no whole numbers, "
+            f"judgments: the grades come from the column {column} and are not whole numbers, "
             f"e.g. {grade:g}"
         )
         words = "if these are results, give the judgments first; if they are grades,"
@@ -609,19 +617,21 @@ def about_grades(
     convention: Convention,
     measures: MeasureSet,
 ) -> Iterator[Notice]:
-    """Sentences about grades that the tool of the preset, or a threshold, does not take."""
+    """The warnings about grades that the preset's tool does not accept, or that are all below a
+    threshold.
+    """
     highest = judged.best_grade
     if convention.min_relevance == "none":
         sentences = presets.about_grades(convention.based_on, judged.fractional_grade, highest)
         yield from map(Notice, sentences)
     least = relevant_grade(convention)
-    # Queries without a relevant document that are left out have a warning of their own.
+    # Queries without a relevant document that are left out have their own warning.
     are_scored = convention.no_relevant in ("zero", "one")
     is_below = highest is not None and least is not None and highest < least
     if measures.counts_relevant and is_below and are_scored:
         yield Notice(
-            f"judgments: no document is relevant, as the highest grade is {highest:g} and "
-            f"relevant documents have {least:g} or above; check the grades, or set relevant_from"
+            f"judgments: no document is relevant: the highest grade is {highest:g}, but relevant "
+            f"documents need {least:g} or more; check the grades, or set relevant_from"
         )
 
 
@@ -636,7 +646,8 @@ def _sorted(runs: Iterable[RunCounts]) -> list[RunCounts]:
 
 
 def _is_more(part: int, fraction: float, whole: int) -> bool:
-    """Whether a part is more than a fraction of the whole. Exact, so that 29 of 100 is not more
-    than 0.29.
+    """Whether a part is more than a fraction of the whole.
+
+    The comparison is exact, so 29 of 100 is not more than 0.29.
     """
     return part > Fraction(repr(fraction)) * whole

@@ -1,5 +1,6 @@
-"""The counts and fingerprints of both tables, each in one scan: rows, rows that break a rule,
-queries and runs.
+"""The counts and fingerprints of both tables, each in one scan.
+
+The scans count rows, rows that break a rule, queries and runs.
 """
 
 import dataclasses
@@ -15,8 +16,8 @@ from ndcg_spark.schemas import FAULT, JUDGMENTS, LINE, OWN, RESULTS, query_key
 from ndcg_spark.scoring.refusals import row_example
 from ndcg_spark.scoring.skipping import FLOOR, Aggregates, Floors, Pruning
 
-#: The column that marks results which the table `exclude` removes from their lists; null for all
-#: others.
+#: The column that marks the results that the table `exclude` removes from their lists; null for all
+#: other results.
 EXCLUDED = f"{OWN}excluded"
 EXAMPLE_LENGTH = 200
 _LOW = 0xFFFFFFFF
@@ -39,8 +40,8 @@ class Counts:
     rows: int
     rejected: int = 0
     rejections: Sequence[Rejection] = ()
-    #: 16 hexadecimal digits for each dataset, None if the table names none: the same for the same
-    #: rows, whatever their order and the format of the files.
+    #: 16 hexadecimal digits for each dataset, or for None if the table names no datasets. They are
+    #: the same for the same rows, whatever the order of the rows and the format of the files.
     fingerprints: Mapping[str | None, str] = dataclasses.field(default_factory=dict)
 
     @property
@@ -53,15 +54,15 @@ class Counts:
 class JudgmentCounts(Counts):
     #: How many queries are judged, by dataset; None is the dataset of a table that names none.
     queries: Mapping[str | None, int]
-    #: The largest grade; None if there is no good row.
+    #: The largest grade; None if there are no valid rows.
     best_grade: float | None = None
-    #: The largest grade that is no whole number; None if all are.
+    #: The largest grade that is not a whole number; None if all are whole numbers.
     fractional_grade: float | None = None
 
 
 @dataclasses.dataclass(frozen=True)
 class RunCounts:
-    """Counts of the good rows of one run, without those that are excluded."""
+    """Counts of the valid rows of one run, without excluded rows."""
 
     dataset: str | None
     run: str
@@ -70,20 +71,20 @@ class RunCounts:
     unjudged_queries: int = 0
     unjudged_rows: int = 0
     excluded: int = 0
-    #: How many queries have at least two results, and how many of these have only one score.
+    #: How many queries have at least two results, and how many of these have only one score value.
     lists: int = 0
     tied_lists: int = 0
-    #: Lists whose scores differ and that have a rank 0 or 1; like the next three, 0 unless scores
-    #: and ranks are read.
+    #: Lists whose scores differ and that have a rank 0 or 1. Like the next three counts, this is 0
+    #: unless scores and ranks are read.
     ranked_lists: int = 0
-    #: Of these, the lists whose first rank has the lowest score.
+    #: Those of them whose first rank has the lowest score.
     reversed_lists: int = 0
-    #: Lists that have the rank 1 with different scores, and the query of one of them.
+    #: Lists in which rank 1 occurs with different scores, and the query of one of them.
     merged_lists: int = 0
     merged_query: str | None = None
-    #: Lists whose scores count their results from 0 or 1, and whose ranks do not.
+    #: Lists whose scores number the results from 0 or 1, while the ranks do not.
     swapped_lists: int = 0
-    #: How many lists are not proved to be in the order of their ranks; 0 if that is not looked at.
+    #: How many lists are not proved to be in the order of their ranks; 0 if this is not checked.
     untrusted: int = 0
 
 
@@ -99,7 +100,7 @@ class ResultCounts(Counts):
 def count_judgments(table: DataFrame, reason: Column) -> JudgmentCounts:
     key = query_key(table.columns)
     grade = typed("relevance", dict(table.dtypes))
-    # Not by F.floor, which gives a whole number of 64 bits.
+    # Not with F.floor, which returns a 64-bit integer.
     fraction = F.when(grade % 1 != 0, grade)
     best = Aggregates(
         {"grade": grade, "fraction": fraction},
@@ -108,7 +109,7 @@ def count_judgments(table: DataFrame, reason: Column) -> JudgmentCounts:
     )
     queries, totals = _by_query(table, key, reason, [best])
     judged = F.count_if(F.col("good") > 0).alias("queries")
-    # If there is no dataset to group by, an empty table yields one row of totals, all null.
+    # Without a dataset to group by, an empty table yields one row of null totals.
     rows = [
         row.asDict()
         for row in queries.groupBy(*key[:-1]).agg(*totals, judged).collect()
@@ -137,12 +138,12 @@ def count_results(
     skipping: Pruning | Floors | None = None,
     materialize: Callable[[Iterable[DataFrame]], DataFrame] | None = None,
 ) -> tuple[ResultCounts, DataFrame | None]:
-    """Counts of the results in one scan of each batch, and with Floors also one row per list: its
-    key and FLOOR.
+    """Count the results in one scan per batch. With Floors, also return one row per list: key and
+    FLOOR.
 
-    Queries are judged if they are in `judged_queries`, or all if that is None. Ranks are compared
-    with scores if the table's `files` are not 0. `materialize` keeps the rows of lists where they
-    are read twice.
+    A query is judged if it is in `judged_queries`; if that is None, all queries are. Ranks are
+    compared with scores unless `files`, the number of files, is 0. `materialize` keeps the rows of
+    lists if they are read twice.
     """
     key, types = query_key(table.columns), dict(table.dtypes)
     counted = []
@@ -174,7 +175,7 @@ def count_results(
 
 
 def _with_judged(lists: DataFrame, judged_queries: DataFrame | None, key: list[str]) -> DataFrame:
-    """The lists with a column `judged`, which is null where the query of a list is not judged."""
+    """The lists with a column `judged`, which is null if the query of a list is not judged."""
     if judged_queries is None:
         return lists.withColumn("judged", F.lit(True))
     known = judged_queries.withColumn("judged", F.lit(True))
@@ -192,7 +193,7 @@ def _judged_totals() -> list[Column]:
 
 
 def _run_counts(row: Mapping[str, Any]) -> RunCounts:
-    """The counts of a row; what is null, such as the sum of nothing, keeps its default."""
+    """The counts of a row; nulls, such as sums of no values, become the defaults."""
     known = {"dataset": None, **row, "rows": row["good_rows"]}
     counts = {}
     for field in dataclasses.fields(RunCounts):
@@ -202,7 +203,7 @@ def _run_counts(row: Mapping[str, Any]) -> RunCounts:
 
 
 def fingerprints(table: DataFrame) -> dict[str | None, str]:
-    """The fingerprints of a table, as its counts have them, in one scan."""
+    """The fingerprints of a table, the same as in its counts, from one scan."""
     key = query_key(table.columns)
     of_lists = ["run", *key] if "run" in table.columns else key
     queries, totals = _by_query(table, of_lists, F.lit(None).cast("string"), [])
@@ -226,11 +227,11 @@ def count_rejections(name: str, table: DataFrame, reason: Column) -> list[Reject
 
 
 def _row_hash(table: DataFrame, key: Sequence[str]) -> Column:
-    """A hash of all values of a row except those of the key, which is hashed once per query."""
+    """A hash of all values of a row except the key, which is hashed once per query."""
     kinds = dict(table.dtypes)
     names = dict.fromkeys((*JUDGMENTS.names, *RESULTS.names))
     values = [typed(name, kinds) for name in names if name in kinds and name not in key]
-    # The line of a row is its values in another form.
+    # The line of a valid row only repeats its values.
     broken = [F.when(F.col(FAULT).isNotNull(), F.col(LINE))] if FAULT in kinds else []
     return F.xxhash64(*values, *broken)
 
@@ -255,18 +256,18 @@ def _ranks_beside_scores(types: Mapping[str, str], files: int) -> Aggregates:
         & F.col("first_score").isNotNull()
     )
     ones, zeros = F.col("ones"), F.col("zeros")
-    # Ranks that are all 1 are no ranks, unless each result may be the first of a file.
+    # Ranks that are all 1 are not ranks, unless each result may be the first one of a file.
     merged = (F.col("lowest_top") < F.col("highest_top")) & (
         (ones < F.col("good")) | (F.col("good") <= files)
     )
-    # In a list of the ranks 0 and 1 only, the least score always belongs to one of them.
+    # In a list with only the ranks 0 and 1, the lowest score always belongs to one of them.
     ranked &= ones + zeros < F.col("good")
     counts_results = (F.col("highest_score") - F.col("lowest_score")) == F.col("good") - 1
     counts_results &= F.col("lowest_score").isin(0.0, 1.0)
     spread = F.col("highest_rank") - F.col("lowest_rank")
     ranks_count = F.col("lowest_rank").isin(0, 1) & (spread == F.col("good") - 1)
     swapped = (F.col("good") > 1) & counts_results & (spread > 0) & ~ranks_count
-    # A list with a rank twice is not counted as reversed.
+    # A list in which rank 0 or 1 occurs twice is not counted as reversed.
     reversed_ = ranked & (F.col("first_score") == F.col("lowest_score")) & (ones < 2) & (zeros < 2)
     return Aggregates(
         {
@@ -298,16 +299,17 @@ def _ranks_beside_scores(types: Mapping[str, str], files: int) -> Aggregates:
 def _by_query(
     table: DataFrame, key: Sequence[str], reason: Column, counted: Sequence[Aggregates]
 ) -> tuple[DataFrame, list[Column]]:
-    """One row per query, with its key as text and `good`, how many rows are left to be scored; and
-    aggregates of it.
+    """One row per query, with its key as text and `good`, the number of rows to score.
+
+    Also returns the aggregates that total these rows.
     """
-    # Ids may have been read as numbers, and some engines cast text to a number to compare the two.
+    # Ids may have been read as numbers, and some engines cast text to a number to compare them.
     columns = {name: F.col(name).cast("string") for name in key} | {
         "reason": reason,
         "row": _row_hash(table, key),
     }
-    # A sum changes if a row occurs twice, an xor does not. A sum of 40 bits cannot overflow with 16
-    # million rows.
+    # A sum changes if a row occurs twice; an xor does not. A sum of 40-bit values cannot overflow
+    # with 16 million rows.
     by_query = {
         "rows": F.count("*"),
         "rejected": F.count("reason"),
@@ -339,7 +341,7 @@ def _named(columns: Mapping[str, Column]) -> list[Column]:
 
 
 def _fingerprints(rows: Iterable[Mapping[str, Any]]) -> dict[str | None, str]:
-    """The fingerprint of each dataset's rows: the sums of both halves of all queries' hashes."""
+    """The fingerprint of each dataset: the sums of both halves of its queries' hashes."""
     halves: dict[str | None, list[tuple[int, int]]] = {}
     for row in rows:
         halves.setdefault(row.get("dataset"), []).append((row["high"], row["low"]))

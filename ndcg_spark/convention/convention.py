@@ -203,6 +203,9 @@ def definition(label: str, formula: str, measures: MeasureSet) -> str:
     is_default = convention.relevant_from == Convention().relevant_from
     if measures.counts_relevant and is_default and grade is not None:
         sentence += f"; documents with grade {show(grade)} or above are relevant"
+    # The formula states any other persistence.
+    if "rbp" in measures.columns and convention.rbp_persistence == Convention().rbp_persistence:
+        sentence += f"; persistence {show(convention.rbp_persistence)} in RBP"
     return sentence
 
 

@@ -1,4 +1,4 @@
-"""The items of the catalog for an evaluation, and the measures of all lists of its runs."""
+"""The catalog items for an evaluation, and the measures of all lists of its runs."""
 
 import functools
 from collections.abc import Iterable, Iterator, Mapping
@@ -36,7 +36,7 @@ def open_items(engine: Engine, config: EvaluationConfig) -> EngineItems | None:
 
 
 def items_for_log(config: EvaluationConfig, items: ItemTable) -> dict[str, Any]:
-    """What the log keeps about the items: where they were, and their fingerprint."""
+    """What the log records about the items: their paths, counts and fingerprint."""
     paths: list[str] = []
     if config.items is not None:
         own = config.items.on(config.date)
@@ -49,19 +49,21 @@ def items_for_log(config: EvaluationConfig, items: ItemTable) -> dict[str, Any]:
 
 
 def measured_runs(lists: DataFrame, evaluation: Evaluation) -> pa.Table:
-    """The measures of all lists of each run, computed."""
+    """Compute the measures of all lists of each run."""
     return run_measures(lists, query_key(lists.columns), evaluation).toArrow()
 
 
 def about_unknown_items(rows: Iterable[Mapping[str, Any]], measures: MeasureSet) -> Iterator[str]:
-    """How many items that a run shows are not in the catalog; `rows` are the means of the runs."""
+    """The warnings about shown items that are not in the catalog; `rows` are the means of
+    the runs.
+    """
     if not measures.of_items:
         return
     deepest = measures.cutoffs_for(*measures.of_catalog)[-1]
     for row in rows:
         if row["cutoff"] == deepest and row["unknown_items"]:
             what = f"{row['unknown_items']:,} item(s) that {row['run']} shows are not in the table"
-            yield f"items: {what}; check that both write ids in the same way"
+            yield f"items: {what}; check that results and items write ids in the same way"
 
 
 def report_unknown_items(rows: Iterable[Mapping[str, Any]], measures: MeasureSet) -> None:

@@ -1,4 +1,4 @@
-"""The lists of results for commands without judgments: read, checked and reported."""
+"""Read, check and report the results for commands without judgments."""
 
 from typing import NamedTuple
 
@@ -17,7 +17,7 @@ from ndcg_spark.steps import report_step
 
 
 class CheckedLists(NamedTuple):
-    #: The results, and the documents they exclude.
+    #: The results, and the documents to exclude from them.
     seen: list[Seen]
     #: The valid rows that are not too deep.
     results: DataFrame
@@ -30,7 +30,7 @@ class CheckedLists(NamedTuple):
 
 
 def read_lists(engine: Engine, config: EvaluationConfig) -> CheckedLists:
-    """The results of a configuration. Raises InputError if they break a rule."""
+    """Read the results of a configuration. Raises InputError if they break a rule."""
     source = results_source(engine, config)
     report_notes(source)
     with translated_failures([source]):

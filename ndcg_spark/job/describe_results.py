@@ -1,4 +1,4 @@
-"""Which parts of the catalog the results show, without judgments: the measures of all lists."""
+"""Describe what the results show of the catalog, without judgments: measures of all lists."""
 
 import functools
 from collections.abc import Callable, Mapping
@@ -35,18 +35,18 @@ from ndcg_spark.scoring.ranking import by_window, list_by_list
 from ndcg_spark.scoring.shown_lists import shown_lists
 
 Row = dict[str, Any]
-#: What computes a table once that is read more than once within its block.
+#: Computes a table once if it is read more than once within a block.
 Keep = Callable[[DataFrame], AbstractContextManager[DataFrame]]
 
 
 def measures_for(items: ItemsConfig | None) -> list[str]:
-    """The measures that the items of a configuration allow."""
+    """The measures that can be computed with the items of a configuration."""
     has_interactions = items is not None and items.interactions is not None
     return default_measures(has_items=items is not None, has_interactions=has_interactions)
 
 
 def describe(engine: Engine, config: EvaluationConfig, measures: MeasureSet) -> list[Row]:
-    """A row per dataset, run and cutoff, with these measures of the configuration and their counts.
+    """One row per dataset, run and cutoff, with these measures and their counts.
 
     Raises ConfigurationError for a measure that needs judgments or items, and InputError for
     invalid results.
@@ -71,11 +71,11 @@ def describe(engine: Engine, config: EvaluationConfig, measures: MeasureSet) -> 
 
 
 def refuse_judged(measures: MeasureSet) -> None:
-    """ConfigurationError for measures that only judgments tell."""
+    """Raise ConfigurationError for measures that need judgments."""
     judged = [name for name, _ in measures.pairs if name not in measures.of_catalog]
     if judged:
         names = ", ".join(dict.fromkeys(judged))
-        what = f"{names} needs judgments, but describe uses none"
+        what = f"{names} needs judgments, which describe does not use"
         known = ", ".join(CATALOG_COLUMNS)
         raise ConfigurationError(f"{what}; choose from {known}, or evaluate", option="measures")
 
@@ -90,9 +90,9 @@ def described_rows(
     *,
     is_sail: bool,
 ) -> list[Row]:
-    """The rows of `describe` for checked results, in their order.
+    """The rows of `describe` for checked results, sorted.
 
-    `keep` keeps a table that is read twice, and `is_sail` says which engine it is.
+    `keep` keeps a table that is read twice, and `is_sail` says which engine is used.
     """
     key = query_key(results.columns)
     rank = list_by_list if is_sail else by_window

@@ -187,7 +187,7 @@ def _catalog(page: NightPage) -> Card | None:
     rows = [_catalog_cells(subject, row) for subject, row in list(worst.items())[:_RUNS]]
     headings = ("", "against", "now", "before", "difference", "allowed", "")
     blocks = [Block("plain", plain_table(headings, rows, "catalog checks"))]
-    note = "More of these is neither better nor worse: a check limits how far they may change."
+    note = "A higher or lower value is not an improvement: a check limits how far it may change."
     of_runs = [row["measure"] for row in results if row["measure"] in RUN_COLUMNS]
     if of_runs:
         named = ", ".join(dict.fromkeys(of_runs))

@@ -1,4 +1,4 @@
-"""What results show of the catalog, as it is printed."""
+"""Prints the catalog measures of results."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -13,7 +13,7 @@ Row = dict[str, Any]
 def described_view(rows: Sequence[Row], measures: MeasureSet) -> View:
     """The rows of `job.describe_results` with these measures, and what each measure is.
 
-    Where every measure has several cutoffs, there is a line for each of them.
+    If every measure has several cutoffs, there is a line per cutoff.
     """
     counts = _counts(measures)
     if _has_every_measure_at_every_cutoff(measures):
@@ -74,7 +74,7 @@ def _lines_by_run(rows: Sequence[Row], measures: MeasureSet, counts: Sequence[st
 
 
 def _counts(measures: MeasureSet) -> list[str]:
-    """The counts that have something to say."""
+    """The counts that apply to these measures."""
     counts = ["listed_queries"] if measures.beside_ndcg else []
     counts.append("lists")
     if measures.of_items:
@@ -83,7 +83,7 @@ def _counts(measures: MeasureSet) -> list[str]:
 
 
 def _deepest(rows: Sequence[Row], count: str) -> int | None:
-    """The count at the deepest cutoff that has one."""
+    """The count at the deepest cutoff with a count."""
     for row in reversed(rows):
         if row[count] is not None:
             return int(row[count])

@@ -1,4 +1,4 @@
-"""What the runs of a night show of the catalog, as the page has it: numbers, and what they are."""
+"""The catalog measures of a night's runs for its page: the numbers, and what they mean."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -10,14 +10,14 @@ from ndcg_spark.tables.table import Table, make_table, shown_value
 from ndcg_spark.text import message
 
 _UNKNOWN = (
-    "unknown items: how many of the items that a run shows are not in the table of items; "
+    "unknown items: the number of items that a run shows but the table of items lacks; "
     "check that both write ids in the same way"
 )
 _COUNTS = ("lists", "listed_queries", "unknown_items")
 
 
 def catalog_table(page: NightPage) -> Table | None:
-    """A row per run with the measures of the catalog; None if the night has none."""
+    """A row per run with its catalog measures; None if the night has none."""
     measures = page.night.measure_set.only_of_catalog
     if not measures.pairs:
         return None
@@ -48,7 +48,7 @@ def _row(page: NightPage, run: str, measures: MeasureSet) -> dict[str, Any]:
 
 
 def _largest(page: NightPage, run: str, name: str) -> int | None:
-    """The largest count of the run at any cutoff, which is that of the deepest that has one."""
+    """The largest count of the run at any cutoff: that of the deepest cutoff with a count."""
     counts = []
     for (other, _), row in page.scores.items():
         if other == run and row.get(name) is not None:

@@ -414,7 +414,9 @@ def judged(page: "NightPage") -> Sentence | None:
     before = ""
     if page.judged_before is not None:
         before = f" (before: {share(page.judged_before)})"
-    depth = page.metric[1] or "the last"
+    depth = page.metric[1]
+    if depth is None:
+        return sentence("judged", "{} of the returned documents are judged{}.", share(rate), before)
     text = "{} of the documents down to rank {} are judged{}."
     return sentence("judged", text, share(rate), depth, before)
 

@@ -1,1 +1,1 @@
-"""The metric: tables in, tables out. It opens no session, knows no path and starts no job."""
+"""The metric: tables in, tables out. It does not open sessions, know paths or start jobs."""

@@ -1,7 +1,7 @@
-"""The measures of the catalog on an engine: what items add to a list, and all lists of a run.
+"""Catalog measures on an engine: what items add to a list, and all lists of a run.
 
-The measures of a list are computed in the pass of all others; the items are joined with the ranked
-documents. Those of a run take one more aggregation of `shown_lists`, by run and item.
+List measures are computed in the same pass as all other measures, after the items are joined with
+the ranked documents. Run measures need another aggregation of `shown_lists`, by run and item.
 """
 
 import dataclasses
@@ -20,11 +20,11 @@ from ndcg_spark.item_table import IN_CATALOG, ItemTable
 from ndcg_spark.scoring.ranking import DOCUMENTS, RANK, documents_of, sums_at, within
 from ndcg_spark.voices import SetOption
 
-#: More items than this are not broadcast.
+#: Tables with more items than this are not broadcast.
 _MOST_BROADCAST = 500_000
-#: Stands for null in the structs of `_at_cutoff`, as in `counted_queries`.
+#: Represents null in the structs of `_at_cutoff`, as in `counted_queries`.
 _NOTHING = "-1e9D"
-#: What DATASET_SCORES has of the lists of a run, in SQL, where no measure asks for it.
+#: The columns of DATASET_SCORES about the lists of a run, in SQL, if no measure needs them.
 NO_RUN_MEASURES = {
     "lists": sql.null("bigint"),
     "unknown_items": sql.null("bigint"),
@@ -49,26 +49,26 @@ class EngineItems:
 
 
 def refuse_dependent(convention: Convention, measures: MeasureSet) -> None:
-    """ConventionError if the order of a list, or what is on it, depends on judgments."""
+    """Raise ConventionError if the order or the documents of a list depend on judgments."""
     if not measures.of_catalog:
         return
     names = ", ".join(measures.of_catalog)
     if convention.ties in ("average", "worst", "best"):
         raise ConventionError(
-            f"measures: {names} needs an order that judgments do not decide, "
-            f"and ties={convention.ties} is none",
-            SetOption("ties", "doc_id_desc", words="set for example"),
+            f"measures: {names} needs an order that does not depend on judgments, "
+            f"but with ties={convention.ties} the order does",
+            SetOption("ties", "doc_id_desc", words="use, for example,"),
         )
     for option, usual in (("unjudged", "zero"), ("negative", "as_unjudged")):
         if getattr(convention, option) == "drop":
             raise ConventionError(
-                f"measures: {names} is of what is shown, and {option}=drop takes documents away",
-                SetOption(option, usual, words="set for example"),
+                f"measures: {names} needs all shown documents, but {option}=drop removes some",
+                SetOption(option, usual, words="use, for example,"),
             )
 
 
 def with_items(documents: DataFrame, items: EngineItems | None, measures: MeasureSet) -> DataFrame:
-    """Ranked documents with what they add to the measures of a list; null where they do not."""
+    """Ranked documents with what they add to the list measures, or null if they add nothing."""
     names = [name for name in measures.beside_ndcg if name in measures.of_items]
     if items is None or not names:
         return documents
@@ -82,7 +82,7 @@ def with_items(documents: DataFrame, items: EngineItems | None, measures: Measur
 
 
 def _added(name: str, items: ItemTable, measures: MeasureSet) -> dict[str, Column]:
-    """What a document adds to a mean, and whether it counts, as 1 or null."""
+    """The value that a document adds to a mean, and 1, or null if the document is not counted."""
     value = F.col(f"{name}_value")
     unknown = items.value_of_unknown(name, measures.options)
     if unknown is not None:
@@ -94,9 +94,9 @@ def _added(name: str, items: ItemTable, measures: MeasureSet) -> dict[str, Colum
 
 
 def _joined(items: EngineItems, documents: DataFrame, columns: Sequence[str]) -> DataFrame:
-    """All documents, with these columns of the items."""
-    # The embedded engine takes a column that is constant before an outer join for constant after
-    # it too; see `lists._with_judgments`.
+    """All documents, with these columns of their items."""
+    # If a column is constant before an outer join, the embedded engine assumes that it is constant
+    # after the join; see `lists._with_judgments`.
     not_constant = {name: F.when(F.octet_length("doc_id") >= 0, F.col(name)) for name in columns}
     table = items.table.select("doc_id", *columns).withColumns(not_constant)
     if len(items.items.rows) <= _MOST_BROADCAST:
@@ -107,11 +107,12 @@ def _joined(items: EngineItems, documents: DataFrame, columns: Sequence[str]) ->
 def run_measures(
     lists: DataFrame, key: Sequence[str], measures: MeasureSet, items: EngineItems | None
 ) -> DataFrame:
-    """One row per run and cutoff, of `shown_lists`: the key of the run, cutoff, lists,
-    unknown_items and RUN_COLUMNS.
+    """One row per run and cutoff, computed from `shown_lists`.
 
-    The cutoff is 0 for the whole ranking. A measure is null where it was not asked for, or is
-    undefined; unknown_items is null without items.
+    The columns are the key of the run, cutoff, lists, unknown_items and RUN_COLUMNS.
+
+    The cutoff is 0 for the whole ranking. A measure is null if it was not requested or is
+    undefined. unknown_items is null without items.
     """
     cutoffs = measures.cutoffs_for(*measures.of_catalog)
     run_key = ["run", *key[:-1]]
@@ -137,8 +138,10 @@ def run_measures(
 def list_means(
     lists: DataFrame, key: Sequence[str], measures: MeasureSet, items: EngineItems | None
 ) -> DataFrame:
-    """One row per run, of `shown_lists`, whoever judged them: the key of the run, and the mean of
-    each measure of lists at each cutoff, as novelty_10, with listed_queries_10.
+    """One row per run, computed from all `shown_lists`, judged or not.
+
+    The columns are the key of the run, and the mean of each list measure at each cutoff, such as
+    novelty_10, with listed_queries_10.
     """
     names = list(measures.beside_ndcg)
     cutoffs = measures.cutoffs_for(*names)
@@ -161,11 +164,11 @@ def list_means(
 
 
 def _by_list(measures: MeasureSet) -> list[Column]:
-    """What the measures of lists need of a list."""
+    """The aggregates of a list that the list measures need."""
     columns = [F.count(F.lit(1)).alias("returned")]
     for name, measure in measures.beside_ndcg.items():
         for total in measure.sums:
-            # The sums of measures of the catalog are of columns that each document has.
+            # Catalog measures sum columns that every document has.
             columns += sql.aggregates(sums_at(measures.cutoffs_for(name), total, total))
         for total, formula in measure.lists.items():
             columns.append(F.expr(formula(_names(None, {}))).alias(total))
@@ -185,7 +188,7 @@ def _names(cutoff: Cutoff, sums: Mapping[str, str]) -> Names:
 
 
 def _by_item(cutoffs: Sequence[Cutoff], measures: MeasureSet) -> list[Column]:
-    """Of an item and a run: how many lists hold it within each cutoff, and what these add."""
+    """For each item of a run: how many lists contain it within each cutoff, and what they add."""
     goes_on = persistence(measures.options)
     columns = [F.count_if(F.col(RANK) == 1).cast("double").alias("firsts")]
     for k in cutoffs:
@@ -202,7 +205,7 @@ def _by_item(cutoffs: Sequence[Cutoff], measures: MeasureSet) -> list[Column]:
 
 
 def _by_run(cutoffs: Sequence[Cutoff], measures: MeasureSet) -> list[Column]:
-    """Of a run: sums over the items that it shows, and the exposures of these, ascending."""
+    """For a run: sums over the items that it shows, and the ascending exposures of these items."""
     in_catalog = F.coalesce(IN_CATALOG, F.lit(False))
     columns = [F.sum("firsts").cast("bigint").alias("lists")]
     is_of_catalog = catalog_option(measures.options, "gini_of") == "catalog"
@@ -223,7 +226,7 @@ def _by_run(cutoffs: Sequence[Cutoff], measures: MeasureSet) -> list[Column]:
 
 
 def _at_cutoff(cutoff: Cutoff, measures: MeasureSet, size: int) -> str:
-    """The measures of a run at one cutoff; `size` is that of the catalog."""
+    """The measures of a run at one cutoff; `size` is the size of the catalog."""
     options = measures.options
     covered = "items" if catalog_option(options, "coverage_unknown") == "count" else "known"
     formulas = {

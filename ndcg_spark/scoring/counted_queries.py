@@ -1,9 +1,10 @@
-"""Scores for the product of the runs and the judged queries, and their means: which queries count
-is decided here.
+"""Scores for every pair of a run and a judged query, and their means.
 
-Means are over all queries and over slices: the queries with one value of an attribute, such as
-those in German. A query may be in several. Slices are numbered; a query without a value of an
-attribute is in its slice `(none)`.
+This module decides which queries count.
+
+Means are computed over all queries and over slices. A slice contains the queries with one value of
+an attribute, such as all queries in German. A query may be in several slices. Slices are numbered;
+a query without a value of an attribute is in the attribute's slice `(none)`.
 """
 
 import dataclasses
@@ -24,13 +25,13 @@ from ndcg_spark.scoring import measure_columns as beside_ndcg
 from ndcg_spark.scoring.ranking import count_where, sum_where
 from ndcg_spark.scoring.refusals import refusal_sql
 
-#: Stands for null in the structs of `_at_cutoff`: on the embedded engine, either all or none of
-#: their fields may be nullable. No measure has such a value, and it is short, because plans repeat
-#: it for every measure and cutoff.
+#: Represents null in the structs of `_at_cutoff`, because on the embedded engine either all or none
+#: of their fields may be nullable. No measure has this value. It is short because plans repeat it
+#: for every measure and cutoff.
 _NOTHING = "-1e9D"
 #: The score of a query without gain, by the option `no_relevant`.
 _WITHOUT_GAIN = {"zero": 0.0, "one": 1.0}
-#: Whether the run has no result of the query.
+#: Whether the run has no results for the query.
 _MISSING = "not answered"
 _ALL = 0
 
@@ -44,8 +45,9 @@ def scores_of_pairs(
     cutoffs: Sequence[Cutoff],
     measures: MeasureSet,
 ) -> DataFrame:
-    """The columns of QUERY_SCORES but those of measures that are not computed, one row per run,
-    judged query and cutoff, whether the run answered it or not.
+    """The columns of QUERY_SCORES, except those of measures that are not computed.
+
+    There is one row per run, judged query and cutoff, whether or not the run answered the query.
     """
     run_key = ["run", *query_key]
     pairs = (
@@ -53,7 +55,7 @@ def scores_of_pairs(
         if "dataset" in query_key
         else runs.crossJoin(queries)
     )
-    # After the join, because the list of an unjudged query is never refused.
+    # After the join, because lists of unjudged queries are never refused.
     joined = pairs.join(scores, on=run_key, how="left")
     table = lists.refuse_returned_twice(joined, run_key, convention, cutoffs)
     if measures.beside_ndcg:
@@ -79,12 +81,12 @@ def scores_of_pairs(
 
 
 def _given(name: str) -> str:
-    """A column of the structs of `_at_cutoff`, with null for what stands for it."""
+    """A column of the structs of `_at_cutoff`, with _NOTHING replaced by null."""
     return f"nullif({name}, {_NOTHING})"
 
 
 def _ndcg(convention: Convention, key: Sequence[str]) -> str:
-    # The quotient of two finite numbers may not be finite.
+    # The quotient of two finite numbers may be infinite.
     quotient = sql.ratio("dcg", "ideal_dcg")
     finite = [
         f"abs(dcg) + abs(ideal_dcg) < {sql.INFINITY}",
@@ -97,17 +99,17 @@ def _ndcg(convention: Convention, key: Sequence[str]) -> str:
 
 
 def _has_no_gain(convention: Convention) -> str:
-    # Negative grades that are kept can make an ideal DCG negative. CatBoost, which scores 1 for a
-    # query without gain, scores 1 here too; tools that skip such a query, or score it 0, divide by
-    # the negative number.
+    # If negative grades are kept, an ideal DCG can be negative. CatBoost, which scores a query
+    # without gain as 1, also scores such a query as 1. Tools that skip a query without gain, or
+    # score it as 0, divide by the negative number.
     return "ideal_dcg <= 0" if convention.no_relevant == "one" else "ideal_dcg = 0"
 
 
 def _status(convention: Convention) -> str:
     nothing_relevant = _has_no_gain(convention)
     if convention.ideal not in ("judged", "k_relevant"):
-        # An ideal of the returned documents is 0 for a missing query, even if it has relevant
-        # documents.
+        # An ideal computed from the returned documents is 0 for a missing query, even if the query
+        # has relevant documents.
         nothing_relevant = f"answered and {nothing_relevant}"
     cases = [
         f"when {_MISSING} then 'missing'",
@@ -121,15 +123,16 @@ def _status(convention: Convention) -> str:
 def _with_measures(
     table: DataFrame, key: Sequence[str], convention: Convention, measures: MeasureSet
 ) -> DataFrame:
-    """The table with every measure at every cutoff; all measures of a query that need judgments are
-    left out, as null, together.
+    """The table with every measure at every cutoff.
+
+    If a query is left out, all its measures that need judgments are null.
     """
-    # `returned` is null for a missing query, and fails for a list with a document twice.
+    # `returned` is null for a missing query, and raises for a list with a document twice.
     missing, without = "returned is null", f"{beside_ndcg.RELEVANT} = 0"
     columns = {}
     for name, value, measure in beside_ndcg.measure_values(convention, measures):
         if measure.of == "list":
-            # It is null without a list, whatever the convention says of judgments.
+            # Null without a list, whatever the convention says about judgments.
             columns[name] = value
             continue
         computed = f"coalesce({value}, 0D)"
@@ -142,7 +145,7 @@ def _with_measures(
 
 
 def _without_gain(convention: Convention) -> str:
-    """The score of a query without gain, where it is not left out."""
+    """The score of a query without gain, if it is not left out."""
     score = _WITHOUT_GAIN.get(convention.no_relevant)
     return sql.null("double") if score is None else sql.number(score)
 
@@ -155,8 +158,9 @@ def _by_policy(
     convention: Convention,
     key: Sequence[str],
 ) -> str:
-    """The score of a query; `nothing` is the score of a query `without` relevant documents, unless
-    it is left out.
+    """The score of a query by the convention's policies.
+
+    `nothing` is the score of a query `without` relevant documents, unless the query is left out.
     """
     left_out = sql.null("double")
     if convention.no_relevant == "skip":
@@ -173,8 +177,9 @@ def _by_policy(
 
 
 def _at_cutoff(cutoff: Cutoff, measures: MeasureSet) -> str:
-    """The scores at one cutoff, 0 for the whole ranking; the fields are the same at all, as an
-    array requires.
+    """The scores at one cutoff, which is 0 for the whole ranking.
+
+    The fields are the same at every cutoff, because an array requires it.
     """
     judged, dcg, ideal_dcg, cg = (
         column_at(score, cutoff) for score in ("judged", "dcg", "ideal_dcg", "cg")
@@ -199,18 +204,17 @@ def _at_cutoff(cutoff: Cutoff, measures: MeasureSet) -> str:
 
 @dataclasses.dataclass(frozen=True)
 class Slices:
-    """The slices of a table QUERY_ATTRIBUTES, and which queries are in them; only _ALL without such
-    a table.
-    """
+    """The slices of a QUERY_ATTRIBUTES table and their queries; only _ALL without such a table."""
 
-    #: The attribute and the value of each slice; those of _ALL are null.
+    #: The attribute and the value of each slice; both are null for _ALL.
     names: pa.Table | None = None
-    #: One row per query with an attribute: slices, the numbers of all that it is in.
+    #: One row per query with an attribute; `slices` has the numbers of all its slices.
     table: DataFrame | None = None
 
     def cut(self, table: DataFrame) -> DataFrame:
-        """Each row of the table once for every slice of its query, with the column slice, if there
-        are any.
+        """The table with each row repeated for every slice of its query, in the column slice.
+
+        Without slices, the table is unchanged.
         """
         if self.table is None or self.names is None:
             return table
@@ -227,7 +231,7 @@ class Slices:
         )
 
     def named(self, table: DataFrame) -> DataFrame:
-        """The table with attribute and value in place of the column slice."""
+        """The table with the columns attribute and value instead of slice."""
         if self.table is None or self.names is None:
             nothing = sql.null("string")
             return table.selectExpr("*", *sql.named({"attribute": nothing, "value": nothing}))
@@ -248,8 +252,8 @@ def make_slices(rows: pa.Table, as_dataframe: Callable[[pa.Table], DataFrame]) -
             lacking = lacking.append_column(column, pa.repeat(value, len(lacking)))
         rows = pa.concat_tables([rows, lacking])
     pairs = rows.group_by(["attribute", "value"]).aggregate([]).to_pylist()
-    # The slice exists even if no row lacks a value, because queries without a value may have no row
-    # at all.
+    # The slice `(none)` exists even if no row lacks a value, because queries without a value may
+    # have no row.
     known = {(row["attribute"], row["value"]) for row in pairs} | {
         (name, NO_VALUE) for name in attributes
     }
@@ -270,12 +274,13 @@ def make_slices(rows: pa.Table, as_dataframe: Callable[[pa.Table], DataFrame]) -
 def means(
     query_scores: DataFrame, measures: MeasureSet = NDCG_ONLY, slices: Slices | None = None
 ) -> DataFrame:
-    """One row per dataset, date, run, cutoff and slice, in no order, with the columns of
-    DATASET_SCORES but those of measures that are not computed, and `at` in place of the cutoff,
-    which is 0 for the whole ranking.
+    """One row per dataset, date, run, cutoff and slice, in no order.
 
-    A slice has no row in a dataset without such a query. ndcg, dcg and ndcg_pooled are of the
-    `queries` whose ndcg is not null, judged_rate is of all.
+    It has the columns of DATASET_SCORES, except those of measures that are not computed. `at`
+    replaces the cutoff; it is 0 for the whole ranking.
+
+    A slice has no row in a dataset without its queries. ndcg, dcg and ndcg_pooled are computed over
+    the `queries` whose ndcg is not null, and judged_rate over all queries.
     """
     slices = slices or Slices()
     key = ["dataset", "evaluated_on", "run", "at"]
@@ -289,7 +294,7 @@ def means(
 def _means_of_ndcg() -> dict[str, str]:
     counted = "ndcg is not null"
     dcg, ideal_dcg = sum_where(counted, "dcg"), sum_where(counted, "ideal_dcg")
-    # Negative gains can make scores whose squares are not finite.
+    # Negative gains can cause scores whose squares are not finite.
     finite = sql.is_finite("stddev_samp(ndcg)")
     deviation = f"case when {finite} then stddev_samp(ndcg) end"
     return {
@@ -320,14 +325,14 @@ def _means_of_measures(measures: MeasureSet) -> dict[str, str]:
 
 
 def _largest_count(measures: MeasureSet, names: Iterable[str]) -> str:
-    """How many queries have one of these measures, which leave out the same ones."""
+    """How many queries have a value for these measures, which all leave out the same queries."""
     counts = [f"count({measures.beside_ndcg[name].column})" for name in names]
     largest = f"array_max(array({', '.join(counts)}))"
     return f"case when {_is_computed(measures, names)} then {largest} end"
 
 
 def _is_computed(measures: MeasureSet, names: Iterable[str]) -> str:
-    """Whether one of these measures is computed at a cutoff."""
+    """Whether any of these measures is computed at a cutoff, in SQL."""
     cutoffs = [str(cutoff or 0) for cutoff in measures.cutoffs_for(*names)]
     return f"at in ({', '.join(cutoffs)})"
 
@@ -335,10 +340,11 @@ def _is_computed(measures: MeasureSet, names: Iterable[str]) -> str:
 def with_every_run(
     scores: DataFrame, runs: DataFrame, cutoffs: list[int | None], measures: MeasureSet = NDCG_ONLY
 ) -> DataFrame:
-    """The means with a row for every run and cutoff, of 0 queries where none is judged, and
-    unjudged_queries.
+    """The means with unjudged_queries and a row for every run and cutoff.
+
+    A run without judged queries has rows with 0 queries.
     """
-    # The cutoff of the whole ranking is null, which joins do not match, so it is 0 here.
+    # The cutoff of the whole ranking is null. Joins do not match nulls, so it is 0 here.
     at = ", ".join(str(cutoff or 0) for cutoff in cutoffs)
     expected = runs.withColumn("at", F.expr(f"explode(array({at}))"))
     joined = expected.join(scores, on=["dataset", "evaluated_on", "run", "at"], how="left")

@@ -1,4 +1,4 @@
-"""The whole evaluation as a composition of table steps, without session, path or action."""
+"""The whole evaluation as a composition of table steps, without a session, a path or an action."""
 
 import dataclasses
 import datetime
@@ -37,12 +37,12 @@ class Evaluation:
     cutoffs: Sequence[Cutoff]
     evaluated_on: datetime.date
     evaluation_id: str
-    #: The name of the dataset for tables without such a column.
+    #: The name of the dataset if the tables have no such column.
     dataset: str = "default"
     #: The fastest way to rank lists on the engine. All ways give the same ranks.
     rank: Ranker = by_window
     measures: MeasureSet = NDCG_ONLY
-    #: What measures of the catalog look up, if they do.
+    #: The items that catalog measures look up, if any.
     items: EngineItems | None = None
 
     def __post_init__(self) -> None:
@@ -56,7 +56,7 @@ class Evaluation:
 
     @property
     def shares_lists(self) -> bool:
-        """Whether lists that are ranked for measures of the catalog serve all scores."""
+        """Whether the lists that are ranked for catalog measures can be used for all scores."""
         is_by_list = self.rank is list_by_list and is_list_by_list(self.convention, self.depth)
         return bool(self.measures.of_catalog) and is_by_list
 
@@ -64,8 +64,9 @@ class Evaluation:
 def query_scores(
     judgments: DataFrame, results: DataFrame, runs: DataFrame, evaluation: Evaluation
 ) -> DataFrame:
-    """The table QUERY_SCORES, in no order; `runs` has one row per run, with its dataset if the
-    tables name datasets.
+    """The table QUERY_SCORES, in no order.
+
+    `runs` has one row per run, with its dataset if the tables name datasets.
     """
     key = query_key(judgments.columns)
     convention, measures = evaluation.convention, evaluation.measures
@@ -125,7 +126,7 @@ def dataset_scores(
 
 
 def lists_of_catalog(results: DataFrame, key: Sequence[str], evaluation: Evaluation) -> DataFrame:
-    """All lists in the results, as deep as the measures of the catalog look."""
+    """All lists in the results, down to the deepest cutoff of the catalog measures."""
     measures = evaluation.measures
     deepest = measures.cutoffs_for(*measures.of_catalog)[-1]
     return shown_lists(results, key, evaluation.convention, deepest, evaluation.rank)
@@ -162,8 +163,8 @@ def ranked_documents(
 def rejected_rows(
     tables: Sequence[DataFrame], datasets: Sequence[str | None], evaluation: Evaluation
 ) -> DataFrame:
-    """The table REJECTED_ROWS. A row of no published dataset gets the first, so that it creates no
-    other night.
+    """The table REJECTED_ROWS. A row of an unpublished dataset gets the first published one, so
+    that it does not create another night.
     """
     published = [name for name in datasets if name is not None]
     rows = functools.reduce(DataFrame.unionByName, tables)
@@ -186,24 +187,23 @@ def kept_attributes(
 
 
 def new_id() -> str:
-    """A new evaluation_id: the time in UTC and eight random hexadecimal digits, so that ids sort by
-    time.
+    """A new evaluation_id: the time in UTC and eight random hexadecimal digits.
+
+    Ids sort by time.
     """
     return f"{datetime.datetime.now(datetime.UTC):%Y%m%dT%H%M%SZ}-{uuid.uuid4().hex[:8]}"
 
 
 def _with_evaluation(table: DataFrame, columns: Sequence[str], evaluation: Evaluation) -> DataFrame:
-    """The table, which has these columns, with those of `_constants`.
+    """The table, which has these columns, with the columns of `_constants` added.
 
-    They are passed in, because `.columns` makes the engine plan the whole query.
+    The columns are passed in, because `.columns` makes the engine plan the whole query.
     """
     return table.selectExpr("*", *sql.named(_constants(columns, evaluation)))
 
 
 def _constants(columns: Collection[str], evaluation: Evaluation) -> dict[str, str]:
-    """The SQL of evaluated_on and evaluation_id, and of the dataset of the evaluation if a table
-    with these columns has none.
-    """
+    """The SQL of evaluated_on and evaluation_id, and of the dataset if the columns lack it."""
     constants = {
         "evaluated_on": f"date'{evaluation.evaluated_on.isoformat()}'",
         "evaluation_id": sql.text(evaluation.evaluation_id),
@@ -214,7 +214,7 @@ def _constants(columns: Collection[str], evaluation: Evaluation) -> dict[str, st
 
 
 def _not_computed(measures: MeasureSet) -> dict[str, str]:
-    """The SQL of the columns of measures besides NDCG that are not computed."""
+    """The SQL of the columns of measures, other than NDCG, that are not computed."""
     absent = {name: sql.null("double") for name in COLUMNS if name not in measures.columns}
     if not measures.of_judgments:
         absent["relevant_queries"] = sql.null("bigint")
@@ -224,6 +224,6 @@ def _not_computed(measures: MeasureSet) -> dict[str, str]:
 
 
 def _complete(table: DataFrame, schema: pa.Schema, constants: Mapping[str, str]) -> DataFrame:
-    """The columns of the schema: those of the table, and constants in SQL."""
+    """The columns of the schema, from the table or from constants in SQL."""
     columns = {name: constants.get(name, sql.quoted(name)) for name in schema.names}
     return table.selectExpr(*sql.named(columns))

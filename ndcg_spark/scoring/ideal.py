@@ -1,5 +1,6 @@
-"""The gain of a grade, the discount of a rank, and the ideal ranking of each query, which needs
-only the judgments.
+"""The gain of a grade, the discount of a rank, and the ideal ranking of each query.
+
+Ideal rankings need only the judgments.
 """
 
 import math
@@ -30,9 +31,9 @@ _LOW = 0xFFFFFFFF
 
 
 def gain(relevance: str, convention: Convention) -> Column:
-    """The gain of a judged grade; null if a table lacks it, it is no number or beyond MAX_GAIN.
+    """The gain of a judged grade; null if a gain table lacks it, or it is NaN or beyond MAX_GAIN.
 
-    The grade is SQL, as are grades and ranks below.
+    The grade is SQL, like the grades and ranks in the functions below.
     """
     if is_user_function(convention.gain):
         grade = counted_grade(relevance, convention)
@@ -42,7 +43,7 @@ def gain(relevance: str, convention: Convention) -> Column:
 
 
 def is_user_function(rule: object) -> bool:
-    """Whether a gain or a discount is a function that a user has written."""
+    """Whether a gain or a discount is a user's function."""
     return isinstance(rule, str) and rule not in GAINS and rule not in DISCOUNTS
 
 
@@ -55,7 +56,7 @@ def gain_sql(relevance: str, convention: Convention) -> str:
 
 
 def _bounded(worth: str) -> str:
-    """The gain, null if it is beyond MAX_GAIN."""
+    """The gain; null if it is beyond MAX_GAIN."""
     return f"case when abs({worth}) <= {sql.number(MAX_GAIN)} then {worth} end"
 
 
@@ -67,7 +68,7 @@ def _gain_of_table(grade: str, gains: Mapping[float, float]) -> str:
 
 
 def _computed(formula: Formula, value: str) -> str:
-    # Not str.format, because the value itself may have braces.
+    # Not str.format, because the value may contain braces.
     return f"({formula.sql.replace('{}', value)})"
 
 
@@ -79,9 +80,7 @@ def counted_grade(relevance: str, convention: Convention) -> str:
 
 
 def discount(rank: str, convention: Convention) -> Column:
-    """The weight by which a gain at a rank from 1 is multiplied; 0 past the end of a list of
-    weights.
-    """
+    """The weight of a gain at a rank, counted from 1; 0 past the end of a list of weights."""
     if is_user_function(convention.discount):
         return user_function(str(convention.discount), F.expr(rank))
     return F.expr(discount_sql(rank, convention))
@@ -97,7 +96,7 @@ def discount_sql(rank: str, convention: Convention) -> str:
 
 
 def user_function(name: str, column: Column) -> Column:
-    # It is wrapped here, because a UDF that is made before the session belongs to classic Spark and
+    # Wrapped here, because a UDF that is created before the session belongs to classic Spark and
     # fails on Connect.
     packed = pack_function(name)
 
@@ -108,20 +107,22 @@ def user_function(name: str, column: Column) -> Column:
     wrapped: Callable[[Column], Column] = pandas_udf(  # type: ignore[call-overload]  # its stub has no default kind
         floats, DoubleType()
     )
-    # Ranks too are doubles, because numpy.reciprocal of the whole number 2 is 0.
+    # Ranks are also cast to doubles, because numpy.reciprocal of the integer 2 is 0.
     return wrapped(column.cast("double"))
 
 
 def judged_documents(
     judgments: DataFrame, query_key: list[str], convention: Convention
 ) -> DataFrame:
-    """The judged documents with their gain, null for a negative grade that is not kept: its query
-    is judged.
+    """The judged documents with their gain, which is null for a negative grade that is not kept.
+
+    Such a document stays in the table, so that its query is judged.
     """
     key = [*query_key, "doc_id"]
     worth = gain("relevance", convention)
     if convention.judgment_duplicates == "mean":
-        # Rules ensure that each grade has a gain, but the mean of grades may have none.
+        # The rules ensure that every grade has a gain, but the mean of several grades may have
+        # none.
         worth = F.when(worth.isNotNull(), worth).otherwise(
             refusal(MEAN_WITHOUT_GAIN, [*key, "relevance"])
         )
@@ -131,7 +132,7 @@ def judged_documents(
 
 
 def _merged_grades(judgments: DataFrame, key: list[str], rule: str) -> DataFrame:
-    """One row per document, with its only grade, or the largest, the smallest or the mean."""
+    """One row per document, with its only grade, or the largest, smallest or mean grade."""
     if rule == "error":
         return judgments
     lowest, highest = F.min("relevance"), F.max("relevance")
@@ -150,16 +151,18 @@ def _merged_grades(judgments: DataFrame, key: list[str], rule: str) -> DataFrame
 
 
 def _mean_grade(sorted_grades: str) -> Column:
-    """As `reference.mean_grade`, to the last bit: the order of rows must not decide at a threshold.
+    """The same as `reference.mean_grade`, to the last bit.
 
-    F.avg adds in any order, and F.round rounds in another way on each engine.
+    The order of the rows must not decide whether a mean reaches a threshold.
+
+    F.avg adds in any order, and F.round rounds differently on each engine.
     """
     total = F.aggregate(sorted_grades, F.lit(0.0), lambda so_far, grade: so_far + grade)
     mean = total / F.size(sorted_grades)
     steps = F.lit(None).cast("double")
     for bound, number in reversed(MEAN_STEPS):
         steps = F.when(F.abs(mean) < bound, F.lit(number)).otherwise(steps)
-    # Without steps, a mean that is too large to be rounded stays as it is.
+    # Without steps, the mean is too large to be rounded and is not changed.
     return F.coalesce(F.floor(mean * steps + F.lit(0.5)) / steps, mean)
 
 
@@ -169,12 +172,11 @@ def judged_queries(
     depth: int | None,
     aggregates: Mapping[str, str] = MappingProxyType({}),
 ) -> DataFrame:
-    """One row per judged query, in no order: its key, gains, JUDGMENTS_HASH and the `aggregates` of
-    its documents.
+    """One row per judged query, in no order: key, gains, JUDGMENTS_HASH and `aggregates`.
 
-    `gains` are those of the ideal ranking down to `depth`, the largest first. A document judged
-    twice is refused also where one of its gains is beyond the depth. The hash is the same in any
-    order, on any engine.
+    `gains` are the gains of the ideal ranking down to `depth`, the largest first. `aggregates` are
+    computed over the query's documents. A document judged twice is refused even if one of its gains
+    is beyond the depth. The hash does not depend on the order of the rows or on the engine.
     """
     rows = judged.withColumn("hash", F.expr("xxhash64(doc_id, relevance)"))
     texts = {
@@ -191,7 +193,7 @@ def judged_queries(
 
 
 def _best_gains(query_key: list[str], depth: int | None) -> str:
-    """The gains down to a depth; it fails for a query with a document twice."""
+    """The gains down to a depth, in SQL; raises for a query with a document twice."""
     best = "gains" if depth is None else f"slice(gains, 1, {depth})"
     refused = f"array({refusal_sql(JUDGED_TWICE, query_key)})"
     return f"case when {distinct('documents')} then {best} else {refused} end"
@@ -200,7 +202,7 @@ def _best_gains(query_key: list[str], depth: int | None) -> str:
 def ideal_ranking(
     queries: DataFrame, query_key: list[str], convention: Convention, kept: Sequence[str] = ()
 ) -> DataFrame:
-    """One row per query and rank of its ideal ranking, at least one: key, `kept`, IDEAL_RANK and
+    """One row per query and ideal rank, at least one per query: key, `kept`, IDEAL_RANK,
     discounted.
     """
     others = [*query_key, *kept]
@@ -217,11 +219,12 @@ def ideal_scores(
     convention: Convention,
     kept: Sequence[str] = (),
 ) -> DataFrame:
-    """One row per judged query: its key, ideal_dcg_K for every cutoff K, null if the query has no
-    gains, and `kept`.
+    """One row per judged query: its key, `kept`, and ideal_dcg_K for every cutoff K.
 
-    With ideal=k_relevant, that is the DCG of K relevant documents, or 0 for a query that has none.
-    The whole ranking has no K, so its ideal comes from the judged documents.
+    ideal_dcg_K is null if the query has no gains.
+
+    With ideal=k_relevant, it is the DCG of K relevant documents, or 0 if the query has none. The
+    whole ranking has no K, so its ideal comes from the judged documents.
     """
     sums = sums_at(cutoffs, "ideal_dcg", "discounted", IDEAL_RANK)
     if convention.ideal == "k_relevant":
@@ -230,8 +233,8 @@ def ideal_scores(
                 total = sums[column_at("ideal_dcg", k)]
                 best = sql.number(math.fsum(discounts(k, convention.discount)))
                 sums[column_at("ideal_dcg", k)] = f"if({total} > 0, {best}, {total})"
-    # These have one value per query. As grouping keys they would be shuffled, and first() is slow
-    # on Sail.
+    # These columns have one value per query. As grouping keys they would be shuffled, and first()
+    # is slow on Sail.
     sums |= {name: f"max({name})" for name in kept}
     return ideal.groupBy(*query_key).agg(*sql.aggregates(sums))
 
@@ -239,8 +242,9 @@ def ideal_scores(
 def capped_ideal_scores(
     scores: DataFrame, ideal: DataFrame, query_key: list[str], cutoffs: Sequence[Cutoff]
 ) -> DataFrame:
-    """`scores` with ideal_dcg_K for every cutoff K: the DCG of the ideal ranking's first min(K,
-    returned) ranks.
+    """`scores` with ideal_dcg_K for every cutoff K.
+
+    It is the DCG of the first min(K, returned) ranks of the ideal ranking.
     """
     run_key = ["run", *query_key]
     reached = f"if({IDEAL_RANK} <= returned, discounted, null)"
@@ -253,8 +257,9 @@ def capped_ideal_scores(
 def ideal_documents(
     judged: DataFrame, query_key: list[str], convention: Convention, depth: int | None
 ) -> DataFrame:
-    """One row per query and rank of its ideal ranking, down to `depth`; of equal gains, the larger
-    id comes first.
+    """One row per query and rank of its ideal ranking, down to `depth`.
+
+    Among documents with equal gains, the largest id comes first.
     """
     ranked = rank_by_gain(judged.where(F.col("gain").isNotNull()), query_key, "gain", "rank")
     within = ranked if depth is None else ranked.where(F.col("rank") <= depth)

@@ -1,5 +1,5 @@
-"""The list of each run and query: ranked, joined with the judgments, and summed to DCG or shown as
-documents.
+"""The list of each run and query: ranked, joined with the judgments, and summed to DCG or returned
+as documents.
 """
 
 from collections.abc import Sequence
@@ -29,11 +29,11 @@ from ndcg_spark.scoring.ranking import (
 )
 from ndcg_spark.scoring.refusals import refusal, refusal_sql
 
-#: The column that says whether no document counts twice in a list.
+#: The column that is true if no document counts twice in a list.
 DISTINCT = "all_distinct"
-#: Lists that are cut at such a depth have fewer rows than the judgments. Measured with 9.6 million
-#: results on the embedded engine: with lists on the left of the join 0.64 GB instead of 0.85 GB at
-#: a depth of 10, and 1.73 GB instead of 1.36 GB at a depth of 100.
+#: Lists cut at this depth or less have fewer rows than the judgments. Measured with 9.6 million
+#: results on the embedded engine: with the lists on the left of the join, it needs 0.64 GB instead
+#: of 0.85 GB at a depth of 10, but 1.73 GB instead of 1.36 GB at a depth of 100.
 _SHALLOW = 20
 _MARK = f"{OWN}mark"
 
@@ -43,27 +43,27 @@ def keep_judged_queries(results: DataFrame, judgments: DataFrame) -> DataFrame:
 
 
 def rows_with_keys(table: DataFrame, keys: DataFrame, names: Sequence[str]) -> DataFrame:
-    """The rows of the table whose values in the columns `names` one of the fewer `keys` has."""
-    # Not a left semi join, which would have the larger table on the left.
+    """The rows whose values in the columns `names` are in `keys`, the smaller table."""
+    # Not a left semi join, because the larger table would be on its left.
     return keys.selectExpr(*names).distinct().join(table, on=[*names], how="inner")
 
 
 def rows_without_keys(table: DataFrame, keys: DataFrame, names: Sequence[str]) -> DataFrame:
-    """The rows of the table whose values in the columns `names` none of the fewer `keys` has."""
+    """The rows whose values in the columns `names` are not in `keys`, the smaller table."""
     return mark_listed(table, keys, names, _MARK).where(F.col(_MARK).isNull()).drop(_MARK)
 
 
 def mark_listed(table: DataFrame, keys: DataFrame, names: Sequence[str], mark: str) -> DataFrame:
     """The table with a column `mark`, which is true or null.
 
-    It is true where one of the fewer `keys` has the values of the row in the columns `names`.
+    It is true if the values of the row in the columns `names` are in `keys`, the smaller table.
     """
     marks = keys.select(*names).distinct().withColumn(mark, F.lit(True))
     return marks.join(table, on=[*names], how="right")
 
 
 def without_repeats(results: DataFrame, run_key: list[str], convention: Convention) -> DataFrame:
-    """The lists in which no document, and where ranks are the order no rank, would be refused."""
+    """The lists in which no document would be refused, and no rank if ranks decide the order."""
     repeated = ["doc_id"] if convention.duplicates == "error" else []
     repeated += ["rank"] if convention.ranks_decide else []
     if not repeated:
@@ -85,11 +85,12 @@ def listed_gains(
 ) -> DataFrame:
     """The results down to `depth`, ranked and joined with the judgments, in no order.
 
-    `own_gain` is the document's own; `gain` is what counts at its rank, which is the mean of its
-    tie group if ties are averaged. What the measures besides NDCG need is averaged in the same way.
+    `own_gain` is the document's own gain. `gain` is the gain that counts at its rank: the mean of
+    its tie group if ties are averaged. The columns that measures other than NDCG need are averaged
+    in the same way.
     """
     run_key = ["run", *query_key]
-    # Judgments that decide which documents stay on the list are joined before it is ranked.
+    # If judgments decide which documents stay on a list, they are joined before it is ranked.
     if "drop" in (convention.unjudged, convention.negative):
         table = with_listed(_with_judgments(results, judged, query_key), run_key, convention)
         table = rank(table, run_key, convention, depth)
@@ -109,9 +110,10 @@ def _with_judgments(
     query_key: list[str],
     depth: int | None = None,
 ) -> DataFrame:
-    """The table, cut at `depth`, with the columns of the judgments: null for unjudged documents."""
-    # The embedded engine takes a column that is constant before an outer join, such as the gain of
-    # gain=judged or the grade of all judgments, for constant after it too, and does not sort by it.
+    """The table, cut at `depth`, with the columns of the judgments, null for unjudged documents."""
+    # If a column is constant before an outer join, such as the gain with gain=judged or a grade
+    # that all judgments share, the embedded engine assumes that it is constant after the join, and
+    # does not sort by it.
     not_constant = {
         name: f"case when octet_length(doc_id) >= 0 then {name} end"
         for name in ("relevance", "gain")
@@ -146,10 +148,10 @@ def run_scores(
     """One row per run and query with results: its key, returned, and dcg_K, cg_K and judged_K for
     every cutoff K.
 
-    discount_K is the sum of the discounts, judged_discount_K that of judged documents. Where each
-    run has its own ideal there is ideal_dcg_K as well, and with `measures` the aggregates that they
-    need. DISTINCT is false for a list in which a document counts twice, whose sums are wrong; see
-    `refuse_returned_twice`.
+    discount_K is the sum of the discounts, and judged_discount_K the sum for judged documents. If
+    each run has its own ideal, the rows also have ideal_dcg_K. They also have the aggregates that
+    `measures` need. DISTINCT is false for a list in which a document counts twice. The sums of such
+    a list are wrong; see `refuse_returned_twice`.
     """
     run_key = ["run", *query_key]
     listed = ranking.is_listed(convention)
@@ -173,7 +175,7 @@ def run_scores(
         sums |= sums_at(cutoffs, "ideal_dcg", "ideal_gain * ideal_discount", IDEAL_RANK)
     if convention.ideal == "retrieved_at_k":
         for k in cutoffs:
-            # Each cutoff has an ideal of its own.
+            # Each cutoff has its own ideal.
             counts = _counts_within(k, depth, listed)
             own_gain = F.expr(f"case when {counts} then own_gain end")
             own = table.withColumn(column_at("ideal_gain", k), own_gain)
@@ -187,7 +189,7 @@ def run_scores(
 
 
 def _counts_within(cutoff: Cutoff, depth: int | None, listed: str) -> str:
-    """Whether a document counts at a cutoff, where lists are cut at `depth`."""
+    """Whether a document counts at a cutoff, in SQL, if lists are cut at `depth`."""
     if cutoff == depth:
         return listed
     return f"{listed} and {within(RANK, cutoff)}"
@@ -208,8 +210,9 @@ def _with_own_ideal(
 def refuse_returned_twice(
     table: DataFrame, key: list[str], convention: Convention, cutoffs: Sequence[Cutoff]
 ) -> DataFrame:
-    """Every sum raises RETURNED_TWICE for a list with duplicates: all do, because engines drop
-    unused columns.
+    """Make every sum raise RETURNED_TWICE for a list with duplicates.
+
+    Every sum is needed, because engines drop unused columns.
     """
     kinds = {"dcg": "double", "cg": "double", "judged": "bigint", "judged_discount": "double"}
     kinds |= {"ideal_dcg": "double"} if convention.has_own_ideal else {}
@@ -220,7 +223,7 @@ def refuse_returned_twice(
     guarded = {}
     for name, kind in sums.items():
         refused = refusal_sql(RETURNED_TWICE, key, kind)
-        # Null stands for a query that the run did not answer.
+        # Null means that the run did not answer the query.
         guarded[name] = f"case when coalesce({DISTINCT}, true) then {name} else {refused} end"
     return table.withColumns(sql.columns(guarded))
 
@@ -234,8 +237,8 @@ def returned_documents(
 ) -> DataFrame:
     """One row per run, query and returned document down to `depth`, in no order.
 
-    `rank` is that in the list that is scored, where `on_list` is true; `gain` times `discount` is
-    what counts there.
+    `rank` is the rank in the scored list, which contains the document if `on_list` is true. In that
+    list, it contributes `gain` times `discount`.
     """
     run_key = ["run", *query_key]
     score = F.col("score") if "score" in results.columns else F.lit(None).cast("double")
@@ -263,8 +266,9 @@ def returned_documents(
 
 
 def with_single_documents(documents: DataFrame, run_key: list[str]) -> DataFrame:
-    """The same documents, whose `rank` fails with RETURNED_TWICE if a list that is not scored has a
-    document twice.
+    """The same documents; `rank` raises RETURNED_TWICE if a list has a document twice.
+
+    This is needed for lists that are not scored.
     """
     copies = F.count(F.lit(1)).over(Window.partitionBy(*run_key, "doc_id"))
     refused = refusal(RETURNED_TWICE, [*run_key, "doc_id"], "int")
@@ -272,9 +276,9 @@ def with_single_documents(documents: DataFrame, run_key: list[str]) -> DataFrame
 
 
 def unjudged_documents(documents: DataFrame, key: list[str], convention: Convention) -> DataFrame:
-    # Summed here for inputs, and in job.to_judge for nights, which are read without an engine. To
-    # fetch the rows and sum them there took 47 s and 3.2 GB, where this takes 19 s and 1.5 GB: 10
-    # million results at a depth of 100.
+    # Inputs are summed here, and nights in job.to_judge, because nights are read without an engine.
+    # With 10 million results at a depth of 100, fetching the rows and summing them there took 47 s
+    # and 3.2 GB, and this takes 19 s and 1.5 GB.
     unjudged = documents.where(f"{ranking.is_listed(convention)} and not judged")
     unjudged = unjudged.withColumn("weight", discount(RANK, convention))
     return unjudged.groupBy(*key, "doc_id").agg(

@@ -1,5 +1,6 @@
-"""The measures besides NDCG, in the same pass over the same ranked documents; `convention.measures`
-defines each.
+"""Measures other than NDCG, computed in the same pass over the same ranked documents.
+
+`convention.measures` defines each measure.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,11 +18,11 @@ from ndcg_spark.scoring.ranking import RANK, count_where, sums_at
 
 #: The highest grade of the judgments, as a column of judged documents.
 HIGHEST = "highest_grade"
-#: How many judged documents of a query are relevant, and how many are not.
+#: The numbers of relevant and of other judged documents of a query.
 RELEVANT, OTHERS = "relevant_documents", "other_documents"
-#: Whether a document is judged, as 1 or 0: a column of ranked documents.
+#: A column of ranked documents: 1 if the document is judged, otherwise 0.
 KNOWN = "known"
-#: Stands for the whole ranking where a rank is compared with a cutoff.
+#: Represents the whole ranking when a rank is compared with a cutoff.
 _LAST_RANK = 2**31 - 1
 
 
@@ -30,7 +31,7 @@ def refuse_averaged(convention: Convention, measures: MeasureSet) -> None:
     if convention.ties == "average" and wrong:
         raise ConventionError(
             f"measures: {', '.join(wrong)} needs one order of equal scores, but ties=average "
-            "averages over all orders; remove it, or set for example ties=doc_id_desc"
+            "averages over all orders; remove the measure, or use, for example, ties=doc_id_desc"
         )
 
 
@@ -41,12 +42,13 @@ def with_highest_of_query(
     convention: Convention,
     measures: MeasureSet,
 ) -> DataFrame:
-    """The judged documents, with the column HIGHEST if a measure needs it and the convention does
-    not set it.
+    """The judged documents, with the column HIGHEST if needed.
+
+    It is needed if a measure uses it and the convention does not set it.
     """
     if not measures.needs_highest_grade or not isinstance(convention.max_grade, str):
         return documents
-    # Before grades of a document are merged: the best grade that a judge could give.
+    # Before a document's grades are merged: the best grade that a judge could give.
     by_query = key if convention.max_grade == "highest_of_query" else []
     counted = F.expr(counted_grade(HIGHEST, convention))
     highest = highest_grade(judgments, by_query).withColumn(HIGHEST, counted)
@@ -56,7 +58,7 @@ def with_highest_of_query(
 
 
 def highest_grade(judgments: DataFrame, key: Sequence[str] = ()) -> DataFrame:
-    """The highest grade of each query; without a key one row with that of all judgments."""
+    """The highest grade of each query; without a key, one row with the highest of all judgments."""
     return judgments.groupBy(*key).agg(F.max("relevance").alias(HIGHEST))
 
 
@@ -72,11 +74,11 @@ def query_aggregates(convention: Convention, measures: MeasureSet) -> dict[str, 
 
 
 def document_columns(convention: Convention, measures: MeasureSet) -> dict[str, str]:
-    """Columns of ranked documents and their judgments, all double, which are averaged over ties.
+    """Columns of ranked documents and their judgments; all are doubles and averaged over ties.
 
-    `known` (judged) is always there. `relevant`, `known` and `unjudged` are 1 or 0, `worth` is the
-    share of the highest grade, from 0 to 1, and `stop` the probability that the document satisfies
-    the reader (Chapelle et al. 2009).
+    `known` (judged) is always present. `relevant`, `known` and `unjudged` are 1 or 0. `worth` is
+    the grade as a share of the highest grade, from 0 to 1. `stop` is the probability that the
+    document satisfies the reader (Chapelle et al. 2009).
     """
     highest = HIGHEST
     if not isinstance(convention.max_grade, str):
@@ -97,7 +99,7 @@ def document_columns(convention: Convention, measures: MeasureSet) -> dict[str, 
 
 
 def rank_columns(convention: Convention, measures: MeasureSet) -> dict[str, str]:
-    """What measures sum over ranks, where that is no column of documents already."""
+    """The columns that measures sum over ranks, unless documents already have them."""
     at, columns = _names(convention), {}
     for measure in measures.beside_ndcg.values():
         for name, formula in measure.sums.items():

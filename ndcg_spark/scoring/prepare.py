@@ -1,8 +1,8 @@
-"""What is scored, decided in one place: of two tables and options, what the metric takes.
+"""Decide in one place what is scored: two tables and options become the input of the metric.
 
-A guard enforces the rules for rows. Its caller chooses which: `contract.counting` counts the rows
-that break a rule in one scan and then refuses the table; with `scoring.raising` the plan raises at
-one.
+A guard enforces the rules for rows. The caller chooses one of two guards: `contract.counting`
+counts the rows that break a rule in one scan and then refuses the table. With `scoring.raising`,
+the plan raises at the first such row.
 """
 
 import dataclasses
@@ -26,7 +26,7 @@ from ndcg_spark.steps import report_step
 
 
 class UserTable(Protocol):
-    """A table of the user, and what messages call it and the place of its rows."""
+    """A user's table, its name in messages, and where its rows come from."""
 
     @property
     def table(self) -> DataFrame: ...
@@ -44,19 +44,20 @@ class Tables(NamedTuple):
 
 
 class ListChecks(NamedTuple):
-    """What a guard enforces of results, and what else it has to know of them."""
+    """The rules that a guard enforces for results, and what else it needs to know about them."""
 
     convention: Convention
     cutoffs: Sequence[Cutoff]
     tests: Sequence[RowTest]
-    #: The tests of the documents to remove, and the columns that these and the results share.
+    #: The tests for the table of documents to remove, and the columns that it shares with the
+    #: results.
     exclude_tests: Sequence[RowTest]
     exclude_key: Sequence[str]
-    #: Whether there are ranks beside the scores that give the order, which may contradict them.
+    #: Whether there are ranks next to the scores that decide the order. They may contradict them.
     has_ranks_beside_scores: bool
-    #: Whether a list with two results of rank 1 may be the lists of two runs.
+    #: Whether a list with two results of rank 1 may be two lists of two runs.
     may_have_two_runs: bool
-    #: Whether lists of unjudged queries are measured too.
+    #: Whether lists of unjudged queries are also measured.
     needs_all_lists: bool
 
 
@@ -68,7 +69,7 @@ class Checks(NamedTuple):
 
 
 class ListsToScore(NamedTuple):
-    """The results that are scored together: of judged queries, as far as they can matter."""
+    """Results that are scored together: the results of judged queries that can matter."""
 
     results: DataFrame
     #: One row per run: unjudged_queries, and its dataset if the tables name datasets.
@@ -76,16 +77,16 @@ class ListsToScore(NamedTuple):
 
 
 class Guarded(Protocol):
-    """The tables that a guard has held to the rules."""
+    """The tables after a guard has enforced the rules."""
 
     @property
     def judgments(self) -> DataFrame: ...
     @property
     def highest_grade(self) -> float | None:
-        """The highest grade of all judgments; None if only computing the scores tells it."""
+        """The highest grade of all judgments; None if it is unknown until scores are computed."""
 
     def to_score(self, rank: Ranker) -> Sequence[ListsToScore]:
-        """The results, for this way to rank them, and their runs; usually one pair of both."""
+        """The results and their runs, for this way to rank them; usually one pair."""
 
 
 _Guarded = TypeVar("_Guarded", bound=Guarded)
@@ -93,12 +94,12 @@ _Guarded = TypeVar("_Guarded", bound=Guarded)
 
 @dataclasses.dataclass(frozen=True)
 class Prepared(Generic[_Guarded]):
-    """What is scored, and how."""
+    """The lists to score, and the evaluation that scores them."""
 
     judgments: DataFrame
     lists: Sequence[ListsToScore]
     evaluation: Evaluation
-    #: What the guard has returned, such as the counts of a scan.
+    #: What the guard returned, such as the counts of a scan.
     guarded: _Guarded
 
 
@@ -109,10 +110,10 @@ def prepare(
     *,
     is_sail: bool,
 ) -> Prepared[_Guarded]:
-    """What is scored of two tables. `guard` is that of these tables, which are on Sail or on Spark.
+    """Prepare two tables for scoring. `guard` fits these tables, which are on Sail or on Spark.
 
-    Raises ConfigurationError for a dataset that is named twice or a measure that needs one order of
-    ties, InputError for a missing column or a column of another type, and what the guard raises.
+    Raises ConfigurationError if a dataset is named twice or a measure needs one order of ties,
+    InputError if a column is missing or has a wrong type, and the errors of the guard.
     """
     judged = _columns(tables.judgments, JUDGMENTS)
     returned = _columns(tables.results, RESULTS)
@@ -120,7 +121,7 @@ def prepare(
     rules.require_columns(judged, returned, convention, tables.results.origin)
     if "dataset" in judged and options.is_dataset_chosen:
         what = f"dataset: {options.dataset!r} is given, but the tables name their datasets"
-        raise ConfigurationError(f"{what}; remove it, or the column")
+        raise ConfigurationError(f"{what}; remove it or the column")
     options = options._replace(convention=convention)
     checks = Checks(
         judgment_tests(dict(tables.judgments.table.dtypes), convention),
@@ -142,7 +143,7 @@ def prepare(
 
 
 def prepare_judgments(judgments: UserTable, convention: Convention) -> list[RowTest]:
-    """What a guard enforces of judgments that are compared with others."""
+    """The tests that a guard enforces for judgments that are compared with other judgments."""
     _columns(judgments, JUDGMENTS)
     return judgment_tests(dict(judgments.table.dtypes), convention)
 
@@ -154,7 +155,7 @@ def judgment_tests(types: Mapping[str, str], convention: Convention) -> list[Row
 
 
 def prepare_lists(results: UserTable, exclude: UserTable | None, options: Options) -> ListChecks:
-    """What a guard enforces of results that are ranked without judgments."""
+    """The rules that a guard enforces for results that are ranked without judgments."""
     columns = _columns(results, RESULTS)
     convention = ordered(options.convention, columns)
     rules.require_columns(columns, columns, convention, results.origin)
@@ -184,7 +185,9 @@ def _list_checks(results: UserTable, exclude: UserTable | None, options: Options
 
 
 def ordered(convention: Convention, results: Sequence[str]) -> Convention:
-    """The convention for results with these columns: without scores, their ranks give the order."""
+    """The convention for results with these columns; ranks decide the order if scores are
+    missing.
+    """
     needed = rules.options_without_scores(convention, results)
     changed = []
     for option, value in needed.items():
@@ -202,10 +205,11 @@ def with_highest_grade(
     measures: MeasureSet,
     find: Callable[[], float | None],
 ) -> Convention:
-    """The convention with the highest grade that its measures compare grades with, if they do.
+    """The convention, with the highest grade if its measures compare grades with it.
 
-    `find` returns that of all judgments, or None if it is not known yet. It is recorded, so that
-    nights whose judgments have different highest grades have different conventions.
+    `find` returns the highest grade of all judgments, or None if it is not known yet. The
+    convention records it, so nights whose judgments have different highest grades have different
+    conventions.
     """
     if not measures.needs_highest_grade or convention.max_grade != "highest":
         return convention
@@ -217,6 +221,6 @@ def with_highest_grade(
 
 
 def _columns(table: UserTable, schema: pa.Schema) -> list[str]:
-    """The columns of the schema that a table has; InputError for a missing or mistyped one."""
+    """The table's columns in the schema; InputError if one is missing or has a wrong type."""
     with about(table.name, table.origin):
         return rules.require_schema(table.table, schema)

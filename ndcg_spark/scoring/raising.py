@@ -1,4 +1,4 @@
-"""The guard of lazy tables: a plan raises where it computes a row or a list that breaks a rule."""
+"""The guard for lazy tables: a plan raises when it computes a row or a list that breaks a rule."""
 
 import dataclasses
 from collections.abc import Sequence
@@ -20,13 +20,13 @@ from ndcg_spark.scoring.refusals import refusal_sql, refuse_rows
 
 @dataclasses.dataclass(frozen=True)
 class RaisingTables:
-    """Lazy tables without the rows that a plan would raise at."""
+    """Lazy tables whose plan raises at invalid rows."""
 
     judgments: DataFrame
     results: DataFrame
     #: Whether a list with two results of rank 1 is refused.
     may_have_two_runs: bool
-    #: It is known only when the scores are computed.
+    #: Unknown until the scores are computed.
     highest_grade: None = None
 
     def to_score(self, _rank: Ranker) -> list[ListsToScore]:
@@ -35,17 +35,17 @@ class RaisingTables:
 
 
 def raise_in_plan(tables: Tables, checks: Checks) -> RaisingTables:
-    """The tables, whose plan raises where a row breaks a rule."""
+    """The tables, with a plan that raises if a row breaks a rule."""
     judgments = _refused(tables.judgments, checks.judgments, JUDGMENTS)
     results = _good_results(tables.results, tables.exclude, checks.results)
     return RaisingTables(judgments, results, checks.results.may_have_two_runs)
 
 
 def raise_in_lists(results: UserTable, exclude: UserTable | None, checks: ListChecks) -> DataFrame:
-    """Results that nobody has judged, whose plan raises where a row breaks a rule.
+    """Results without judgments, with a plan that raises if a row breaks a rule.
 
-    It also raises for a list with two results of rank 1, if a table cannot warn of it; a document
-    that is there twice is found when the lists are ranked.
+    The plan also raises for a list with two results of rank 1 if the check is on, because a lazy
+    table cannot warn. Duplicate documents are found when the lists are ranked.
     """
     rows = _good_results(results, exclude, checks)
     list_key = ["run", *query_key(rows.columns)]
@@ -69,7 +69,9 @@ def _good_results(results: UserTable, exclude: UserTable | None, checks: ListChe
 
 
 def _refused(table: UserTable, tests: Sequence[RowTest], schema: pa.Schema) -> DataFrame:
-    """The table in the types of the schema. Rows are tested first: messages show them raw."""
+    """The table in the types of the schema. Rows are tested first, so that messages show
+    them raw.
+    """
     with about(table.name):
         return rules.conform(refuse_rows(table.table, tests, table.name), schema)
 
@@ -81,7 +83,7 @@ def count_unjudged_queries(
 ) -> DataFrame:
     """One row per run: unjudged_queries, and its dataset if the tables name datasets.
 
-    With `may_have_two_runs`, its plan raises at a list with two results of rank 1 and different
+    With `may_have_two_runs`, the plan raises if a list has two results of rank 1 and different
     scores, because a lazy table cannot warn.
     """
     key = query_key(judgments.columns)
@@ -95,7 +97,7 @@ def count_unjudged_queries(
 
 
 def _single_runs(results: DataFrame, key: list[str]) -> DataFrame:
-    """One row per run and query. Its run raises for two results of rank 1 and different scores."""
+    """One row per run and query. The run raises if two results of rank 1 have different scores."""
     top = "case when rank = 1 then score end"
     counts = {
         "lowest": f"min({top})",
@@ -104,7 +106,7 @@ def _single_runs(results: DataFrame, key: list[str]) -> DataFrame:
         "rows": "count(*)",
     }
     lists = results.groupBy("run", *key).agg(*sql.aggregates(counts))
-    # Ranks that are all 1 are no ranks.
+    # Ranks that are all 1 are not ranks.
     is_merged = "lowest < highest and tops < rows"
     refused = refusal_sql(MERGED, ["run", *key], "string")
     return lists.selectExpr(f"case when {is_merged} then {refused} else run end as run", *key)

@@ -17,18 +17,18 @@ from ndcg_spark.scoring.refusals import refusal_sql
 #: The rank of a document in its list, int, from 1.
 RANK = "rank_in_list"
 TIE_RANK = "tie_rank"
-#: The rank of a document in its list as returned, before any is removed, and a number that tied
-#: documents share.
+#: The rank of a document in its returned list, before any document is removed, and a number that
+#: tied documents share.
 RETURNED_RANK, TIE_GROUP = "returned_rank", "tie_group"
-#: Whether a listed document ties with another one.
+#: Whether a listed document ties with another document.
 TIED = "tied"
-#: Whether a document stays on the list that is scored. The column exists only if
-#: `removes_documents`.
+#: Whether a document stays on the scored list. The column exists only if `removes_documents`.
 LISTED = "listed"
-#: The documents of a list, best first, in a table with a row per list.
+#: The documents of a list, best first, in a table with one row per list.
 DOCUMENTS = "documents"
 
-#: An id that is a whole number from 0. Spelled out because engines differ in what \\d and $ match.
+#: An id that is a non-negative integer. Spelled out because \\d and $ match different text on
+#: different engines.
 _WHOLE_NUMBER = r"^[0-9]+\z"
 
 
@@ -51,33 +51,35 @@ def count_where(condition: str) -> str:
 
 
 def distinct(values: str) -> str:
-    """Whether no value is twice in an array, in SQL."""
-    # With count_distinct, the embedded engine keeps a set for every group, which took half of the
-    # time.
+    """Whether the values of an array are distinct, in SQL."""
+    # For count_distinct, the embedded engine keeps a set per group, which took half of the time.
     return f"size({values}) = size(array_distinct({values}))"
 
 
 def first_of_each_document(key: list[str], convention: Convention) -> str:
-    """Whether a row is the best of its document in its list, in SQL: of a document returned twice,
-    exactly one row is.
+    """Whether a row is the best one for its document in its list, in SQL.
+
+    This is true for exactly one row per document.
     """
     order = [*_sort_keys(convention), *_tie_break(convention)]
     return f"{sql.over('row_number()', [*key, 'doc_id'], order)} = 1"
 
 
-#: A function that ranks every list: by_window or list_by_list, whichever is faster on the engine.
+#: A function that ranks every list: by_window or list_by_list, depending on which is faster on the
+#: engine.
 Ranker = Callable[[DataFrame, list[str], Convention, int | None], DataFrame]
 
 
 def by_window(
     table: DataFrame, key: list[str], convention: Convention, depth: int | None
 ) -> DataFrame:
-    """The table with RANK within every key, cut at `depth`; with TIE_RANK and whole tie groups if
-    gains break ties.
+    """The table with RANK within every key, cut at `depth`.
 
-    Documents that are not LISTED come last; they stay, so that a query which loses all its
-    documents still counts as answered. Where ranks are the order, RANK fails if two documents
-    within the depth, or at its end, share one.
+    If gains break ties, it also has TIE_RANK, and tie groups are not cut.
+
+    Documents that are not LISTED come last. They stay in the table so that a query that loses all
+    its documents still counts as answered. If ranks decide the order, RANK raises if two documents
+    share a rank down to the depth.
     """
     scored = _sort_keys(convention)
     if removes_documents(convention):
@@ -98,12 +100,13 @@ def by_window(
 def list_by_list(
     table: DataFrame, key: list[str], convention: Convention, depth: int | None
 ) -> DataFrame:
-    """The key, doc_id and RANK of the first `depth` documents of each list, which is sorted by
-    itself if it can be.
+    """The key, doc_id and RANK of the first `depth` documents of each list.
 
-    Measured with 9.6 million results: on the embedded engine 1.2 s instead of 3.1 s by a window,
-    which sorts the whole table by the text of key and document; on Spark 11.4 s instead of 7.2 s,
-    because Spark limits a window to the depth before the shuffle.
+    Each list is sorted separately if possible.
+
+    Measured with 9.6 million results: on the embedded engine, this takes 1.2 s and a window 3.1 s,
+    because a window sorts the whole table by the text of key and document. On Spark, this takes
+    11.4 s and a window 7.2 s, because Spark cuts a window at the depth before the shuffle.
     """
     if depth is None or not is_list_by_list(convention, depth):
         return by_window(table, key, convention, depth)
@@ -111,7 +114,7 @@ def list_by_list(
 
 
 def is_list_by_list(convention: Convention, depth: int | None) -> bool:
-    """Whether each list can be sorted by itself."""
+    """Whether each list can be sorted separately."""
     has_one_order = not breaks_ties_by_gain(convention) and not removes_documents(convention)
     return depth is not None and has_one_order
 
@@ -119,12 +122,12 @@ def is_list_by_list(convention: Convention, depth: int | None) -> bool:
 def as_ranked(
     table: DataFrame, _key: list[str], _convention: Convention, _depth: int | None
 ) -> DataFrame:
-    """A table that was ranked, and cut, before."""
+    """Return a table that is already ranked and cut."""
     return table
 
 
 def documents_of(lists: DataFrame, key: list[str]) -> DataFrame:
-    """The key, doc_id and RANK of every document of DOCUMENTS."""
+    """The key, doc_id and RANK of every document in DOCUMENTS."""
     ranked = lists.selectExpr(*key, f"posexplode({DOCUMENTS}) as (position, doc_id)")
     return ranked.selectExpr(*key, "doc_id", f"position + 1 as {RANK}")
 
@@ -143,7 +146,7 @@ def sorted_lists(table: DataFrame, key: list[str], convention: Convention, depth
     lists = table.groupBy(*key).agg(*sql.aggregates(collected))
     listed = f"slice({DOCUMENTS}.doc_id, 1, {depth})"
     if convention.ranks_decide:
-        # One more than the depth, because two documents may share the last rank.
+        # One document more than the depth, because two documents may share the last rank.
         single = distinct(f"slice({DOCUMENTS}.key_0, 1, {depth + 1})")
         refused = refusal_sql(RANK_TWICE, key, "array<string>")
         listed = f"case when {single} then {listed} else {refused} end"
@@ -159,11 +162,12 @@ def _numeric_keys(convention: Convention, ascending: bool) -> list[str]:
 
 
 def _number_keys(ascending: bool) -> list[str]:
-    """Sort keys for ids as numbers of any length, if both are sorted in this direction; other ids
-    come last.
+    """Sort keys for ids as numbers of any length; other ids come last.
+
+    Both keys must be sorted in this direction.
     """
-    # Without leading zeros, numbers are ordered by length, then by text: nothing is cast, and none
-    # is too large.
+    # Numbers without leading zeros are sorted by length, then by text. Nothing is cast, so no
+    # number is too large.
     is_number = f"doc_id rlike {sql.text(_WHOLE_NUMBER)}"
     digits = "regexp_replace(doc_id, '^0+', '')"
     last = 2**31 - 1 if ascending else -1
@@ -181,7 +185,7 @@ def removes_documents(convention: Convention) -> bool:
 
 
 def is_listed(convention: Convention) -> str:
-    """Whether a document counts on its list, in SQL."""
+    """Whether a document is on the scored list, in SQL."""
     return LISTED if removes_documents(convention) else "true"
 
 
@@ -196,12 +200,10 @@ def settle_ties(
     depth: int | None,
     averaged: Sequence[str] = ("gain",),
 ) -> DataFrame:
-    """The table with ties broken by the column `gain`, if the convention does so, and cut at
-    `depth` again.
+    """The table with ties broken by `gain` if the convention requires it, cut at `depth` again.
 
-    Averaged, documents have the means of their tie group. The DCG is then its expectation over all
-    orders of the group, whatever the discount and wherever the cutoff falls (McSherry and Najork
-    2008).
+    If ties are averaged, documents have the means of their tie group. The DCG is then the expected
+    DCG over all orders of the group, for any discount and any cutoff (McSherry and Najork 2008).
     """
     if not breaks_ties_by_gain(convention):
         return table
@@ -217,8 +219,9 @@ def settle_ties(
 
 
 def rank_by_gain(table: DataFrame, key: list[str], gain: str, name: str) -> DataFrame:
-    """The table with the rank by gain within each key, from 1, in the column `name`: largest first,
-    nulls last.
+    """The table with the rank by gain within each key in the column `name`.
+
+    Ranks start at 1 for the largest gain; nulls come last.
     """
     order = [f"{gain} desc nulls last", "doc_id desc"]
     return table.withColumn(name, F.expr(sql.over("row_number()", key, order)))
@@ -244,9 +247,9 @@ def _sort_keys(convention: Convention) -> list[str]:
 
 
 def at_precision(score: str, convention: Convention) -> str:
-    # trec_eval 9 stores scores as C floats, so scores that are equal as floats tie. 0.0 is added
-    # because a small negative score becomes the float -0.0, which is less than 0.0 on the embedded
-    # engine.
+    # trec_eval 9 stores scores as C floats, so scores that are equal as floats are tied. 0.0 is
+    # added because a small negative score becomes the float -0.0, which is less than 0.0 on the
+    # embedded engine.
     if convention.score_precision == "float32":
         return f"(cast(cast({score} as float) as double) + 0D)"
     return score

@@ -1,5 +1,6 @@
-"""Rows that are refused while the scores are computed: an exception ``ndcg_spark refuses [code]
-sentence``.
+"""Rows that are refused while the scores are computed.
+
+The engine raises an exception ``ndcg_spark refuses [code] sentence``.
 """
 
 import re
@@ -14,20 +15,21 @@ from ndcg_spark.rules import RowTest, Rule, is_text, named_by_user, shown_column
 from ndcg_spark.schemas import LABEL, LINE, OWN
 from ndcg_spark.sql import quoted
 
-#: Spark ends the first line of its message with a state of SQL.
+#: Spark ends the first line of its message with an SQLSTATE.
 _REFUSED = re.compile(
     r"ndcg_spark refuses \[(?P<code>\w+)\] (?P<sentence>[^\n]*?)( SQLSTATE: \w+)?\s*$", re.MULTILINE
 )
 
 
 _TO_DO = "correct the row"
-#: By code of a rule, what else helps.
+#: Different advice for some rules, by code.
 _OTHER_TO_DO = {"relevance_has_no_grade": "add the label to grades, or correct the row"}
 
 
 def refused(error: BaseException) -> tuple[str, str] | None:
-    """The code and the sentence of a refusal in an engine's exception; None if the engine failed
-    for another reason.
+    """The code and the sentence of a refusal in an engine's exception.
+
+    None if the engine failed for a different reason.
     """
     match = _REFUSED.search(str(error))
     return (match["code"], match["sentence"].strip()) if match else None
@@ -48,14 +50,14 @@ def refusal_sql(
     kind: str = "double",
     line: str | None = None,
 ) -> str:
-    """A value of a type that fails where it is computed; the message shows these columns."""
+    """A value, in SQL, that raises when it is computed; the message shows these columns."""
     begins = sql.text(f"ndcg_spark refuses [{why.code}] {why.before_example}")
     sentence = f"concat({begins}, {_example(key, line)}, {sql.text(why.after_example)})"
     return f"cast(raise_error({sentence}) as {kind})"
 
 
 def row_example(names: Iterable[str], line: str | None = None) -> Column:
-    """These columns of a row as `name=value` pairs, or its column `line` where it has one."""
+    """These columns of a row as `name=value` pairs, or its column `line` if it is not null."""
     return F.expr(_example(names, line))
 
 
@@ -73,14 +75,14 @@ def _name_and_value(column: str) -> str:
 
 
 def refuse_rows(table: DataFrame, tests: Sequence[RowTest], name: str) -> DataFrame:
-    """The table `name`, unchecked: it fails when a row's column is computed that breaks its rule.
+    """The table `name`, not yet checked: it raises when it computes a column that breaks its rule.
 
     A filter would be shorter, but the embedded engine evaluates all branches of a condition in a
-    filter, and would fail at good rows.
+    filter, and would raise at valid rows.
     """
     kinds = dict(table.dtypes)
     columns = named_by_user(kinds)
-    # A test may be a user's function, which no text of SQL can call.
+    # A test may be a user's function, which SQL text cannot call.
     breaks = {f"{OWN}{rule.code}": is_broken for rule, is_broken in tests}
     guarded = {}
     for column in columns:
@@ -91,8 +93,9 @@ def refuse_rows(table: DataFrame, tests: Sequence[RowTest], name: str) -> DataFr
 
 
 def _guards(rule: Rule, column: str, tests: Sequence[RowTest]) -> bool:
-    """Whether the column fails in a row that breaks the rule. Without a column of its own, the rule
-    guards each that another rule guards, and the documents.
+    """Whether the column raises in a row that breaks the rule.
+
+    A rule without its own column guards doc_id and every column that another rule guards.
     """
     if rule.column is None:
         return column in {"doc_id", *(other.column for other, _ in tests)}
@@ -100,17 +103,20 @@ def _guards(rule: Rule, column: str, tests: Sequence[RowTest]) -> bool:
 
 
 def _row_refusal(rule: Rule, table: str, column: str, kinds: Mapping[str, str]) -> str:
-    """What fails in place of a column of a row that breaks a rule."""
+    """The value that raises instead of a column, in a row that breaks a rule."""
     to_do = _OTHER_TO_DO.get(rule.code, _TO_DO)
     if rule.code == "relevance_is_no_number" and is_text(kinds["relevance"]):
-        to_do = f"{_TO_DO}, or give labels their grades, grades={{label: grade}}"
+        to_do = f"{_TO_DO}, or give each label a grade, grades={{label: grade}}"
     why = QueryRefusal(rule.code, table, rule.words, to_do)
     line = LINE if LINE in kinds else None
     return refusal_sql(why, shown_columns(kinds), kinds[column], line)
 
 
 def _guarded(column: str, refusals: Mapping[str, str]) -> str:
-    """The column; where a row breaks a rule, by its code, the refusal of the first such rule."""
+    """The column in SQL, or the refusal of the first rule that a row breaks.
+
+    `refusals` has the refusals by the code of their rule.
+    """
     cases = [f"when {OWN}{code} then {refusal}" for code, refusal in refusals.items()]
     if not cases:
         return quoted(column)
@@ -125,9 +131,10 @@ def refuse_value(
     where: str,
     counts: str,
 ) -> DataFrame:
-    """The table with a column of text, which fails where a row that `counts` breaks a rule.
+    """The table with a text column that raises if a row that `counts` breaks a rule.
 
-    `column` is its name and its value in SQL, null for the other rows; messages show `shown`.
+    `column` is the column's name and its value in SQL; it is null for all other rows. Messages show
+    the columns `shown`.
     """
     words: Column | None = None
     for rule, breaks in tests:

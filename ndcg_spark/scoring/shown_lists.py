@@ -1,6 +1,6 @@
-"""All lists of the runs, each in a row, which the measures of the catalog are of.
+"""All lists of the runs, one per row, from which catalog measures are computed.
 
-They are ranked once for these and for the scores, where the engine keeps them between the two.
+If the engine keeps them, they are ranked once for both these measures and the scores.
 """
 
 from collections.abc import Sequence
@@ -23,7 +23,7 @@ def shown_lists(
     depth: Cutoff,
     rank: Ranker,
 ) -> DataFrame:
-    """The run, the key and DOCUMENTS of every list down to a depth, whoever judged it.
+    """The run, the key and DOCUMENTS of every list down to a depth, judged or not.
 
     DOCUMENTS raises RETURNED_TWICE for a list with a document twice.
     """
@@ -42,7 +42,7 @@ def shown_lists(
 def _collected(
     results: DataFrame, key: list[str], convention: Convention, depth: Cutoff, rank: Ranker
 ) -> DataFrame:
-    """The lists of ranked rows."""
+    """The lists, collected from ranked rows."""
     ranked = rank(lists.with_listed(results, key, convention), key, convention, depth)
     if ranking.removes_documents(convention):
         ranked = ranked.where(LISTED)

@@ -1,16 +1,16 @@
-"""Results below the deepest cutoff of their list are skipped before it is ranked, where a scan
-proves that they are.
+"""Skip results before their list is ranked if a scan proves that they are below the deepest cutoff.
 
-With ranks: in runs whose lists are all sorted by rank. A list is sorted if enough of its rows have
-a rank down to the depth, and the worst of these is better than the best of the others. Measured
-with 9.6 million results on the embedded engine: 1.7 s instead of 3.3 s, and 0.64 GB instead of 0.98
-GB.
+With ranks, results are skipped in runs whose lists are all sorted by rank. A list is sorted if
+enough of its rows have a rank down to the depth, and the worst of these rows is better than the
+best of the others. Measured with 9.6 million results on the embedded engine: 1.7 s instead of 3.3
+s, and 0.64 GB instead of 0.98 GB.
 
-Without ranks: where a list has a floor: at least `depth` of its results score this high. Of the
-results of a list in each of more than `depth` buckets, the best score is kept. The best `depth` of
-these belong to different results, so the least of them is a floor. With 16 buckets and a depth of
-10, about 15 of a list's 100 results reach it. Measured with 96 million results on the embedded
-engine: 50 s of processor time instead of 73 s, 2.3 instead of 4.2 GB.
+Without ranks, results are skipped in lists that have a floor: a score that at least `depth` of the
+results reach. The results of a list are distributed over more than `depth` buckets, and the best
+score of each bucket is kept. The best `depth` of these scores belong to different results, so the
+lowest of them is a floor. With 16 buckets and a depth of 10, about 15 of a list's 100 results reach
+it. Measured with 96 million results on the embedded engine: 50 s of processor time instead of 73 s,
+and 2.3 GB instead of 4.2 GB.
 """
 
 import dataclasses
@@ -27,7 +27,7 @@ from ndcg_spark.rules import typed, typed_sql
 from ndcg_spark.scoring import ranking
 
 FLOOR = "floor"
-#: More buckets than this cost more in the scan than floors save.
+#: With more buckets than this, the scan costs more than floors save.
 MAX_BUCKETS = 32
 #: With fewer rows than this, ranking whole lists is as fast.
 MIN_ROWS = 1_000_000
@@ -36,8 +36,9 @@ MIN_DEPTHS = 3
 
 
 class Aggregates(NamedTuple):
-    """Columns of good rows, aggregates of them by query, and of those by run (for judgments, by
-    dataset).
+    """Columns of valid rows, their aggregates by query, and the aggregates of these by run.
+
+    For judgments, the totals are by dataset instead of by run.
     """
 
     columns: Mapping[str, Column]
@@ -47,26 +48,22 @@ class Aggregates(NamedTuple):
 
 @dataclasses.dataclass(frozen=True)
 class Pruning:
-    """Skips results with ranks beyond `depth`, in runs whose lists are proved to be in the order of
-    their ranks.
-    """
+    """Skips results beyond rank `depth` in runs whose lists are proved to be in rank order."""
 
     depth: int
     convention: Convention
-    #: Whether lists of unjudged queries are needed too.
+    #: Whether lists of unjudged queries are also needed.
     for_all: bool = False
 
     def counted(self, types: Mapping[str, str], _row: Column) -> Aggregates:
-        """What counts the needed lists of a run that may not be in the order of their ranks, as
-        `untrusted`.
-        """
+        """The aggregates that count needed lists that may not be in rank order, as `untrusted`."""
         rank = typed("rank", types)
         is_near = F.coalesce(rank <= self.depth, F.lit(False))
         key = (
             -rank.cast("double") if self.convention.ranks_decide else _score(types, self.convention)
         )
         too_few = F.col("near_rows") < F.least("good", F.lit(self.depth))
-        # Rows with equal scores are in the order of their ranks only if ranks break ties.
+        # Rows with equal scores are in rank order only if ranks break ties.
         by_rank = self.convention.order == "score" and self.convention.ties == "rank"
         mixed = (
             F.col("worst_near") < F.col("best_far")
@@ -102,8 +99,9 @@ class Floors:
         return rows >= max(MIN_ROWS, MIN_DEPTHS * self.depth * lists)
 
     def counted(self, types: Mapping[str, str], row: Column) -> Aggregates:
-        """The floor of a list: minus infinity if fewer than `depth` buckets of `row`, a hash, have
-        a result.
+        """The aggregates for the floor of a list; `row` is a hash that decides the bucket.
+
+        The floor is minus infinity if fewer than `depth` buckets have a result.
         """
         columns = {
             "ranked_by": _score(types, self.convention),
@@ -113,7 +111,7 @@ class Floors:
             F.max(F.when(F.col("bucket") == at, F.col("ranked_by"))) for at in range(self.buckets)
         )
         lowest = F.lit(float("-inf"))
-        # On Sail the maximum of minus infinity is the lowest double, below which results would be
+        # On Sail, the maximum of minus infinity is the lowest double, so results below it would be
         # lost.
         finite = (
             F.when(score > F.lit(-sys.float_info.max), score).otherwise(lowest) for score in best
@@ -136,10 +134,12 @@ def plan_skipping(
     queries: int,
     for_all: bool = False,
 ) -> Pruning | Floors | None:
-    """How so many results of so many judged queries can be skipped; None if all may matter, or
-    floors cost more. With `for_all`, lists of other queries are needed too.
+    """The way to skip results; None if all may matter or floors cost more.
+
+    `rows` is the number of results, and `queries` the number of judged queries. With `for_all`, the
+    lists of all other queries are also needed.
     """
-    # Where documents are removed from a list, deeper ones move up.
+    # If documents are removed from a list, deeper documents move up.
     if (
         convention.ideal == "retrieved"
         or ranking.removes_documents(convention)

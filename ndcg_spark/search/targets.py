@@ -96,7 +96,8 @@ def make_targets(
         raise InputError("scores: some have a cutoff and some do not; give every cutoff, or none")
     named = {(own or dataset, run) for own, run in runs}
     only_run = _only_run(rows, named)
-    rows = _with_datasets(rows, named, only_run, dataset)
+    if all(own is None for own, _ in runs):
+        rows = _of_dataset(rows, named, only_run, dataset)
     scores: dict[ScoreKey, float | None] = {}
     means: dict[ScoreKey, float | None] = {}
     kept: list[OldRow] = []
@@ -127,17 +128,19 @@ def make_targets(
     )
 
 
-def _with_datasets(
+def _of_dataset(
     rows: Sequence[OldRow], named: set[tuple[str, str]], only_run: str | None, dataset: str
 ) -> Sequence[OldRow]:
-    """The rows, which are of `dataset` where our tables name none and the scores name one."""
+    """The rows as those of `dataset`, where our tables name none, unless some are named so.
+
+    InputError if those of our runs are of several.
+    """
     runs = {run for _, run in named}
     theirs = set()
     for row in rows:
         if row.dataset is not None and (only_run or row.run) in runs:
             theirs.add(row.dataset)
-    ours = {own for own, _ in named}
-    if ours != {dataset} or dataset in theirs or not theirs:
+    if dataset in theirs or not theirs:
         return rows
     if len(theirs) > 1:
         first, second = sorted(theirs)[:2]

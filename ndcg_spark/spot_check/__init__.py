@@ -1,1 +1,1 @@
-"""Every evaluation recomputes some of its lists in plain Python before anything is published."""
+"""Recompute some lists of every evaluation in plain Python before anything is published."""

@@ -1,4 +1,4 @@
-"""Which lists are recomputed: some at random, and some of each kind that has gone wrong before."""
+"""Choose the lists to recompute: some at random, and some of each kind that was wrong before."""
 
 import random
 from collections.abc import Iterable, Sequence
@@ -13,27 +13,27 @@ from ndcg_spark.spot_check.plain_rows import Listed, Pair
 
 #: How many lists are recomputed, and how many of these are drawn from the inputs.
 LISTS, FROM_INPUTS = 50, 25
-#: Up to so many datasets and runs have a list of their own.
+#: Up to this many datasets and runs have their own list.
 _DATASETS, _RUNS = 10, 5
-#: How often the list of a kind is replaced by one of a later file.
+#: The probability that a later file replaces the list of a kind.
 _REPLACED = 0.2
 
 
 class Drawn:
-    """Lists drawn from files of scores: some at random, and one of each kind that there is."""
+    """Lists drawn from files of scores: some at random, and one of each kind that occurs."""
 
     def __init__(self, has_datasets: bool, chance: random.Random) -> None:
         self._has_datasets, self._chance = has_datasets, chance
-        #: By kind, the longest list first.
+        #: The drawn list by kind, with the longest list first.
         self._of_kind: dict[Any, Pair | None] = {}
-        #: The datasets and the runs that have a list of their own.
+        #: The datasets and the runs that have their own list.
         self._names: dict[str, list[str]] = {"dataset": [], "run": []}
         self._at_random: list[Pair] = []
         self._longest = -1
 
     @property
     def pairs(self) -> list[Pair]:
-        """One list of each kind first, then the others in random order."""
+        """One list of each kind, followed by all other lists in random order."""
         others = self._chance.sample(self._at_random, len(self._at_random))
         of_kinds = [pair for pair in self._of_kind.values() if pair is not None]
         return list(dict.fromkeys([*of_kinds, *others]))
@@ -58,7 +58,7 @@ class Drawn:
                 self._keep((column, name), table, pc.equal(table[column], name))
 
     def _keep(self, kind: Any, table: pa.Table, mask: pa.ChunkedArray) -> None:
-        """Draw one of the marked rows for this kind; sometimes it replaces an earlier file's."""
+        """Draw a marked row for this kind; sometimes it replaces the row of an earlier file."""
         places = pc.indices_nonzero(mask.combine_chunks()).to_pylist()
         is_new = self._of_kind.get(kind) is None or self._chance.random() < _REPLACED
         if places and is_new:
@@ -76,10 +76,11 @@ def chosen_pairs(
     listed: Listed,
     cutoffs: Sequence[Cutoff],
 ) -> list[Pair]:
-    """The lists to recompute, out of all that were drawn; `listed` are their documents.
+    """The lists to recompute among the drawn lists; `listed` has their documents.
 
-    The required ones come first, then some of the inputs, those of the scores, and the rest of the
-    inputs. Of the inputs, a list with a tie at a cutoff comes first.
+    The required lists come first, followed by some lists from the inputs, the lists from the
+    scores, and the rest from the inputs. Among the lists from the inputs, one with a tie at a
+    cutoff comes first.
     """
     of_inputs = list(dict.fromkeys(from_inputs))
     for pair in of_inputs:
@@ -93,7 +94,7 @@ def chosen_pairs(
 
 
 def is_tied(documents: Sequence[Returned], cutoffs: Sequence[Cutoff]) -> bool:
-    """Whether the score at a cutoff is also that of the next document."""
+    """Whether the document at a cutoff and the next one have the same score."""
     scores = [score for _, score, _ in documents if score is not None]
     scores.sort(reverse=True)
     depths = [cutoff for cutoff in cutoffs if cutoff is not None and cutoff < len(scores)]

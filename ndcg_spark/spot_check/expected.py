@@ -1,4 +1,6 @@
-"""What QUERY_SCORES must say about a list, and how far an engine's number may be from it."""
+"""What QUERY_SCORES must contain for a list, and how much an engine's numbers may differ
+from it.
+"""
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
@@ -17,7 +19,7 @@ _NO_ITEMS: Mapping[str, Item] = {}
 
 
 class Expected(NamedTuple):
-    """A value of plain Python, and how far an engine's may be from it."""
+    """A value from plain Python, and how much an engine's value may differ from it."""
 
     value: Any
     allowed: float = 0.0
@@ -29,7 +31,7 @@ class Definition(NamedTuple):
     convention: Convention
     cutoffs: Sequence[Cutoff]
     measures: MeasureSet
-    #: What measures of the catalog look up, if they do.
+    #: The items that catalog measures look up, if any.
     items: ItemTable | None = None
 
 
@@ -41,10 +43,10 @@ def expected_row(
     highest: float,
     items: Mapping[str, Item] = _NO_ITEMS,
 ) -> dict[str, Expected]:
-    """The columns of the row of QUERY_SCORES at a cutoff; without those that cannot be compared.
+    """The columns of the row of QUERY_SCORES at a cutoff, except those that cannot be compared.
 
-    `weights` are the discounts, `highest` is the highest grade that RBP and ERR use, and
-    `items` has what is known of the returned items.
+    `weights` are the discounts, `highest` is the highest grade that RBP and ERR use, and `items`
+    are the known returned items.
     """
     convention = definition.convention
     score = reference.score_at(ranking, convention, cutoff, weights=weights)
@@ -76,18 +78,18 @@ def expected_hash(ranking: Ranking) -> Expected:
 
 
 def is_same(expected: Expected, actual: Any) -> bool:
-    """Whether an engine's value is that of plain Python, as nearly as it must be."""
+    """Whether an engine's value is close enough to the value from plain Python."""
     value, allowed = expected
     if value is None or actual is None or not isinstance(value, float):
         return bool(value == actual)
-    # NaN is near to nothing.
+    # NaN is not close to any value.
     return bool(value == actual or abs(value - actual) <= allowed)
 
 
 def _catalog_measures(
     ranking: Ranking, definition: Definition, cutoff: Cutoff, items: Mapping[str, Item]
 ) -> dict[str, Expected]:
-    """The measures of the catalog that were asked for; null without a list."""
+    """The catalog measures that were requested; null without a list."""
     wanted, table = definition.measures, definition.items
     names = [name for name in wanted.beside_ndcg if name not in wanted.of_judgments]
     asked = [name for name in names if cutoff in wanted.cutoffs_for(name)]
@@ -107,7 +109,7 @@ def _measures(
     highest: float,
     items: Mapping[str, Item],
 ) -> dict[str, Expected]:
-    """Every column of a measure beside NDCG; null where it was not asked for."""
+    """Every column of a measure other than NDCG; null if it was not requested."""
     convention, wanted = definition.convention, definition.measures
     row = dict.fromkeys(COLUMNS, Expected(None))
     row |= _catalog_measures(ranking, definition, cutoff, items)
@@ -127,9 +129,9 @@ def _measures(
 
 
 def highest_grade(grades: Iterable[float], convention: Convention) -> float:
-    """The highest grade that RBP and ERR use, among the query's before duplicates are merged.
+    """The highest grade that RBP and ERR use, among a query's grades before duplicates are merged.
 
-    It is computed here again, because it checks what the engine has computed.
+    It is recomputed here to check what the engine has computed.
     """
     if isinstance(convention.max_grade, float):
         return convention.max_grade
@@ -137,7 +139,7 @@ def highest_grade(grades: Iterable[float], convention: Convention) -> float:
 
 
 def allowed_error(size: float) -> float:
-    """How far a sum may be off whose terms add up to this size without their signs."""
+    """How far off a sum may be if the absolute values of its terms add up to this size."""
     return max(EQUAL * abs(size), ROUNDING)
 
 

@@ -1,4 +1,4 @@
-"""What is said and kept of scores that an engine and plain Python do not agree about."""
+"""Report scores about which an engine and plain Python disagree, and save their rows."""
 
 import json
 import os
@@ -10,7 +10,7 @@ from ndcg_spark.convention.measures import format_cutoff
 from ndcg_spark.spot_check.expected import Definition
 from ndcg_spark.spot_check.recompute import Difference, Outcome, Subject
 
-#: How many differences a file has.
+#: The most differences that a file contains.
 _MOST_WRITTEN = 1_000
 
 
@@ -22,14 +22,14 @@ def report_findings(
     differences: Sequence[Difference],
     hint: str = "",
 ) -> str:
-    """What differs in the evaluation of this name, a hint, and the file that is written of it."""
+    """A message with the differences in this evaluation, a hint, and the file with their rows."""
     sentence = _in_words(engine, len(outcome.lists), differences)
     file = _write_case(engine, name, subject.definition, outcome, differences)
     return "; ".join(part for part in (sentence, hint, file) if part)
 
 
 def _in_words(engine: str, lists: int, differences: Sequence[Difference]) -> str:
-    """How many values differ, with an example."""
+    """The number of values that differ, with an example."""
     first = differences[0]
     cutoff = "" if first.cutoff is None else f"@{format_cutoff(first.cutoff)}"
     names = {"dataset": first.dataset, "run": first.run, "query_id": first.query_id}
@@ -49,8 +49,9 @@ def _write_case(
     outcome: Outcome,
     differences: Iterable[Difference],
 ) -> str:
-    """Write the lists that differ, their rows and both values to a file; returns a sentence that
-    names it.
+    """Write the lists that differ, their rows and both values to a file.
+
+    Returns a sentence that names the file.
     """
     some = list(differences)[:_MOST_WRITTEN]
     wanted = {(one.run, one.query_id) for one in some}
@@ -74,5 +75,5 @@ def _write_case(
         with os.fdopen(descriptor, "w", encoding="utf-8") as file:
             json.dump(case, file, ensure_ascii=False, default=str, indent=1)
     except OSError as error:
-        return f"its rows could not be kept ({error})"
-    return f"its rows are in {path}, for the authors of the engine"
+        return f"the rows could not be saved ({error})"
+    return f"the rows are in {path}, for the authors of the engine"

@@ -1,7 +1,7 @@
-"""The hash of a query's judgments in plain Python: Spark's xxhash64, which every engine has.
+"""The hash of a query's judgments in plain Python: Spark's xxhash64, which all engines provide.
 
-XXH64 is Yann Collet's (https://xxhash.com, BSD). Spark hashes several values one after the other:
-the hash of one is the seed of the next, and the first seed is 42.
+XXH64 is by Yann Collet (https://xxhash.com, BSD). Spark hashes several values one after another:
+the hash of one value is the seed of the next, and the first seed is 42.
 """
 
 import struct
@@ -12,7 +12,7 @@ _LOW = (1 << 32) - 1
 _P1, _P2, _P3 = 0x9E3779B185EBCA87, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9
 _P4, _P5 = 0x85EBCA77C2B2AE63, 0x27D4EB2F165667C5
 SEED = 42
-#: How many bytes four accumulators take in at once, and by how many bits each is rotated then.
+#: How many bytes the four accumulators read at once, and by how many bits each is then rotated.
 _STRIPE = 32
 _ROTATIONS = (1, 7, 12, 18)
 
@@ -31,12 +31,12 @@ def judgments_hash(grades: Mapping[str, float]) -> int:
 
 
 def signed(value: int) -> int:
-    """The same 64 bits as engines have them, as a number with a sign."""
+    """The same 64 bits as a signed number, as engines have them."""
     return value - (1 << 64) if value >> 63 else value
 
 
 def xxhash64(data: bytes, seed: int) -> int:
-    """The hash of some bytes, from 0 to 2^64 - 1."""
+    """The hash of bytes, from 0 to 2^64 - 1."""
     at = 0
     result = seed + _P5
     if len(data) >= _STRIPE:
@@ -52,7 +52,7 @@ def xxhash64(data: bytes, seed: int) -> int:
 
 
 def _with_rest(result: int, data: bytes, at: int) -> int:
-    """The hash with the last bytes, of which there are fewer than 32."""
+    """The hash after the last bytes, at most 31."""
     while at <= len(data) - 8:
         (word,) = struct.unpack_from("<Q", data, at)
         result = (_rotated(result ^ _round(0, word), 27) * _P1 + _P4) & _MASK

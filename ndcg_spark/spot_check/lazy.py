@@ -1,4 +1,4 @@
-"""The spot check of lazy scores of Spark DataFrames, when they are computed."""
+"""The spot check of lazy scores from Spark DataFrames, when the scores are computed."""
 
 import dataclasses
 import tempfile
@@ -18,24 +18,24 @@ from ndcg_spark.spot_check.means import Means
 from ndcg_spark.spot_check.recompute import Bucket, InputTable, Subject, recompute
 from ndcg_spark.spot_check.subject import fetch_scores, make_subject
 
-_WHY = "the DataFrames give other rows each time that they are read, or the engine is wrong"
+_WHY = "the DataFrames return different rows each time they are read, or the engine is wrong"
 
 
 @dataclasses.dataclass(frozen=True)
 class LazyCheck:
-    """Checks scores of Spark DataFrames: recomputes some lists from the rows of the DataFrames."""
+    """Checks scores from Spark DataFrames by recomputing some lists from their rows."""
 
-    #: As they were given.
+    #: The tables as the user gave them.
     tables: Tables
-    #: As they are scored.
+    #: The judgments as they are scored.
     judgments: DataFrame
     evaluation: Evaluation
     attributes: pa.Table | None
 
     def query_scores(self, dataset_scores: pa.Table, per_query: DataFrame) -> pa.Table | None:
-        """The rows of QUERY_SCORES, which agree with plain Python; None if there are too many.
+        """The rows of QUERY_SCORES, which agree with plain Python, or None if there are too many.
 
-        NotVerifiedError if some do not agree.
+        Raises NotVerifiedError if some rows do not agree.
         """
         name = self.evaluation.evaluation_id
         counted = pc.add(dataset_scores["queries"], dataset_scores["missing_queries"])

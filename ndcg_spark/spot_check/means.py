@@ -1,4 +1,4 @@
-"""The means of DATASET_SCORES, taken again from the scores of the queries, without the engine."""
+"""The means of DATASET_SCORES, recomputed from the query scores without the engine."""
 
 import dataclasses
 import math
@@ -30,7 +30,7 @@ class Key(NamedTuple):
 
 @dataclasses.dataclass
 class Total:
-    """Sums over the queries of a row, which grow file by file."""
+    """Sums over the queries of a row. They grow with each file."""
 
     count: dict[str, int] = dataclasses.field(default_factory=dict)
     sums: dict[str, float] = dataclasses.field(default_factory=dict)
@@ -58,8 +58,9 @@ class Total:
         )
 
     def deviation(self) -> Expected | None:
-        """The standard deviation of ndcg over the queries, with n - 1; None if it cannot be
-        compared.
+        """The standard deviation of ndcg over the queries, divided by n - 1.
+
+        None if it cannot be compared.
         """
         count = self.count.get("ndcg", 0)
         if count < 2:
@@ -71,7 +72,7 @@ class Total:
 
 
 class Means:
-    """Adds up files of query scores, and says what DATASET_SCORES has to be."""
+    """Adds up files of query scores, and computes what DATASET_SCORES must contain."""
 
     def __init__(self, measures: MeasureSet, attributes: pa.Table | None) -> None:
         self._measures = measures
@@ -87,7 +88,7 @@ class Means:
             self._add(self._slices.cut(prepared), columns, self._slices.names)
 
     def expected(self) -> Iterator[tuple[Key, dict[str, Expected]]]:
-        """The columns of each row of DATASET_SCORES; without those that cannot be compared."""
+        """The columns of each row of DATASET_SCORES, except those that cannot be compared."""
         for key, total in self._totals.items():
             deviation, queries = total.deviation(), total.count.get("ndcg", 0)
             error = deviation
@@ -111,8 +112,10 @@ class Means:
             yield key, {name: value for name, value in row.items() if value is not None}
 
     def _count(self, key: Key, total: Total, *, of_judgments: bool) -> Expected:
-        """How many queries the means of the measures beside NDCG are over, of those that need
-        judgments or of the others; null where none was asked for.
+        """How many queries the means of measures other than NDCG include.
+
+        `of_judgments` selects the measures that need judgments, or all others. Null if none of them
+        was requested.
         """
         beside, judged = self._measures.beside_ndcg, self._measures.of_judgments
         names = [name for name in beside if (name in judged) == of_judgments]
@@ -139,19 +142,19 @@ class Means:
 def differing_rows(
     rows: Iterable[Mapping[str, Any]], means: Means
 ) -> Iterator[tuple[Key, Mapping[str, Any] | None, dict[str, Expected]]]:
-    """Each expected row with the actual one, None if it is absent."""
+    """Each expected row with the actual row, or None if the actual row is missing."""
     actual = {}
     for row in rows:
         actual[Key(row["dataset"], row["run"], row["cutoff"], row["attribute"], row["value"])] = row
     for key, expected in means.expected():
         yield key, actual.pop(key, None), expected
-    # A row without any query is that of a run of which none was judged.
+    # A row without queries belongs to a run whose queries are all unjudged.
     for key, row in actual.items():
         yield key, row, {"queries": Expected(0), "missing_queries": Expected(0)}
 
 
 class _Slices:
-    """The slices of QUERY_ATTRIBUTES: for each query the numbers of those that it is in."""
+    """The slices of QUERY_ATTRIBUTES: for each query, the numbers of its slices."""
 
     def __init__(self, attributes: pa.Table) -> None:
         self._has_datasets = "dataset" in attributes.column_names
@@ -159,7 +162,7 @@ class _Slices:
         known = sorted({row["attribute"] for row in rows})
         self.names: list[tuple[str | None, str | None]] = [(name, NO_VALUE) for name in known]
         numbers = {pair: at for at, pair in enumerate(self.names)}
-        #: By query and attribute, the numbers of its values.
+        #: The numbers of the values, by query and attribute.
         self._of_query: dict[Any, dict[str, list[int]]] = {}
         for row in rows:
             pair = row["attribute"], row["value"]
@@ -173,7 +176,7 @@ class _Slices:
         self._absent = {name: [numbers[name, NO_VALUE]] for name in known}
 
     def cut(self, table: pa.Table) -> pa.Table:
-        """Each row once for every slice of its query."""
+        """The table with each row repeated for every slice of its query."""
         datasets = table["dataset"].to_pylist() if self._has_datasets else [None] * len(table)
         slices = [
             self._numbers(query)
@@ -193,11 +196,11 @@ class _Slices:
 
 
 def _prepared(table: pa.Table, columns: Sequence[str]) -> pa.Table:
-    """The columns that are summed, their sizes, and the counts of a status; in slice 0."""
+    """The summed columns, their absolute values, and 1 for each counted status; all in slice 0."""
     counted = pc.is_valid(table["ndcg"])
     arrays = {name: table[name] for name in ("dataset", "run", "query_id", "cutoff")}
     for name in columns:
-        # A query that is left out of the mean of ndcg is left out of that of dcg.
+        # A query that is left out of the mean ndcg is also left out of the mean dcg.
         values = table[name].cast(pa.float64())
         if name in ("dcg", "ideal_dcg"):
             values = pc.if_else(counted, values, pa.scalar(None, pa.float64()))
@@ -210,7 +213,7 @@ def _prepared(table: pa.Table, columns: Sequence[str]) -> pa.Table:
 
 
 def _merge(total: Total, row: Mapping[str, Any], columns: Sequence[str]) -> None:
-    """Add the sums of a file (Chan, Golub and LeVeque 1979 for the squares)."""
+    """Add the sums of a file; for the squares, see Chan, Golub and LeVeque (1979)."""
     before, more = total.count.get("ndcg", 0), row["ndcg_count"]
     if more:
         total.squares += row["ndcg_variance"] * more

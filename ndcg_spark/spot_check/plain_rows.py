@@ -1,6 +1,4 @@
-"""Stored rows as the input contract reads them, in plain Python: types, rules, and what is
-excluded.
-"""
+"""Stored rows as the input contract reads them, in plain Python: types, rules and exclusions."""
 
 import math
 import re
@@ -22,7 +20,7 @@ _MAX_RANK = 2**31 - 1
 
 
 class Query(NamedTuple):
-    """A query; `dataset` is None where the tables name no datasets."""
+    """A query; `dataset` is None if the tables do not name datasets."""
 
     dataset: str | None
     query_id: str
@@ -43,17 +41,17 @@ class Pair(NamedTuple):
 #: The documents of each query with their grades, and of each list with their scores and ranks.
 Judged = dict[Query, list[tuple[str, float]]]
 Listed = dict[Pair, list[Returned]]
-#: A document that leaves the lists of a query.
+#: Documents that are removed from the lists of a query.
 Excluded = set[tuple[Query, str]]
 
 
 def id_text(value: Any) -> str | None:
-    """An id as text; None where there is none."""
+    """An id as text, or None if it is missing."""
     return None if value is None else str(value)
 
 
 def number(value: Any) -> float | None:
-    """A grade or a score as a double; None where there is none, as for text that is no number."""
+    """A grade or a score as a double, or None if it is missing or its text is not a number."""
     if value is None:
         return None
     if isinstance(value, str):
@@ -66,7 +64,7 @@ def number(value: Any) -> float | None:
 
 
 def rank_number(value: Any) -> int | None:
-    """A rank as a whole number; None where it is none, or too large."""
+    """A rank as a whole number, or None if it is not a whole number or too large."""
     as_double = number(value)
     if as_double is None or not math.isfinite(as_double) or as_double != math.floor(as_double):
         return None
@@ -94,7 +92,7 @@ def judged_documents(rows: Iterable[StoredRow], convention: Convention) -> Judge
 def returned_documents(
     rows: Iterable[StoredRow], excluded: Excluded, convention: Convention
 ) -> Listed:
-    """The lists of each run, without the rows that break a rule and what is excluded."""
+    """The lists of each run, without excluded documents and rows that break a rule."""
     listed: Listed = {}
     for row in rows:
         query, document, run = _query(row), id_text(row.get("doc_id")), id_text(row.get("run"))
@@ -115,23 +113,23 @@ def returned_documents(
 
 
 def _has_odd_rank(row: StoredRow) -> bool:
-    """Whether a row that needs no rank has one that is no whole number."""
+    """Whether a row that does not need a rank has one that is not a whole number."""
     value = row.get("rank")
-    # Of text that is no number, the line is kept.
+    # The line is kept if its text is not a number.
     if row.get(LINE) is not None:
         return "rank" in row
     if value is None or isinstance(value, int):
         return False
     if isinstance(value, str):
         return bool(value.strip(_BLANKS))
-    # pandas writes NaN where there is no value.
+    # pandas writes NaN for a missing value.
     return not math.isnan(value)
 
 
 def excluded_documents(rows: Iterable[StoredRow], datasets: Iterable[str | None]) -> Excluded:
-    """The documents that leave the lists of a query; a row without a dataset is about every one."""
+    """The documents to remove from the lists of queries; a row without a dataset applies to all."""
     known = set(datasets)
-    # Where the tables name no datasets, a column of them does not count.
+    # If the tables do not name datasets, a dataset column is ignored.
     is_of_all = known == {None}
     excluded: Excluded = set()
     for row in rows:
@@ -143,7 +141,7 @@ def excluded_documents(rows: Iterable[StoredRow], datasets: Iterable[str | None]
 
 
 def same_values(row: StoredRow) -> tuple[Any, ...]:
-    """The values of a row, equal for the same row stored in another type."""
+    """The values of a row, equal for the same row stored with different types."""
     ids = [id_text(row.get(name)) for name in ("dataset", "run", "query_id", "doc_id")]
     numbers = [_comparable(row.get(name)) for name in ("relevance", "score", "rank")]
     return (*ids, *numbers)
@@ -151,12 +149,12 @@ def same_values(row: StoredRow) -> tuple[Any, ...]:
 
 def _comparable(value: Any) -> float | str | None:
     as_double = number(value)
-    # NaN is unequal to itself.
+    # NaN is not equal to itself.
     return "NaN" if as_double is not None and math.isnan(as_double) else as_double
 
 
 def _query(row: StoredRow) -> Query | None:
-    """The query of a row; None where it has none."""
+    """The query of a row, or None if it has no query."""
     query_id = id_text(row.get("query_id"))
     if not query_id:
         return None
@@ -178,6 +176,6 @@ def _has_gain(grade: float, convention: Convention) -> bool:
     try:
         worth = reference.gain(grade, convention)
     except ConventionError:
-        # A user's function that has no finite number for it.
+        # A user's function does not return a finite number for this grade.
         return False
     return worth is not None and abs(worth) <= MAX_GAIN

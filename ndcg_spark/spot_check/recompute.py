@@ -1,7 +1,7 @@
-"""Some lists of an evaluation recomputed in plain Python, from the rows of its inputs.
+"""Recompute some lists of an evaluation in plain Python, from the rows of its inputs.
 
-An engine that loses a row, takes a null for a number or sorts the wrong way changes scores
-silently. This module shares nothing with the engine but the files.
+An engine that loses a row, reads a null as a number or sorts in the wrong order changes scores
+silently. This module shares nothing with the engine except the files.
 """
 
 import random
@@ -34,64 +34,65 @@ from ndcg_spark.spot_check.judgments_hash import SEED, signed, xxhash64
 from ndcg_spark.spot_check.means import Means, differing_rows
 from ndcg_spark.spot_check.plain_rows import Judged, Listed, Pair, id_text
 
-#: This process does not read a table with more rows as a whole: the engine finds the rows of the
-#: lists.
+#: This process does not read whole tables with more rows than this. The engine finds the rows of
+#: the lists.
 LARGE = 2_000_000
-#: How many files of an input lists are drawn from, and how many rows of each file are read for
-#: that.
+#: From how many files of an input lists are drawn, and how many rows of each file are read.
 _FILES, _STRETCH = 4, 20_000
-#: The most runs whose lists are recomputed: of large results, and of results that only an engine
+#: The most runs whose lists are recomputed, for large results and for results that only an engine
 #: can read.
 _FEW_RUNS, _SOME_RUNS = 2, 5
-#: How many rows are drawn from each file, and about how many queries if an engine has to find them.
+#: How many rows are drawn from each file, and about how many queries are drawn if an engine must
+#: find them.
 _DRAWN, _FOUND = 30, 40
-#: The most lists that are read, of those drawn from the scores and of those drawn from the inputs.
+#: The most lists that are read among those drawn from the scores or the inputs, for small and for
+#: large results.
 _MOST_DRAWN, _MOST_OF_LARGE = 2 * LISTS, 30
-#: The most rows that the recomputed lists have together.
+#: The most rows that all recomputed lists have together.
 _MOST_ROWS = 200_000
 #: The most judged documents whose hashes are compared.
 _MOST_HASHED = 5_000
 
 
-#: A bucket of queries: its number, and how many buckets there are.
+#: A bucket of queries: its number, and the number of buckets.
 Bucket = tuple[int, int]
 
 
 class InputTable(NamedTuple):
-    """A table of the inputs: as the engine has it, and as this process reads it."""
+    """An input table, as the engine has it and as this process reads it."""
 
     name: str
     table: DataFrame
-    #: None where only the engine can read it.
+    #: None if only the engine can read the table.
     stored: StoredRows | None
     is_large: bool = False
-    #: The table, or these of its runs, read where a filter leaves few rows.
+    #: Reads the table, or only these runs, in a way that is fast if a filter keeps few rows.
     lookup: Callable[[Collection[str]], DataFrame] | None = None
 
     def rows_of(self, runs: Collection[str] = ()) -> DataFrame:
-        """The rows of these runs; of all runs if none is named."""
+        """The rows of these runs, or of all runs if none is named."""
         rows = self.table if self.lookup is None else self.lookup(runs)
         return rows.where(F.col("run").cast("string").isin(*sorted(runs))) if runs else rows
 
 
 class Subject(NamedTuple):
-    """What is checked: the inputs of an evaluation, and what it computes."""
+    """The subject of a spot check: the inputs of an evaluation, and what it computes."""
 
     judgments: InputTable
     results: InputTable
     exclude: InputTable | None
     definition: Definition
-    #: The runs with their datasets, which are None where the tables name none.
+    #: The runs with their datasets, which are None if the tables do not name datasets.
     runs: Sequence[tuple[str | None, str]]
-    #: The name of the dataset where the tables name none.
+    #: The name of the dataset if the tables do not name datasets.
     dataset: str
-    #: What decides which lists are drawn.
+    #: The seed that decides which lists are drawn.
     seed: str
-    #: Lists that are recomputed in any case.
+    #: Lists that are always recomputed.
     required: Sequence[Pair] = ()
     #: About how many queries there are.
     queries: int = 0
-    #: The queries that the query scores have, where there are too many to be fetched.
+    #: The bucket of the fetched query scores, if there are too many to fetch all.
     bucket: Bucket | None = None
 
     @property
@@ -100,7 +101,7 @@ class Subject(NamedTuple):
 
 
 class Difference(NamedTuple):
-    """A value that the engine and plain Python do not agree about."""
+    """A value on which the engine and plain Python disagree."""
 
     dataset: str
     run: str
@@ -112,14 +113,14 @@ class Difference(NamedTuple):
 
 
 class Inputs(NamedTuple):
-    """The rows of the lists that were drawn, by the rules of the input contract."""
+    """The rows of the drawn lists, after the rules of the input contract."""
 
     judged: Judged
     listed: Listed
 
 
 class Outcome(NamedTuple):
-    """What was recomputed, and what differs."""
+    """The recomputed lists, and the differences."""
 
     lists: Sequence[Pair]
     differences: Sequence[Difference]
@@ -134,8 +135,8 @@ def recompute(
 ) -> Outcome:
     """Recompute some lists and all means.
 
-    `scores` are the files of QUERY_SCORES, and `dataset_rows` the rows of DATASET_SCORES, or None
-    where only some of the query scores are there.
+    `scores` are the files of QUERY_SCORES. `dataset_rows` are the rows of DATASET_SCORES, or None
+    if the files have only some of the query scores.
     """
     chance = random.Random(subject.seed)  # noqa: S311  # which lists are checked is no secret
     from_scores = _drawn_from_scores(scores, means, subject, chance)
@@ -153,7 +154,7 @@ def recompute(
     rows = _read_rows(subject, drawn, bucket)
     inputs = _inputs(subject, rows)
     if subject.results.stored is None:
-        # An engine has found more lists in the inputs, by their queries.
+        # The engine has found more lists in the inputs by their queries.
         known = set(drawn)
         from_inputs += [pair for pair in inputs.listed if pair not in known]
     from_inputs = [pair for pair in from_inputs if pair.query in inputs.judged]
@@ -171,7 +172,7 @@ def recompute(
 
 
 def _looked_at(subject: Subject, drawn: Sequence[Pair]) -> set[str]:
-    """The runs whose lists are recomputed: those of most of the drawn lists, if not all."""
+    """The runs whose lists are recomputed: all drawn runs, or those with the most drawn lists."""
     counts = Counter(pair.run for pair in drawn)
     most = None
     if subject.results.is_large:
@@ -188,7 +189,7 @@ def _has_scores(pair: Pair, subject: Subject, inputs: Inputs) -> bool:
 def _drawn_from_scores(
     scores: StoredRows, means: Means, subject: Subject, chance: random.Random
 ) -> list[Pair]:
-    """Lists of the files of query scores, whose rows are added to the means."""
+    """Draw lists from the files of query scores, and add the rows of the files to the means."""
     deepest = subject.definition.cutoffs[-1]
     columns = ["dataset", "run", "query_id", "cutoff", "status", "returned", "judged"]
     columns += ["ndcg", "dcg", "ideal_dcg", *subject.definition.measures.columns]
@@ -214,7 +215,7 @@ def _drawn_from_inputs(
     of_results: Iterable[Stretch],
     chance: random.Random,
 ) -> list[Pair]:
-    """Lists that have a row in the results, and judged queries with any run."""
+    """Draw lists that have a row in the results, and judged queries with a random run."""
     known, drawn = set(subject.runs), []
     for stretch in of_results:
         for row in stretch.drawn(chance, _DRAWN):
@@ -234,26 +235,26 @@ def _drawn_from_inputs(
 
 
 class DrawnRows(NamedTuple):
-    """The rows of the queries that were drawn, as they are stored."""
+    """The rows of the drawn queries, as they are stored."""
 
     judgments: Sequence[StoredRow]
     results: Sequence[StoredRow]
     exclude: Sequence[StoredRow]
-    #: The queries and the runs that were looked for.
+    #: The queries and the runs whose rows were read.
     queries: Collection[str]
     runs: Collection[str]
 
 
 def _read_rows(subject: Subject, drawn: Sequence[Pair], bucket: Bucket) -> DrawnRows:
-    """The rows of all lists that were drawn, and of queries of the bucket where only an engine
-    reads.
+    """The rows of all drawn lists, and of the bucket's queries if only an engine can read the
+    table.
     """
     queries = {pair.query_id for pair in drawn}
     runs = {pair.run for pair in drawn}
     judgments = _rows(subject.judgments, queries, bucket)
     if subject.judgments.stored is None:
-        # Judged queries that were not drawn from the scores, so that a list that is lost there is
-        # found.
+        # Add judged queries that were not drawn from the scores, to find lists that the scores
+        # lack.
         queries.update(
             query for query in (id_text(row.get("query_id")) for row in judgments) if query
         )
@@ -268,7 +269,7 @@ def _read_rows(subject: Subject, drawn: Sequence[Pair], bucket: Bucket) -> Drawn
 def _rows(
     table: InputTable, queries: Collection[str], bucket: Bucket | None = None
 ) -> list[StoredRow]:
-    """The rows of these queries: read by this process, or found by the engine's simplest plan."""
+    """The rows of these queries, read by this process or found with the engine's simplest plan."""
     if table.stored is not None and not table.is_large:
         return table.stored.of_queries(queries)
     is_wanted = _are_among(queries)
@@ -287,7 +288,7 @@ def _engine_rows(table: DataFrame, is_wanted: Column) -> list[StoredRow]:
 
 
 def _inputs(subject: Subject, rows: DrawnRows) -> Inputs:
-    """The rows by the rules of the input contract."""
+    """The rows after the rules of the input contract."""
     convention = subject.definition.convention
     datasets = {dataset for dataset, _ in subject.runs}
     excluded = plain_rows.excluded_documents(rows.exclude, datasets)
@@ -296,7 +297,7 @@ def _inputs(subject: Subject, rows: DrawnRows) -> Inputs:
 
 
 def make_bucket(seed: str, rows: int) -> Bucket:
-    """One of so many buckets of queries that about 100,000 of the rows are in it."""
+    """A random bucket of queries; there are enough buckets for each to have about 100,000 rows."""
     place = random.Random(seed).randrange(1 << 30)  # noqa: S311  # which queries are looked at is no secret
     return place, max(1, rows // 100_000)
 
@@ -317,14 +318,14 @@ def _is_hashed_to(bucket: Bucket) -> Column:
     return F.pmod(hashed, F.lit(number)) == place % number
 
 
-#: What a row of an input has beside its ids.
+#: The columns of an input row that are not ids.
 _VALUES = ("relevance", "score", "rank")
 
 
 def _lost_rows(
     table: InputTable, rows: DrawnRows, stretches: Iterable[Stretch], subject: Subject
 ) -> Iterator[Difference]:
-    """Rows of a large table that this process reads in the files and the engine does not have."""
+    """Rows of a large table that this process reads from the files but the engine does not have."""
     if not table.is_large:
         return
     is_results = table is subject.results
@@ -334,7 +335,7 @@ def _lost_rows(
         for row in stretch.of_queries(rows.queries):
             run, document = id_text(row.get("run")), id_text(row.get("doc_id"))
             if document is None:
-                # A list that is empty or broken.
+                # The list is empty or broken.
                 continue
             if is_results and run not in rows.runs:
                 continue
@@ -348,7 +349,7 @@ def _lost_rows(
 
 
 def _within_budget(lists: Iterable[Pair], inputs: Inputs) -> list[Pair]:
-    """As many of the first lists as can be scored quickly, but at least one."""
+    """The first lists, as many as can be scored quickly, but at least one."""
     kept: list[Pair] = []
     rows = 0
     for pair in lists:
@@ -362,7 +363,7 @@ def _within_budget(lists: Iterable[Pair], inputs: Inputs) -> list[Pair]:
 def _actual_rows(
     scores: StoredRows, lists: Iterable[Pair], subject: Subject
 ) -> dict[tuple[Pair, Cutoff], StoredRow]:
-    """The rows of QUERY_SCORES of these lists, by list and cutoff."""
+    """The rows of QUERY_SCORES for these lists, by list and cutoff."""
     wanted = set(lists)
     actual = {}
     for row in scores.of_queries({pair.query_id for pair in wanted}):
@@ -379,7 +380,7 @@ def _differing_lists(
     inputs: Inputs,
     actual: Mapping[tuple[Pair, Cutoff], StoredRow],
 ) -> Iterator[Difference]:
-    """Where the scores of these lists differ from those of plain Python."""
+    """The differences between the scores of these lists and those from plain Python."""
     definition = subject.definition
     rankings = {pair: _ranking(pair, inputs, definition) for pair in lists}
     known = [ranking for ranking in rankings.values() if ranking]
@@ -391,7 +392,7 @@ def _differing_lists(
         if ranking is None:
             yield Difference(*place, None, "a document twice", "scored", "refused")
             continue
-        # Hashing takes longest, so only the first judgments are hashed.
+        # Hashing takes the most time, so only the first judgments are hashed.
         hashed += len(ranking.grades)
         of_every_cutoff = {}
         if hashed <= _MOST_HASHED:
@@ -411,7 +412,7 @@ def _differing_lists(
 
 
 def _ranking(pair: Pair, inputs: Inputs, definition: Definition) -> Ranking | None:
-    """The list in plain Python; None if it should have been refused."""
+    """The list, ranked in plain Python; None if it should have been refused."""
     depth = definition.cutoffs[-1]
     try:
         return reference.rank_documents(
@@ -426,7 +427,7 @@ def _ranking(pair: Pair, inputs: Inputs, definition: Definition) -> Ranking | No
 
 
 def _items(rankings: Iterable[Ranking], definition: Definition) -> dict[str, Item]:
-    """What is known of the items of these lists."""
+    """The known items of these lists."""
     if definition.items is None:
         return {}
     shown: set[str] = set()

@@ -1,4 +1,6 @@
-"""What a spot check gets: the inputs of an evaluation, and query scores that are in no file."""
+"""The input of a spot check: the tables of an evaluation, and query scores that are not in
+files.
+"""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -37,9 +39,9 @@ def make_subject(
     required: Sequence[Pair] = (),
     bucket: Bucket | None = None,
 ) -> Subject:
-    """The judgments, the results and what is excluded, as `read` has them, and what is computed.
+    """The subject of a spot check: the input tables, as `read` returns them, and what is computed.
 
-    The other arguments are those of Subject.
+    All other arguments are fields of Subject.
     """
     judgments, results, exclude = tables
     return Subject(
@@ -62,16 +64,16 @@ def make_subject(
 
 
 class FetchedScores(NamedTuple):
-    """The rows of QUERY_SCORES, or those of a bucket of queries where there are too many."""
+    """The rows of QUERY_SCORES, or those of a bucket of queries if there are too many."""
 
     rows: pa.Table
     stored: StoredRows
-    #: None where all are fetched.
+    #: None if all rows are fetched.
     bucket: Bucket | None
 
 
 def fetch_scores(scores: DataFrame, number: int, seed: str, folder: Path) -> FetchedScores:
-    """Fetch query scores, of which there are about this number, and keep them in a folder."""
+    """Fetch query scores and keep them in a folder; `number` is about how many there are."""
     bucket = None
     if number > LARGE:
         bucket = make_bucket(seed, number)

@@ -569,7 +569,7 @@ REFUSED = [
         InputError,
         "it has old; give the columns run, query_id and a measure",
     ),
-    ({"baseline": None}, ConfigurationError, "there is none"),
+    ({"baseline": None}, ConfigurationError, "it is missing"),
     ({"query_scores": {"run": ["old"], "query_id": [1.0], "ndcg": [1.0]}}, InputError, "is double"),
     (
         {"attributes": attributes({"q0": {"a": ["x", "x"]}})},

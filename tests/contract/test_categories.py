@@ -7,6 +7,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 from input_files import written
+from tables import assert_table
 
 from ndcg_spark import evaluate
 from ndcg_spark.errors import InputError
@@ -76,4 +77,4 @@ def test_a_table_of_spark_with_such_a_column_is_refused(session):
     with pytest.raises(InputError, match="rename it to run, or drop it"):
         frame(rows, RESULTS, session)
     named = frame({"mine": rows}, RESULTS, session)
-    assert {row["run"] for row in named.collect()} == {"mine"}
+    assert_table(named.select("run").distinct(), "run string", ("mine",))

@@ -27,51 +27,54 @@ def rejections(checked):
     ]
 
 
+#: Rows beside good ones: of which table, in which column, with which values, and how many break which rule.
+BAD_ROWS = [
+    ("no_query_id", judgment, "query_id", [None, ""], 2),
+    ("no_doc_id", judgment, "doc_id", ["", "good"], 1),
+    (
+        "relevance_is_no_number",
+        judgment,
+        "relevance",
+        ["high", "NaN", "Infinity", "-inf", None],
+        5,
+    ),
+    ("relevance_without_gain", judgment, "relevance", ["300", "1024", "-2000"], 1),
+    ("no_run", result, "run", [None, ""], 2),
+    ("no_query_id", result, "query_id", [None, ""], 2),
+    ("score_is_no_number", result, "score", ["best", None, "nan"], 3),
+]
+#: The same under options.
+OF_GAINS = [("relevance_without_gain", judgment, "relevance", ["-4", "5"], 1)]
+OF_SIGNS = [("relevance_negative", judgment, "relevance", ["-1", "0"], 1)]
+OF_RANKS = [("rank_is_no_rank", result, "rank", [0, -1, None, 2**31 - 1], 3)]
+
+
 @pytest.mark.parametrize(
-    ("reason", "make", "column", "values", "bad", "options"),
+    ("cases", "options"),
     [
-        ("no_query_id", judgment, "query_id", [None, ""], 2, {}),
-        ("no_doc_id", judgment, "doc_id", ["", "good"], 1, {}),
-        (
-            "relevance_is_no_number",
-            judgment,
-            "relevance",
-            ["high", "NaN", "Infinity", "-inf", None],
-            5,
-            {},
-        ),
-        ("relevance_without_gain", judgment, "relevance", ["300", "1024", "-2000"], 1, {}),
-        (
-            "relevance_without_gain",
-            judgment,
-            "relevance",
-            ["-4", "5"],
-            1,
-            {"negative": "keep", "gain": {-4: -1, 1: 1}},
-        ),
-        ("relevance_negative", judgment, "relevance", ["-1", "0"], 1, {"negative": "error"}),
-        ("no_run", result, "run", [None, ""], 2, {}),
-        ("no_query_id", result, "query_id", [None, ""], 2, {}),
-        ("score_is_no_number", result, "score", ["best", None, "nan"], 3, {}),
-        ("rank_is_no_rank", result, "rank", [0, -1, None, 2**31 - 1], 3, {"order": "rank"}),
+        (BAD_ROWS, {}),
+        (OF_GAINS, {"negative": "keep", "gain": {-4: -1, 1: 1}}),
+        (OF_SIGNS, {"negative": "error"}),
+        (OF_RANKS, {"order": "rank"}),
     ],
+    ids=["without options", "gains", "signs", "ranks"],
 )
-def test_bad_rows_are_counted_and_left_out(session, reason, make, column, values, bad, options):
+def test_bad_rows_are_counted_and_left_out(session, cases, options):
     rows = {judgment: [judgment()], result: [result(rank=1)]}
-    rows[make] += [
-        make(**{"rank": None} if make is result and column != "rank" else {}, **{column: v})
-        for v in values
-    ]
+    bad = {judgment: 0, result: 0}
+    for _, make, column, values, count in cases:
+        more = {"rank": None} if make is result and column != "rank" else {}
+        rows[make] += [make(**more, **{column: value}) for value in values]
+        bad[make] += count
     checked = tables_of(session, *rows.values(), convention=options)
-    counts, good = checked.judgment_counts, checked.judgments
-    if make is result:
-        counts, good = checked.result_counts, checked.results
-    assert [rejection[:2] for rejection in rejections(checked)] == [(reason, bad)]
-    assert (counts.rows, counts.rejected, good.count()) == (
-        1 + len(values),
-        bad,
-        1 + len(values) - bad,
-    )
+    found = sorted(rejection[:2] for rejection in rejections(checked))
+    assert found == sorted((reason, count) for reason, *_, count in cases)
+    for make, counts, good in (
+        (judgment, checked.judgment_counts, checked.judgments),
+        (result, checked.result_counts, checked.results),
+    ):
+        assert (counts.rows, counts.rejected) == (len(rows[make]), bad[make])
+        assert good.count() == len(rows[make]) - bad[make]
 
 
 def test_the_example_of_a_bad_row_is_cut(session):
@@ -213,7 +216,7 @@ DOCUMENTS = st.lists(
 
 @pytest.mark.slow
 @given(DOCUMENTS, DOCUMENTS, st.randoms())
-@hypothesis.settings(max_examples=max(on_spark([30, 10], 10)), deadline=None)
+@hypothesis.settings(max_examples=on_spark([15, 5], 5)[0], deadline=None)
 def test_fingerprints_are_of_the_rows(session, one, other, chance):
     def fingerprint(rows):
         made = [judgment("good"), *(judgment(*row) for row in rows)]
@@ -266,71 +269,93 @@ def ranked(*pairs, query="q1"):
 FALLING, RISING = [(1, 9.0), (2, 8.0), (3, 7.0)], [(1, 7.0), (2, 8.0), (3, 9.0)]
 
 
+def check_lists(session, lists, files, **options):
+    """The check of runs, each of one list of ranks and scores, in a table of so many files."""
+    paths = [File(f"{number}.run", 1) for number in range(files)]
+    rows = []
+    for number, pairs in enumerate(lists):
+        rows += [{**row, "run": f"r{number}"} for row in ranked(*pairs)]
+    return tables_of(session, [judgment()], results(session, rows), files=paths, **options)
+
+
+AGAIN = [(1, 9.0), (2, 8.0), (1, 7.0)]
+AGAIN_FROM_0 = [(0, 9.0), (1, 8.0), (0, 7.0), (1, 6.0)]
+RISING_FROM_0 = [(0, 0.1), (1, 0.2), (2, 0.3)]
+#: The first results of two files, or ranks that nobody has given.
+ONLY_FIRST = [(1, 9.0), (1, 8.0)]
+
+
+@pytest.mark.parametrize(
+    ("lists", "files"),
+    [
+        (
+            [
+                FALLING,
+                [(0, 9.0), (1, 8.0), (2, 7.0)],
+                # Two results with the ranks 0 and 1 prove nothing, nor do equal scores.
+                [(0, 8.0), (1, 9.0)],
+                [(1, 5.0), (2, 5.0)],
+                # Of one file they are one list, of a table of many files they may be of two runs.
+                AGAIN,
+                ONLY_FIRST,
+            ],
+            1,
+        ),
+        ([[(1, 9.0), (2, 8.0), (1, 9.0)], [(1, 9.0), (2, 8.0), (2, 7.0)]], 2),
+    ],
+)
+def test_ranks_that_do_not_contradict_scores(session, lists, files):
+    assert len(check_lists(session, lists, files).result_counts.runs) == len(lists)
+
+
 @pytest.mark.parametrize(
     ("pairs", "files", "words"),
     [
-        (FALLING, 1, None),
         (RISING, 1, "contradict"),
-        ([(0, 0.1), (1, 0.2), (2, 0.3)], 1, "contradict"),
-        ([(0, 9.0), (1, 8.0), (2, 7.0)], 1, None),
-        # Two results with the ranks 0 and 1 prove nothing, nor do equal scores.
-        ([(0, 8.0), (1, 9.0)], 1, None),
-        ([(1, 5.0), (2, 5.0)], 1, None),
-        # Of one file they are one list, of a table of many files they may be of two runs.
-        ([(1, 9.0), (2, 8.0), (1, 7.0)], 1, None),
-        ([(1, 9.0), (2, 8.0), (1, 7.0)], 0, "rank 1"),
-        ([(1, 9.0), (2, 8.0), (1, 7.0)], 2, "rank 1"),
-        ([(0, 9.0), (1, 8.0), (0, 7.0), (1, 6.0)], 2, "rank 1"),
-        ([(1, 9.0), (2, 8.0), (1, 9.0)], 2, None),
-        ([(1, 9.0), (2, 8.0), (2, 7.0)], 2, None),
-        # Ranks that nobody has given, or the first results of two files.
-        ([(1, 9.0), (1, 8.0)], 1, None),
-        ([(1, 9.0), (1, 8.0)], 2, "rank 1"),
+        (RISING_FROM_0, 1, "contradict"),
+        (AGAIN, 0, "rank 1"),
+        (AGAIN, 2, "rank 1"),
+        (AGAIN_FROM_0, 2, "rank 1"),
+        (ONLY_FIRST, 2, "rank 1"),
     ],
 )
 def test_ranks_that_contradict_scores(session, pairs, files, words):
-    paths = [File(f"{number}.run", 1) for number in range(files)]
-
-    def check(**options):
-        return tables_of(
-            session, [judgment()], results(session, ranked(*pairs)), files=paths, **options
-        )
-
-    if words is None:
-        check()
-        return
     with pytest.raises(InputError, match=words):
-        check()
-    check(convention={"order": "score"})
-    if words == "contradict":
-        assert check(convention="trec_eval").result_counts.runs[0].reversed_lists == 1
+        check_lists(session, [FALLING, pairs], files)
+
+
+def test_ranks_that_contradict_scores_count_nothing_where_the_order_is_chosen(session):
+    lists = [RISING, RISING_FROM_0, AGAIN, AGAIN_FROM_0, ONLY_FIRST]
+    check_lists(session, lists, 2, convention={"order": "score"})
+    counts = check_lists(session, lists[:2], 1, convention="trec_eval").result_counts
+    assert [run.reversed_lists for run in counts.runs] == [1, 1]
 
 
 SWAPPED = [(9, 1.0), (8, 2.0), (7, 3.0)]
 
 
-@pytest.mark.parametrize(
-    ("pairs", "is_refused"),
-    [
-        (SWAPPED, True),
-        ([(7, 0.0), (4, 1.0), (1, 2.0)], True),
-        ([(9, 1.0), (8, 2.0), (7, 3.5)], False),
-        # Fused scores, and ranks that nobody has given.
-        ([(1, 3.0), (2, 2.0), (3, 1.0)], False),
-        ([(0, 3.0), (0, 2.0), (0, 1.0)], False),
-        ([(None, 3.0), (None, 2.0), (None, 1.0)], False),
-        ([(9, 1.0)], False),
-    ],
-)
-@pytest.mark.parametrize("preset", on_spark(["standard", "trec_eval"], "trec_eval"))
-def test_score_and_rank_that_are_swapped_are_refused(session, pairs, is_refused, preset):
-    def check(**options):
-        rows = results(session, ranked(*pairs))
-        return tables_of(session, [judgment()], rows, convention={"preset": preset, **options})
+#: Fused scores, ranks that nobody has given, and lists that prove nothing.
+NOT_SWAPPED = [
+    [(9, 1.0), (8, 2.0), (7, 3.5)],
+    [(1, 3.0), (2, 2.0), (3, 1.0)],
+    [(0, 3.0), (0, 2.0), (0, 1.0)],
+    [(None, 3.0), (None, 2.0), (None, 1.0)],
+    [(9, 1.0)],
+]
 
-    with pytest.raises(InputError, match="swapped") if is_refused else contextlib.nullcontext():
-        check()
-    check(order="score")
+
+@pytest.mark.parametrize("preset", on_spark(["standard", "trec_eval"], "trec_eval"))
+def test_score_and_rank_that_are_not_swapped_are_taken(session, preset):
+    for lists in ([one] for one in NOT_SWAPPED):
+        check_lists(session, lists, 1, convention=preset)
+
+
+@pytest.mark.parametrize("pairs", [SWAPPED, [(7, 0.0), (4, 1.0), (1, 2.0)]])
+@pytest.mark.parametrize("preset", on_spark(["standard", "trec_eval"], "trec_eval"))
+def test_score_and_rank_that_are_swapped_are_refused(session, pairs, preset):
+    with pytest.raises(InputError, match="swapped"):
+        check_lists(session, [pairs], 1, convention=preset)
+    check_lists(session, [pairs], 1, convention={"preset": preset, "order": "score"})
 
 
 @pytest.mark.parametrize(
@@ -409,7 +434,7 @@ def test_a_run_of_a_few_lines_beside_another_is_warned_of(name, rows, queries, i
     runs = [RunCounts(None, "bm25", 100, 5, 0), RunCounts(None, name, rows, queries, 0)]
     counted = JudgmentCounts(rows=1, queries={None: 5}), [], ResultCounts(rows=101, runs=runs)
     sentences = map(str, limits.about_input(*counted, Convention()))
-    expected = f"1 run(s) have results of one query only, e.g. run={name}; it has {rows} result(s)"
+    expected = f"1 run(s) have results for only one query, e.g. run={name}; it has {rows} result(s)"
     assert [sentence.startswith(expected) for sentence in sentences] == [True] * is_warned
 
 
@@ -418,5 +443,5 @@ def test_a_dataset_without_results():
     returned = ResultCounts(rows=1, runs=[RunCounts("web", "r", 1, 1)])
     (notice,) = limits.about_input(counted, ["shop"], returned, Convention())
     assert notice.sentence.startswith(
-        "1 dataset(s) judged but without results, e.g. shop with 1 queries"
+        "1 dataset(s) have judgments but no results, e.g. shop with 1 queries"
     )

@@ -3,9 +3,15 @@ import pytest
 
 from ndcg_spark import Convention
 from ndcg_spark.convention.catalog import CATALOG_PRESETS
-from ndcg_spark.convention.convention import describe_preset, list_presets_and_options, mathematics
-from ndcg_spark.convention.measures import MEASURES
+from ndcg_spark.convention.convention import (
+    definition,
+    describe_preset,
+    list_presets_and_options,
+    mathematics,
+)
+from ndcg_spark.convention.measures import MEASURES, NDCG_ONLY
 from ndcg_spark.convention.options import OPTIONS, show
+from ndcg_spark.convention.parsing import parse_measures
 from ndcg_spark.convention.presets import PRESETS, about_grades
 
 
@@ -34,6 +40,16 @@ def test_a_preset_of_measures_of_the_catalog_is_described_with_the_calls_of_its_
         assert call in text
     for option, value in preset.options.items():
         assert f"{option.partition('_')[2]}={value}" in text
+
+
+@pytest.mark.parametrize(("persistence", "shown"), [(0.8, "0.8"), (0.5, "0.5")])
+def test_a_definition_names_the_persistence_of_rbp(persistence, shown):
+    convention = Convention(rbp_persistence=persistence)
+    measures = parse_measures("RBP@10", None, [10]).measure_set
+    sentence = definition(convention.label, convention.formula, measures)
+    assert sentence.count(f"persistence {shown} in RBP") == 1
+    without = definition(Convention().label, Convention().formula, NDCG_ONLY)
+    assert "RBP" not in without
 
 
 def test_a_definition_in_mathematical_notation():

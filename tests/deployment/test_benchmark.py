@@ -12,16 +12,16 @@ from scripts.benchmark import data
 
 #: Programs of every scenario that need no Java, one of each kind.
 QUICK = {
-    "peers": ["embedded", "duckdb_checked", "embedded, pytrec_eval", "pytrec_eval"],
-    "text": ["gzipped", "zcat", "pytrec_eval, gzipped"],
-    "runs": ["10 runs", "duckdb_checked, 10 runs"],
+    "peers": ["duckdb_checked", "embedded, pytrec_eval", "pytrec_eval"],
+    "text": ["gzipped", "pytrec_eval, gzipped"],
+    "runs": ["10 runs"],
     "library": ["embedded"],
 }
 #: The others, with --thorough.
 MORE = {
-    "peers": ["embedded, no ranks", "duckdb"],
-    "text": ["plain", *data.ONE_FILE, "pytrec_eval, plain"],
-    "runs": ["10 runs, no ranks"],
+    "peers": ["embedded", "embedded, no ranks", "duckdb"],
+    "text": ["plain", "zcat", *data.ONE_FILE, "pytrec_eval, plain"],
+    "runs": ["duckdb_checked, 10 runs", "10 runs, no ranks"],
 }
 
 

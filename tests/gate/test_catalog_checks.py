@@ -326,17 +326,17 @@ def test_holm_counts_what_is_tested(tmp_path):
 @pytest.mark.parametrize(
     ("wrong", "told"),
     [
-        (check("coverage", max_drop=0.1), r"check\[1\].max_drop: .* give max_relative_drop or max"),
-        (check("ndcg", max_rise=0.1), r"check\[1\].max_rise: it is for novelty, .*for ndcg"),
-        (check("coverage"), r"it has no limit; give max_relative_drop, max_rise or min_value"),
-        (check("gini", max_rise=0.1, slice="a=b"), r"check\[1\].slice: gini is one number"),
-        (check("items", max_rise=1, weighted=True), r"check\[1\].weighted: items is one number"),
-        (check("diversity", max_rise=1), r"check\[1\].measure: unknown measure 'diversity'"),
-        (check("gini", max_rise=-0.1), r"check\[1\].max_rise: "),
+        (check("coverage", max_drop=0.1), r"max_drop: .*max_relative_drop or max_rise"),
+        (check("ndcg", max_rise=0.1), r"max_rise: .*novelty.*for ndcg"),
+        (check("coverage"), r": .*max_relative_drop, max_rise or min_value"),
+        (check("gini", max_rise=0.1, slice="a=b"), "slice: gini "),
+        (check("items", max_rise=1, weighted=True), "weighted: items "),
+        (check("diversity", max_rise=1), "measure: .*'diversity'"),
+        (check("gini", max_rise=-0.1), "max_rise: "),
     ],
 )
 def test_what_contradicts_the_measure_is_refused(wrong, told):
-    with pytest.raises(ConfigurationError, match=told):
+    with pytest.raises(ConfigurationError, match=rf"gate.check\[1\]\.?{told}"):
         gate(wrong)
 
 

@@ -14,6 +14,7 @@ from evaluations import evaluated
 from input_files import judged, rows, written
 from pyarrow import parquet as pq
 from sessions import on_spark
+from tables import assert_table
 
 from ndcg_spark import (
     compare_judgments,
@@ -306,8 +307,8 @@ def test_a_table_of_the_catalog_has_the_grades_of_its_labels(engine):
 
 def test_files_that_are_looked_up_again_have_them(engine, tmp_path):
     source = judged(engine, written(tmp_path / "a.parquet", OURS), grades=ESCI)
-    found = source.lookup(source.files).select("relevance").collect()
-    assert sorted(row["relevance"] for row in found) == sorted(grade for _, _, grade in GRADED)
+    expected = [(grade,) for _, _, grade in GRADED]
+    assert_table(source.lookup(source.files), "relevance double", *expected)
 
 
 def test_files_of_text_and_of_numbers_are_one_table(engine, tmp_path):

@@ -11,6 +11,7 @@ from listed import GRADES, LISTS, expected, ndcg_of, ndcg_of_file, to_spark
 from pyarrow import parquet
 from pyspark.errors import PySparkException
 from sessions import on_spark
+from tables import assert_table
 
 from ndcg_spark import config, evaluate
 from ndcg_spark.errors import ConfigurationError, InputError
@@ -80,8 +81,7 @@ def test_leading_zeros_stay(engine, tmp_path):
     for name in ("qrels.csv", "qrels.parquet"):
         path = write(tmp_path / name, cells)
         table = judged(engine, path, columns=COLUMNS, split_ids="blank", relevance=1).table
-        read = {row.doc_id for row in table.collect()}
-        assert read == {"0372860001", "0999999999", "7"}
+        assert_table(table, "doc_id string", ("0372860001",), ("0999999999",), ("7",))
 
 
 def test_judgments_of_cells_with_one_grade(tmp_path):
@@ -107,7 +107,7 @@ def test_a_document_twice_in_a_cell_is_found(tmp_path, name):
 def test_an_id_with_a_blank_is_never_split_without_being_asked(engine, tmp_path):
     path = write(tmp_path / "qrels.csv", rows())
     table = judged(engine, path, columns=COLUMNS, relevance=1).table
-    assert {row.doc_id for row in table.collect()} == {" ".join(docs) for docs in LISTS.values()}
+    assert_table(table, "doc_id string", *((" ".join(docs),) for docs in LISTS.values()))
 
 
 @pytest.mark.parametrize("name", ["run.csv", "run.parquet"])

@@ -10,7 +10,8 @@ import pytest
 from commands import command_line
 from input_files import judged, returned, written
 from listed import GRADES, LISTS, expected, ndcg_of, ndcg_of_file, score_at, to_spark, write
-from sessions import on_spark
+from sessions import on_spark, paired
+from tables import assert_table
 
 from ndcg_spark.errors import InputError
 from ndcg_spark.schemas import BROKEN_LINE, FAULT
@@ -89,21 +90,21 @@ TABLES = {
 }
 
 
-#: What is also read on classic Spark.
-KINDS = on_spark(TABLES, "Spark")
-
-
 @pytest.mark.usefixtures("engine")
-@pytest.mark.parametrize("name", on_spark(FILES, "run.jsonl", "run.parquet"))
-@pytest.mark.parametrize("tool", on_spark(TOOLS, "rank_llm", "LlamaIndex", "ranks"))
+@pytest.mark.parametrize(
+    ("tool", "name"),
+    on_spark(paired(TOOLS, FILES), ("LlamaIndex", "run.parquet"), ("ranks", "run.jsonl")),
+)
 def test_a_file_of_a_tool_has_the_number_of_the_definition(tmp_path, tool, name):
     run = write(tmp_path / name, TOOLS[tool]())
     assert ndcg_of_file(run) == pytest.approx(expected(), abs=1e-12)
 
 
 @pytest.mark.usefixtures("engine")
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("tool", on_spark(TOOLS, "rank_llm", "LlamaIndex", "ranks"))
+@pytest.mark.parametrize(
+    ("tool", "kind"),
+    on_spark(paired(TOOLS, TABLES), ("LlamaIndex", "Spark"), ("ids alone", "Spark")),
+)
 def test_a_table_of_the_same_rows_has_the_same_number(tool, kind):
     assert ndcg_of(TABLES[kind](TOOLS[tool]())) == pytest.approx(expected(), abs=1e-12)
 
@@ -116,8 +117,9 @@ def test_judgments_may_be_objects_with_grades(engine, tmp_path, name, grade):
         for query, grades in GRADES.items()
     ]
     table = judged(engine, write(tmp_path / name, rows)).table
-    read = {(row.query_id, row.doc_id, float(row.relevance)) for row in table.collect()}
-    assert read == {(q, d, float(g)) for q, docs in GRADES.items() for d, g in docs.items()}
+    read = table.withColumn("relevance", table["relevance"].cast("double"))
+    expected = [(q, d, float(g)) for q, docs in GRADES.items() for d, g in docs.items()]
+    assert_table(read, "query_id string, doc_id string, relevance double", *expected)
 
 
 @pytest.mark.parametrize("name", ["run.jsonl", "run.json", "run.parquet"])
@@ -179,9 +181,9 @@ BROKEN = {
 @pytest.mark.parametrize("fault", BROKEN)
 def test_a_line_that_is_nearly_such_a_row_is_a_broken_line(engine, tmp_path, fault):
     run = written(tmp_path / "run.jsonl", f"{GOOD}{BROKEN[fault]}\n")
-    read = returned(engine, run).table.collect()
-    assert [row[FAULT] for row in read if row["doc_id"] is None] == [BROKEN_LINE]
-    assert {row["doc_id"] for row in read} == {"001", "002", None}
+    expected = ("001", None), ("002", None), (None, BROKEN_LINE)
+    read = returned(engine, run).table.withColumnRenamed(FAULT, "fault")
+    assert_table(read, "doc_id string, fault string", *expected)
 
 
 @pytest.mark.parametrize("name", ["run.jsonl", "run.json", "run.parquet"])

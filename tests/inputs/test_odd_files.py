@@ -6,6 +6,7 @@ from collections import Counter
 
 import odd_files
 import pytest
+import sessions
 from input_files import judged, returned, written
 
 from ndcg_spark.errors import InputError
@@ -40,13 +41,13 @@ def check(engine, folder, seeds):
 
 
 def test_files_are_read_by_their_definition(engine, tmp_path):
-    check(engine, tmp_path, range(30))
+    check(engine, tmp_path, range(30 if sessions.choice == "embedded" else 10))
 
 
 @pytest.mark.slow
 @pytest.mark.embedded
 def test_many_files_are_read_by_their_definition(engine, tmp_path, thorough):
-    check(engine, tmp_path, range(30, 3_000 if thorough else 300))
+    check(engine, tmp_path, range(30, 3_000 if thorough else 120))
 
 
 #: The values of documents in one object of all queries, and those with which it is refused as a whole.

@@ -4,7 +4,7 @@ import re
 
 import pytest
 from input_files import documents, judged, returned, rows, written
-from tables import judgment, judgments
+from tables import assert_table, judgment, judgments
 
 from ndcg_spark.errors import InputError
 from ndcg_spark.schemas import LINE
@@ -42,7 +42,8 @@ def test_a_catalog_table_is_read_by_its_name(engine, session):
         "doc_id", "item"
     ).createOrReplaceTempView("judged_items")
     source = judged(engine, "table:judged_items", columns={"doc_id": "item"})
-    assert source.table.collect() == [("q1", "007", 2.0)]
+    columns = "query_id string, doc_id string, relevance double"
+    assert_table(source.table, columns, ("q1", "007", 2.0))
     assert (source.origin, source.files) == ("table:judged_items", [])
     with pytest.raises(InputError, match="judgments: no catalog table no_such_table, "):
         judged(engine, "table:no_such_table")
@@ -64,7 +65,8 @@ def test_a_table_may_have_a_column_of_any_name(engine, tmp_path):
         "broken_line": ["x"],
     }
     stored = written(tmp_path / "a.parquet", columns)
-    assert returned(engine, stored).table.collect() == [("r", "q1", "d1", 1)]
+    read = "run string, query_id string, doc_id string, rank bigint"
+    assert_table(returned(engine, stored).table, read, ("r", "q1", "d1", 1))
 
 
 ROW = '{"query_id": "q", "doc_id": "d", "relevance": 1}'

@@ -310,7 +310,6 @@ def test_rows_of_spark_have_no_order(session):
         ["check"],
         ["explain", "--query", "1"],
         ["judge-next"],
-        ["conventions", "--compare"],
     ],
 )
 def test_every_command_takes_the_path_twice(tmp_path, command):

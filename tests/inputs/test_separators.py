@@ -3,7 +3,8 @@
 import pytest
 from evaluations import evaluated
 from input_files import judged, returned, written
-from tool_files import GRADES, JUDGED, MEAN, QRELS, RANKED, SCORES, lines
+from tables import assert_table
+from tool_files import JUDGED, MEAN, QRELS, RANKED, SCORES, lines
 
 from ndcg_spark import config
 from ndcg_spark.errors import InputError
@@ -87,7 +88,8 @@ def test_queries_of_two_words_are_not_one_of_the_first_word(engine, tmp_path, se
 def test_tabs_and_blanks_may_both_part_the_fields(engine, tmp_path):
     rows = [(f"{query} 0", doc, grade) for query, doc, grade in JUDGED]
     source = judged(engine, written(tmp_path / "a.txt", lines("\t", rows)))
-    assert {row["query_id"] for row in source.table.collect()} == {*GRADES}
+    expected = [(query, doc) for query, doc, _ in JUDGED]
+    assert_table(source.table, "query_id string, doc_id string", *expected)
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,8 @@ import pyarrow as pa
 import pytest
 from input_files import gzipped, judged, returned, written
 from programs import forked
+from sessions import on_spark
+from tables import assert_table
 
 from ndcg_spark.engine import Engine, open_engine
 from ndcg_spark.errors import InputError
@@ -177,26 +179,23 @@ CASES = {
 }
 
 
-@pytest.fixture(scope="module")
-def settings(tmp_path_factory):
-    settings = {}
-    for number, (name, (files, given, _)) in enumerate(CASES.items()):
-        folder = tmp_path_factory.mktemp(f"case{number}")
-        for file, content in files.items():
-            written(folder / "results" / file, content)
-        written(folder / "web.qrels", "q1 0 d1 1\n")
-        settings[name] = {
-            "judgments": {"path": f"{folder}/web.qrels"},
-            "results": {"path": f"{folder}/results/{given}"},
-        }
-    return settings
+def settings_of(folder, case):
+    """Writes the files of a case; what is given for them."""
+    files, given, _ = CASES[case]
+    for file, content in files.items():
+        written(folder / "results" / file, content)
+    written(folder / "web.qrels", "q1 0 d1 1\n")
+    return {
+        "judgments": {"path": f"{folder}/web.qrels"},
+        "results": {"path": f"{folder}/results/{given}"},
+    }
 
 
 #: What Spark reads by names that it could take for others, or only a look into the files can tell.
-ON_SPARK = {
+ON_SPARK = (
     *("= in a name below a folder of a run", "strange folders of parquet", "numbers of two types"),
     "a rank without a value in one file",
-}
+)
 #: Those of whose files, folders and globs Spark alone can tell the names.
 FAR = {
     *("= in a name below a folder of a run", "strange folders of parquet", "parts of one write"),
@@ -204,18 +203,16 @@ FAR = {
 }
 
 
-@pytest.mark.parametrize("name", CASES)
-def test_a_folder_is_read_whole_or_refused(engine, settings, name, thorough):
-    if engine.kind == "spark" and not thorough and name not in ON_SPARK:
-        pytest.skip("is read as another case is, and on the embedded engine; with --thorough")
-    checked.is_as_expected(checked.check(engine, settings[name]), CASES[name][2])
+@pytest.mark.parametrize("name", on_spark(CASES, *ON_SPARK))
+def test_a_folder_is_read_whole_or_refused(engine, tmp_path, name):
+    checked.is_as_expected(checked.check(engine, settings_of(tmp_path, name)), CASES[name][2])
 
 
 @pytest.mark.classic
 @pytest.mark.parametrize("name", sorted(FAR))
-def test_a_folder_that_only_spark_sees_is_read_whole_or_refused(engine, settings, name):
+def test_a_folder_that_only_spark_sees_is_read_whole_or_refused(engine, tmp_path, name):
     far = dataclasses.replace(engine, sees_local_files=False)
-    checked.is_as_expected(checked.check(far, settings[name]), CASES[name][2])
+    checked.is_as_expected(checked.check(far, settings_of(tmp_path, name)), CASES[name][2])
 
 
 @pytest.mark.parametrize(
@@ -252,10 +249,9 @@ def test_a_folder_that_says_the_same_as_the_rows_is_read(engine, tmp_path, kind,
         if name != "score" or name in values
     }
     written(tmp_path / f"query_id={query}" / "score=2.0" / f"p.{kind}", as_kind(table, kind))
-    rows = (
-        returned(engine, tmp_path).table.selectExpr("string(query_id)", "double(score)").collect()
-    )
-    assert [tuple(row) for row in rows] == [(str(query), 2.0)] * 2
+    read = returned(engine, tmp_path).table
+    read = read.selectExpr("string(query_id) as query_id", "double(score) as score")
+    assert_table(read, "query_id string, score double", *[(str(query), 2.0)] * 2)
 
 
 def checked_with_few_files(given):
@@ -303,7 +299,8 @@ def test_a_column_that_nobody_wants_may_be_of_any_type(engine, tmp_path, name):
         tmp_path / "a.parquet",
         {"query_id": ["q"], "doc_id": ["d"], "relevance": [1.0], "by": UNREAD[name]},
     )
-    assert judged(engine, tmp_path / "a.parquet").table.collect() == [("q", "d", 1.0)]
+    read = judged(engine, tmp_path / "a.parquet").table
+    assert_table(read, "query_id string, doc_id string, relevance double", ("q", "d", 1.0))
     assert not is_readable(UNREAD[name].type)
 
 
@@ -327,8 +324,8 @@ def test_values_are_those_that_were_stored_in_whatever_type(
     written(tmp_path / f"a.{kind}", {**ids, "relevance": grades, "by": ["x", "y"]})
     source = judged(engine, tmp_path / f"a.{kind}")
     assert (source.format, source.expected_rows) == (kind, 2)
-    first = conform(source.table, JUDGMENTS).where("doc_id is not null").collect()
-    assert first == [("7", "007", expected)]
+    first = conform(source.table, JUDGMENTS).where("doc_id is not null")
+    assert_table(first, "query_id string, doc_id string, relevance double", ("7", "007", expected))
 
 
 @pytest.mark.parametrize("kind", [pa.timestamp("ns"), pa.time32("ms"), pa.duration("s")])

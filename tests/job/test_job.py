@@ -121,7 +121,9 @@ def test_a_dataset_that_is_judged_but_has_no_results(configured):
     assert outcome.datasets_without_results == check_outcome["datasets_without_results"] == ["e"]
     for steps in (told, told_by_check):
         (warning,) = (words for step, words in steps if step == "warning")
-        assert warning.startswith("1 dataset(s) judged but without results, e.g. e with 2 queries")
+        assert warning.startswith(
+            "1 dataset(s) have judgments but no results, e.g. e with 2 queries"
+        )
 
 
 NOTHING = pa.schema(
@@ -147,7 +149,10 @@ def test_a_run_that_arrived_empty_lacks_every_query(configured, end, files, tabl
         "a": 0.5,
         "b": 0.0,
     }
-    assert "1 run(s) have no results, e.g. run=b; they lack every query" in dict(told)["warning"]
+    assert (
+        "1 run(s) have no results, e.g. run=b; all their queries are missing"
+        in dict(told)["warning"]
+    )
     with pytest.raises(InputError, match="run=b lacks 2 of 2"):
         evaluated(configured(results=results, max_missing_fraction=0.5))
 

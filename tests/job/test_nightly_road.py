@@ -9,8 +9,8 @@ def seeds(config):
     first, colon, last = (config.getoption("--road-seeds") or "").partition(":")
     if first:
         return range(int(first), int(last)) if colon else range(int(first))
-    few = 40 if config.getoption("--engine") == "embedded" else 8
-    return range(5 * few if config.getoption("--thorough") else few)
+    few, many = (16, 200) if config.getoption("--engine") == "embedded" else (5, 40)
+    return range(many if config.getoption("--thorough") else few)
 
 
 def pytest_generate_tests(metafunc):

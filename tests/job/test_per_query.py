@@ -2,6 +2,7 @@
 
 import pytest
 from kept_nights import damage
+from sessions import on_spark
 
 from ndcg_spark.errors import InputError
 from ndcg_spark.job import evaluate_inputs as job
@@ -55,7 +56,7 @@ def handed(settings):
 FILES = {"qrels.txt": "q1 0 a 1\nq2 0 c 1\n", "run.txt": "q1 Q0 a 1 3.0 r\nq2 Q0 c 1 1.0 r\n"}
 
 
-@pytest.mark.parametrize("output", [None, "out"])
+@pytest.mark.parametrize("output", on_spark([None, "out"], "out"))
 def test_an_evaluation_hands_over_its_own_query_scores(session, configured, tmp_path, output):
     if output:
         # Those of another night in the same folder are not among them.

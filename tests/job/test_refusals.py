@@ -100,6 +100,8 @@ CASES = {
         "datasets",
     ),
 }
+#: What an engine decides: by sums, by joins and by counts.
+ON_SPARK = ("quotient", "no relevant judged", "twice", "merged 10", "judged too little", "excluded")
 
 
 def refused_night(folder):
@@ -113,8 +115,9 @@ def refused_night(folder):
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
-@pytest.mark.parametrize(("files", "settings", "error", "said"), CASES.values(), ids=CASES)
-def test_refused(session, configured, tmp_path, files, settings, error, said):
+@pytest.mark.parametrize("case", on_spark(CASES, *ON_SPARK))
+def test_refused(session, configured, tmp_path, case):
+    files, settings, error, said = CASES[case]
     with pytest.raises(error, match=said):
         evaluated(configured(files, output="out", **settings))
     assert refused_night(tmp_path) == ([("refused", 3)] if issubclass(error, InputError) else [])

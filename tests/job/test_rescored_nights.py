@@ -36,8 +36,8 @@ MEASURES = [
     "ERR@5",
     "judged@3",
 ]
-#: On classic Spark, by default: by scores with a query that is a document, and by ranks.
-ON_SPARK = {"its query, capped", "ranks"}
+#: On classic Spark, by default: by scores with a query that is a document.
+ON_SPARK = {"its query, capped"}
 CONVENTIONS = {
     "standard": {},
     "trec_eval": {"preset": "trec_eval"},
@@ -98,10 +98,11 @@ def published(folder, case, **more):
     for night in (0, 1):
         output = publish(folder, case, night, night, **more)
     others = []
+    # What is compared are scores alone.
+    more["documents"] = None
     for night in (0, 1):
-        other = publish(
-            folder, case, night, 1 - night, **{**more, "output": str(folder / f"other-{night}")}
-        )
+        more["output"] = str(folder / f"other-{night}")
+        other = publish(folder, case, night, 1 - night, **more)
         others.extend(committed(other))
     return committed(output), others
 
@@ -198,6 +199,7 @@ def two_nights(tmp_path_factory, engine):
     return folder, case, output
 
 
+@pytest.mark.embedded
 def test_nights_are_scored_by_hand_under_the_newest_judgments_that_are_kept(two_nights, engine):
     _, _, output = two_nights
     settings = validate({}, "test", NightConfig)
@@ -220,6 +222,7 @@ def test_nights_are_scored_by_hand_under_the_newest_judgments_that_are_kept(two_
     assert (made, kept, len(refused)) == (1, 2, 1)
 
 
+@pytest.mark.embedded
 def test_scores_are_read_under_the_newest_judgments(two_nights, engine, caplog):
     folder, _, output = two_nights
     settings = validate({"judgments": str(folder / "judgments-1-1.parquet")}, "test", NightConfig)
@@ -259,6 +262,7 @@ def test_scores_are_read_under_the_newest_judgments(two_nights, engine, caplog):
     assert len(caplog.records) == 1
 
 
+@pytest.mark.embedded
 @pytest.mark.parametrize(
     ("table", "judgments"), [("comparisons", "newest"), ("query_scores", "oldest")]
 )
@@ -267,6 +271,7 @@ def test_only_scores_are_read_under_the_newest_judgments(two_nights, table, judg
         read_scores(two_nights[2], table, judgments=judgments)
 
 
+@pytest.mark.embedded
 def test_a_list_that_cannot_be_scored_is_no_reason_to_fail_where_everything_is_kept(
     configured, engine
 ):
@@ -296,6 +301,7 @@ def test_a_list_that_cannot_be_scored_is_no_reason_to_fail_where_everything_is_k
     assert night_documents_to_judge("out", 10) == []
 
 
+@pytest.mark.embedded
 def test_a_failure_of_copies_is_a_warning_and_no_failure_of_the_night(
     tmp_path, engine, monkeypatch, caplog
 ):
@@ -312,6 +318,7 @@ def test_a_failure_of_copies_is_a_warning_and_no_failure_of_the_night(
     assert not list((tmp_path / "out").glob("rescored/*/*"))
 
 
+@pytest.mark.embedded
 def test_a_query_that_nobody_had_judged_is_no_missing_one_where_that_is_an_error(
     configured, engine
 ):
@@ -329,6 +336,7 @@ def test_a_query_that_nobody_had_judged_is_no_missing_one_where_that_is_an_error
     ]
 
 
+@pytest.mark.embedded
 def test_a_kill_before_the_commit_leaves_what_is_published_as_it_was(tmp_path, engine, monkeypatch):
     case = random_case(6)
     output = gated(tmp_path, 0, 0, case, accepted="the first night")

@@ -236,7 +236,7 @@ def test_what_is_refused_in_a_later_batch_is_refused_as_at_once(written, change,
 
 
 def with_many_rows(_, rows):
-    return [{**row, "doc_id": f"{row['doc_id']}-{copy}"} for row in rows for copy in range(100)]
+    return [{**row, "doc_id": f"{row['doc_id']}-{copy}"} for row in rows for copy in range(60)]
 
 
 def bytes_read(wanted):

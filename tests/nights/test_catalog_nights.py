@@ -53,6 +53,7 @@ def test_the_log_keeps_the_fingerprint_of_the_items(session, folder):
     assert all(row["coverage"] is not None and row["lists"] for row in rows)
 
 
+@pytest.mark.embedded
 def test_more_is_higher_and_not_better(session, folder):
     publish(folder, "2026-11-18")
     text = (folder / "runs.csv").read_text().replace(",-0.0", ",-9.0")
@@ -65,6 +66,7 @@ def test_more_is_higher_and_not_better(session, folder):
     assert not any(row["unpaired_queries"] for row in rows)
 
 
+@pytest.mark.embedded
 @pytest.mark.parametrize(
     ("items", "measures", "reason"),
     [
@@ -82,6 +84,7 @@ def test_other_items_or_options_are_not_compared(session, folder, items, measure
     assert any(reason in warning for warning in compared["warnings"])
 
 
+@pytest.mark.embedded
 def test_the_line_of_a_trend_breaks_at_other_items_where_they_are_looked_up(session, folder):
     publish(folder, "2026-11-18")
     publish(folder, "2026-11-19", with_other_items(folder))
@@ -96,7 +99,7 @@ def test_the_line_of_a_trend_breaks_at_other_items_where_they_are_looked_up(sess
 
 
 def coverage(folder, date):
-    """The coverage of each run of a night, by its table."""
+    """The coverage of each run of a night, from its table."""
     files = (folder / f"out/dataset_scores/evaluated_on={date}").rglob("*.parquet")
     rows = [row for file in files for row in parquet.read_table(file).to_pylist()]
     return {row["run"]: row["coverage"] for row in rows if row["attribute"] is None}
@@ -114,6 +117,7 @@ def shown_items(folder):
     return sorted({line.split(",")[at] for line in lines})
 
 
+@pytest.mark.embedded
 def test_a_number_of_a_run_is_compared_without_a_test(session, folder):
     publish(folder, "2026-11-18")
     for item in shown_items(folder)[:5]:
@@ -138,6 +142,7 @@ def test_a_number_of_a_run_is_compared_without_a_test(session, folder):
     assert row["difference"] == now["r1"] - now["r0"]
 
 
+@pytest.mark.embedded
 def test_a_number_of_other_items_is_not_compared(session, folder):
     publish(folder, "2026-11-18")
     publish(folder, "2026-11-19", with_other_items(folder))
@@ -149,6 +154,7 @@ def test_a_number_of_other_items_is_not_compared(session, folder):
     assert alone.returncode == 2
 
 
+@pytest.mark.embedded
 def test_a_gate_holds_what_runs_show(session, folder):
     (folder / "gate.toml").write_text(
         "[gate]\nmin_queries = 2\n"

@@ -116,7 +116,8 @@ def test_kills_at_any_moment_leave_every_night_whole_and_lose_nothing(output, tm
     on_disk = "://" not in output
     told.touch()
     publish(output, "e-1", ndcg_from("e-1"), datasets=["web", "shop"])
-    for kill in range((200 if thorough else 20) // (1 if on_disk else 4)):
+    few, many = (8, 200) if on_disk else (5, 50)
+    for kill in range(many if thorough else few):
         begun = PROCESSES.Event()
         process = started(work, output, str(told), kill, {**os.environ}, 0.3, begun)
         begun.wait(60)
@@ -151,7 +152,7 @@ def test_four_evaluations_at_once_lose_nothing(tmp_path, thorough):
     ]
     try:
         begun.wait(60)
-        read_for(output, 30 if thorough else 3)
+        read_for(output, 30 if thorough else 1.5)
     finally:
         for process in processes:
             process.kill()
@@ -170,7 +171,7 @@ def publish_together(output, name, barrier, told):
 
 @pytest.mark.slow
 def test_of_two_evaluations_at_the_same_moment_one_counts_and_both_are_whole(tmp_path, thorough):
-    for number in range(50 if thorough else 5):
+    for number in range(50 if thorough else 3):
         output, barrier, told = str(tmp_path / f"{number}"), PROCESSES.Barrier(2), PROCESSES.Queue()
         both = [started(publish_together, output, f"e-{n + 5}", barrier, told) for n in range(2)]
         sentences = [told.get(timeout=30) for _ in both]

@@ -33,6 +33,20 @@ def printed(output, *arguments):
     return command_line(*arguments, cwd=output.parent).stdout
 
 
+@pytest.mark.parametrize("function", [report_night, lambda output: gate_night(output, {})])
+def test_scores_that_are_not_published_are_refused_by_what_reads_nights(session, function):
+    scores = evaluate({"q": {"a": 1}}, {"q": {"a": 1.0}}, 5)
+    with pytest.raises(ConfigurationError, match="not a Scores"):
+        function(scores)
+
+
+@pytest.mark.parametrize(("option", "paths"), [("--compare", 2), ("--like", 3)])
+def test_paths_after_those_of_an_option_are_refused(session, tmp_path, option, paths):
+    done = command_line("conventions", option, *"abcdef"[: paths + 2], cwd=tmp_path)
+    assert done.returncode == 2
+    assert f"so {'abcdef'[paths]} is one too many" in done.stderr
+
+
 def test_a_gate_in_python_decides_as_the_command_and_as_the_night_has_it(session, output):
     toml = output.parent / "gate.toml"
     toml.write_text('[[gate.check]]\nruns = ["hybrid"]\ncutoff = 3\nmax_drop = 0.01\n')

@@ -49,7 +49,7 @@ def test_the_page_has_the_numbers_what_they_are_and_where_the_items_are_from(ses
     for sentence in catalog_definitions(asked):
         assert sentence in text
     unknown = max(shown.of_run(shop, run, {}, 5).unknown for run in shop.lists)
-    assert ("unknown items: how many" in text) == (unknown > 0)
+    assert ("unknown items: the number" in text) == (unknown > 0)
 
 
 def test_a_night_without_such_measures_has_no_such_part(session, folder):

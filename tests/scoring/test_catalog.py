@@ -218,25 +218,20 @@ def test_what_makes_lists_depend_on_judgments_is_refused(session, convention, re
         )
 
 
-@pytest.mark.parametrize(
-    ("items", "users", "measures", "reason"),
-    [
-        (None, None, "Coverage@1", "coverage needs the items"),
-        (
-            {"doc_id": ["a", "a"]},
-            None,
-            "Coverage@1",
-            "1 row.s. repeat the item of another row, e.g. ",
-        ),
-        ({"doc_id": ["a"]}, 3, "Novelty@1", "novelty needs the column popularity"),
-        ({"doc_id": ["a"], "popularity": [1]}, None, "Novelty@1", "number of users"),
-        ({"doc_id": ["a"], "popularity": [5]}, 3, "Novelty@1", "popularity of 5, more than the 3"),
-        ({"doc_id": ["a"], "popularity": [-1.0]}, 3, "Popularity@1", "1 row.s. whose popularity"),
-        ({"doc_id": ["a", ""]}, None, "Coverage@1", "1 row.s. with an empty doc_id"),
-        ({"popularity": [1]}, None, "Coverage@1", "doc_id"),
-    ],
-)
-@pytest.mark.parametrize("road", ["lazy", "parquet"])
+ITEMS_REFUSED = [
+    (None, None, "Coverage@1", "coverage needs the items"),
+    ({"doc_id": ["a", "a"]}, None, "Coverage@1", "1 row.s. repeat the item of another row, "),
+    ({"doc_id": ["a"]}, 3, "Novelty@1", "novelty needs the column popularity"),
+    ({"doc_id": ["a"], "popularity": [1]}, None, "Novelty@1", "number of users"),
+    ({"doc_id": ["a"], "popularity": [5]}, 3, "Novelty@1", "popularity of 5, more than the 3"),
+    ({"doc_id": ["a"], "popularity": [-1.0]}, 3, "Popularity@1", "1 row.s. whose popularity"),
+    ({"doc_id": ["a", ""]}, None, "Coverage@1", "1 row.s. with an empty doc_id"),
+    ({"popularity": [1]}, None, "Coverage@1", "doc_id"),
+]
+
+
+@pytest.mark.parametrize(("items", "users", "measures", "reason"), ITEMS_REFUSED)
+@pytest.mark.parametrize("road", on_spark(["lazy", "parquet"], "lazy"))
 def test_items_that_say_too_little_are_refused(session, items, users, measures, reason, road):
     table = None if items is None else pa.table(items)
     more = {"measures": measures, "items": table, "items_users": users}

@@ -3,6 +3,7 @@
 import math
 
 import pytest
+from tables import assert_table, of_tuples
 
 from ndcg_spark.convention.convention import Convention
 from ndcg_spark.reference import discounts, unjudged_gain
@@ -35,9 +36,9 @@ def test_a_gain_is_its_rule_of_the_grade(rule, expected):
     ],
 )
 def test_a_grade_whose_gain_could_not_be_summed_has_none(session, rule, grades, expected):
-    table = session.createDataFrame([(grade,) for grade in grades], "relevance double")
-    gains = table.select(gain("relevance", Convention(gain=rule))).collect()
-    assert [row[0] for row in gains] == expected
+    table = of_tuples(session, enumerate(grades), "place int, relevance double")
+    gains = table.select("place", gain("relevance", Convention(gain=rule)).alias("gain"))
+    assert_table(gains, "place int, gain double", *enumerate(expected))
 
 
 @pytest.mark.parametrize(

@@ -55,7 +55,7 @@ def test_for_a_difference_what_stands_at_other_ranks_in_either_night_is_judged(t
     with pytest.raises(ConfigurationError, match="itself"):
         night_documents_to_judge(str(tmp_path), 9, baseline_date=date(1))
     night(tmp_path, 2, {"one": {"q1": ["x0"]}}, judgments="j2")
-    with pytest.raises(ConfigurationError, match="other judgments"):
+    with pytest.raises(ConfigurationError, match="different judgments"):
         night_documents_to_judge(str(tmp_path), 9, baseline_date=date(1))
     refused = command_line(
         "judge-next", "qrels.txt", "one.run", "--baseline-date", date(0), cwd=tmp_path

@@ -1,9 +1,13 @@
 """The order of documents within a query: total, whatever ties."""
 
+import functools
+
 import pytest
 from chispa import assert_df_equality
 from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
+from sessions import on_spark
 from tables import random_rows, result, results
 
 from ndcg_spark.convention.convention import Convention
@@ -59,7 +63,7 @@ SHARED = [result("a", rank=1), result("b", rank=2), result("c", rank=2), result(
 
 
 @pytest.mark.parametrize("rank", [by_window, list_by_list])
-@pytest.mark.parametrize("depth", [2, 9, None])
+@pytest.mark.parametrize("depth", on_spark([2, 9, None], 2))
 def test_two_documents_with_one_rank_within_the_depth_or_at_its_end_are_refused(
     session, rank, depth
 ):
@@ -75,18 +79,21 @@ def test_a_rank_of_a_document_that_leaves_the_list_may_be_given_again(session):
     assert documents(rows) == ["a", "b", "d"]
 
 
-@pytest.mark.parametrize("options", WITHOUT_GAINS, ids=str)
-def test_lists_sorted_one_by_one_have_the_ranks_of_a_window(session, options):
+def test_lists_sorted_one_by_one_have_the_ranks_of_a_window(session):
     rows = [
         {**row, "doc_id": NUMBERED.get(row["doc_id"], row["doc_id"])}
         for row in random_rows(60, ranks_repeat=False)
     ]
-    by_list, windowed = (
-        ranked(session, rows, 3, rank, **options) for rank in (list_by_list, by_window)
-    )
+    by_list, windowed = [], []
+    for options in WITHOUT_GAINS:
+        # All conventions are one table: each has a column's value.
+        name = F.lit(str(options)).alias("options")
+        one_by_one = ranked(session, rows, 3, list_by_list, **options)
+        by_list.append(one_by_one.select(*one_by_one.columns, name))
+        whole = ranked(session, rows, 3, by_window, **options)
+        windowed.append(whole.select(*one_by_one.columns, name))
     # The embedded engine takes run and query_id for a key of exploded lists, and does not sort by what comes after it.
-    by_list = session.createDataFrame(by_list.toArrow())
-    assert_df_equality(
-        by_list, windowed.select(by_list.columns), ignore_nullable=True, ignore_row_order=True
-    )
-    assert by_list.count() > 100
+    found = session.createDataFrame(functools.reduce(DataFrame.unionByName, by_list).toArrow())
+    expected = functools.reduce(DataFrame.unionByName, windowed).select(found.columns)
+    assert_df_equality(found, expected, ignore_nullable=True, ignore_row_order=True)
+    assert found.count() > 100 * len(WITHOUT_GAINS)

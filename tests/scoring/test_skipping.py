@@ -40,37 +40,52 @@ def listed(ranks, scores=None, query="q"):
     ]
 
 
-@pytest.mark.parametrize(
-    ("options", "rows", "trusted"),
-    [
-        ({}, listed([3, 1, 2]), True),
-        ({}, listed([1]), True),
-        ({}, listed([1, 1, 9]), True),
-        # Too few ranks.
-        ({}, listed([1, 3]), False),
-        ({}, listed([2, 3, 4]), False),
-        ({"order": "rank"}, listed([0, 7, 8]), False),
-        # Another order, and a tie across the depth.
-        ({}, listed([1, 2, 3], [3.0, 1.0, 2.0]), False),
-        ({"order": "rank"}, listed([1, 2, 3], [3.0, 1.0, 2.0]), True),
-        ({}, listed([1, 2, 3], [3.0, 2.0, 2.0]), False),
-        ({"ties": "rank"}, listed([1, 2, 3], [3.0, 2.0, 2.0]), True),
-        ({}, listed([1, 2, 3], [2.0, -0.0, 0.0]), False),
-        ({}, listed([1, 2, 3], [3.0, 2.0 + 1e-9, 2.0]), True),
-        ({"score_precision": "float32"}, listed([1, 2, 3], [3.0, 2.0 + 1e-9, 2.0]), False),
-        # A row without a rank lies below, and a bad row nowhere.
-        ({}, listed([1, 2, None], [3.0, 2.0, 1.0]), True),
-        ({}, listed([1, 2, None], [3.0, 2.0, 4.0]), False),
-        ({}, listed([1, 2, 3], [3.0, 2.0, float("nan")]), True),
-        ({}, listed([1, 2, 3], [3.0, None, 1.0]), False),
-        ({}, [*listed([1, 2, 3]), *listed([5, 6], query="unjudged")], True),
-    ],
-)
-def test_ranks_that_are_the_order(session, options, rows, trusted):
+#: By options, lists of a run each, and whether their ranks are the order.
+ORDERS = {
+    "scores": (
+        {},
+        [
+            (listed([3, 1, 2]), True),
+            (listed([1]), True),
+            (listed([1, 1, 9]), True),
+            # Too few ranks.
+            (listed([1, 3]), False),
+            (listed([2, 3, 4]), False),
+            # Another order, and a tie across the depth.
+            (listed([1, 2, 3], [3.0, 1.0, 2.0]), False),
+            (listed([1, 2, 3], [3.0, 2.0, 2.0]), False),
+            (listed([1, 2, 3], [2.0, -0.0, 0.0]), False),
+            (listed([1, 2, 3], [3.0, 2.0 + 1e-9, 2.0]), True),
+            # A row without a rank lies below, and a bad row nowhere.
+            (listed([1, 2, None], [3.0, 2.0, 1.0]), True),
+            (listed([1, 2, None], [3.0, 2.0, 4.0]), False),
+            (listed([1, 2, 3], [3.0, 2.0, float("nan")]), True),
+            (listed([1, 2, 3], [3.0, None, 1.0]), False),
+            ([*listed([1, 2, 3]), *listed([5, 6], query="unjudged")], True),
+        ],
+    ),
+    "ranks": (
+        {"order": "rank"},
+        [(listed([0, 7, 8]), False), (listed([1, 2, 3], [3.0, 1.0, 2.0]), True)],
+    ),
+    "ties by rank": ({"ties": "rank"}, [(listed([1, 2, 3], [3.0, 2.0, 2.0]), True)]),
+    "float32": (
+        {"score_precision": "float32"},
+        [(listed([1, 2, 3], [3.0, 2.0 + 1e-9, 2.0]), False)],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", ORDERS)
+def test_ranks_that_are_the_order(session, name):
+    options, lists = ORDERS[name]
+    rows, untrusted = [], {}
+    for number, (of_run, trusted) in enumerate(lists):
+        rows += [{**row, "run": f"r{number}"} for row in of_run]
+        untrusted[f"r{number}"] = int(not trusted)
     convention = Convention(**options)
-    pruning = Pruning(DEPTH, convention)
-    _, counts, _ = counted(session, rows, convention, skipping=pruning)
-    assert [run.untrusted for run in counts.runs] == [int(not trusted)]
+    _, counts, _ = counted(session, rows, convention, skipping=Pruning(DEPTH, convention))
+    assert {run.run: run.untrusted for run in counts.runs} == untrusted
 
 
 @pytest.mark.parametrize(("ranks", "trusted"), [([1, 2, 3], True), ([5, 6], False)])
@@ -130,7 +145,7 @@ def floors(session, depth, lists, **options):
 
 
 @pytest.mark.slow
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=on_spark([15, 5], 5)[0], deadline=None)
 @given(
     st.integers(1, 10),
     st.lists(

@@ -82,6 +82,11 @@ def test_datasets_that_differ_are_refused_as_datasets(rows, runs, names):
         make_targets(rows, runs, "default")
 
 
+def test_a_dataset_that_both_sides_name_is_not_another_though_an_option_names_it_too():
+    with pytest.raises(InputError, match=r"a of shop-eu.*a of shop$"):
+        make_targets([row(dataset="shop-eu")], [("shop", "a")], "shop")
+
+
 def test_digits_of_runs_that_are_left_aside_do_not_count():
     targets = make_targets([row("0.5"), row("0.54321", run="old")], RUNS, "default")
     assert targets.tolerance == pytest.approx(0.05 + EQUAL, rel=1e-9)

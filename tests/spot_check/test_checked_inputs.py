@@ -179,6 +179,6 @@ def test_the_message_has_a_command_that_runs(engine, monkeypatch, tmp_path):
                 convention={"preset": "trec_eval", "gain": "exp2"},
                 tables={"results": {"run_from": "file"}},
             )
-    command = str(raised.value).partition("to see the list: ")[2].partition("; its rows are in")[0]
+    command = str(raised.value).partition("to see the list: ")[2].partition("; the rows are in")[0]
     done = command_line(*shlex.split(command)[1:], cwd=tmp_path)
     assert (done.returncode, "ndcg" in done.stdout) == (0, True), done.stderr

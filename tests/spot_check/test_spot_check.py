@@ -169,6 +169,7 @@ def test_scores_that_differ_are_not_published_and_what_differs_is_kept(
     assert sorted(case["lists"][0]["results"])[0][:2] == ["a", 4.0]
 
 
+@pytest.mark.embedded
 def test_what_differed_is_looked_at_again(engine, settings, monkeypatch):
     monkeypatch.setattr(recompute, "LISTS", 0)
     with monkeypatch.context() as patched:
@@ -187,6 +188,7 @@ def test_what_differed_is_looked_at_again(engine, settings, monkeypatch):
     assert sorted(map(list, required)) == sorted(json.loads(row["findings"])["not_verified"])
 
 
+@pytest.mark.embedded
 def test_what_is_published_all_the_same_is_no_baseline_and_has_no_verdict(
     engine, settings, monkeypatch
 ):
@@ -233,7 +235,9 @@ def test_means_are_taken_again(engine, settings, monkeypatch):
         run(settings())
 
 
-@pytest.mark.parametrize("defect", [None, worst_first, a_null_read_as_a_number])
+@pytest.mark.parametrize(
+    "defect", on_spark([None, worst_first, a_null_read_as_a_number], None, a_null_read_as_a_number)
+)
 def test_the_rows_of_large_inputs_are_found_by_the_engine(engine, settings, monkeypatch, defect):
     from ndcg_spark.job import verify
 
@@ -319,6 +323,7 @@ def test_lazy_scores_are_checked_when_they_are_computed(session, settings, monke
         lazily(session)
 
 
+@pytest.mark.embedded
 def test_scores_that_are_not_verified_are_compared_with_nothing(engine, settings, monkeypatch):
     from ndcg_spark.comparison.differences import ComparisonOptions
     from ndcg_spark.comparison.runs import compare_nights

@@ -55,6 +55,12 @@ class Shown:
         names = [*self.of_queries, *self.of_runs]
         return ["ndcg@10", *(f"{name}{self.options.get(name, '')}@10" for name in names)]
 
+    @property
+    def inputs(self) -> dict[str, Any]:
+        """What the log has of the table of items."""
+        files = [{"path": "items.csv"}]
+        return {"fingerprint": self.items, "rows": 600, "users": 1_000, "files": files}
+
     def of_query(self, run: str, at: int) -> dict[str, float | None]:
         return {name: values[run][at] for name, values in self.of_queries.items()}
 
@@ -174,7 +180,7 @@ def evaluate(
         datasets_without_results=list(without),
         inputs={
             "judgments": {"fingerprint": fingerprint(hashes)},
-            "items": {"fingerprint": shown.items} if shown else {},
+            "items": shown.inputs if shown else {},
             "results": {
                 "fingerprints": {
                     name: repr((runs, answered)) for name, runs in of_datasets.items()

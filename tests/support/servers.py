@@ -17,6 +17,11 @@ SPARK_HOME = Path(pyspark.__file__).parent
 
 #: Java options that shorten a test: much of a short Java process is the optimizing compiler and the collector.
 QUICK_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+#: Spark's classes as Java keeps them in memory, by `class_archive.py`: a session starts in half of the processor time.
+#: An archive of another Java or another Spark is ignored, in silence.
+CLASSES = Path(os.environ.get("SPARK_CLASSES", "none"))
+if CLASSES.exists():
+    QUICK_OPTIONS += f" -XX:SharedArchiveFile={CLASSES} -Xlog:disable"
 
 #: The same for what spark-submit starts, or a Python program, and for Spark's masters and workers.
 QUICK_JAVA = {"SPARK_SUBMIT_OPTS": QUICK_OPTIONS}

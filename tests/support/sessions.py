@@ -2,6 +2,7 @@
 
 import contextlib
 import functools
+import itertools
 import os
 import sys
 from collections.abc import Iterable
@@ -15,8 +16,11 @@ from ndcg_spark.engine import Engine, open_engine
 #: What `--engine` says, and whether `--thorough` was given.
 choice = "embedded"
 is_thorough = False
+#: More options of the Java machine of classic Spark.
+java_options = ""
 _open = contextlib.ExitStack()
 _Case = TypeVar("_Case")
+_Other = TypeVar("_Other")
 
 
 @functools.cache
@@ -32,6 +36,18 @@ def on_spark(cases: Iterable[_Case], *few: _Case) -> list[_Case]:
     every = [*cases]
     assert all(case in every for case in few), few
     return every if choice == "embedded" or is_thorough else [*few]
+
+
+def paired(cases: Iterable[_Case], others: Iterable[_Other]) -> list[tuple[_Case, _Other]]:
+    """Each case with two of the others in turn, and each of the others with some; with `--thorough` with all."""
+    listed, listed_others = [*cases], [*others]
+    if is_thorough:
+        return list(itertools.product(listed, listed_others))
+    pairs = []
+    for at, case in enumerate(listed):
+        for place in (at, at + 1):
+            pairs.append((case, listed_others[place % len(listed_others)]))
+    return pairs
 
 
 def close() -> None:
@@ -52,6 +68,7 @@ def environment(**more: str) -> dict[str, str]:
 
 def _local_spark() -> SparkSession:
     os.environ["PYSPARK_PYTHON"] = sys.executable
+    options = f"{QUICK_OPTIONS} {java_options} -Xms512m -Xmn256m"
     return (
         SparkSession.builder.master("local[2]")
         .appName("tests")
@@ -69,7 +86,7 @@ def _local_spark() -> SparkSession:
         .config("spark.default.parallelism", "1")
         # What fails while it is broadcast is a Py4JJavaError, without Spark's own class.
         .config("spark.sql.autoBroadcastJoinThreshold", "-1")
-        .config("spark.driver.extraJavaOptions", f"{QUICK_OPTIONS} -Xms512m -Xmn256m")
+        .config("spark.driver.extraJavaOptions", options)
         .config("spark.sql.sources.partitionColumnTypeInference.enabled", "false")
         .getOrCreate()
     )

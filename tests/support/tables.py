@@ -1,16 +1,25 @@
 """Builders of small tables: a row names only what its test is about."""
 
 import random
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
 from chispa import assert_approx_df_equality
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.types import StructType
+
+from ndcg_spark import sql
 
 Row = dict[str, Any]
 
-KINDS = {"string": pa.string(), "double": pa.float64(), "int": pa.int32()}
+KINDS = {
+    "string": pa.string(),
+    "double": pa.float64(),
+    "int": pa.int32(),
+    "boolean": pa.bool_(),
+}
 
 
 def judgment(
@@ -57,6 +66,18 @@ def table(session: SparkSession, rows: Iterable[Row], columns: str) -> DataFrame
     )
 
 
+def of_tuples(session: SparkSession, rows: Iterable[Sequence[Any]], columns: str) -> DataFrame:
+    """The rows, by the types of the columns, which may be nested; of Arrow, as in `table`."""
+    listed = list(rows)
+    if not listed:
+        return session.createDataFrame([], columns)
+    schema = to_arrow_schema(StructType.fromDDL(columns))
+    arrays = []
+    for at, field in enumerate(schema):
+        arrays.append(pa.array([row[at] for row in listed], field.type))
+    return session.createDataFrame(pa.table(arrays, schema=schema))
+
+
 def assert_rows(frame: DataFrame, *rows: tuple[Any, ...]) -> None:
     """The table has these rows, in the order of its columns, in any order, and with doubles to 1e-12."""
     table = frame.toArrow()
@@ -66,6 +87,39 @@ def assert_rows(frame: DataFrame, *rows: tuple[Any, ...]) -> None:
     # The embedded engine does not sort exploded rows by what comes after the key that they were grouped by.
     tables = map(frame.sparkSession.createDataFrame, (table, pa.table(values, table.schema.names)))
     assert_approx_df_equality(*tables, 1e-12, ignore_nullable=True, ignore_row_order=True)
+
+
+def assert_table(found: DataFrame, columns: str, *rows: tuple[Any, ...]) -> None:
+    """These columns of the table have the types and the rows that are declared."""
+    expected = of_tuples(found.sparkSession, rows, columns)
+    assert_tables(found.select(expected.columns), expected)
+
+
+def assert_values(session: SparkSession, kind: str, cases: Mapping[str, tuple[Any, ...]]) -> None:
+    """Each case, by its name, is a text of SQL and its value, and perhaps the columns that the text is about.
+
+    All are one table, so that they cost one job.
+    """
+    selects = []
+    for name, (text, _, *columns) in cases.items():
+        row = f"select {', '.join(columns) or '1'}"
+        selects.append(f"select {sql.text(name)} as name, {text} as value from ({row})")  # noqa: S608
+    found = session.sql(" union all ".join(selects))
+    rows = [{"name": name, "value": case[1]} for name, case in cases.items()]
+    expected = table(session, rows, f"name string, value {kind}")
+    assert_tables(found, expected)
+
+
+def assert_tables(found: DataFrame, expected: DataFrame) -> None:
+    """The rows are the same, in any order, with doubles to 1e-12; NaN is NaN."""
+    assert_approx_df_equality(
+        found,
+        expected,
+        1e-12,
+        ignore_nullable=True,
+        ignore_row_order=True,
+        allow_nan_equality=True,
+    )
 
 
 def arrow_judgments(*rows: Row) -> pa.Table:
