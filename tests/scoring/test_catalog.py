@@ -220,7 +220,7 @@ def test_what_makes_lists_depend_on_judgments_is_refused(session, convention, re
 
 ITEMS_REFUSED = [
     (None, None, "Coverage@1", "coverage needs the items"),
-    ({"doc_id": ["a", "a"]}, None, "Coverage@1", "1 row.s. repeat the item of another row, e.g. "),
+    ({"doc_id": ["a", "a"]}, None, "Coverage@1", "1 row.s. repeat the item of another row, "),
     ({"doc_id": ["a"]}, 3, "Novelty@1", "novelty needs the column popularity"),
     ({"doc_id": ["a"], "popularity": [1]}, None, "Novelty@1", "number of users"),
     ({"doc_id": ["a"], "popularity": [5]}, 3, "Novelty@1", "popularity of 5, more than the 3"),
