@@ -1,5 +1,5 @@
-"""The program `ndcg-spark`, also as `python -m ndcg_spark` and under spark-submit: its commands
-and how it ends.
+"""The `ndcg-spark` command-line program, also run as `python -m ndcg_spark` or with spark-submit:
+its commands and exit codes.
 
 Slow modules are imported inside the commands, so that help is instant.
 """

@@ -29,7 +29,7 @@ from ndcg_spark.convention.options import accepted, show
 from ndcg_spark.convention.parsing import listed, parse_cutoffs, parse_measures
 from ndcg_spark.errors import ConfigurationError, first_line
 from ndcg_spark.gate.settings import CheckConfig, GateConfig, Strict, contradictions
-from ndcg_spark.text import did_you_mean, expanded, label_text, masked_within, program_of
+from ndcg_spark.text import did_you_mean, expanded, from_home, label_text, masked_within, program_of
 from ndcg_spark.voices import Either, Give, GiveTable, Notice, SetOption, absolute_path
 
 #: Options whose keys have different names.
@@ -67,7 +67,7 @@ def _version(given: object) -> object:
 
 
 def _metrics_folder(path: str) -> str:
-    if path.endswith(".prom") or Path(path).expanduser().is_file():
+    if path.endswith(".prom") or from_home(Path(path)).is_file():
         what = (
             "is a file; give the folder that the collector reads, "
             "in which each dataset has its own file"
@@ -446,7 +446,7 @@ def load(
     origin += " and arguments" if isinstance(file, Path) and _merged({}, overrides) else ""
     config = validate(_merged(settings, overrides), origin, model)
     others = _merged({}, {**overrides, "date": None, "output": None})
-    path = str(file.expanduser().resolve()) if isinstance(file, Path) else None
+    path = str(from_home(file).resolve()) if isinstance(file, Path) else None
     config._source = {"file": path, "overridden": bool(others)}
     return config
 
@@ -630,7 +630,7 @@ def _contradictions(config: EvaluationConfig, chosen: Mapping[str, Any]) -> Iter
 
 def _read(file: Path) -> dict[str, Any]:
     try:
-        return tomllib.loads(file.expanduser().read_text(encoding="utf-8"))
+        return tomllib.loads(from_home(file).read_text(encoding="utf-8"))
     except FileNotFoundError as error:
         raise ConfigurationError(f"config: no file {file}", _CHECK_CONFIG) from error
     except (OSError, ValueError) as error:

@@ -160,8 +160,8 @@ class ReadError(EngineError):
 
 
 class InstallationError(EngineError):
-    """Something that an engine needs is not installed here, or versions do not fit together. The
-    message has the command that helps.
+    """A package that an engine needs is missing or incompatible with another one. The message has
+    the command that helps.
     """
 
     exit_code = 2
@@ -237,8 +237,8 @@ def within(place: str) -> Iterator[None]:
 
 @contextlib.contextmanager
 def engine_imports() -> Iterator[None]:
-    """A context for importing an engine. Raises InstallationError if its packages are missing or do
-    not fit together.
+    """A context for importing an engine. Raises InstallationError if its packages are missing or
+    incompatible.
     """
     try:
         yield

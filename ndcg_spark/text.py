@@ -8,6 +8,7 @@ import os
 import re
 import shlex
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 from typing import Any
 
 from ndcg_spark.errors import ConfigurationError, InputError
@@ -119,15 +120,23 @@ def masked_within(value: Any) -> Any:
     return [masked_within(entry) for entry in value] if isinstance(value, list | tuple) else value
 
 
+def from_home(path: Path) -> Path:
+    """The path with ~ replaced. ConfigurationError if that home folder is not known."""
+    try:
+        return path.expanduser()
+    except RuntimeError as error:
+        raise ConfigurationError(f"{path}: the home folder of this user is not known") from error
+
+
 def expanded(path: str) -> str:
     """The path with ~ and $VARIABLE expanded as in a shell, unless it exists as written."""
     if path.startswith(("table:", "iceberg:")) or os.path.lexists(path):
         return path
-    unset = [
-        name for pair in _VARIABLE.findall(path) for name in pair if name and name not in os.environ
-    ]
-    if unset:
-        raise ConfigurationError(f"{path}: the environment variable {unset[0]} is not set")
+    # $NAME or ${NAME}: one of the two is empty.
+    for plain, in_braces in _VARIABLE.findall(path):
+        name = plain or in_braces
+        if name not in os.environ:
+            raise ConfigurationError(f"{path}: the environment variable {name} is not set")
     return os.path.expandvars(os.path.expanduser(path))  # noqa: PTH111  # a path may be a URI
 
 

@@ -423,7 +423,7 @@ class GiveFormat(Advice):
 
     def said(self, voice: Voice) -> str:
         if not voice.maps_columns:
-            return f"end the name of the file in {self.formats}"
+            return f"use a file name that ends in {self.formats}"
         name = "format" if voice is KEYS else "input_format"
         return f"write {voice.setting(name, table=self.table)} {self.formats}"
 

@@ -330,6 +330,9 @@ def test_the_text_says_since_when_a_run_falls(tmp_path):
         ('on_end = "HOOK"\ncutoffs = [10\n', True),
         ('cutofs = [10]\n[gate]\non_end = "HOOK"\n', False),
         ("cutofs = [10]\n", False),
+        # A list over several lines looks like the header of a table.
+        ('cutoffs = [\n [1],\n]\non_end = "HOOK"\n', True),
+        ('\ufeffon_end = "HOOK"\ncutofs = [10]\n', True),
     ],
 )
 def test_a_configuration_that_cannot_be_read_is_told_if_its_command_can(

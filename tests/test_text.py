@@ -1,11 +1,19 @@
 """Text for people, exit codes, and what must not be printed."""
 
+from pathlib import Path
+
 import pytest
 
 from ndcg_spark import errors
-from ndcg_spark.text import did_you_mean, masked, masked_within, program_of, unknown_name
+from ndcg_spark.text import did_you_mean, from_home, masked, masked_within, program_of, unknown_name
 
 KNOWN = ["standard", "trec_eval", "trec_eval_9", "csv", "none", "rank", "doc_id_desc"]
+
+
+def test_a_home_folder_that_is_not_known_is_refused():
+    with pytest.raises(errors.ConfigurationError, match="home folder"):
+        from_home(Path("~nobody-with-this-name/night.toml"))
+    assert from_home(Path("~/night.toml")) == Path.home() / "night.toml"
 
 
 @pytest.mark.parametrize(

@@ -102,7 +102,7 @@ REFUSED = {
     "names of columns": (
         {"j": "query_id doc_id\n1 31\n"},
         {},
-        "end the name of the file in tsv or csv",
+        "use a file name that ends in tsv or csv",
     ),
     "too few fields": ({"r": "1 a\n"}, {}, "write it with the names of its columns"),
     "a grade that is none": ({"j": JUDGED + "q1 0 c x\n"}, {}, "correct them"),

@@ -181,8 +181,8 @@ def judge_next(
     documents that moved are drawn at random with `seed`, judged or not. Fill in the column `grade`
     of the result or of the `file`, and pass it to ``compare(output, human=)``. `human` are earlier
     samples with grades: one with the same seed is continued; with others, more documents are drawn
-    where the judge makes more errors. `cutoff` is by default that of the night's NDCG. Raises the
-    same errors as the command.
+    where the judge makes more errors. `cutoff` defaults to the cutoff of the night's NDCG. Raises
+    the same errors as the command.
     """
     chosen: dict[str, Any] = {"date": _date_text(date), "dataset": dataset, "run": run}
     chosen |= {"baseline_date": _date_text(baseline_date), "baseline": baseline}

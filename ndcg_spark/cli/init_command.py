@@ -9,6 +9,7 @@ from pathlib import Path
 from ndcg_spark.cli.shared_options import FILE, argument, command
 from ndcg_spark.errors import ConfigurationError, StorageError
 from ndcg_spark.report.console import echo
+from ndcg_spark.text import from_home
 
 #: The project folder that the templates name; it is replaced with the user's folder.
 _PROJECT = b"/opt/ndcg_spark"
@@ -22,7 +23,7 @@ def init(folder: Path) -> None:
 
     The templates have comments, and an example to try them with. No file is overwritten.
     """
-    root = folder.expanduser().resolve()
+    root = from_home(folder).resolve()
     if not _PLAIN.fullmatch(str(root)):
         problem = f"{root} has spaces or characters that units and scripts would need to quote"
         raise ConfigurationError(f"init: {problem}; choose another folder")

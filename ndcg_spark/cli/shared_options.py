@@ -309,7 +309,8 @@ _MEASURES_OF_CATALOG = option(
     "--measures",
     "MEASURE[,...]",
     "Measures to show: items, coverage, gini, personalization, novelty, popularity or categories, "
-    "at every cutoff; or with options and a cutoff of its own: Novelty(unseen=drop)@10. "
+    "at every cutoff. A measure can have its own options and cutoff, as in "
+    "Novelty(unseen=drop)@10. "
     "[default: all that --items or --interactions allow, except categories]",
 )
 #: The options for tables that only measures use.

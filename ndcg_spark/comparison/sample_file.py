@@ -17,6 +17,7 @@ from typing import Any
 import pandas as pd
 
 from ndcg_spark.errors import InputError, about, first_line
+from ndcg_spark.text import from_home
 
 #: The first cell of the file. The recorded names and values follow, one per line.
 TITLE = "# sample of ndcg-spark"
@@ -71,7 +72,7 @@ def read_sample(source: str | os.PathLike[str] | pd.DataFrame) -> GradedSample:
     if isinstance(source, pd.DataFrame):
         with about("human"):
             return _of_frame(source)
-    path = Path(source).expanduser()
+    path = from_home(Path(source))
     with about("human", str(source)):
         try:
             text = path.read_text(encoding="utf-8-sig")

@@ -221,7 +221,7 @@ def trend_points(
 
 
 def floor_of(values: Iterable[float | None], *, is_of_catalog: bool) -> float:
-    """The smallest distance that is flagged: FLOOR, or this share of unbounded values."""
+    """The smallest distance that is flagged: FLOOR, or FLOOR times the median if unbounded."""
     if not is_of_catalog:
         return FLOOR
     known = []

@@ -91,18 +91,16 @@ class CheckedTables:
         return [ListsToScore(batch._results_for(rank), batch.runs()) for batch in self.by_batch]
 
     def _results_for(self, rank: Ranker) -> DataFrame:
-        results = self.needed_results
-        rows = self.result_counts.rows
-        is_mostly_judged = 2 * self.unjudged_rows <= rows
+        """The results that can matter, in the partitions in which windows rank them."""
+        is_mostly_judged = 2 * self.unjudged_rows <= self.result_counts.rows
         if rank is by_window and self.cut is not None and is_mostly_judged:
-            # Shuffle the results once, after the cut. The windows use the same partitions.
-            results = results.repartition(*query_key(self.judgments.columns))
-            if not self._has_many_unjudged:
-                return results
-        return self.of_judged_queries(results)
+            # One shuffle, after the cut. The windows use the same partitions.
+            shuffled = self.needed_results.repartition(*query_key(self.judgments.columns))
+            return self.lists_to_score(shuffled)
+        return self.of_judged_queries(self.needed_results)
 
     def lists_to_score(self, lists: DataFrame) -> DataFrame:
-        """The ranked lists, without those of unjudged queries if there are many."""
+        """These lists, without those of unjudged queries if there are many."""
         return self.of_judged_queries(lists) if self._has_many_unjudged else lists
 
     @property

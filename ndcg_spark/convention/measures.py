@@ -306,8 +306,8 @@ MEASURES: dict[str, Measure] = {
     ),
     "rbp": Measure(
         (
-            "rank-biased precision: shares of the highest grade, "
-            "for a reader who continues with probability p at each rank"
+            "rank-biased precision: gain as a share of the highest grade, "
+            "for a reader who goes on to the next rank with probability p"
         ),
         ("RBP",),
         {"rbp": _rbp, "rbp_residual": _rbp_residual},

@@ -177,7 +177,7 @@ PRESETS: Mapping[str, Preset] = {
             "with a rank column that numbers that order, ties=rank",
             "precision_at_k, recall_at_k and map leave out users without predictions, "
             "whom ndcg_at_k scores 0: missing_query=skip",
-            "map_at_k, which divides by k where more documents are relevant",
+            "map_at_k, which divides by k when more than k documents are relevant",
         ),
     ),
     "replay": Preset(

@@ -186,9 +186,8 @@ def compare_presets(
     options to set in each.
 
     If the results have no ranks, a preset that breaks ties by rank breaks them by document id
-    instead, and its name shows that. A preset refuses the data if it has no score at one of the
-    cutoffs. Raises InputError if every preset refuses the data.
-    InputError if every preset refuses the data.
+    instead, and its name shows that. A preset that yields no score at one of the cutoffs refuses
+    the data. Raises InputError if every preset refuses the data.
     """
     compared = []
     # Nothing is published, whatever the configuration says.

@@ -94,6 +94,20 @@ def refuse_nothing_to_acknowledge(nights: Sequence[log.Night], verdicts: Sequenc
             raise ConfigurationError(sentence, option="acknowledge")
 
 
+def accepted_or_acknowledged(nights: Sequence[log.Night]) -> list[log.Night]:
+    """The nights with a decision to withdraw. ConfigurationError if there are none."""
+    decided = []
+    for night in nights:
+        if night.row["accepted"] or night.row["acknowledged"]:
+            decided.append(night)
+    if not decided:
+        names = " and ".join(map(str, nights))
+        verb = "is" if len(nights) == 1 else "are"
+        sentence = f"{names} {verb} neither accepted nor acknowledged"
+        raise ConfigurationError(sentence, option="withdraw")
+    return decided
+
+
 def withdraw(
     gate: GateConfig,
     night: log.Night,
@@ -107,9 +121,6 @@ def withdraw(
         withdrawn.append(log.ACCEPTANCE)
     if night.row["acknowledged"]:
         withdrawn.append(log.ACKNOWLEDGEMENT)
-    if not withdrawn:
-        sentence = f"{night} is neither accepted nor acknowledged"
-        raise ConfigurationError(sentence, option="withdraw")
     plain = {**night.row, "accepted": None, "accepted_runs": None, "acknowledged": None}
     without = dataclasses.replace(night, row=plain)
     others = [without if other == night else other for other in nights]

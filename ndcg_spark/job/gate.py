@@ -25,6 +25,7 @@ from ndcg_spark.job.acceptance import taken_over, warn_if_ended
 from ndcg_spark.job.decisions import (
     NO_DECISION,
     Decision,
+    accepted_or_acknowledged,
     refuse_contradictions,
     refuse_nothing_to_acknowledge,
     refuse_unknown_runs,
@@ -204,8 +205,10 @@ def gate_published(
         report_step("note", absent)
     options = _comparison_options(config, chosen)
     if decision.withdrawn:
-        withdrawn = [withdraw(gate, night, nights, scores, options) for night in chosen]
-        return [_as_command(verdict) for verdict in withdrawn]
+        withdrawn = []
+        for night in accepted_or_acknowledged(chosen):
+            withdrawn.append(_as_command(withdraw(gate, night, nights, scores, options)))
+        return withdrawn
     verdicts = []
     for night in chosen:
         acceptance = acceptance_of(night)

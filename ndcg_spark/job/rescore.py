@@ -191,15 +191,25 @@ def _judged_pairs(nights: Sequence[Night]) -> pa.Table:
         columns = ["run", "query_id", "status", "returned"]
         rows = read_rows([night], "query_scores", columns, {"cutoff": [first]})
         convention = night_convention(night)
+        is_answered = _is_answered(rows, convention)
         is_listed = pc.greater(rows["returned"], 0)
-        is_answered = pc.or_(is_listed, pc.equal(rows["status"], "scored"))
-        if convention.missing_query != "zero" or convention.ideal not in ("judged", "k_relevant"):
-            # Otherwise a query that was not answered also has this status.
-            is_answered = pc.or_(is_answered, pc.equal(rows["status"], "no_relevant"))
         run = pc.binary_join_element_wise(night.evaluation_id, rows["run"], _JOINT)
         is_empty = pc.and_(is_answered, pc.invert(is_listed))
         tables.append(pa.table({"run": run, "query_id": rows["query_id"], "is_empty": is_empty}))
     return pa.concat_tables(tables)
+
+
+def _is_answered(rows: pa.Table, convention: Convention) -> pa.ChunkedArray:
+    """Whether the run answered each query, even if nothing is left of its list.
+
+    QUERY_SCORES does not store this, but its status shows it.
+    """
+    statuses = ["scored", "no_relevant"]
+    if convention.missing_query == "zero" and convention.ideal in ("judged", "k_relevant"):
+        # Here a query that was not answered can also have the status no_relevant.
+        statuses = ["scored"]
+    has_status = pc.is_in(rows["status"], pa.array(statuses))
+    return pc.or_(pc.greater(rows["returned"], 0), has_status)
 
 
 def _lists(

@@ -22,7 +22,7 @@ from ndcg_spark.monitoring.told import SIGNAL, told_lines
 from ndcg_spark.nights.export import export
 from ndcg_spark.nights.log import Night, committed
 from ndcg_spark.steps import report_step
-from ndcg_spark.text import masked_within, printable, program_of
+from ndcg_spark.text import from_home, masked_within, printable, program_of
 from ndcg_spark.voices import voice_of
 
 if TYPE_CHECKING:
@@ -113,14 +113,14 @@ def notify_unreadable(
 def command_of_file(file: Path) -> str | None:
     """The command `on_end` of a file that is not a valid configuration, possibly not even TOML."""
     try:
-        text = file.expanduser().read_text(encoding="utf-8", errors="replace")
-    except OSError:
+        text = from_home(file).read_text(encoding="utf-8-sig", errors="replace")
+    except (OSError, ConfigurationError):
         return None
-    # The keys of tables come after the first table header.
+    # Tried in this order: the whole file, the keys above the first table, and these line by line.
     above = re.split(r"(?m)^\s*\[", text, maxsplit=1)[0]
-    for line in (above, *above.splitlines()):
+    for part in (text, above, *above.splitlines()):
         with contextlib.suppress(tomllib.TOMLDecodeError):
-            command = tomllib.loads(line).get("on_end")
+            command = tomllib.loads(part).get("on_end")
             if isinstance(command, str):
                 return command
     return None

@@ -146,7 +146,7 @@ def _refuse_odd_json(row: Mapping[str, Any]) -> None:
             shape = _SHAPES.get(name, object)
             _require(_fits(value, shape), f"the JSON of {name} has a different shape")
             if name == "files":
-                _require(_has_valid_files(value), "files has a negative number or a strange name")
+                _require(_has_valid_files(value), "files has a negative number or an invalid name")
 
 
 def _refuse_unusable(row: Mapping[str, Any]) -> None:

@@ -302,7 +302,7 @@ def judge_aged(page: NightPage) -> Sentence | None:
     if not runs or not page.output:
         return None
     commands = [night_command(page, "judge-next", {"run": run}) for run in runs]
-    text = "Have the new documents on the lists of {} judged: {}"
+    text = "Get judgments for the new documents in the lists of {}: {}"
     return sentence("judge_aged", text, joined(map(name, runs)), joined(commands, ", "))
 
 

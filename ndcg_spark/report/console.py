@@ -15,7 +15,7 @@ from ndcg_spark.errors import ConfigurationError, NdcgSparkError, StorageError, 
 from ndcg_spark.scratch import is_stream, new_part, write_whole
 from ndcg_spark.steps import LOGGER
 from ndcg_spark.tables.writers import View, as_json, latex, markdown, print_csv, text
-from ndcg_spark.text import message, printable
+from ndcg_spark.text import from_home, message, printable
 from ndcg_spark.voices import OPTIONS, Give, Notice, Voice
 
 #: Returns to the start of the terminal line and erases it.
@@ -198,7 +198,7 @@ def refuse_unwritable(option: str, file: Path | None, *, remove: bool = False) -
     # A file that is not regular is written once, so it is not tried in advance.
     if file is None or is_stream(file):
         return
-    path = file.expanduser().resolve()
+    path = from_home(file).resolve()
     try:
         is_new = not path.exists()
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -216,7 +216,7 @@ def refuse_unwritable(option: str, file: Path | None, *, remove: bool = False) -
 
 def write_file(option: str, file: Path, content: str | bytes) -> None:
     """Write a file for people atomically; on failure, keep the old one and raise StorageError."""
-    path = file.expanduser()
+    path = from_home(file)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         write_whole(path, content.encode() if isinstance(content, str) else content)

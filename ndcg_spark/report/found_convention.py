@@ -15,6 +15,7 @@ from ndcg_spark.steps import report_step
 from ndcg_spark.tables import format as numbers
 from ndcg_spark.tables.table import Table, make_table
 from ndcg_spark.tables.writers import View
+from ndcg_spark.text import from_home
 from ndcg_spark.voices import Give
 
 _COLUMNS = ("option", "value", "gives_the_same_scores", "separated_by")
@@ -249,7 +250,7 @@ def write_convention(
         if first is not None and first.query_id is not None:
             what += "; look at the first query that differs"
         raise InputError(f"scores: {what}", Give("nearest", then="writes the nearest"))
-    write_whole(file.expanduser(), convention_toml(found, scores).encode())
+    write_whole(from_home(file), convention_toml(found, scores).encode())
     sentence = f"{file}: {found.label}"
     if found.verdict == "nearest":
         sentence += f", the nearest, which gives {found.equal:,} of {found.compared:,} scores"

@@ -48,7 +48,7 @@ from ndcg_spark.report.usual_range import usual_range
 from ndcg_spark.steps import report_step
 from ndcg_spark.tables.format import difference, score
 from ndcg_spark.tables.html import NUMBER, Cell, joined, marked, name, plain_table
-from ndcg_spark.text import GOOD, day, unknown_name
+from ndcg_spark.text import GOOD, day, from_home, unknown_name
 from ndcg_spark.voices import Notice
 
 #: A run's points for the night before and for the night; None if it has no point.
@@ -66,7 +66,7 @@ def write_site(output: str, folder: Path, request: Request) -> None:
     A night that lacks the requested run or baseline is shown with its own. If all nights lack it,
     this raises ConfigurationError.
     """
-    folder = folder.expanduser()
+    folder = from_home(folder)
     history = History(committed(output))
     newest = select_nights(history.nights, output, None, request.dataset)
     nights = [night for night in history.nights if request.dataset in (None, night.dataset)]

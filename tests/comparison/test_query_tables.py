@@ -70,8 +70,8 @@ def test_columns_are_mapped_or_have_the_names_of_other_tools(tmp_path):
             "Slices;;\nquery_id;lang;kind\nq1;de;x\n",
             "2 columns have no name, next to 'Slices'; .* a title",
         ),
-        ("Slices;\nquery_id;lang\nq1;de\n", "columns Slices, ; .* a title"),
-        ("Nr,lang\nq1,de\n", "columns Nr, lang; .*; rename its columns to query_id$"),
+        ("Slices;\nquery_id;lang\nq1;de\n", "it has Slices, ; .* a title"),
+        ("Nr,lang\nq1,de\n", "it has Nr, lang; .*; rename its columns to query_id$"),
     ],
 )
 def test_a_file_without_ids_is_refused_with_its_columns_and_what_to_do(tmp_path, text, words):

@@ -176,6 +176,21 @@ def test_a_rehearsal_says_what_is_acknowledged(output):
     assert [verdict.acknowledged is None for verdict in said] == [True, False, False]
 
 
+def test_of_several_datasets_those_with_a_decision_are_withdrawn(tmp_path):
+    scores = {"a": {"ltr": BASE}, "b": {"ltr": BASE}}
+    evaluate(tmp_path, gate(), "2026-11-01", scores)
+    settings = validate(
+        {"gate": HELD, "output": str(tmp_path), "date": "2026-11-01"}, "gate", NightConfig
+    )
+    gate_published(settings, str(tmp_path), "b", Decision(accepted="first"))
+    (verdict,) = gate_published(settings, str(tmp_path), None, Decision(withdrawn=True))
+    assert verdict.dataset == "b"
+    assert [one.record["accepted"] for one in committed(str(tmp_path))] == [None, None]
+    with pytest.raises(ConfigurationError) as caught:
+        gate_published(settings, str(tmp_path), None, Decision(withdrawn=True))
+    assert caught.value.option == "withdraw"
+
+
 def test_a_check_of_judged_rates(tmp_path):
     rate = gate({"measure": "judged_rate", "max_drop": 0.05, "min_value": 0.5})
     assert len(np.asarray(BASE)) == N
