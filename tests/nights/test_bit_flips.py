@@ -85,7 +85,7 @@ def leaves_out(command, shown, whole, date):
     if command == "report":
         return "its log cannot be read" in text
     if command == "expire":
-        return "stay" in text
+        return "old night(s) are kept" in text
     if command.startswith("read_scores "):
         return code == 0 and {*text.splitlines()} < {*whole[1].splitlines()}
     return False
