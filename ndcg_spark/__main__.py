@@ -17,8 +17,7 @@ from typing import NoReturn
 
 import click
 
-from ndcg_spark import __version__
-from ndcg_spark.cli import evaluation_commands, init_command, night_commands
+from ndcg_spark.cli.commands import advised, app
 from ndcg_spark.cli.shared_options import message_options
 from ndcg_spark.errors import (
     ConfigurationError,
@@ -32,35 +31,6 @@ from ndcg_spark.text import masked
 #: The number of new objects after which Python looks for reference cycles in our own process. With
 #: the default of 700, scanning modules that stay loaded took a tenth of a small evaluation.
 _OBJECTS_PER_SEARCH = 100_000
-
-app = click.Group(
-    "ndcg-spark",
-    commands=[
-        evaluation_commands.evaluate,
-        evaluation_commands.check,
-        evaluation_commands.judge_next,
-        evaluation_commands.judgments,
-        evaluation_commands.convert,
-        evaluation_commands.conventions,
-        night_commands.compare,
-        evaluation_commands.compare_lists,
-        evaluation_commands.describe,
-        night_commands.gate,
-        night_commands.rescore,
-        evaluation_commands.explain,
-        night_commands.trend,
-        night_commands.report,
-        night_commands.nights,
-        night_commands.note,
-        night_commands.export,
-        night_commands.expire,
-        evaluation_commands.finish,
-        init_command.init,
-    ],
-    help="Graded NDCG@k of search and recommendation results, on a laptop and on Spark.",
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
-click.version_option(__version__, message="%(prog)s %(version)s")(app)
 
 
 def main(arguments: list[str] | None = None) -> NoReturn:
@@ -89,17 +59,7 @@ def main(arguments: list[str] | None = None) -> NoReturn:
                     app(args=words, prog_name="ndcg-spark", standalone_mode=False) or 0
                 )
         except click.UsageError as error:
-            # Too many arguments raise exactly this type.
-            if (
-                type(error) is click.UsageError
-                and error.ctx
-                and error.ctx.command is night_commands.compare
-            ):
-                advice = (
-                    "To compare runs in files: ndcg-spark evaluate JUDGMENTS RESULTS... "
-                    "--baseline RUN"
-                )
-                error = click.UsageError(f"{error.message}. {advice}", error.ctx)
+            error = advised(error)
             if messages.wants_json or messages.log_format:
                 messages.fail(ConfigurationError(error.format_message()))
             usage = io.StringIO()

@@ -56,11 +56,11 @@ class _Options(Voice):
         return option if value == "" else f"{option} {shlex.quote(str(value))}"
 
     def convention(self, option: str, value: str) -> str:
-        return f"--set {option}={value}"
+        return self.setting("set", f"{option}={value}")
 
     def column(self, table: str, ours: str, theirs: str) -> str:
         prefix = f"{table}." if table else ""
-        return f"--column {shlex.quote(f'{prefix}{ours}={theirs}')}"
+        return self.setting("column", f"{prefix}{ours}={theirs}")
 
 
 class _Arguments(Voice):

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import ndcg_spark
-from ndcg_spark.__main__ import app as program
+from ndcg_spark.cli.commands import app as program
 
 ROOT = Path(__file__).parents[2]
 
