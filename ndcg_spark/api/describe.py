@@ -89,7 +89,9 @@ def describe(
     **options
         Options of the convention to change, such as ``ties="doc_id_asc"``.
 
-    Examples -------- Four items were used. `popular` shows two of them, and `als` shows all:
+    Examples
+    --------
+    Four items were used. `popular` shows two of them, and `als` shows all:
 
     >>> runs = {"popular": {"u": ["a", "b"], "v": ["a", "b"]}}
     >>> runs["als"] = {"u": ["a", "c"], "v": ["b", "d"]}

@@ -34,5 +34,5 @@ def _sentence(night: Night, result: Mapping[str, Any]) -> str:
     ends = ""
     if differences:
         ends = f" ({signed(min(differences))} to {signed(max(differences))})"
-    change = f"whether {result['run']} changed when the judgments did on {day(night.evaluated_on)}"
-    return f"it is not known {change}{ends}; look at that night, or accept a night"
+    change = f"what happened to {result['run']} at the change of {day(night.evaluated_on)}"
+    return f"{change} is not known{ends}; look at it, or accept a night"

@@ -304,8 +304,7 @@ def _sentence_of_unjudged(case: Case, numbers: Numbers) -> str:
     before, now = case.judged_rates
     points = round(100 * (before - now), 1)
     fewer = (
-        f"the share of its unjudged documents rose by {points:g} points "
-        f"({share(now)} judged, was {share(before)})"
+        f"{points:g} points fewer of its documents are judged ({share(now)}, was {share(before)})"
     )
     return f"{lower}, and {fewer}: have these judged; ndcg-spark judge-next lists them"
 
