@@ -266,8 +266,6 @@ class ItemsConfig(TableConfig):
     def _has_items(self) -> Self:
         if not self.path and self.interactions is None:
             raise ValueError("it has neither a path nor interactions; give one or both")
-        if self.users is not None and self.interactions is not None:
-            raise ValueError("interactions also give the number of users; leave users out")
         return self
 
 
@@ -420,6 +418,8 @@ class TablesConfig(NightConfig):
     run: _Text | None = None
     #: The separator of the ids in a cell, by table.
     split_ids: dict[str, Separator] = Field(default_factory=dict)
+    #: The number of users that the popularity of items was counted over.
+    items_users: Annotated[int, Field(gt=0)] | None = None
 
     @model_validator(mode="after")
     def _one_way(self) -> Self:

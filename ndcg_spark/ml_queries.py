@@ -18,6 +18,7 @@ from ndcg_spark.convention import presets
 from ndcg_spark.convention.convention import Convention
 from ndcg_spark.reference import unjudged_gain
 from ndcg_spark.scoring.ideal import is_user_function
+from ndcg_spark.scoring.ranking import distinct
 
 #: Larger cutoffs are not an int in SQL, and no list is as long.
 _LONGEST = 10**9
@@ -299,7 +300,7 @@ def _is_excluded(document: str) -> str:
 
 
 def _repeats(values: str) -> str:
-    return f"size(array_distinct({values})) < size({values})"
+    return f"not ({distinct(values)})"
 
 
 def is_expressible(kinds: Mapping[str, str], convention: Convention) -> bool:

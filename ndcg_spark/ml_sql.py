@@ -7,11 +7,12 @@ discounts come from `scoring`.
 import math
 import re
 
-from ndcg_spark import sql
+from ndcg_spark import rules, sql
 from ndcg_spark.convention.convention import Convention
 from ndcg_spark.convention.options import MAX_GAIN, TIES
 from ndcg_spark.reference import discounts
 from ndcg_spark.scoring.ideal import discount_sql, gain_sql
+from ndcg_spark.scoring.ranking import at_precision
 
 #: Fractional types that ids may have, each with the bound below which it has all whole numbers.
 FRACTIONAL = {"double": 2.0**53, "float": 2.0**24}
@@ -44,10 +45,7 @@ def is_numeric(kind: str) -> bool:
 
 def as_double(name: str, kind: str) -> str:
     """A number as a double, with 0.0 for -0.0."""
-    if kind.startswith("decimal"):
-        # The embedded engine casts a decimal to a wrong double, but its text to the right one.
-        name = f"cast({name} as string)"
-    return f"(cast({name} as double) + 0.0D)"
+    return f"(cast({rules.castable(name, kind)} as double) + 0.0D)"
 
 
 def is_finite(name: str) -> str:
@@ -117,8 +115,7 @@ def order_keys(document: str, score: str, rank: str, convention: Convention) -> 
     if convention.ranks_decide:
         return {"first": rank}
     rule = TIES[convention.ties]
-    if convention.score_precision == "float32":
-        score = f"(cast(cast({score} as float) as double) + 0D)"
+    score = at_precision(score, convention)
     keys = {"first": score if is_descending(convention) else f"-{score}"}
     if rule.by == "rank":
         keys["second"] = rank

@@ -152,10 +152,15 @@ def _double(column: str, source: str) -> str:
     if is_text(source):
         trimmed = f"btrim({column}, {sql.text(BLANKS)})"
         column = f"case when {trimmed} rlike {sql.text(_PLAIN_NUMBER)} then {trimmed} end"
-    elif source.startswith("decimal"):
+    return f"try_cast({castable(column, source)} as double)"
+
+
+def castable(column: str, source: str) -> str:
+    """A column of the type `source` in a form that the engines cast to the right double."""
+    if source.startswith("decimal"):
         # The embedded engine casts a decimal to a wrong double, but its text to the right one.
-        column = f"cast({column} as string)"
-    return f"try_cast({column} as double)"
+        return f"cast({column} as string)"
+    return column
 
 
 def named_by_user(columns: Iterable[str]) -> list[str]:

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from ndcg_spark.api.evaluations import (
-    Evaluation,
+    Evaluated,
     asked_measures,
     evaluations_in,
     refuse_other_arguments,
     refuse_other_conventions,
     shared_attributes,
-    without_evaluations,
+    tables_of,
 )
 from ndcg_spark.comparison.differences import ComparisonOptions
 from ndcg_spark.comparison.human_grades import HumanGrades
@@ -230,7 +230,7 @@ def compare_tables(
     text = " ".join(map(str, listed(given)))
     # All columns that may contain scores, so that a message can name them.
     wanted = list(dict.fromkeys([*KEY, *ANSWERS, JUDGED, text, *SCORES]))
-    scores = _table(without_evaluations(query_scores), wanted, "query_scores")
+    scores = _table(tables_of(query_scores), wanted, "query_scores")
     if measures is None and not evaluations:
         text = _only_numbers(scores) or text
     metrics = {text: None} if text in scores.column_names else parse_metrics(text, asked.options)
@@ -275,7 +275,7 @@ def _only_numbers(scores: pa.Table) -> str | None:
 
 def _names(baseline: Any) -> list[str]:
     """The runs that are the baseline; none if it is a table."""
-    if isinstance(baseline, Mapping | Evaluation) or is_frame(baseline):
+    if isinstance(baseline, Mapping | Evaluated) or is_frame(baseline):
         return []
     names = list(listed(baseline))
     if not names:
@@ -289,7 +289,7 @@ def _other_scores(
     baseline: Any, wanted: Sequence[str], measures: Sequence[str]
 ) -> dict[str, ScoreSource]:
     """The scores of another night, by dataset."""
-    table = _table(without_evaluations(baseline), wanted, "baseline")
+    table = _table(tables_of(baseline), wanted, "baseline")
     return {source.dataset: source for source in _sources(baseline, table, measures, "baseline")}
 
 
@@ -302,16 +302,18 @@ def _sources(
     found = sources(query_scores, of_queries, name)
     if not of_runs:
         return found
-    what = f"{of_runs[0]} is one number for all lists of a run"
-    if not isinstance(given, Evaluation):
+    evaluations = evaluations_in(given)
+    if not evaluations:
+        what = f"{of_runs[0]} is one number for all lists of a run"
         raise ConfigurationError(f"{name}: {what}; give what evaluate returns")
     columns = ["dataset", "run", "cutoff", "attribute", "lists", *of_runs]
-    table = _table(given.dataset_scores, columns, name)
+    table = _table(tables_of(given, "dataset_scores"), columns, name)
     absent = [measure for measure in of_runs if measure not in table.column_names]
     if absent:
-        has = ", ".join(given.measures.texts)
+        has = ", ".join(asked_measures(evaluations).texts)
         raise ConfigurationError(f"measures: {absent[0]} was not evaluated; {name} has {has}")
-    return [with_means(source, table.to_pylist(), of_runs) for source in found]
+    rows = table.to_pylist()
+    return [with_means(source, rows, of_runs) for source in found]
 
 
 def _shown(table: "pd.DataFrame") -> "pd.DataFrame":

@@ -12,6 +12,7 @@ from ndcg_spark.api.evaluate import (
     is_for_session,
     items_given,
     make_config,
+    refuse_separators,
 )
 from ndcg_spark.config import TablesConfig, validate
 from ndcg_spark.convention.convention import Convention
@@ -47,8 +48,7 @@ def describe(
     over all lists of each run.
 
     `results` and all other tables can have every form that `evaluate` accepts. Spark DataFrames are
-    described by their session immediately. They are read several times, so cache those that are
-    expensive to compute.
+    described by their session immediately.
 
     Returns a view. `print` and notebooks show one row per run and, below the rows, what each
     measure is. `to_pandas()` returns one row per dataset, run and cutoff. Raises the same errors as
@@ -117,12 +117,14 @@ def describe(
     settings["convention"] = changed_convention(convention, options, describe)
     if cutoffs is not DEFAULT_CUTOFFS:
         settings["cutoffs"] = cutoffs
+    refuse_separators(split_ids or {}, given)
     if is_for_session(given, session):
         from ndcg_spark.api.lazy_evaluation import LazyCatalog, describe_tables
 
         chosen = {**as_chosen(settings), "run": run, "split_ids": dict(split_ids or {})}
+        chosen["items_users"] = items_users
         tables_config = validate(chosen, "arguments", TablesConfig)
-        catalog = LazyCatalog(items, interactions, items_users)
+        catalog = LazyCatalog(items, interactions)
         rows = describe_tables(given, tables_config, session, catalog)
         return described_view(rows, tables_config.measure_set)
     of_catalog = {"items": items, "interactions": interactions}

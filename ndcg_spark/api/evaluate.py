@@ -165,19 +165,19 @@ def evaluate(
     tables, scratch = {"judgments": judgments, "results": results, "exclude": exclude}, Scratch()
     tables["query_attributes"] = attributes
     of_catalog = {"items": items, "interactions": interactions}
+    refuse_separators(split_ids or {}, tables)
     if is_for_session(tables, session):
         from ndcg_spark.api.lazy_evaluation import LazyCatalog, evaluate_lazily
 
         given = {**as_chosen(settings), "relevance": relevance, "grades": grades, "run": run}
-        given["split_ids"] = dict(split_ids or {})
+        given |= {"split_ids": dict(split_ids or {}), "items_users": items_users}
         lazy_config = validate(given, "arguments", TablesConfig)
-        catalog = LazyCatalog(items, interactions, items_users)
+        _refuse_future(lazy_config)
+        catalog = LazyCatalog(items, interactions)
         return evaluate_lazily(tables, lazy_config, session, catalog)
     settings |= items_given(of_catalog, items_users, scratch)
     config = make_config(tables, settings, scratch, relevance, run, split_ids, grades)
-    problems = list(about_future(config.date))
-    if problems:
-        raise ConfigurationError.of_problems("arguments", problems)
+    _refuse_future(config)
     evaluated = compute(tasks.evaluate, config, str(scratch.folder()))
     return Scores(
         evaluated.dataset_scores,
@@ -335,6 +335,21 @@ def is_for_session(tables: Mapping[str, Any], session: object) -> bool:
         what = f"session: give a SparkSession, not a {type(session).__name__}"
         raise ConfigurationError(f"{what}; open_session() opens one")
     return session is not None or any(map(is_spark, tables.values()))
+
+
+def refuse_separators(separators: Mapping[str, str], tables: Mapping[str, Any]) -> None:
+    """Raise ConfigurationError for a separator of a table that is not given, or has no ids."""
+    given = [name for name in ("judgments", "results", "exclude") if tables.get(name) is not None]
+    for name in separators:
+        if name not in given:
+            what = f"{name!r} is not one of the given tables, {', '.join(given)}"
+            raise ConfigurationError(f"split_ids: {what}")
+
+
+def _refuse_future(config: EvaluationConfig) -> None:
+    problems = list(about_future(config.date))
+    if problems:
+        raise ConfigurationError.of_problems("arguments", problems)
 
 
 def changed_convention(

@@ -1,7 +1,7 @@
 """The evaluations in a comparison, given alone or as {run: evaluation}, and what they share."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
 import pyarrow as pa
 
@@ -12,12 +12,12 @@ from ndcg_spark.convention.measures import MEASURES, NDCG_ONLY, MeasureSet, argu
 from ndcg_spark.errors import ConfigurationError
 
 #: What `evaluate` returns.
-Evaluation = Scores | SparkScores
+Evaluated = Scores | SparkScores
 
 
-def evaluations_in(table: Any) -> list[Evaluation]:
+def evaluations_in(table: Any) -> list[Evaluated]:
     """The evaluations in an argument: one, those in a dictionary, or none."""
-    if isinstance(table, Evaluation):
+    if isinstance(table, Evaluated):
         return [table]
     if not isinstance(table, Mapping):
         return []
@@ -27,14 +27,14 @@ def evaluations_in(table: Any) -> list[Evaluation]:
     return found
 
 
-def without_evaluations(table: Any) -> Any:
-    """The argument, with each evaluation replaced by its query scores."""
-    if isinstance(table, Mapping):
-        return {name: without_evaluations(one) for name, one in table.items()}
-    return table.query_scores if isinstance(table, Evaluation) else table
+def tables_of(given: Any, part: Literal["query_scores", "dataset_scores"] = "query_scores") -> Any:
+    """The argument, with each evaluation replaced by one of its tables."""
+    if isinstance(given, Mapping):
+        return {name: tables_of(one, part) for name, one in given.items()}
+    return getattr(given, part) if isinstance(given, Evaluated) else given
 
 
-def asked_measures(evaluations: Sequence[Evaluation]) -> MeasureSet:
+def asked_measures(evaluations: Sequence[Evaluated]) -> MeasureSet:
     """The measures that all evaluations have, in the order of the first; NDCG without
     evaluations.
     """
@@ -47,7 +47,7 @@ def asked_measures(evaluations: Sequence[Evaluation]) -> MeasureSet:
     return MeasureSet(tuple(common), options=first.options)
 
 
-def shared_attributes(evaluations: Sequence[Evaluation]) -> pa.Table | None:
+def shared_attributes(evaluations: Sequence[Evaluated]) -> pa.Table | None:
     """The attributes of the queries; ConfigurationError if the evaluations have different ones."""
     known: dict[Any, pa.Table] = {}
     for one in evaluations:
@@ -61,7 +61,7 @@ def shared_attributes(evaluations: Sequence[Evaluation]) -> pa.Table | None:
     return next(iter(known.values()), None)
 
 
-def refuse_other_conventions(ours: Sequence[Evaluation], theirs: Sequence[Evaluation]) -> None:
+def refuse_other_conventions(ours: Sequence[Evaluated], theirs: Sequence[Evaluated]) -> None:
     """Raise ConfigurationError if evaluations have different conventions.
 
     Their scores are not comparable.
@@ -77,7 +77,7 @@ def refuse_other_conventions(ours: Sequence[Evaluation], theirs: Sequence[Evalua
         raise ConfigurationError(f"baseline: {what}; choose one")
 
 
-def _conventions(evaluations: Sequence[Evaluation]) -> list[str]:
+def _conventions(evaluations: Sequence[Evaluated]) -> list[str]:
     """The labels of the different conventions. Presets with different names may be equal."""
     labels: dict[Convention, str] = {}
     for one in evaluations:
@@ -85,7 +85,7 @@ def _conventions(evaluations: Sequence[Evaluation]) -> list[str]:
     return list(labels.values())
 
 
-def refuse_other_arguments(evaluations: Sequence[Evaluation], columns: Iterable[str]) -> None:
+def refuse_other_arguments(evaluations: Sequence[Evaluated], columns: Iterable[str]) -> None:
     """Raise ConfigurationError if a catalog measure was computed with different arguments."""
     for column in columns:
         found = [_with_arguments(column, one.measures) for one in evaluations]

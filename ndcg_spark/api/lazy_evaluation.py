@@ -2,7 +2,6 @@
 `describe`, which computes at once.
 """
 
-import contextlib
 import dataclasses
 import functools
 import warnings
@@ -14,10 +13,10 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from ndcg_spark import rules
-from ndcg_spark.api.scores import SparkScores
+from ndcg_spark.api.scores import NO_RESULTS, SparkScores
 from ndcg_spark.config import TablesConfig, missing_items
-from ndcg_spark.convention.measures import MeasureSet
 from ndcg_spark.engine import open_session, require_read_values, sail_version
+from ndcg_spark.engine.sessions import kept_in_block
 from ndcg_spark.errors import ConfigurationError, InputError, about
 from ndcg_spark.inputs.dataframes import dataframes_in, frame, merge_local_partitions, with_grades
 from ndcg_spark.inputs.grade_labels import Labels
@@ -55,7 +54,6 @@ class LazyCatalog(NamedTuple):
 
     items: Any = None
     interactions: Any = None
-    users: int | None = None
 
 
 def evaluate_lazily(
@@ -70,7 +68,7 @@ def evaluate_lazily(
     """
     session = session or _session_of(tables) or open_session()
     require_read_values(session)
-    items = _items(catalog, config.measure_set, session)
+    items = _items(catalog, config, session)
     given = _frames(tables, config, session)
     guard = functools.partial(raise_in_plan, given)
     prepared = prepare(given, config.options, guard, is_sail=_is_sail(session))
@@ -111,7 +109,7 @@ def describe_tables(
     measures = config.measure_set
     refuse_judged(measures)
     refuse_dependent(config.convention, measures)
-    items = _items(catalog, measures, session)
+    items = _items(catalog, config, session)
     results = LazyTable(_results(tables["results"], config, session), "results")
     exclude = _exclude(tables["exclude"], config, session)
     checks = prepare_lists(results, exclude, config.options)
@@ -122,12 +120,11 @@ def describe_tables(
             measures,
             items,
             config.dataset,
-            contextlib.nullcontext,
+            kept_in_block,
             is_sail=_is_sail(session),
         )
     if not rows:
-        sentence = "the table is empty, or exclude removed every row; check what fills it"
-        raise InputError(f"results: {sentence}")
+        raise InputError(NO_RESULTS)
     for sentence in about_unknown_items(rows, measures):
         warnings.warn(sentence, stacklevel=3)
     return rows
@@ -137,8 +134,9 @@ def _is_sail(session: SparkSession) -> bool:
     return sail_version(session) is not None
 
 
-def _items(catalog: LazyCatalog, measures: MeasureSet, session: SparkSession) -> EngineItems | None:
+def _items(catalog: LazyCatalog, config: TablesConfig, session: SparkSession) -> EngineItems | None:
     """The items of the catalog on the engine, if a measure needs them."""
+    measures = config.measure_set
     if not measures.of_items:
         return None
     if catalog.items is None and catalog.interactions is None:
@@ -151,12 +149,13 @@ def _items(catalog: LazyCatalog, measures: MeasureSet, session: SparkSession) ->
     if catalog.interactions is not None:
         with about("interactions"):
             used = to_arrow(catalog.interactions, ["query_id", "doc_id"])
-    items = make_items(rows, used, catalog.users, measures)
+    items = make_items(rows, used, config.items_users, measures)
+    return EngineItems.of(items, measures, functools.partial(_local, session))
 
-    def as_dataframe(table: pa.Table) -> DataFrame:
-        return merge_local_partitions(session.createDataFrame(table))
 
-    return EngineItems.of(items, measures, as_dataframe)
+def _local(session: SparkSession, table: pa.Table) -> DataFrame:
+    """A table of this process in the session."""
+    return merge_local_partitions(session.createDataFrame(table))
 
 
 def _session_of(tables: Mapping[str, Any]) -> SparkSession | None:
@@ -223,11 +222,7 @@ def _attributes(given: Any, session: SparkSession) -> tuple[pa.Table | None, Sli
     """The table QUERY_ATTRIBUTES and its slices, or None if there are no attributes."""
     if given is None:
         return None, None
-
-    def as_dataframe(rows: pa.Table) -> DataFrame:
-        return merge_local_partitions(session.createDataFrame(rows))
-
     with about("query_attributes"):
         rows = to_arrow(given, None)
     attributes = attribute_rows(rows)
-    return attributes, make_slices(attributes, as_dataframe)
+    return attributes, make_slices(attributes, functools.partial(_local, session))

@@ -4,7 +4,7 @@ query.
 
 import datetime
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -240,12 +240,15 @@ def explain(
     request = ExplainRequest(str(query), run, baseline, dataset, rank, _date_text(baseline_date))
     is_night = isinstance(source, str | os.PathLike) and results is None
     is_scored = isinstance(source, Scores | SparkScores)
-    dates = (date, baseline_date)
-    of_tables = (convention, relevance, grades, exclude)
-    if is_night or is_scored:
-        _refuse_for_explain((results, *of_tables))
-    if not is_night:
-        _refuse_for_explain(dates)
+    dates = {"date": date, "baseline_date": baseline_date}
+    of_tables = {"convention": convention, "relevance": relevance, "grades": grades}
+    of_tables |= {"exclude": exclude, "results": results}
+    if is_night:
+        _refuse_others("a night", of_tables)
+    elif is_scored:
+        _refuse_others("scores", {**dates, **of_tables})
+    else:
+        _refuse_others("judgments and results", dates)
     if is_night:
         return explanation_view(explain_night(str(source), _date_text(date), request))
     # Temporary folders are removed with it.
@@ -265,12 +268,12 @@ def explain(
     return explanation_view(compute(explain_on, config, request))
 
 
-def _refuse_for_explain(others: Iterable[object]) -> None:
+def _refuse_others(explained: str, others: Mapping[str, object]) -> None:
     """ConfigurationError for arguments that do not go with what is explained."""
-    for other in others:
-        if other is not None:
-            uses = "results, convention, relevance, grades and exclude for judgments"
-            raise ConfigurationError(f"explain: dates are for nights, and {uses}")
+    for name, value in others.items():
+        if value is not None:
+            what = f"{name} does not go with {explained}; leave it out"
+            raise ConfigurationError(f"explain: {what}")
 
 
 def _date_text(date: _Date) -> str | None:

@@ -42,6 +42,8 @@ _PARTS = ("dcg", "ideal_dcg", "cg")
 _SHOWN = 50
 #: How a terminal shows a table.
 _STYLE: dict[str, Any] = {"max_rows": _SHOWN, "float_format": numbers.score, "na_rep": "-"}
+#: The error for results without rows.
+NO_RESULTS = "results: the table is empty, or exclude removed every row; check what fills it"
 
 
 class Scores:
@@ -200,16 +202,16 @@ class Scores:
         return definition(self.convention, str(first["formula"]), self.measures)
 
     @property
-    def _whole(self) -> list[str]:
+    def _item_headings(self) -> list[str]:
         """The headings of numbers of items."""
         return [heading for heading, (column, _) in self._columns.items() if column == "items"]
 
     def _notes(self) -> list[str]:
-        """Which NDCG it is, what each measure of the catalog is, and who has no macro mean."""
+        """The definitions of NDCG and of catalog measures, and the runs without a macro mean."""
         return [self._definition(), *catalog_definitions(self.measures), *self.macro.notes]
 
     def __repr__(self) -> str:
-        whole: dict[str, Any] = {"formatters": dict.fromkeys(self._whole, numbers.whole)}
+        whole: dict[str, Any] = {"formatters": dict.fromkeys(self._item_headings, numbers.whole)}
         table = self.table().to_string(**_STYLE, **whole)
         notes = "\n".join(self._notes())
         return f"{table}\n\n{notes}"
@@ -221,7 +223,8 @@ class Scores:
         shown = table[:_SHOWN].astype(object)
         rows: list[dict[Any, Any]] = shown.mask(shown.isna(), None).to_dict("records")
         for row in rows:
-            row.update({heading: shown_value("items", row[heading]) for heading in self._whole})
+            for heading in self._item_headings:
+                row[heading] = shown_value("items", row[heading])
         notes = self._notes()
         if len(table) > len(rows):
             notes.insert(0, f"the first {len(rows)} of {len(table):,} rows")
@@ -263,8 +266,7 @@ class SparkScores:
     def _scores(self) -> Scores:
         table = self.dataset_scores.toArrow()
         if not table.num_rows:
-            sentence = "the table is empty, or exclude removed every row; check what fills it"
-            raise InputError(f"results: {sentence}")
+            raise InputError(NO_RESULTS)
         fetched = None
         if self.check is not None:
             fetched = self.check(table, self.query_scores)

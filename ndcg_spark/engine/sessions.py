@@ -347,6 +347,18 @@ def keep_rows(table: DataFrame, scratch: Scratch) -> DataFrame:
     return table
 
 
+@contextlib.contextmanager
+def kept_in_block(table: DataFrame) -> Iterator[DataFrame]:
+    """Yield the table, computed once within the block if the engine can keep it."""
+    with contextlib.suppress(*failures()):
+        table = table.persist()
+    try:
+        yield table
+    finally:
+        with contextlib.suppress(*failures()):
+            table.unpersist()
+
+
 def _default_storage() -> str:
     site = Path(os.environ.get("HADOOP_CONF_DIR", "/nowhere"), "core-site.xml")
     if not site.is_file():

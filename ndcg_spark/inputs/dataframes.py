@@ -23,7 +23,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType, DataType, StructType
 
 from ndcg_spark.engine import Engine, failure_reason, failures
-from ndcg_spark.engine.sessions import is_classic, keep_rows
+from ndcg_spark.engine.sessions import is_classic, keep_rows, kept_in_block
 from ndcg_spark.errors import InputError, NdcgSparkError, ReadError, within
 from ndcg_spark.inputs.column_names import doubtful_run, resolve_columns
 from ndcg_spark.inputs.files import File
@@ -463,7 +463,8 @@ def read_arrow(engine: Engine, table: pa.Table) -> DataFrame:
 def kept_rows(engine: Engine, table: DataFrame) -> Iterator[DataFrame]:
     """Yield a table that is computed once and may be read several times within the block."""
     if engine.kind != "embedded":
-        yield keep_rows(table, engine.scratch)
+        with kept_in_block(table) as kept:
+            yield kept
         return
     folder = engine.scratch.folder()
     try:

@@ -8,7 +8,7 @@ import pyarrow.compute as pc
 from ndcg_spark.config import ItemsConfig
 from ndcg_spark.convention.catalog import catalog_option
 from ndcg_spark.convention.measures import MeasureSet
-from ndcg_spark.errors import InputError, about
+from ndcg_spark.errors import ConfigurationError, InputError, about
 from ndcg_spark.inputs.query_tables import column, read_query_table
 from ndcg_spark.item_table import IN_CATALOG, ItemTable, in_order
 from ndcg_spark.schemas import ITEMS
@@ -35,6 +35,9 @@ def make_items(
     rows: pa.Table | None, used: pa.Table | None, users: int | None, measures: MeasureSet
 ) -> ItemTable:
     """Return the items of a table, of interactions, or of both. At least one must be given."""
+    if used is not None and users is not None:
+        what = "interactions also give the number of users; leave users out"
+        raise ConfigurationError(f"items: {what}")
     items = None if rows is None else item_rows(rows)
     if used is not None:
         table = _with_interactions(items, interaction_rows(used))

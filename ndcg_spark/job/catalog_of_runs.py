@@ -20,9 +20,10 @@ from ndcg_spark.scoring.evaluation import Evaluation, run_measures
 from ndcg_spark.steps import report_step
 
 
-def open_items(engine: Engine, config: EvaluationConfig) -> EngineItems | None:
-    """The items that the measures of a configuration need, or None if they need none."""
-    measures = config.measure_set
+def open_items(
+    engine: Engine, config: EvaluationConfig, measures: MeasureSet
+) -> EngineItems | None:
+    """The items that measures need, or None if they need none."""
     if not measures.of_items:
         return None
     if config.items is None:

@@ -53,13 +53,12 @@ def check_inputs(config: EvaluationConfig) -> dict[str, Any]:
             context.evaluation, cutoffs=config.cutoffs[-1:], measures=NDCG_ONLY
         )
         alone = dataclasses.replace(context, evaluation=deepest)
+        means: list[dict[str, Any]] = []
         with count_refusals(alone):
-            means = [
-                dataset_scores(batch.query_scores, batch.runs, deepest).select(*_RATE)
-                for batch in scores_by_batch(alone)
-            ]
-            scores = split_slices(row.asDict() for table in means for row in table.collect())
-            rows = scores.all_queries
+            for batch in scores_by_batch(alone):
+                table = dataset_scores(batch.query_scores, batch.runs, deepest).select(*_RATE)
+                means.extend(row.asDict() for row in table.collect())
+        rows = split_slices(means).all_queries
         # Its message has examples, which the engine reads.
         refuse_low_judged_rates(config, checked, rows)
     return {

@@ -1,5 +1,7 @@
 """Read, check and report the results for commands without judgments."""
 
+import contextlib
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from pyspark.sql import DataFrame
@@ -7,11 +9,17 @@ from pyspark.sql import DataFrame
 from ndcg_spark.config import EvaluationConfig
 from ndcg_spark.contract.changes import Seen, see
 from ndcg_spark.contract.counting import check_lists
-from ndcg_spark.contract.limits import about_merged
+from ndcg_spark.contract.limits import about_merged, refuse_in_lists
 from ndcg_spark.convention.convention import Convention
 from ndcg_spark.engine import Engine
 from ndcg_spark.inputs.source_tables import Source
-from ndcg_spark.job.inputs import report_notes, report_read, results_source, translated_failures
+from ndcg_spark.job.inputs import (
+    PlanRefusedError,
+    report_notes,
+    report_read,
+    results_source,
+    translated_failures,
+)
 from ndcg_spark.scoring.prepare import prepare_lists
 from ndcg_spark.steps import report_step
 
@@ -42,3 +50,22 @@ def read_lists(engine: Engine, config: EvaluationConfig) -> CheckedLists:
         report_step("warning", sentence)
     seen = [Seen(source, counts.fingerprints), *excluded]
     return CheckedLists(seen, results, checks.convention, {run.run for run in counts.runs})
+
+
+@contextlib.contextmanager
+def counted_refusals(*checked: CheckedLists) -> Iterator[None]:
+    """Translate the failures of a plan over these lists.
+
+    If the plan refuses documents that occur twice, they are counted for the message.
+    """
+    sources: list[Source] = []
+    for lists in checked:
+        sources.extend(seen.source for seen in lists.seen)
+    try:
+        with translated_failures(sources):
+            yield
+    except PlanRefusedError:
+        for lists in checked:
+            with translated_failures(sources):
+                refuse_in_lists(lists.source, [lists.results], lists.convention)
+        raise

@@ -15,7 +15,7 @@ from ndcg_spark.comparison.list_changes import KEY, checked_cutoffs, compared_ru
 from ndcg_spark.config import EvaluationConfig
 from ndcg_spark.contract.changes import Seen, refuse_changed
 from ndcg_spark.contract.counting import check_judgments
-from ndcg_spark.contract.limits import refuse_in_lists, summary
+from ndcg_spark.contract.limits import summary
 from ndcg_spark.contract.scan import Rejection
 from ndcg_spark.convention.convention import Convention
 from ndcg_spark.convention.measures import NDCG_ONLY
@@ -23,11 +23,10 @@ from ndcg_spark.convention.presets import PRESETS
 from ndcg_spark.engine import Engine
 from ndcg_spark.errors import ConventionError, InputError, MissingColumnError
 from ndcg_spark.inputs.source_tables import read_judgments
-from ndcg_spark.job.checked_lists import read_lists
+from ndcg_spark.job.checked_lists import counted_refusals, read_lists
 from ndcg_spark.job.evaluate_inputs import evaluate
 from ndcg_spark.job.inputs import (
     Context,
-    PlanRefusedError,
     count_refusals,
     engine_for,
     read_inputs,
@@ -134,35 +133,26 @@ def compare_lists(
     Raises ConfigurationError if the baseline or every run is unknown, or if ties need judgments.
     """
     cutoffs = checked_cutoffs(old.convention, old.cutoffs, persistence)
-    checked = [read_lists(engine, config) for config in (new, old)]
-    sides, lists, conventions, names = zip(*checked, strict=True)
-    inputs = [*sides[0], *sides[1]]
-    sources = [seen.source for seen in inputs]
-    if len({"dataset" in table.columns for table in lists}) > 1:
+    now = read_lists(engine, new)
+    before = read_lists(engine, old)
+    if ("dataset" in now.results.columns) != ("dataset" in before.results.columns):
         raise InputError(
             "results: only one side has a column dataset; name it in both or in neither"
         )
-    runs = compared_runs(names[0], names[-1], baseline)
+    runs = compared_runs(now.runs, before.runs, baseline)
     changes = list_changes(
-        lists[0],
-        lists[1],
+        now.results,
+        before.results,
         runs,
         baseline,
-        conventions,
+        (now.convention, before.convention),
         cutoffs,
         persistence,
         old.dataset,
     )
-    try:
-        with translated_failures(sources):
-            rows = to_pandas(changes)
-    except PlanRefusedError:
-        for seen, table, convention, _ in checked:
-            with translated_failures(sources):
-                refuse_in_lists(seen[0].source, [table], convention)
-        raise
-    with translated_failures(sources):
-        refuse_changed(inputs)
+    with counted_refusals(now, before):
+        rows = to_pandas(changes)
+        refuse_changed([*now.seen, *before.seen])
     what = "1 run" if len(runs) == 1 else f"{len(runs):,} runs"
     report_step("compared", f"{what} with {baseline or 'the old results'}")
     return rows.sort_values([*KEY, "query_id"], ignore_index=True)

@@ -9,7 +9,6 @@ from pyspark.sql import DataFrame
 
 from ndcg_spark.config import EvaluationConfig, ItemsConfig
 from ndcg_spark.contract.changes import refuse_changed
-from ndcg_spark.contract.limits import refuse_in_lists
 from ndcg_spark.convention.convention import Convention
 from ndcg_spark.convention.measures import (
     CATALOG_COLUMNS,
@@ -22,8 +21,7 @@ from ndcg_spark.engine import Engine
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.inputs.dataframes import kept_rows
 from ndcg_spark.job.catalog_of_runs import open_items, report_unknown_items
-from ndcg_spark.job.checked_lists import read_lists
-from ndcg_spark.job.inputs import PlanRefusedError, translated_failures
+from ndcg_spark.job.checked_lists import counted_refusals, read_lists
 from ndcg_spark.schemas import query_key
 from ndcg_spark.scoring.catalog_columns import (
     EngineItems,
@@ -53,19 +51,14 @@ def describe(engine: Engine, config: EvaluationConfig, measures: MeasureSet) -> 
     """
     refuse_judged(measures)
     refuse_dependent(config.convention, measures)
-    items = open_items(engine, config)
+    items = open_items(engine, config, measures)
     lists = read_lists(engine, config)
     keep = functools.partial(kept_rows, engine)
     is_sail = engine.kind == "embedded"
     given = (lists.results, lists.convention, measures, items, config.dataset, keep)
-    try:
-        with translated_failures([lists.source]):
-            rows = described_rows(*given, is_sail=is_sail)
-            refuse_changed(lists.seen)
-    except PlanRefusedError:
-        with translated_failures([lists.source]):
-            refuse_in_lists(lists.source, [lists.results], lists.convention)
-        raise
+    with counted_refusals(lists):
+        rows = described_rows(*given, is_sail=is_sail)
+        refuse_changed(lists.seen)
     report_unknown_items(rows, measures)
     return rows
 

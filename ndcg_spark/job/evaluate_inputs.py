@@ -294,7 +294,8 @@ def _scored_far(context: Context, attributes: pa.Table | None) -> Scored:
     """The same if the engine and this process share no folder; what is checked is fetched."""
     evaluation = context.evaluation
     with context.clock.step("evaluate", "evaluating the results"):
-        batch = next(scores_by_batch(context))
+        # Only the embedded engine, which shares its folders, has several batches.
+        (batch,) = scores_by_batch(context)
         scores = keep_rows(batch.query_scores, context.engine.scratch)
         of_runs = None
         if batch.shown is not None:

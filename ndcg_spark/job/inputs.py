@@ -40,7 +40,7 @@ from ndcg_spark.scoring import refusals
 from ndcg_spark.scoring.counted_queries import Slices
 from ndcg_spark.scoring.evaluation import Evaluation, lists_of_catalog, query_scores
 from ndcg_spark.scoring.prepare import ListsToScore, Tables, prepare
-from ndcg_spark.scoring.ranking import as_ranked, documents_of
+from ndcg_spark.scoring.ranking import as_ranked, documents_of, is_list_by_list, list_by_list
 from ndcg_spark.scoring.shown_lists import shown_lists
 from ndcg_spark.steps import Clock, report_step
 from ndcg_spark.tables.table import DatasetScores, split_slices
@@ -110,7 +110,7 @@ def read_inputs(engine: Engine, config: EvaluationConfig, clock: Clock | None = 
             config.results.on(config.date) if config.is_one_table else None,
         )
         results = results_source(engine, config)
-        items = open_items(engine, config)
+        items = open_items(engine, config, config.measure_set)
     report_notes(judgments, results)
     sources = judgments, results
     with clock.step("check", "reading judgments and results"), translated_failures(sources):
@@ -277,7 +277,7 @@ def scores_by_batch(context: Context) -> Iterator[BatchScores]:
     checked, evaluation = context.checked, context.evaluation
     key = query_key(checked.judgments.columns)
     for batch, (results, runs) in zip(checked.by_batch, context.lists, strict=True):
-        if evaluation.shares_lists:
+        if _can_share_lists(evaluation):
             yield from _scores_of_shared_lists(context, batch, runs)
             continue
         shown = None
@@ -285,6 +285,17 @@ def scores_by_batch(context: Context) -> Iterator[BatchScores]:
             shown = lists_of_catalog(batch.needed_results, key, evaluation)
         scores = query_scores(checked.judgments, results, runs, evaluation)
         yield BatchScores(scores, runs, shown)
+
+
+def _can_share_lists(evaluation: Evaluation) -> bool:
+    """Whether the lists that are ranked for catalog measures are also those of all scores."""
+    measures, depth = evaluation.measures, evaluation.depth
+    if not measures.of_catalog or evaluation.rank is not list_by_list:
+        return False
+    if depth is None or not is_list_by_list(evaluation.convention, depth):
+        return False
+    deepest = measures.cutoffs_for(*measures.of_catalog)[-1]
+    return deepest is not None and deepest <= depth
 
 
 def _scores_of_shared_lists(

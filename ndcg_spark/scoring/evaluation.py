@@ -26,7 +26,7 @@ from ndcg_spark.scoring import catalog_columns, counted_queries, ideal, lists
 from ndcg_spark.scoring import measure_columns as beside_ndcg
 from ndcg_spark.scoring.catalog_columns import EngineItems
 from ndcg_spark.scoring.counted_queries import Slices
-from ndcg_spark.scoring.ranking import Ranker, by_window, is_list_by_list, list_by_list
+from ndcg_spark.scoring.ranking import Ranker, by_window
 from ndcg_spark.scoring.shown_lists import shown_lists
 
 
@@ -53,12 +53,6 @@ class Evaluation:
     def depth(self) -> int | None:
         """The deepest rank that can matter to a score; None if any rank can."""
         return None if self.convention.ideal == "retrieved" else self.cutoffs[-1]
-
-    @property
-    def shares_lists(self) -> bool:
-        """Whether the lists that are ranked for catalog measures can be used for all scores."""
-        is_by_list = self.rank is list_by_list and is_list_by_list(self.convention, self.depth)
-        return bool(self.measures.of_catalog) and is_by_list
 
 
 def query_scores(
