@@ -239,7 +239,14 @@ class WeightsConfig(TableConfig):
 class InteractionsConfig(TableConfig):
     """Which user used which item before the evaluation, with a row per interaction."""
 
+    path: Annotated[list[_Path], BeforeValidator(listed)] = Field(default_factory=list)
     names = ("query_id", "doc_id")
+
+    @model_validator(mode="after")
+    def _has_path(self) -> Self:
+        if not self.path:
+            raise ValueError("interactions are configured, but have no path; give their path")
+        return self
 
 
 class ItemsConfig(TableConfig):
@@ -643,12 +650,18 @@ def _merged(settings: Mapping[str, Any], overrides: Mapping[str, Any]) -> dict[s
     merged = dict(settings)
     for key, value in overrides.items():
         if not isinstance(value, Mapping):
-            merged |= {} if value is None else {key: value}
-        elif given := {name: entry for name, entry in value.items() if entry is not None}:
-            below = merged.get(key, {})
-            if not isinstance(below, Mapping):
-                below = {"preset" if key == "convention" else "path": below}
-            if isinstance(below.get("columns"), Mapping):
-                given["columns"] = {**below["columns"], **given.get("columns", {})}
-            merged[key] = given if "preset" in given else {**below, **given}
+            if value is not None:
+                merged[key] = value
+            continue
+        below = merged.get(key, {})
+        if not isinstance(below, Mapping):
+            below = {"preset" if key == "convention" else "path": below}
+        if key == "convention":
+            # Options are replaced as a whole, even a table of gains, and a preset replaces all.
+            given = {name: entry for name, entry in value.items() if entry is not None}
+            inside = given if "preset" in given else {**below, **given}
+        else:
+            inside = _merged(below, value)
+        if inside:
+            merged[key] = inside
     return merged

@@ -166,3 +166,28 @@ def test_why_a_measure_of_the_catalog_has_no_value_is_not_told_of_grades():
         UserWarning, match="personalization@1: no run has two lists; check the item ids"
     ):
         evaluate({"u": {"a": 1}}, {"u": {"a": 1.0}}, 1, measures="ndcg personalization")
+
+
+@pytest.mark.parametrize("has_session", [False, True])
+@pytest.mark.parametrize(
+    ("given", "reason"),
+    [
+        ({"items_users": 0}, "greater than 0"),
+        ({"items_users": 5, "interactions": {"user": ["u"], "item": ["a"]}}, "leave users out"),
+        ({"split_ids": {"items": "comma"}}, "'items' is not one of the given tables"),
+        ({"split_ids": {"exclude": "comma"}}, "'exclude' is not one of the given tables"),
+    ],
+)
+def test_what_files_refuse_is_refused_for_sessions(session, has_session, given, reason):
+    items = {"doc_id": ["a"], "popularity": [1]}
+    asked = {"items": items, "measures": "novelty", **given}
+    asked |= {"session": session} if has_session else {}
+    with pytest.raises(ConfigurationError, match=reason):
+        describe({"u": ["a"]}, 1, **asked)
+
+
+@pytest.mark.parametrize("has_session", [False, True])
+def test_an_evaluation_has_no_date_in_the_future(session, has_session):
+    asked = {"session": session} if has_session else {}
+    with pytest.raises(ConfigurationError, match="in the future"):
+        evaluate({"q": {"a": 1}}, {"q": {"a": 1.0}}, 1, evaluated_on="2999-01-01", **asked)

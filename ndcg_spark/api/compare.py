@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from ndcg_spark.api.evaluations import (
-    Evaluated,
+    EvaluatedScores,
     asked_measures,
     evaluations_in,
     refuse_other_arguments,
@@ -275,7 +275,7 @@ def _only_numbers(scores: pa.Table) -> str | None:
 
 def _names(baseline: Any) -> list[str]:
     """The runs that are the baseline; none if it is a table."""
-    if isinstance(baseline, Mapping | Evaluated) or is_frame(baseline):
+    if isinstance(baseline, Mapping | EvaluatedScores) or is_frame(baseline):
         return []
     names = list(listed(baseline))
     if not names:

@@ -187,6 +187,7 @@ def evaluate(
         scratch,
         evaluated.attributes,
         evaluated.datasets_without_results,
+        evaluated.items_fingerprint,
     )
 
 

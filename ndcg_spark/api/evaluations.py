@@ -12,12 +12,12 @@ from ndcg_spark.convention.measures import MEASURES, NDCG_ONLY, MeasureSet, argu
 from ndcg_spark.errors import ConfigurationError
 
 #: What `evaluate` returns.
-Evaluated = Scores | SparkScores
+EvaluatedScores = Scores | SparkScores
 
 
-def evaluations_in(table: Any) -> list[Evaluated]:
+def evaluations_in(table: Any) -> list[EvaluatedScores]:
     """The evaluations in an argument: one, those in a dictionary, or none."""
-    if isinstance(table, Evaluated):
+    if isinstance(table, EvaluatedScores):
         return [table]
     if not isinstance(table, Mapping):
         return []
@@ -31,10 +31,10 @@ def tables_of(given: Any, part: Literal["query_scores", "dataset_scores"] = "que
     """The argument, with each evaluation replaced by one of its tables."""
     if isinstance(given, Mapping):
         return {name: tables_of(one, part) for name, one in given.items()}
-    return getattr(given, part) if isinstance(given, Evaluated) else given
+    return getattr(given, part) if isinstance(given, EvaluatedScores) else given
 
 
-def asked_measures(evaluations: Sequence[Evaluated]) -> MeasureSet:
+def asked_measures(evaluations: Sequence[EvaluatedScores]) -> MeasureSet:
     """The measures that all evaluations have, in the order of the first; NDCG without
     evaluations.
     """
@@ -47,7 +47,7 @@ def asked_measures(evaluations: Sequence[Evaluated]) -> MeasureSet:
     return MeasureSet(tuple(common), options=first.options)
 
 
-def shared_attributes(evaluations: Sequence[Evaluated]) -> pa.Table | None:
+def shared_attributes(evaluations: Sequence[EvaluatedScores]) -> pa.Table | None:
     """The attributes of the queries; ConfigurationError if the evaluations have different ones."""
     known: dict[Any, pa.Table] = {}
     for one in evaluations:
@@ -61,7 +61,9 @@ def shared_attributes(evaluations: Sequence[Evaluated]) -> pa.Table | None:
     return next(iter(known.values()), None)
 
 
-def refuse_other_conventions(ours: Sequence[Evaluated], theirs: Sequence[Evaluated]) -> None:
+def refuse_other_conventions(
+    ours: Sequence[EvaluatedScores], theirs: Sequence[EvaluatedScores]
+) -> None:
     """Raise ConfigurationError if evaluations have different conventions.
 
     Their scores are not comparable.
@@ -77,7 +79,7 @@ def refuse_other_conventions(ours: Sequence[Evaluated], theirs: Sequence[Evaluat
         raise ConfigurationError(f"baseline: {what}; choose one")
 
 
-def _conventions(evaluations: Sequence[Evaluated]) -> list[str]:
+def _conventions(evaluations: Sequence[EvaluatedScores]) -> list[str]:
     """The labels of the different conventions. Presets with different names may be equal."""
     labels: dict[Convention, str] = {}
     for one in evaluations:
@@ -85,14 +87,26 @@ def _conventions(evaluations: Sequence[Evaluated]) -> list[str]:
     return list(labels.values())
 
 
-def refuse_other_arguments(evaluations: Sequence[Evaluated], columns: Iterable[str]) -> None:
-    """Raise ConfigurationError if a catalog measure was computed with different arguments."""
+def refuse_other_arguments(evaluations: Sequence[EvaluatedScores], columns: Iterable[str]) -> None:
+    """Raise ConfigurationError for catalog measures with different arguments or items."""
     for column in columns:
         found = [_with_arguments(column, one.measures) for one in evaluations]
         known = list(dict.fromkeys(found))
         if len(known) > 1:
             what = f"the evaluations have {known[0]} and {known[1]}"
             raise ConfigurationError(f"measures: {what}; evaluate both with the same arguments")
+        _refuse_other_items(evaluations, column)
+
+
+def _refuse_other_items(evaluations: Sequence[EvaluatedScores], column: str) -> None:
+    """Raise ConfigurationError if a measure looked its items up in different tables."""
+    fingerprints = set()
+    for one in evaluations:
+        if column in one.measures.of_items:
+            fingerprints.add(one.items_fingerprint)
+    if len(fingerprints) > 1:
+        what = f"the evaluations look up {column} in different tables of items"
+        raise ConfigurationError(f"measures: {what}; evaluate both with the same items")
 
 
 def _with_arguments(column: str, measures: MeasureSet) -> str:

@@ -94,6 +94,7 @@ def evaluate_lazily(
         attributes,
         list(named) if is_by_run else [],
         check.query_scores,
+        None if items is None else items.items.fingerprint,
     )
 
 

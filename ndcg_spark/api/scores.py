@@ -72,6 +72,7 @@ class Scores:
         scratch: Any = None,
         attributes: pa.Table | None = None,
         datasets_without_results: Sequence[str] = (),
+        items_fingerprint: str | None = None,
     ) -> None:
         shown = list(measure_first(DATASET_SCORES, measures.columns_of_means))
         self.dataset_scores = to_pandas(dataset_scores.select(shown))
@@ -90,6 +91,8 @@ class Scores:
         self.inputs, self._scratch = inputs, scratch
         #: QUERY_ATTRIBUTES, if there are slices.
         self.attributes = attributes
+        #: Equal for evaluations with the same items of the catalog; None without items.
+        self.items_fingerprint = items_fingerprint
 
     def __getstate__(self) -> dict[str, Any]:
         # Files are not pickled, so a copy cannot explain a query.
@@ -252,6 +255,8 @@ class SparkScores:
     #: Recomputes some lists from the dataset scores; returns the query scores if it fetched all of
     #: them.
     check: "Callable[[pa.Table, DataFrame], pa.Table | None] | None" = None
+    #: Equal for evaluations with the same items of the catalog; None without items.
+    items_fingerprint: str | None = None
 
     def to_pandas(self) -> Scores:
         """Return the scores in pandas. Spark jobs compute them at the first call.
@@ -271,7 +276,13 @@ class SparkScores:
         if self.check is not None:
             fetched = self.check(table, self.query_scores)
         read = self.query_scores.toArrow if fetched is None else lambda: fetched
-        scores = Scores(table, read, self.measures, attributes=self.attributes)
+        scores = Scores(
+            table,
+            read,
+            self.measures,
+            attributes=self.attributes,
+            items_fingerprint=self.items_fingerprint,
+        )
         for warning in self._warnings(table):
             warnings.warn(str(warning), stacklevel=4)
         return scores

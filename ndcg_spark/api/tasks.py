@@ -30,6 +30,8 @@ class Evaluated(NamedTuple):
     attributes: pa.Table | None
     #: The datasets that are judged but have no results.
     datasets_without_results: Sequence[str]
+    #: The fingerprint of the items of the catalog, if measures look any up.
+    items_fingerprint: str | None
 
 
 def evaluate(engine: "Engine", config: EvaluationConfig, folder: str) -> Evaluated:
@@ -39,8 +41,14 @@ def evaluate(engine: "Engine", config: EvaluationConfig, folder: str) -> Evaluat
     scored, attributes = score_unpublished(engine, config, folder)
     rows = scored.means.all_queries + scored.means.slices
     table = pa.Table.from_pylist(rows, DATASET_SCORES)
-    absent = scored.datasets_without_results
-    return Evaluated(table, scored.arrow, config.measure_set, attributes, absent)
+    return Evaluated(
+        table,
+        scored.arrow,
+        config.measure_set,
+        attributes,
+        scored.datasets_without_results,
+        scored.items_fingerprint,
+    )
 
 
 def describe(engine: "Engine", config: EvaluationConfig) -> list[dict[str, Any]]:

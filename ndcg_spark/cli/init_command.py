@@ -60,7 +60,7 @@ def _write(file: Path, content: bytes) -> None:
             file.chmod(0o755)
     except OSError as error:
         problem = f"{file} cannot be written, {error.strerror}"
-        raise StorageError(f"init: {problem}; check space and rights") from error
+        raise StorageError(f"init: {problem}; check disk space and permissions") from error
 
 
 def _next_steps(root: Path) -> list[str]:

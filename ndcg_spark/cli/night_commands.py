@@ -149,8 +149,6 @@ def compare(
     compared = compare_nights(output, options, date, dataset, baseline_date, grades)
     if not compared.rows:
         sentence = "there is no run to compare with the baseline; give a different one"
-        if compared.warnings:
-            sentence = "nothing could be compared, as the notes say; give another baseline"
         raise ConfigurationError(f"arguments: {sentence}")
     if over_datasets:
         refuse_no_comparison_over_datasets(compared)

@@ -14,7 +14,7 @@ from click.core import ParameterSource
 from ndcg_spark.convention.options import parse_options
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.text import did_you_mean, expanded, label_text
-from ndcg_spark.voices import KEYS, OPTIONS, Give
+from ndcg_spark.voices import KEYS, OPTIONS
 
 if TYPE_CHECKING:
     from ndcg_spark.config import EvaluationConfig
@@ -357,7 +357,7 @@ def load_arguments(
     for text in given.pop("split_ids", ()):
         _ask_separator(asked, text)
     _ask_columns(asked, given.pop("column", ()), tables)
-    asked["items"]["interactions"] = _interactions(asked.pop("interactions"))
+    asked["items"]["interactions"] = asked.pop("interactions")
     return load(file, {**given, **asked}, EvaluationConfig if needs_inputs else NightConfig)
 
 
@@ -406,17 +406,6 @@ def _take_tables(given: dict[str, Any]) -> dict[str, dict[str, Any]]:
         "interactions": {"path": take("interactions")},
         "convention": {"preset": take("convention"), **options},
     }
-
-
-def _interactions(asked: dict[str, Any]) -> dict[str, Any] | None:
-    """The interactions as a key of the items; None if none are given."""
-    if asked["path"] is not None:
-        return asked
-    if len(asked) > 1:
-        advice = Give("interactions", "FILE", words="give")
-        what = "columns of interactions that are not given"
-        raise ConfigurationError(f"arguments: {what}", advice)
-    return None
 
 
 def _grades(texts: Sequence[str]) -> dict[str, str] | None:
@@ -470,7 +459,9 @@ def _ask_separator(asked: dict[str, dict[str, Any]], text: str) -> None:
 def _ask_once(table: dict[str, Any], key: str, value: str, given: str) -> None:
     """Set a key of a table. ConfigurationError if another option has set it to another value."""
     if table.setdefault(key, value) != value:
-        raise ConfigurationError(f"arguments: {given}: another is {table[key]}; give one")
+        raise ConfigurationError(
+            f"arguments: {given}: it is already set to {table[key]}; give it once"
+        )
 
 
 def _ask_columns(

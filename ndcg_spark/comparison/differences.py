@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from ndcg_spark.comparison import statistics
 from ndcg_spark.comparison.matrix import Metric, ScoreMatrix, Slice, masks, weight_vector
 from ndcg_spark.comparison.statistics import Numbers
-from ndcg_spark.convention.measures import CATALOG_COLUMNS, Cutoff
+from ndcg_spark.convention.measures import CATALOG_COLUMNS, Cutoff, conclusions_of
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.schemas import COMPARISONS
 from ndcg_spark.tolerance import DECIMALS, EQUAL
@@ -546,9 +546,8 @@ def _conclusion(row: Mapping[str, Any], options: ComparisonOptions) -> str | Non
         return "same"
     if is_doubted or row["p_decides"] >= options.alpha:
         return "cannot_tell"
-    if is_of_catalog:
-        return "higher" if row["difference"] > 0 else "lower"
-    return "better" if row["difference"] > 0 else "worse"
+    below, above = conclusions_of(row["measure"])
+    return above if row["difference"] > 0 else below
 
 
 def causes(row: Mapping[str, Any], slices: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:

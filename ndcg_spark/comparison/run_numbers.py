@@ -13,6 +13,8 @@ from ndcg_spark.tolerance import EQUAL
 
 #: The flag of a row that cannot be tested.
 ONE_NUMBER = "one_number"
+#: The flag of a row if a side has lists but no value, such as Personalization of a single list.
+NO_VALUE = "no_value"
 #: The keys of rows that are not columns of COMPARISONS: the number of lists on each side.
 _BESIDE = ("lists", "baseline_lists")
 
@@ -76,12 +78,14 @@ def _compared(now: RunNumber, before: RunNumber) -> dict[str, Any]:
     flags = [ONE_NUMBER]
     row: dict[str, Any] = {"flags": flags, "mean": now.value, "baseline_mean": before.value}
     row |= {"lists": now.lists, "baseline_lists": before.lists}
-    if now.value is None:
+    if not now.lists:
         flags.append("run_missing")
-    if before.value is None:
+    if not before.lists:
         flags.append("baseline_missing")
     if now.value is not None and before.value is not None:
         row |= _difference(now.value, before.value, flags)
+    elif now.lists and before.lists:
+        flags.append(NO_VALUE)
     return row
 
 

@@ -112,6 +112,9 @@ def compare_sources(
         doubts = about_judged(comparison.rows[start:], source, other, where)
         comparison.warnings.extend(doubts)
     comparison.warnings.extend(map(Notice, _absent_runs(own, options)))
+    if strange and comparison.rows and not compares_queries:
+        what = "measures of runs are single numbers, so slices and weights do not apply to them"
+        comparison.warnings.append(Notice(what))
     if compares_queries and comparison.rows:
         for name, table in strange.items():
             comparison.warnings.append(about_unmatched(name, table))

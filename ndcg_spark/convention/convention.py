@@ -310,8 +310,8 @@ def list_presets_and_options() -> list[str]:
     change = SetOption("option", "value", words="change one with")
     lines += ["", Notice("Options and their values, the default first", change).worded(COMMANDS)]
     lines += [f"  {option:<26}{choices(option)}" for option in OPTIONS]
-    what = "Options of measures of the catalog, the default first, and their presets"
-    lines += ["", f"{what}, which a NAME explains, too"]
+    what = "Options of catalog measures, the default first, and their presets"
+    lines += ["", f"{what} (explained with NAME)"]
     for name, entry in CATALOG_OPTIONS.items():
         owner, _, argument = name.partition("_")
         lines.append(f"  {f'{owner}({argument}=...)':<26}{entry.choices}")
@@ -335,7 +335,7 @@ def list_presets_and_options() -> list[str]:
 
 
 def describe_preset(name: str) -> list[str]:
-    """What a preset is; that of measures of the catalog may have no convention of NDCG."""
+    """The description of a preset. A preset of catalog measures may have no NDCG convention."""
     tool = tool_of(name)
     if tool is None:
         return _describe_convention(name)

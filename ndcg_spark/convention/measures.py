@@ -527,6 +527,13 @@ class MeasureSet:
 NDCG_ONLY = MeasureSet()
 
 
+def conclusions_of(measure: str) -> tuple[str, str]:
+    """The words for a lower and for a higher value: more of a catalog measure is not better."""
+    if measure in CATALOG_COLUMNS:
+        return "lower", "higher"
+    return "worse", "better"
+
+
 def default_measures(*, has_items: bool, has_interactions: bool) -> list[str]:
     """The measures to describe if none are requested: those that these tables allow.
 

@@ -215,10 +215,10 @@ def parse_options(texts: Iterable[str]) -> dict[str, Any]:
         option, value = parse_option(text)
         if option == "preset":
             name = Give("convention", value, words="write")
-            raise ConventionError(f"{text!r} names no option, but a preset", name, "convention")
+            raise ConventionError(f"{text!r} is a preset, not an option", name, "convention")
         if options.setdefault(option, value) != value:
-            what = f"{option} has two values, {show(options[option])} and {show(value)}"
-            raise ConventionError(f"{what}; give it one", option="convention")
+            what = f"{option} is set to both {show(options[option])} and {show(value)}"
+            raise ConventionError(f"{what}; give one value", option="convention")
     return options
 
 

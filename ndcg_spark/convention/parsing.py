@@ -220,7 +220,7 @@ def _arguments(word: str, text: str, takes: Mapping[str, str]) -> dict[str, str]
 
 
 def _plain(value: str) -> str:
-    """The one text of a number, whatever its digits: 0.5 for .50; other values as they are."""
+    """A number in its shortest form, 0.5 for .50; other values as they are."""
     return show(float(value)) if _NUMBER.fullmatch(value) else value
 
 

@@ -141,7 +141,7 @@ def _has_call(poll: select.poll) -> bool:
 
 
 def _answer(notifications: int) -> bool:
-    """Accept for one call; whether the filtered thread has got a connection."""
+    """Accept for one call. Return whether the filtered thread got a connection."""
     notification = bytearray(_NOTIFICATION.size)
     fcntl.ioctl(notifications, _RECEIVE, notification)
     number, _, _, _, _, _, *arguments = _NOTIFICATION.unpack(notification)
@@ -158,7 +158,7 @@ def _answer(notifications: int) -> bool:
 
 
 def _send(notifications: int, number: int, value: int = 0, error: int = 0) -> None:
-    """The answer to the call with this number: its value, or a negative error."""
+    """Answer the call with this number: its value, or a negative error."""
     fcntl.ioctl(notifications, _SEND, _RESPONSE.pack(number, value, error, 0))
 
 

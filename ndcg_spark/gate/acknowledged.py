@@ -11,6 +11,7 @@ from ndcg_spark.gate.verdict import FAIL, PASS, Result, Verdict
 from ndcg_spark.nights.log import Night
 from ndcg_spark.nights.reader import earlier
 from ndcg_spark.text import day
+from ndcg_spark.tolerance import ROUNDING
 
 #: The fields that identify the same result in two nights.
 _SUBJECT = ("run", "measure", "cutoff", "slice", "weighted", "baseline")
@@ -78,16 +79,21 @@ def is_known(verdict: Verdict, acknowledged: Mapping[str, Any]) -> bool:
 
     Nothing may be missing or undecided. `acknowledged`: the verdict of the acknowledged night.
     """
-    known = set()
+    known = {}
     for before in acknowledged.get("results", ()):
         if before["result"] == FAIL:
-            known.add(_subject(before))
+            known[_subject(before)] = before
+    compared = {_mean_of(result) for result in verdict.results if result.baseline is not None}
     for result in verdict.results:
         if result.result == PASS:
             continue
         if result.result != FAIL:
             return False
-        if _subject(vars(result)) not in known:
+        own = known.get(_subject(vars(result)))
+        if own is None:
+            return False
+        # If no baseline shows that the mean falls further, it must not be lower than it was.
+        if _mean_of(result) not in compared and _is_lower(result.mean, own["mean"]):
             return False
     return True
 
@@ -96,10 +102,21 @@ def _subject(result: Mapping[str, Any]) -> tuple[Any, ...]:
     return tuple(map(result.get, _SUBJECT))
 
 
+def _mean_of(result: Result) -> tuple[Any, ...]:
+    """The mean that a result is about, whatever it is compared with."""
+    return result.run, result.measure, result.cutoff, result.slice, result.weighted
+
+
+def _is_lower(mean: float | None, before: float | None) -> bool:
+    if mean is None or before is None:
+        return True
+    return mean < before - ROUNDING * max(1.0, abs(before))
+
+
 def has_fallen(results: Iterable[Result], lost_slices: Sequence[str]) -> bool:
     """Whether a night is worse than the acknowledged one, by a verdict against only that night.
 
-    Checks against a minimum are not compared with a night, so they are ignored here.
+    Checks against a minimum are not compared with a night, so `is_known` looks at them.
     """
     compared = [result for result in results if result.baseline is not None]
     if not compared or lost_slices:

@@ -180,12 +180,11 @@ class ReferenceScores:
         if refused is not None:
             return BesideReference(refused=refused)
         of_run = dataclasses.replace(baseline, nights=reference.nights)
-        nights = alike(of_run, self.tonight, question.metric).nights
-        own = Reference(nights)
+        of_run = alike(of_run, self.tonight, question.metric)
+        own = Reference(of_run.nights)
         if question.metric[0] not in RUN_COLUMNS:
             return BesideReference(tuple(self._paired_rows(own, question, FIRST)), own)
-        of_nights = dataclasses.replace(of_run, nights=nights)
-        rows = compared_numbers(of_nights, self.tonight, question.metric, self._scores)
+        rows = compared_numbers(of_run, self.tonight, question.metric, self._scores)
         return BesideReference(tuple(row for row in rows if row["run"] == question.run), own)
 
     def _not_evaluated(self, reference: Reference, metric: Metric) -> NotComparable | None:

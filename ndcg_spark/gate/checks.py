@@ -115,7 +115,7 @@ def cases_of(
     cases = []
     unknown_ids = unknown_ids_of(tonight)
     for name, check in gate.checks(tonight.dataset):
-        checked = [run for run in runs if check.runs is None or run in check.runs]
+        checked = list(filter(check.is_for, runs))
         for run in checked:
             for baseline in _baselines_of(gate, check, run, against, tonight):
                 if baseline.is_reference:
@@ -218,27 +218,31 @@ def _nothing_beside(check: CheckConfig, run: str, beside: BesideReference) -> No
 def _few_or_unpaired(check: CheckConfig, run: str, least: int, row: Row) -> NotComparable | None:
     """Why a row of a chain cannot decide; None if it can."""
     subject = check.subject(run)
+    if check.is_of_run and row["difference"] is None:
+        return NotComparable("not_measured", f"{subject}: it has no value on one side")
     if {"run_missing", "baseline_missing"} & {*row["flags"]}:
         return NotComparable("missing_run", f"{subject}: nothing was returned on one side")
     if row["unpaired_queries"]:
         unpaired = f"{row['unpaired_queries']:,} queries have a value on only one side"
         return NotComparable("not_measured", f"{subject}: {unpaired}")
-    number = _effective_queries(check, row)
-    kind = "queries"
+    few = _too_few(check, row, least)
+    return NotComparable("few_queries", f"{subject}: {few}") if few else None
+
+
+def _too_few(check: CheckConfig, row: Row | None, least: int) -> str | None:
+    """Why a row covers too few queries or lists to decide; None if it covers enough."""
     if check.is_of_run:
-        number = row["lists"] or 0
         kind = "lists"
-    if number < least:
-        few = f"there are only {rounded_down(number)} {kind}, but min_queries is {least:,}"
-        return NotComparable("few_queries", f"{subject}: {few}")
-    return None
-
-
-def _effective_queries(check: CheckConfig, row: Row | None) -> float:
-    """The number of equally weighted queries in a row; 0 if there is no row to decide by."""
-    if row is None:
-        return 0
-    return row["weight_effective_n" if check.weighted else "queries"] or 0
+        number = min(row["lists"], row["baseline_lists"]) if row else 0
+    elif check.weighted:
+        kind = "equally weighted queries"
+        number = (row["weight_effective_n"] or 0) if row else 0
+    else:
+        kind = "queries"
+        number = (row["queries"] or 0) if row else 0
+    if number >= least:
+        return None
+    return f"there are only {rounded_down(number)} {kind}, but min_queries is {least:,}"
 
 
 def _key(check: CheckConfig, run: str, side: str | None = None) -> RowKey:
@@ -357,15 +361,11 @@ def _unweighted(evidence: _Evidence) -> NotComparable | None:
 
 
 def _few_queries(evidence: _Evidence) -> NotComparable | None:
-    check = evidence.check
-    effective = _effective_queries(check, evidence.row)
-    least = check.min_queries or evidence.gate.min_queries
-    if effective >= least:
+    least = evidence.check.min_queries or evidence.gate.min_queries
+    few = _too_few(evidence.check, evidence.row, least)
+    if few is None:
         return None
-    kind = "equally weighted queries" if check.weighted else "queries"
-    few = f"there are only {rounded_down(effective)} {kind}, but min_queries is {least:,}"
-    about = (evidence.mean, effective, least)
-    return NotComparable("few_queries", f"{evidence.subject}: {few}", about)
+    return NotComparable("few_queries", f"{evidence.subject}: {few}", (evidence.mean, few))
 
 
 def _no_number(evidence: _Evidence) -> NotComparable | None:
@@ -377,16 +377,6 @@ def _no_number(evidence: _Evidence) -> NotComparable | None:
     if row is not None and row["mean"] is not None:
         sentence = f"{evidence.subject}: it has no value in {evidence.baseline.in_words}"
     return NotComparable("not_measured", sentence, (evidence.mean, evidence.baseline.name))
-
-
-def _few_lists(evidence: _Evidence) -> NotComparable | None:
-    check, row = evidence.check, evidence.row
-    lists = row["lists"] if row else 0
-    least = check.min_queries or evidence.gate.min_queries
-    if lists >= least:
-        return None
-    few = f"there are only {lists:,} lists, but min_queries is {least:,}"
-    return NotComparable("few_queries", f"{evidence.subject}: {few}", (evidence.mean, lists, least))
 
 
 #: The functions in the order in which they are tried.
@@ -402,4 +392,4 @@ _REFUSALS = (
     _few_queries,
 )
 #: The same for a measure of a run, which has one number for all of its lists.
-_REFUSALS_OF_RUNS = (_unknown_ids, _no_baseline, _new_run, _no_number, _few_lists)
+_REFUSALS_OF_RUNS = (_unknown_ids, _no_baseline, _new_run, _no_number, _few_queries)

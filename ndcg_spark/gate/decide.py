@@ -231,9 +231,8 @@ def _falls(
     for _, check in gate.checks(tonight.dataset):
         # A lower catalog measure is not a loss.
         if check.slice is None and not check.weighted and not check.is_of_catalog:
-            for run in runs:
-                if check.runs is None or run in check.runs:
-                    metrics.setdefault(run, check.metric)
+            for run in filter(check.is_for, runs):
+                metrics.setdefault(run, check.metric)
     try:
         falls = falls_of_night(nights, tonight.dataset, tonight.evaluated_on, metrics, scores)
     except (InputError, StorageError):

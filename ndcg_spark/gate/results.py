@@ -55,7 +55,7 @@ def finding_of(case: Case, result: Result) -> Finding:
         return Finding(case.refused.code, case.refused.about)
     # The certainty depends on the severity of a check, and does not make a new finding. Nor do two
     # baselines that stand for the same nights.
-    numbers = (result.baseline_night, result.difference, result.allowed)
+    numbers = (result.baseline_night, result.difference, result.allowed, result.allowed_rise)
     return Finding(result.reason, (case.mean, *numbers))
 
 

@@ -213,7 +213,7 @@ def _contradicting_measure(name: str, check: CheckConfig) -> Iterator[str]:
     """The limits and options of a check that its measure does not support."""
     measure, drop = check.measure, check.max_drop or 0.0
     if check.is_of_catalog and check.max_drop is not None:
-        what = f"it is for measures from 0 to 1 where more is better, and {measure} is not one"
+        what = f"it is a limit for losses, but a lower {measure} is not a loss"
         yield f"{name}.max_drop: {what}; give max_relative_drop or max_rise"
     # For example, a limit that was meant as a percentage.
     elif drop >= 1 and measure not in _UNLIMITED:

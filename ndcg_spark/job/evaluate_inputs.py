@@ -178,6 +178,8 @@ class Scored(NamedTuple):
     verified: str
     #: The datasets that are judged but have no results.
     datasets_without_results: Sequence[str] = ()
+    #: The fingerprint of the items of the catalog, if measures look any up.
+    items_fingerprint: str | None = None
 
 
 def score_unpublished(
@@ -197,8 +199,12 @@ def score_unpublished(
     with count_refusals(context):
         scored = _scored(context, attributes, folder)
         _warn_of_unmatched(attributes, scored.means)
-    absent = context.checked.datasets_without_results
-    return scored._replace(datasets_without_results=absent), attributes
+    items = context.evaluation.items
+    scored = scored._replace(
+        datasets_without_results=context.checked.datasets_without_results,
+        items_fingerprint=None if items is None else items.items.fingerprint,
+    )
+    return scored, attributes
 
 
 def _with_query_tables(context: Context) -> tuple[Context, "QueryTables"]:

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from markupsafe import Markup
 
 from ndcg_spark.comparison.trend import Point, last_stretch
+from ndcg_spark.convention.measures import conclusions_of
 from ndcg_spark.gate.acknowledged import acknowledged_in_words
 from ndcg_spark.gate.links import changes_in_words
 from ndcg_spark.gate.past_changes import SIDES_DISAGREE
@@ -212,11 +213,8 @@ def _conclusion_said(page: NightPage, row: Row) -> tuple[str, Markup]:
 
 def _side_of(page: NightPage, row: Row) -> str:
     """The side of the baseline that a run is on, in words."""
-    sides = ("worse", "better")
-    if page.is_of_catalog:
-        sides = ("lower", "higher")
-    is_above = row["difference"] > 0
-    return sides[is_above]
+    below, above = conclusions_of(page.metric[0])
+    return above if row["difference"] > 0 else below
 
 
 class Begun(NamedTuple):

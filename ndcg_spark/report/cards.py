@@ -206,7 +206,7 @@ def _catalog_subject(row: Row) -> str:
 
 def _catalog_cells(subject: str, row: Row) -> list[Cell]:
     """The line of a result: what was checked, against what, the numbers, and a word."""
-    number, text = Markup(' class="n"'), Markup("")
+    text = Markup("")
     night = row["since"] or row["baseline_night"]
     against = " ".join(dict.fromkeys(filter(None, (row["baseline"], night)))) or "the minimum"
     numbers = [score(row["mean"]), score(row["baseline_mean"]), difference(row["difference"])]
@@ -214,7 +214,7 @@ def _catalog_cells(subject: str, row: Row) -> list[Cell]:
     return [
         Cell(text, name(subject)),
         Cell(text, name(against)),
-        *[Cell(number, value) for value in (*numbers, _allowed(row))],
+        *[Cell(NUMBER, value) for value in (*numbers, _allowed(row))],
         Cell(text, word),
     ]
 

@@ -25,7 +25,7 @@ from ndcg_spark.comparison.sources import (
     side_names,
 )
 from ndcg_spark.comparison.trend import History
-from ndcg_spark.convention.measures import CATALOG_COLUMNS, format_cutoff
+from ndcg_spark.convention.measures import CATALOG_COLUMNS, conclusions_of, format_cutoff
 from ndcg_spark.gate.against_reference import Question, ReferenceScores
 from ndcg_spark.gate.checks import unknown_ids_of
 from ndcg_spark.gate.verdict import FAIL
@@ -238,10 +238,10 @@ def _as_decided(row: dict[str, Any], result: Row | None, alpha: float) -> dict[s
     is_tested = all(value is not None and (value < 0 or is_of_catalog) for value in differences)
     if result is None or p is None or not is_tested:
         return row
-    way = "worse"
-    if is_of_catalog:
-        way = "lower" if row["difference"] < 0 else "higher"
-    conclusion = way if p < alpha else "cannot_tell"
+    below, above = conclusions_of(row["measure"])
+    conclusion = "cannot_tell"
+    if p < alpha:
+        conclusion = below if row["difference"] < 0 else above
     if row["conclusion"] == "same" and result["result"] != FAIL:
         conclusion = "same"
     flags = [flag for flag in row["flags"] if flag != "doubt"]

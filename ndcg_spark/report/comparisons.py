@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from ndcg_spark.comparison.over_datasets import COLUMNS as OVER
 from ndcg_spark.comparison.over_datasets import fewest_datasets
-from ndcg_spark.comparison.run_numbers import ONE_NUMBER
+from ndcg_spark.comparison.run_numbers import NO_VALUE, ONE_NUMBER
 from ndcg_spark.convention.measures import CATALOG_COLUMNS, measure_at
 from ndcg_spark.report.console import print_view
 from ndcg_spark.report.human_words import human_table
@@ -74,6 +74,7 @@ FLAGS = {
         "nothing is concluded"
     ),
     ONE_NUMBER: "one number: it covers all lists of the run together, so it cannot be tested",
+    NO_VALUE: "no value: a side has lists, but the measure has no value for them",
 }
 _DOUBTED = {"doubt", "other_judgments", "sides_disagree"}
 #: The columns in which the rows of both sides of a comparison agree.

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ndcg_spark.convention.measures import MeasureSet, catalog_definitions, written
-from ndcg_spark.tables.table import make_table, shown_value
+from ndcg_spark.tables.table import deepest_count, make_table, shown_value
 from ndcg_spark.tables.writers import View
 
 Row = dict[str, Any]
@@ -68,7 +68,7 @@ def _lines_by_run(rows: Sequence[Row], measures: MeasureSet, counts: Sequence[st
         for name, cutoff in measures.pairs:
             line[written(name, cutoff)] = shown_value(name, at[cutoff][name])
         for count in counts:
-            line[count] = _deepest(own, count)
+            line[count] = deepest_count(own, count)
         lines.append(line)
     return lines
 
@@ -80,11 +80,3 @@ def _counts(measures: MeasureSet) -> list[str]:
     if measures.of_items:
         counts.append("unknown_items")
     return counts
-
-
-def _deepest(rows: Sequence[Row], count: str) -> int | None:
-    """The count at the deepest cutoff with a count."""
-    for row in reversed(rows):
-        if row[count] is not None:
-            return int(row[count])
-    return None

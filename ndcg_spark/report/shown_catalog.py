@@ -6,7 +6,7 @@ from typing import Any
 from ndcg_spark.convention.measures import MeasureSet, catalog_definitions, written
 from ndcg_spark.report.night import NightPage
 from ndcg_spark.tables.format import count
-from ndcg_spark.tables.table import Table, make_table, shown_value
+from ndcg_spark.tables.table import Table, deepest_count, make_table, shown_value
 from ndcg_spark.text import message
 
 _UNKNOWN = (
@@ -39,21 +39,13 @@ def catalog_table(page: NightPage) -> Table | None:
 
 def _row(page: NightPage, run: str, measures: MeasureSet) -> dict[str, Any]:
     row: dict[str, Any] = {"run": run}
+    own = [scores for (other, _), scores in page.scores.items() if other == run]
     for name, cutoff in measures.pairs:
         value = page.scores[run, cutoff].get(name)
         row[written(name, cutoff)] = shown_value(name, value)
     for name in _COUNTS:
-        row[name] = _largest(page, run, name)
+        row[name] = deepest_count(own, name)
     return row
-
-
-def _largest(page: NightPage, run: str, name: str) -> int | None:
-    """The largest count of the run at any cutoff: that of the deepest cutoff with a count."""
-    counts = []
-    for (other, _), row in page.scores.items():
-        if other == run and row.get(name) is not None:
-            counts.append(row[name])
-    return max(counts, default=None)
 
 
 def _about_items(source: Mapping[str, Any]) -> str:

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ndcg_spark.comparison.trend import NOTHING, Falling, Point, last_stretch
+from ndcg_spark.convention.measures import conclusions_of
 from ndcg_spark.gate.verdict import falls_in_words
 from ndcg_spark.report.moved import EXPLAINED
 from ndcg_spark.report.sentences import ALL_KEPT, Rule, Sentence, sentence, slice_name
@@ -71,7 +72,7 @@ def standing_out(page: "NightPage") -> list[Row]:
 
     If a cause is named, only slices that moved in the opposite direction to the whole.
     """
-    up, down = ("higher", "lower") if page.is_of_catalog else ("better", "worse")
+    down, up = conclusions_of(page.metric[0])
     words = {up, down}
     if page.row and page.cause:
         words -= {down if page.row["difference"] < 0 else up}

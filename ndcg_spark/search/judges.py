@@ -213,18 +213,30 @@ class RunMeans:
 
     def what_tells_apart(self, a: Trial, b: Trial) -> str:
         """What the means lack to distinguish two trials, or "" if they do not differ."""
+        cutoffs_of_runs: dict[ScoreKey, list[Cutoff]] = {}
         for place in self.targets.means:
-            columns = []
-            for trial in (a, b):
-                depth = depth_of(trial, place.cutoff, self.targets)
-                scores = self._scores(place, trial.convention)
-                if scores is None:
-                    return ""
-                columns.append(scores[:, self._cutoffs.index(depth)])
-            first, second = columns
+            run = place._replace(cutoff=None)
+            cutoffs_of_runs.setdefault(run, []).append(place.cutoff)
+        for run, cutoffs in cutoffs_of_runs.items():
+            first = self._scores_at(run, a, cutoffs)
+            second = self._scores_at(run, b, cutoffs)
+            if first is None or second is None:
+                # A convention refuses the run.
+                continue
             if not np.allclose(first, second, rtol=0, atol=EQUAL, equal_nan=True):
                 return "scores of queries, or means with more digits"
         return ""
+
+    def _scores_at(self, run: ScoreKey, trial: Trial, cutoffs: Sequence[Cutoff]) -> Floats | None:
+        """The scores of a run, with a column for each of these cutoffs of the job."""
+        scores = self._scores(run, trial.convention)
+        if scores is None:
+            return None
+        columns = []
+        for cutoff in cutoffs:
+            depth = depth_of(trial, cutoff, self.targets)
+            columns.append(self._cutoffs.index(depth))
+        return scores[:, columns]
 
 
 #: The options that affect the ranked list and its gains.

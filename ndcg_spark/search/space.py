@@ -186,7 +186,7 @@ class Space:
         conventions: Iterable[Convention],
         seen: set[tuple[Any, ...]],
     ) -> list[Convention]:
-        """Those that may give other scores than all that were `seen`, which then has them."""
+        """The conventions whose key is not in `seen`, to which their keys are added."""
         new = []
         for convention in conventions:
             key = self.key(convention)

@@ -131,9 +131,9 @@ def make_targets(
 def _of_dataset(
     rows: Sequence[OldRow], named: set[tuple[str, str]], only_run: str | None, dataset: str
 ) -> Sequence[OldRow]:
-    """The rows as those of `dataset`, where our tables name none, unless some are named so.
+    """The rows with `dataset` as their only dataset, if our tables do not name one.
 
-    InputError if those of our runs are of several.
+    InputError if the rows of our runs come from several datasets.
     """
     runs = {run for _, run in named}
     theirs = set()

@@ -71,6 +71,15 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
+def deepest_count(rows: Iterable[Mapping[str, Any]], name: str) -> int | None:
+    """The count at the deepest cutoff that has one; `rows` are sorted by cutoff."""
+    found = None
+    for row in rows:
+        if row.get(name) is not None:
+            found = int(row[name])
+    return found
+
+
 def shown_value(measure: str, value: float | None) -> float | int | None:
     """The value of a measure for a cell: a number of items without decimals."""
     if measure != "items" or value is None:

@@ -35,8 +35,6 @@ def row(now, before):
         # Of large numbers, an error is relative to them.
         (1e9 + 0.1, 1e9, "same"),
         (1e9 + 10, 1e9, "higher"),
-        (None, 0.4, None),
-        (0.4, None, None),
     ],
 )
 def test_a_number_is_higher_or_lower_without_a_test(now, before, conclusion):
@@ -44,11 +42,24 @@ def test_a_number_is_higher_or_lower_without_a_test(now, before, conclusion):
     assert made["conclusion"] == conclusion
     assert "one_number" in made["flags"]
     assert made["p_value"] is made["interval_low"] is made["queries"] is None
-    if conclusion is not None:
-        assert made["difference"] == now - before
-        assert made["relative_difference"] == (now - before) / before
-    else:
-        assert {"run_missing", "baseline_missing"} & {*made["flags"]}
+    assert made["difference"] == now - before
+    assert made["relative_difference"] == (now - before) / before
+
+
+@pytest.mark.parametrize(
+    ("now", "before", "flags"),
+    [
+        (RunNumber(None, 0), RunNumber(0.4, 100), ["run_missing"]),
+        (RunNumber(0.4, 100), RunNumber(None, 0), ["baseline_missing"]),
+        # Such as Personalization of a single list.
+        (RunNumber(None, 1), RunNumber(0.4, 100), ["no_value"]),
+        (RunNumber(0.4, 100), RunNumber(None, 1), ["no_value"]),
+    ],
+)
+def test_a_side_without_a_value_is_missing_only_if_it_has_no_list(now, before, flags):
+    (made,) = rows_of_runs({"a": now}, {"b": before}, METRIC, KEY, [("a", "b")])
+    assert made["flags"] == ["one_number", *flags]
+    assert made["conclusion"] is None
 
 
 def test_a_baseline_of_zero_has_no_relative_difference():
@@ -154,6 +165,25 @@ def test_python_needs_what_was_evaluated(scored):
         compare(scored, "r0", measures="coverage@10")
 
 
-def test_attributes_are_not_called_strange_where_no_query_is_compared(scored):
+def test_slices_of_numbers_of_runs_are_not_ignored_silently(scored):
     slices = pa.table({"query_id": ["q0"], "language": ["de"]})
-    assert len(compare(scored, "r0", measures="items@5", attributes=slices)) == 1
+    with pytest.warns(UserWarning, match="slices and weights do not apply"):
+        assert len(compare(scored, "r0", measures="items@5", attributes=slices)) == 1
+
+
+def test_python_compares_runs_that_were_evaluated_one_by_one(shop):
+    judged, returned, items = shop
+    alone = {}
+    for run, own in returned.groupby("run"):
+        alone[run] = scores_of(judged, own, items)
+    both = scores_of(judged, returned, items)
+    table = compare(alone, "r0", measures="items@5 coverage@5")
+    pd.testing.assert_frame_equal(table, compare(both, "r0", measures="items@5 coverage@5"))
+
+
+def test_python_compares_no_measure_that_looked_up_other_items(scored, shop):
+    judged, returned, items = shop
+    other = scores_of(judged, returned, pa.Table.from_pandas(pd.DataFrame(items).iloc[1:]))
+    with pytest.raises(ConfigurationError, match="different tables of items"):
+        compare(scored, other, measures="coverage@5")
+    assert len(compare(scored, other, measures="items@5")) == 2

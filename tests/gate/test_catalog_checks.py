@@ -286,6 +286,26 @@ def test_a_known_change_fails_no_later_night_until_it_grows(tmp_path):
         assert (said(later["web"]), later["web"].exit_code) == (DROPPED, code)
 
 
+def test_a_known_value_below_its_minimum_must_not_fall_further(tmp_path):
+    limits = [{"cutoff": 10, "max_drop": 0.05}, check("coverage", min_value=0.5)]
+    held = gate(*limits)
+    nights(tmp_path, held, number(0.6), number(0.49))
+    given = [{name: value for name, value in one.items() if value is not None} for one in limits]
+    settings = {"gate": {"check": given, "min_queries": 30}, "date": "2026-11-02"}
+    config = validate({**settings, "output": str(tmp_path)}, "gate", NightConfig)
+    gate_published(config, str(tmp_path), None, Decision(acknowledged="fewer items on sale"))
+    # Nothing else compares coverage with the acknowledged night.
+    for day, value, code in ((3, 0.49, 0), (4, 0.495, 0), (5, 0.05, 5)):
+        later = evaluate(tmp_path, held, f"2026-11-{day:02}", {"als": BASE}, shown=number(value))
+        assert later["web"].exit_code == code
+
+
+def test_both_sides_of_a_number_of_a_run_need_enough_lists(tmp_path):
+    held = gate(check("coverage", max_relative_drop=0.1), min_queries=50)
+    *_, last = nights(tmp_path, held, number(0.5, lists=2), number(0.4, lists=1_000))
+    assert said(last) == ("none", "few_queries")
+
+
 def test_a_rehearsal_says_the_same(tmp_path):
     held = gate(check("popularity", max_rise=50), check("coverage", max_relative_drop=0.1))
     shown = []

@@ -101,7 +101,21 @@ def test_columns_of_interactions_that_are_not_given_are_refused(tmp_path):
     asked = ["describe", "runs.csv", "--column", "interactions.doc_id=sku"]
     refused = command_line(*asked, cwd=tmp_path)
     assert refused.returncode == 2
-    assert "--interactions FILE" in refused.stderr
+    assert "give their path" in refused.stderr
+
+
+def test_an_option_of_interactions_changes_those_of_a_configuration(tmp_path):
+    (tmp_path / "used.csv").write_text("customer,sku\nu,a\nv,a\nv,b\n")
+    (tmp_path / "newer.csv").write_text("customer,sku\nu,a\n")
+    (tmp_path / "runs.csv").write_text("query_id,doc_id,score\nu,a,1\n")
+    text = '[items.interactions]\npath = "used.csv"\ncolumns = {query_id = "customer"}'
+    (tmp_path / "night.toml").write_text(text)
+    asked = ["describe", "runs.csv", "--measures", "Popularity@1", "--format", "json"]
+    asked += ["--config", "night.toml", "--column", "interactions.doc_id=sku"]
+    for more, users in (([], 2), (["--interactions", "newer.csv"], 1)):
+        said = command_line(*asked, *more, cwd=tmp_path)
+        assert said.returncode == 0, said.stderr
+        assert json.loads(said.stdout)[0]["popularity"] == users
 
 
 def test_a_column_that_a_measure_needs_can_be_named():
