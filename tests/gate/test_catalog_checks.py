@@ -238,6 +238,39 @@ def test_what_falls_is_no_loss(tmp_path):
     assert all(one.falls == () for one in verdicts)
 
 
+def test_relevance_that_falls_is_told_though_a_check_of_the_catalog_comes_first(tmp_path):
+    held = gate(check("popularity", max_relative_drop=0.9), {"max_drop": 0.5})
+    for at in range(20):
+        night = {"shown": query(POPULAR - 5 * at), "accepted": "first" if at == 0 else None}
+        scores = {"als": BASE - 0.01 * at}
+        last = evaluate(tmp_path, held, f"2026-11-{at + 1:02}", scores, **night)["web"]
+    assert [fall["measure"] for fall in last.falls] == ["ndcg"]
+
+
+@pytest.mark.parametrize(
+    ("loss", "fewer", "named"),
+    [
+        # Twice the limit of nDCG is 0.02.
+        (0.05, 0, ["language=de"]),
+        (0.015, 0, []),
+        # A hundred times the limit of popularity.
+        (0, 100, []),
+    ],
+)
+def test_a_slice_is_held_to_the_limit_of_relevance(tmp_path, loss, fewer, named):
+    held = gate(check("popularity", max_relative_drop=0.001), {"max_drop": 0.01})
+    is_german = np.arange(N) < 40
+    german = {"language": np.where(is_german, "de", "en").tolist()}
+    for day, times in ((1, 0), (2, 1)):
+        scores = {"als": BASE - times * np.where(is_german, loss + spread(0, 1e-4), 0)}
+        shown = query(POPULAR - times * np.where(is_german, fewer + spread(0, 1), 0))
+        night = {"shown": shown, "attributes": german, "accepted": None if times else "first"}
+        last = evaluate(tmp_path, held, f"2026-11-{day:02}", scores, **night)["web"]
+    assert [one.split(" changed")[0] for one in last.lost_slices] == [
+        f"ndcg@10 of als for {one}" for one in named
+    ]
+
+
 def test_a_loss_of_relevance_is_said_before_a_change_of_the_catalog(tmp_path):
     held = gate(check("popularity", max_rise=50), {"max_drop": 0.01})
     evaluate(tmp_path, held, "2026-11-01", {"als": BASE}, shown=query(POPULAR), accepted="first")
