@@ -7,9 +7,10 @@ import pytest
 from gates import N, Shown, evaluate, gate, spread
 
 from ndcg_spark.comparison.differences import ComparisonOptions
+from ndcg_spark.comparison.sources import ScoreCache
 from ndcg_spark.config import NightConfig, validate
 from ndcg_spark.errors import ConfigurationError
-from ndcg_spark.gate.decide import rehearse
+from ndcg_spark.gate.decide import judge, rehearse
 from ndcg_spark.job.decisions import Decision
 from ndcg_spark.job.gate import gate_published
 from ndcg_spark.nights.log import committed
@@ -269,6 +270,27 @@ def test_a_slice_is_held_to_the_limit_of_relevance(tmp_path, loss, fewer, named)
     assert [one.split(" changed")[0] for one in last.lost_slices] == [
         f"ndcg@10 of als for {one}" for one in named
     ]
+
+
+def test_documents_are_kept_of_the_queries_whose_relevance_changed_most(tmp_path):
+    held = gate(check("popularity", max_rise=50), {"max_drop": 0.5})
+    of_first, of_second = np.eye(N)[3], np.eye(N)[7]
+    evaluate(tmp_path, held, "2026-11-01", {"als": BASE}, shown=query(POPULAR), accepted="first")
+    shown = query(POPULAR + 500 * of_first)
+    evaluate(tmp_path, held, "2026-11-02", {"als": BASE - 0.3 * of_second}, shown=shown)
+    known = committed(str(tmp_path))
+    judged = judge(held, known[-1], known, ScoreCache(), ComparisonOptions(queries=1))
+    assert judged.changed == [("als", "q7")]
+
+
+def test_a_change_of_judgments_is_told_by_measures_that_judgments_change(tmp_path):
+    held = gate(check("popularity", max_rise=50), {"max_drop": 0.5})
+    first = {"shown": query(POPULAR), "accepted": "first", "under": {(2,) * N: {"als": BASE}}}
+    evaluate(tmp_path, held, "2026-11-01", {"als": BASE}, **first)
+    second = {"shown": query(POPULAR), "hashes": (2,) * N, "under": {(1,) * N: {"als": BASE}}}
+    evaluate(tmp_path, held, "2026-11-02", {"als": BASE}, **second)
+    (link,) = committed(str(tmp_path))[-1].record["links"]
+    assert link["measure"] == "ndcg"
 
 
 def test_a_loss_of_relevance_is_said_before_a_change_of_the_catalog(tmp_path):
