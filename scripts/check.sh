@@ -68,6 +68,13 @@ check_types() {
     cat .venv/mypy.txt
     return "$code"
 }
+# Runs the tests and ends mypy, whose errors are shown even if a test fails: with_types COMMAND...
+with_types() {
+    local code=0
+    "$@" || code=$?
+    check_types || code=$?
+    return "$code"
+}
 wait "$object_store"
 wait "$parity"
 wait "$package"
@@ -103,8 +110,7 @@ if [[ " $* " == *" --thorough "* ]]; then
     stamped airflow scripts/check.sh -- install_airflow
     export AIRFLOW="$PWD/.venv/airflow/bin/airflow"
     # Measuring coverage nearly doubles the processor time of a test without an engine.
-    pytest --numprocesses 2 --slow --cov --cov-report= "$@"
-    check_types
+    with_types pytest --numprocesses 2 --slow --cov --cov-report= "$@"
     pytest --numprocesses 2 --slow --cov --cov-append --cov-report= --engine spark "$@"
     scripts/docs.sh
     if [ -z "${SPARK_VERSION:-}" ]; then
@@ -121,7 +127,6 @@ if [[ " $* " == *" --thorough "* ]]; then
     fi
     echo "coverage of ndcg_spark: $(coverage report --format=total) % of lines and branches, without what runs in programs that tests start"
 else
-    pytest --numprocesses 2 --slow "$@"
-    check_types
+    with_types pytest --numprocesses 2 --slow "$@"
     pytest --numprocesses 2 --slow --engine spark "$@"
 fi

@@ -239,6 +239,20 @@ MUTATIONS = (
         ("gate/test_catalog_checks.py",),
     ),
     Mutation(
+        "a check of the catalog hides that relevance falls",
+        "gate/decide.py",
+        "not check.weighted and not check.is_of_catalog",
+        "not check.weighted",
+        ("gate/test_catalog_checks.py",),
+    ),
+    Mutation(
+        "a slice is held to the limit of the catalog",
+        "gate/slices.py",
+        "        if check.is_of_catalog:\n            continue\n",
+        "",
+        ("gate/test_catalog_checks.py",),
+    ),
+    Mutation(
         "more of the catalog is better on a page",
         "report/compared_page.py",
         'way = "lower" if row["difference"] < 0 else "higher"',

@@ -3,7 +3,7 @@
 import math
 
 import pytest
-from tables import assert_rows, assert_values, table
+from tables import assert_rows, assert_truths, assert_values, table
 
 from ndcg_spark import Convention, ml_sql, sql
 
@@ -48,27 +48,31 @@ def test_a_number_is_a_double_without_a_negative_zero(session):
     assert_values(session, "string", {"zero": (f"cast({zero} as string)", "0.0")})
 
 
-def test_a_number_is_finite_or_not(session):
-    given = {
-        "1D": True,
-        "cast('Infinity' as double)": False,
-        "cast('NaN' as double)": False,
-        "cast(null as double)": False,
-    }
-    cases = {text: (ml_sql.is_finite(text), is_finite) for text, is_finite in given.items()}
-    assert_values(session, "boolean", cases)
+NOT_FINITE = {
+    "cast('Infinity' as double)": False,
+    "cast('NaN' as double)": False,
+    "cast(null as double)": False,
+}
+#: From 1 to the highest 32-bit number.
+RANKS = {
+    "1D": True,
+    "2147483647D": True,
+    "0D": False,
+    "1.5D": False,
+    "2147483648D": False,
+}
 
 
-def test_a_rank_is_a_whole_number_from_1(session):
-    given = {
-        "1D": True,
-        "2147483647D": True,
-        "0D": False,
-        "1.5D": False,
-        "2147483648D": False,
-    }
-    cases = {text: (ml_sql.is_rank(text), is_rank) for text, is_rank in given.items()}
-    assert_values(session, "boolean", cases)
+@pytest.mark.parametrize(
+    ("predicate", "given"),
+    [
+        (ml_sql.is_finite, {"1D": True, "-1.5D": True, **NOT_FINITE}),
+        (ml_sql.is_rank, {**RANKS, **NOT_FINITE}),
+    ],
+    ids=["is_finite", "is_rank"],
+)
+def test_a_number_is_finite_or_a_rank_or_not(session, predicate, given):
+    assert_truths(session, predicate, given)
 
 
 def test_the_gain_of_a_grade(session):

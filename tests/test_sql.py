@@ -6,7 +6,7 @@ import sys
 import pyarrow as pa
 import pytest
 from pyspark.sql import functions as F
-from tables import assert_rows, assert_values
+from tables import assert_rows, assert_truths, assert_values
 
 from ndcg_spark import evaluate, sql
 
@@ -66,8 +66,7 @@ def test_an_evaluation_is_the_same_whatever_a_session_makes_of_sql(session, sett
 
 def test_a_number_is_finite_if_it_is_below_infinity(session):
     given = {"0D": True, "cast('NaN' as double)": False, sql.INFINITY: False}
-    cases = {number: (sql.is_finite(number), expected) for number, expected in given.items()}
-    assert_values(session, "boolean", cases)
+    assert_truths(session, sql.is_finite, given)
 
 
 def test_a_ratio_is_null_where_the_divisor_is_0(session):

@@ -8,7 +8,7 @@ import pytest
 from checked import settings, tables_of
 from hypothesis import given
 from hypothesis import strategies as st
-from sessions import on_spark
+from sessions import many, on_spark
 from tables import assert_rows, judgment, result, results, table
 
 from ndcg_spark import Convention
@@ -216,7 +216,7 @@ DOCUMENTS = st.lists(
 
 @pytest.mark.slow
 @given(DOCUMENTS, DOCUMENTS, st.randoms())
-@hypothesis.settings(max_examples=on_spark([15, 5], 5)[0], deadline=None)
+@hypothesis.settings(max_examples=many(15, 5, 100), deadline=None)
 def test_fingerprints_are_of_the_rows(session, one, other, chance):
     def fingerprint(rows):
         made = [judgment("good"), *(judgment(*row) for row in rows)]
@@ -335,19 +335,19 @@ SWAPPED = [(9, 1.0), (8, 2.0), (7, 3.0)]
 
 
 #: Fused scores, ranks that nobody has given, and lists that prove nothing.
-NOT_SWAPPED = [
-    [(9, 1.0), (8, 2.0), (7, 3.5)],
-    [(1, 3.0), (2, 2.0), (3, 1.0)],
-    [(0, 3.0), (0, 2.0), (0, 1.0)],
-    [(None, 3.0), (None, 2.0), (None, 1.0)],
-    [(9, 1.0)],
-]
+NOT_SWAPPED = {
+    "not ranks": [(9, 1.0), (8, 2.0), (7, 3.5)],
+    "in order": [(1, 3.0), (2, 2.0), (3, 1.0)],
+    "all 0": [(0, 3.0), (0, 2.0), (0, 1.0)],
+    "none": [(None, 3.0), (None, 2.0), (None, 1.0)],
+    "one": [(9, 1.0)],
+}
 
 
+@pytest.mark.parametrize("pairs", NOT_SWAPPED.values(), ids=NOT_SWAPPED)
 @pytest.mark.parametrize("preset", on_spark(["standard", "trec_eval"], "trec_eval"))
-def test_score_and_rank_that_are_not_swapped_are_taken(session, preset):
-    for lists in ([one] for one in NOT_SWAPPED):
-        check_lists(session, lists, 1, convention=preset)
+def test_score_and_rank_that_are_not_swapped_are_taken(session, pairs, preset):
+    check_lists(session, [pairs], 1, convention=preset)
 
 
 @pytest.mark.parametrize("pairs", [SWAPPED, [(7, 0.0), (4, 1.0), (1, 2.0)]])

@@ -368,26 +368,41 @@ def test_the_dag_retries_what_a_retry_can_cure(airflow_dag, code, failure):
 @pytest.mark.slow
 @pytest.mark.parametrize("asked", ["trap 'echo asked; exit 143' TERM", "trap '' TERM"])
 def test_a_job_ends_with_its_task_and_all_of_its_processes(airflow_dag, tmp_path, caplog, asked):
-    """Airflow raises a timeout in the task, as this alarm does."""
+    """Airflow raises a timeout in the task, as this alarm does, which the job asks for once its line is logged."""
 
     def too_long(*_):
         raise TimeoutError
 
     caplog.set_level(logging.INFO, "airflow.task")
-    file = tmp_path / "processes"
-    job = (
-        f"{asked}; echo $$ >{file}; sleep 60 & echo $! >>{file}; printf '\\xff\\n'; wait; sleep 60"
+    file, logged = tmp_path / "processes", tmp_path / "logged"
+    job = "; ".join(
+        [
+            asked,
+            f"echo $$ >{file}",
+            f"sleep 60 & echo $! >>{file}",
+            "printf '\\xff\\n'",
+            f"until [ -e {logged} ]; do sleep 0.01; done",
+            f"kill -ALRM {os.getpid()}",
+            "wait",
+            "sleep 60",
+        ]
     )
+    # It makes its file at the first line, after caplog has the line.
+    handler = logging.FileHandler(logged, encoding="utf-8", delay=True)
+    logging.getLogger().addHandler(handler)
     airflow_dag["run"].__globals__["SECONDS_TO_END"] = 1
     before = signal.signal(signal.SIGALRM, too_long)
     try:
-        signal.setitimer(signal.ITIMER_REAL, 1)
+        # If the job does not ask.
+        signal.setitimer(signal.ITIMER_REAL, 30)
         started = time.monotonic()
         with pytest.raises(TimeoutError):
             airflow_dag["run"](["bash", "-c", job])
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
+        logging.getLogger().removeHandler(handler)
+        handler.close()
     assert time.monotonic() - started < 20
     for process in file.read_text(encoding="ascii").split():
         wait_until(lambda process=process: not is_running(process), process, file, 10)

@@ -7,9 +7,10 @@ import pytest
 from gates import N, Shown, evaluate, gate, spread
 
 from ndcg_spark.comparison.differences import ComparisonOptions
+from ndcg_spark.comparison.sources import ScoreCache
 from ndcg_spark.config import NightConfig, validate
 from ndcg_spark.errors import ConfigurationError
-from ndcg_spark.gate.decide import rehearse
+from ndcg_spark.gate.decide import judge, rehearse
 from ndcg_spark.job.decisions import Decision
 from ndcg_spark.job.gate import gate_published
 from ndcg_spark.nights.log import committed
@@ -236,6 +237,60 @@ def test_what_falls_is_no_loss(tmp_path):
     verdicts = nights(tmp_path, held, *(query(POPULAR - 5 * at) for at in range(20)))
     assert {said(one) for one in verdicts[1:]} == {PASS}
     assert all(one.falls == () for one in verdicts)
+
+
+def test_relevance_that_falls_is_told_though_a_check_of_the_catalog_comes_first(tmp_path):
+    held = gate(check("popularity", max_relative_drop=0.9), {"max_drop": 0.5})
+    for at in range(20):
+        night = {"shown": query(POPULAR - 5 * at), "accepted": "first" if at == 0 else None}
+        scores = {"als": BASE - 0.01 * at}
+        last = evaluate(tmp_path, held, f"2026-11-{at + 1:02}", scores, **night)["web"]
+    assert [fall["measure"] for fall in last.falls] == ["ndcg"]
+
+
+@pytest.mark.parametrize(
+    ("loss", "fewer", "named"),
+    [
+        # Twice the limit of nDCG is 0.02.
+        (0.05, 0, ["language=de"]),
+        (0.015, 0, []),
+        # A hundred times the limit of popularity.
+        (0, 100, []),
+    ],
+)
+def test_a_slice_is_held_to_the_limit_of_relevance(tmp_path, loss, fewer, named):
+    held = gate(check("popularity", max_relative_drop=0.001), {"max_drop": 0.01})
+    is_german = np.arange(N) < 40
+    german = {"language": np.where(is_german, "de", "en").tolist()}
+    for day, times in ((1, 0), (2, 1)):
+        scores = {"als": BASE - times * np.where(is_german, loss + spread(0, 1e-4), 0)}
+        shown = query(POPULAR - times * np.where(is_german, fewer + spread(0, 1), 0))
+        night = {"shown": shown, "attributes": german, "accepted": None if times else "first"}
+        last = evaluate(tmp_path, held, f"2026-11-{day:02}", scores, **night)["web"]
+    assert [one.split(" changed")[0] for one in last.lost_slices] == [
+        f"ndcg@10 of als for {one}" for one in named
+    ]
+
+
+def test_documents_are_kept_of_the_queries_whose_relevance_changed_most(tmp_path):
+    held = gate(check("popularity", max_rise=50), {"max_drop": 0.5})
+    of_first, of_second = np.eye(N)[3], np.eye(N)[7]
+    evaluate(tmp_path, held, "2026-11-01", {"als": BASE}, shown=query(POPULAR), accepted="first")
+    shown = query(POPULAR + 500 * of_first)
+    evaluate(tmp_path, held, "2026-11-02", {"als": BASE - 0.3 * of_second}, shown=shown)
+    known = committed(str(tmp_path))
+    judged = judge(held, known[-1], known, ScoreCache(), ComparisonOptions(queries=1))
+    assert judged.changed == [("als", "q7")]
+
+
+def test_a_change_of_judgments_is_told_by_measures_that_judgments_change(tmp_path):
+    held = gate(check("popularity", max_rise=50), {"max_drop": 0.5})
+    first = {"shown": query(POPULAR), "accepted": "first", "under": {(2,) * N: {"als": BASE}}}
+    evaluate(tmp_path, held, "2026-11-01", {"als": BASE}, **first)
+    second = {"shown": query(POPULAR), "hashes": (2,) * N, "under": {(1,) * N: {"als": BASE}}}
+    evaluate(tmp_path, held, "2026-11-02", {"als": BASE}, **second)
+    (link,) = committed(str(tmp_path))[-1].record["links"]
+    assert link["measure"] == "ndcg"
 
 
 def test_a_loss_of_relevance_is_said_before_a_change_of_the_catalog(tmp_path):

@@ -6,8 +6,8 @@ from collections import Counter
 
 import odd_files
 import pytest
-import sessions
 from input_files import judged, returned, written
+from sessions import many
 
 from ndcg_spark.errors import InputError
 from ndcg_spark.schemas import FAULT
@@ -41,7 +41,7 @@ def check(engine, folder, seeds):
 
 
 def test_files_are_read_by_their_definition(engine, tmp_path):
-    check(engine, tmp_path, range(30 if sessions.choice == "embedded" else 10))
+    check(engine, tmp_path, range(many(30, 10, 30)))
 
 
 @pytest.mark.slow

@@ -5,7 +5,6 @@ import json
 import pytest
 import shown
 from commands import command_line
-from pyarrow import csv
 
 from ndcg_spark.convention.measures import RUN_COLUMNS
 
@@ -15,12 +14,7 @@ OF_LISTS = ("novelty", "popularity", "categories")
 @pytest.fixture
 def files(tmp_path):
     shop = shown.shop(11)
-    lines = ["run,query_id,doc_id,score"]
-    _, returned, items = shown.tables(shop)
-    for row in zip(*returned.values(), strict=True):
-        lines.append(",".join(map(str, row)))
-    (tmp_path / "runs.csv").write_text("\n".join(lines) + "\n")
-    csv.write_csv(items, tmp_path / "items.csv")
+    shown.write_files(shop, tmp_path)
     return shop, tmp_path
 
 

@@ -5,20 +5,15 @@ import json
 import pytest
 import shown
 from commands import command_line
-from pyarrow import csv, parquet
 from pyarrow import dataset as folders
+from pyarrow import parquet
 
 MEASURES = "nDCG@5 Novelty@5 Popularity@5 Coverage@5"
 
 
 @pytest.fixture
 def folder(tmp_path):
-    judged, returned, items = shown.tables(shown.shop(21, runs=2, queries=30))
-    for name, table in (("qrels", judged), ("runs", returned)):
-        rows = zip(*table.values(), strict=True)
-        lines = [",".join(table), *(",".join(map(str, row)) for row in rows)]
-        (tmp_path / f"{name}.csv").write_text("\n".join(lines) + "\n")
-    csv.write_csv(items, tmp_path / "items.csv")
+    shown.write_files(shown.shop(21, runs=2, queries=30), tmp_path)
     return tmp_path
 
 

@@ -15,6 +15,7 @@ from ndcg_spark.report.cards import layout
 from ndcg_spark.report.night import load_night
 from ndcg_spark.report.outline import Request
 from ndcg_spark.report.page import make_page
+from ndcg_spark.report.site import write_site
 from ndcg_spark.report.usual_range import usual_range
 
 BASE = 0.6 + spread(0, 0.1)
@@ -161,6 +162,39 @@ def test_other_items_are_said_and_nothing_is_compared(output):
     assert steps[:2] == ["restore_items", "accept_night"]
     # What does not look them up is compared.
     assert page_of(output).compared["als"]["difference"] is not None
+
+
+def test_an_undecided_rise_is_no_loss_whose_queries_are_opened(output):
+    publish(output, 4, POPULARITY, NDCG, popularity=POPULAR + spread(60, 500))
+    page = page_of(output, "popularity@10")
+    assert page.result("als")["result"] == "undecided"
+    # Some queries show less popular items, which in a score would be losses.
+    assert page.ends[0].change < 0
+    assert not words.is_lost(page)
+    assert "open_queries" not in [step.kind for step in advice.next_steps(page)]
+
+
+@pytest.fixture
+def ungated(tmp_path):
+    """Two nights without a gate, the second of which is lower by both measures."""
+    for day in (1, 2):
+        shown = Shown({"popularity": {"als": POPULAR - 20 * day}})
+        evaluate(tmp_path, None, f"2026-11-{day:02}", {"als": BASE - 0.02 * day}, shown=shown)
+    return tmp_path
+
+
+@pytest.mark.parametrize(("measure", "is_below"), [("ndcg@10", True), ("popularity@10", False)])
+def test_only_by_relevance_is_a_night_below_the_best(ungated, measure, is_below):
+    assert (words.below_best(page_of(ungated, measure)) is not None) is is_below
+
+
+@pytest.mark.parametrize(("measure", "is_far"), [("ndcg@10", True), ("popularity@10", False)])
+def test_only_by_relevance_does_a_change_beyond_the_margin_stand_out(ungated, measure, is_far):
+    site = ungated / "site"
+    write_site(str(ungated), site, Request(measure=measure))
+    index = (site / "index.html").read_text(encoding="utf-8")
+    assert ("down 0.0200 from the night before" in index) is is_far
+    assert ("from the night before" in index) is is_far
 
 
 def test_new_judgments_are_no_sides_of_a_page_about_the_catalog(output):

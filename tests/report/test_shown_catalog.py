@@ -6,7 +6,6 @@ import re
 import pytest
 import shown
 from commands import command_line
-from pyarrow import csv
 
 from ndcg_spark.convention.measures import catalog_definitions
 from ndcg_spark.convention.parsing import parse_measure_set
@@ -18,12 +17,7 @@ HEADING = "What is shown of the catalog"
 @pytest.fixture
 def folder(tmp_path):
     shop = shown.shop(21, runs=2, queries=30)
-    judged, returned, items = shown.tables(shop)
-    for name, table in (("qrels", judged), ("runs", returned)):
-        rows = zip(*table.values(), strict=True)
-        lines = [",".join(table), *(",".join(map(str, row)) for row in rows)]
-        (tmp_path / f"{name}.csv").write_text("\n".join(lines) + "\n")
-    csv.write_csv(items, tmp_path / "items.csv")
+    shown.write_files(shop, tmp_path)
     return shop, tmp_path
 
 

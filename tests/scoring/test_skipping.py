@@ -9,7 +9,7 @@ from evaluations import evaluated
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyspark.sql import functions as F
-from sessions import on_spark
+from sessions import many, on_spark
 from tables import arrow_judgments, arrow_results, judgment, judgments, random_rows, result, results
 
 from ndcg_spark import Convention, config, evaluate
@@ -145,7 +145,7 @@ def floors(session, depth, lists, **options):
 
 
 @pytest.mark.slow
-@settings(max_examples=on_spark([15, 5], 5)[0], deadline=None)
+@settings(max_examples=many(15, 5, 60), deadline=None)
 @given(
     st.integers(1, 10),
     st.lists(

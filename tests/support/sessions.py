@@ -38,16 +38,23 @@ def on_spark(cases: Iterable[_Case], *few: _Case) -> list[_Case]:
     return every if choice == "embedded" or is_thorough else [*few]
 
 
+def many(embedded: int, classic: int, thorough: int) -> int:
+    """How many random cases: a number for each engine, and with `--thorough` another for both."""
+    if is_thorough:
+        return thorough
+    return embedded if choice == "embedded" else classic
+
+
 def paired(cases: Iterable[_Case], others: Iterable[_Other]) -> list[tuple[_Case, _Other]]:
-    """Each case with two of the others in turn, and each of the others with some; with `--thorough` with all."""
+    """Each case with two of the others or more, and each of the others with some; with `--thorough` with all."""
     listed, listed_others = [*cases], [*others]
     if is_thorough:
         return list(itertools.product(listed, listed_others))
     pairs = []
-    for at, case in enumerate(listed):
+    for at in range(max(len(listed), len(listed_others))):
         for place in (at, at + 1):
-            pairs.append((case, listed_others[place % len(listed_others)]))
-    return pairs
+            pairs.append((listed[at % len(listed)], listed_others[place % len(listed_others)]))
+    return list(dict.fromkeys(pairs))
 
 
 def close() -> None:

@@ -2,9 +2,11 @@
 
 import random
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import pyarrow as pa
+from pyarrow import csv
 
 from ndcg_spark.catalog_reference import Item, Usage, list_measures, run_measures, usage_of
 
@@ -61,6 +63,17 @@ def tables(shop: Shop) -> tuple[dict[str, list[Any]], dict[str, list[Any]], pa.T
                 for name, value in row.items():
                     results[name].append(value)
     return judgments, results, item_rows(shop.catalog)
+
+
+def write_files(shop: Shop, folder: Path) -> None:
+    """The tables as qrels.csv, runs.csv and items.csv; the first two without quotes, so that tests can edit them."""
+    judgments, results, items = tables(shop)
+    for name, table in (("qrels", judgments), ("runs", results)):
+        lines = [",".join(table)]
+        for row in zip(*table.values(), strict=True):
+            lines.append(",".join(map(str, row)))
+        (folder / f"{name}.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    csv.write_csv(items, folder / "items.csv")
 
 
 def item_rows(catalog: Mapping[str, Item]) -> pa.Table:

@@ -1,7 +1,7 @@
 """Builders of small tables: a row names only what its test is about."""
 
 import random
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -108,6 +108,14 @@ def assert_values(session: SparkSession, kind: str, cases: Mapping[str, tuple[An
     rows = [{"name": name, "value": case[1]} for name, case in cases.items()]
     expected = table(session, rows, f"name string, value {kind}")
     assert_tables(found, expected)
+
+
+def assert_truths(
+    session: SparkSession, predicate: Callable[[str], str], given: Mapping[str, bool]
+) -> None:
+    """Each text of SQL, as the predicate's argument, is true or false."""
+    cases = {text: (predicate(text), is_true) for text, is_true in given.items()}
+    assert_values(session, "boolean", cases)
 
 
 def assert_tables(found: DataFrame, expected: DataFrame) -> None:
