@@ -18,9 +18,9 @@ from ndcg_spark.report.sentences import (
     ALL_KEPT,
     Rule,
     Sentence,
+    apply_rules,
     command_text,
     night_command,
-    said,
     sentence,
     slice_name,
 )
@@ -53,7 +53,7 @@ _CODES = ("few_queries", "below_min_value", "missing_slice", "not_measured", "mi
 
 def next_steps(page: NightPage) -> list[Sentence]:
     """What to do about a night; never empty."""
-    found = said(RULES, page)
+    found = apply_rules(RULES, page)
     if found:
         return found
     if warnings(page):

@@ -11,9 +11,9 @@ from xml.etree import ElementTree as ET
 from ndcg_spark.comparison.judgment_changes import Change
 from ndcg_spark.comparison.trend import Point, TrendLine
 from ndcg_spark.convention.measures import COLUMNS, MEASURES, measure_at, written
-from ndcg_spark.convention.parsing import parse_cutoff
 from ndcg_spark.errors import DONE
 from ndcg_spark.gate.acknowledged import acknowledged_in_words, acknowledgement_of
+from ndcg_spark.gate.settings import checked_mean
 from ndcg_spark.gate.verdict import FAIL, PASS, Result, Verdict, drop_of, falls_in_words
 from ndcg_spark.nights.log import Night, Nights
 from ndcg_spark.nights.macro_rows import macro_of_nights
@@ -308,7 +308,7 @@ def verdict_table(verdict: Row, several: bool = False) -> Table:
     if verdict.get("acknowledged"):
         notes.append(acknowledged_in_words(verdict["acknowledged"]))
     notes += [f"warning: {warning}" for warning in verdict["warnings"]]
-    return make_table(list(map(_cells, results)), _SHOWN, notes)
+    return make_table(list(map(_result_row, results)), _SHOWN, notes)
 
 
 def _by_weight(result: Row) -> tuple[int, bool, float]:
@@ -317,23 +317,47 @@ def _by_weight(result: Row) -> tuple[int, bool, float]:
     return WORST_FIRST.index(result["result"]), is_warning, drop_of(result)
 
 
-def _cells(result: Row) -> dict[str, Any]:
-    measure = result["measure"] and measure_at(result["measure"], parse_cutoff(result["cutoff"]))
-    check = ("weighted" if result["weighted"] else None, measure, result["slice"])
-    # If each run has its own nights, they are named by the first one, as in sentences.
-    night = result.get("since") or result["baseline_night"]
-    against = dict.fromkeys(filter(None, (result["baseline"], night)))
-    word = result["result"].replace("_", " ")
-    warns = "warning: " if result["severity"] == "warn" and word != "pass" else ""
+def _result_row(result: Row) -> dict[str, Any]:
+    """The row of a result in the table of a verdict, by the names in `_SHOWN`."""
     return {
         **result,
-        "check": " ".join(filter(None, check)) if measure else "arrival",
-        "against": "the minimum" if measure and not against else " ".join(against) or None,
+        "check": checked_mean_of(result) if result["measure"] else "arrival",
+        "against": against_of(result),
         "allowed": None if result["allowed"] is None else -result["allowed"],
         # Nights from older versions have none.
         "allowed_rise": result.get("allowed_rise"),
-        "result": f"{warns}{word}" + ("" if result["reason"] is None else f", {result['reason']}"),
+        "result": _result_in_words(result),
     }
+
+
+def checked_mean_of(result: Row, run: str | None = None) -> str:
+    """The mean that a result is about: `weighted ndcg@10 of hybrid for language=de`."""
+    measure = f"{result['measure']}@{result['cutoff']}"
+    return checked_mean(measure, result["weighted"], result["slice"], run)
+
+
+def against_of(result: Row) -> str | None:
+    """What a result is compared with: `good 2026-11-19`, or `the minimum`.
+
+    None if nothing was measured, as for a missing run.
+    """
+    # If each run has its own nights, they are named by the first one, as in sentences.
+    night = result.get("since") or result["baseline_night"]
+    names = [name for name in (result["baseline"], night) if name]
+    if names:
+        # The name of a baseline may be the date of its night, which is shown once.
+        return " ".join(dict.fromkeys(names))
+    return "the minimum" if result["measure"] else None
+
+
+def _result_in_words(result: Row) -> str:
+    """`pass`, `fail, dropped` or `warning: fail, dropped`."""
+    text = str(result["result"]).replace("_", " ")
+    if result["severity"] == "warn" and result["result"] != PASS:
+        text = f"warning: {text}"
+    if result["reason"] is not None:
+        text += f", {result['reason']}"
+    return text
 
 
 def print_rehearsal(verdicts: Sequence[Verdict], style: str | None) -> None:
@@ -398,8 +422,10 @@ def _add_case(suite: ET.Element, result: Result, verdict: Verdict) -> None:
 
 def _name_of_case(result: Result) -> str:
     """What was checked, the run, and what it was compared with."""
-    what = _cells(vars(result))["check"] if result.measure else result.reason
-    against = "at least" if result.measure else None
+    words = [checked_mean_of(vars(result)) if result.measure else result.reason, result.run]
     if result.baseline:
-        against = f"against {result.baseline}"
-    return " ".join(filter(None, (what, result.run, against)))
+        words.append(f"against {result.baseline}")
+    elif result.measure:
+        # A check without a baseline is one against a minimum.
+        words.append("at least")
+    return " ".join(word for word in words if word)

@@ -28,7 +28,7 @@ from ndcg_spark.nights.copies import has_copy
 from ndcg_spark.nights.log import Night, Nights, committed
 from ndcg_spark.nights.reader import datasets_left_out, failed_attempts, read_again, select_nights
 from ndcg_spark.report import words
-from ndcg_spark.report.answer import accepted_or_known, capital_first, since
+from ndcg_spark.report.answer import accepted_or_known, since
 from ndcg_spark.report.charts import TrendChart, place_trend
 from ndcg_spark.report.console import write_file
 from ndcg_spark.report.night import NightPage, load_night
@@ -410,17 +410,13 @@ class _Index:
             title = "{}: {} of {}"
             names = (name(line.dataset), self.page.measure, name(line.run))
             is_shown = line.run == self.page.run
-            tone = words.verdict_label(self.page.record)[1] if is_shown else "mid"
-            notes = []
-            for point in line.points[1:]:
-                if point.breaks and point.interrupted:
-                    changed = " and the ".join(point.breaks)
-                    notes.append(f"The {changed} changed on {day(point.date)}.")
+            tone = words.verdict_label(self.page.record).tone if is_shown else "mid"
+            notes = [f"{change}." for change in words.interruptions_in_words(line.points)]
             notes += words.changes_in_words(line.points)
             is_of_catalog = self.page.is_of_catalog
             usual = usual_range(in_units_of_last(line.chain), is_of_catalog=is_of_catalog)
             if usual is not None and usual.falling is not None:
-                notes.append(f"{capital_first(usual.falling.in_words)}.")
+                notes.append(f"{words.capital_first(usual.falling.in_words)}.")
             yield _Card(marked(title, *names), place_trend(line, tone, usual), notes)
 
     def _importance(self, line: TrendLine) -> tuple[bool, float, float]:
