@@ -174,14 +174,19 @@ def changes_in_words(points: Sequence[Point]) -> list[str]:
 
 def interrupted(page: "NightPage") -> Sentence | None:
     """Where the line is interrupted, and what changed there."""
-    sentences = []
-    for point in page.trend.points[1:]:
+    changes = interruptions_in_words(page.trend.points)
+    sentences = [f"{change}, so the line is interrupted." for change in changes]
+    return sentence("interrupted", "{}", " ".join(sentences)) if sentences else None
+
+
+def interruptions_in_words(points: Sequence[Point]) -> list[str]:
+    """What changed where a line is interrupted: `The convention changed on 3 November`."""
+    changes = []
+    for point in points[1:]:
         if point.breaks and point.interrupted:
             changed = " and the ".join(point.breaks)
-            sentences.append(
-                f"The {changed} changed on {day(point.date)}, so the line is interrupted."
-            )
-    return sentence("interrupted", "{}", " ".join(sentences)) if sentences else None
+            changes.append(f"The {changed} changed on {day(point.date)}")
+    return changes
 
 
 def since_the_night_before(page: "NightPage") -> Sentence | None:
