@@ -204,6 +204,11 @@ class ScoreCache:
         self._kept = functools.lru_cache(_MAX_MATRICES)(self._read)
         self._kept_small = functools.lru_cache(_MAX_SMALL)(self._read)
 
+    def runs_of(self, night: Night) -> Sequence[str]:
+        """The runs of a night that returned anything."""
+        source: ScoreSource = self.source(night)
+        return source.runs
+
     def queries(self, dataset: str) -> Queries:
         """The queries of a dataset seen so far, which all of its matrices share."""
         return self._queries.setdefault(dataset, Queries())
