@@ -28,7 +28,8 @@ MAX_GRADES = 100
 def grade_pairs(a: DataFrame, b: DataFrame, convention: Convention, dataset: str) -> DataFrame:
     """Count documents by their grades in two JUDGMENTS tables.
 
-    The columns are dataset, grade_a, grade_b (null if a side does not judge them) and pairs. Grades follow the convention: a negative grade is not a judgment unless `negative=keep`, and
+    The columns are dataset, grade_a, grade_b (null if a side does not judge them) and pairs. Grades
+    follow the convention: a negative grade is not a judgment unless `negative=keep`, and
     `min_relevance` turns grades into 1 or 0. A document that is judged twice is refused, unless an
     option merges its grades.
     """
