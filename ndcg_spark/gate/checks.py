@@ -116,7 +116,7 @@ def cases_of(
     """Every check for every run of the night and every baseline, without missing runs."""
     gate = inputs.gate
     cases = []
-    unknown_ids = unknown_ids_of(inputs.tonight)
+    unknown_ids = inputs.tonight.unmeasured
     for name, check in inputs.checks:
         for run in filter(check.is_for, inputs.runs):
             for baseline in _baselines_of(gate, check, run, baselines, inputs.tonight):
@@ -207,7 +207,7 @@ def _reference_case(
 ) -> Case:
     """A check of a run against the nights that it reaches by its own chain."""
     question = question_of(gate, check, run)
-    unknown_ids = unknown_ids_of(references.tonight).get(run)
+    unknown_ids = references.tonight.unmeasured.get(run)
     if unknown_ids is not None:
         refused = NotComparable("not_measured", unknown_ids, (run,))
         return Case(name, check, run, baseline, (Part(None, refused),))
@@ -280,12 +280,6 @@ def _refusal(evidence: _Evidence) -> NotComparable | None:
         if refusal:
             return refusal
     return None
-
-
-def unknown_ids_of(night: Night) -> dict[str, str]:
-    """A sentence for each run whose document ids no judgment has."""
-    results = night.record["inputs"].get("results", {})
-    return dict(results.get("unknown_ids", {}).get(night.dataset, {}))
 
 
 def _unknown_ids(evidence: _Evidence) -> NotComparable | None:

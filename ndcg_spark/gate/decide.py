@@ -23,7 +23,7 @@ from ndcg_spark.gate.acknowledged import (
     why_not_known,
 )
 from ndcg_spark.gate.against_reference import ReferenceScores
-from ndcg_spark.gate.checks import Case, cases_of, unknown_ids_of
+from ndcg_spark.gate.checks import Case, cases_of
 from ndcg_spark.gate.compared_night import (
     ComparedNight,
     Comparisons,
@@ -227,7 +227,7 @@ def _losses_of_slices(
         return []
     values = values_of(inputs.options.attributes, inputs.tonight.dataset)
     # If no judgment has the document ids of a run, its scores say nothing about its slices.
-    unknown_ids = unknown_ids_of(inputs.tonight)
+    unknown_ids = inputs.tonight.unmeasured
     runs = [run for run in inputs.runs if run not in unknown_ids]
     return slice_losses(inputs, runs, baselines, compared, references, values)
 
