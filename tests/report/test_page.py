@@ -791,7 +791,7 @@ def hostile(tmp_path_factory):
         for number in range(2):
             lists = lists_of(runs, 30, seed=number, lost={HOSTILE[2]: 29 * number})
             night(folder, number, lists, dataset=dataset, languages=HOSTILE)
-    labels = Labels({"q0002": HOSTILE[2]}, {"d0": (HOSTILE[0], HOSTILE[0])})
+    labels = Labels({"q0002": HOSTILE[2]}, {"d0": Label(HOSTILE[0], HOSTILE[0])})
     (folder / "r.html").write_text(
         read_page(str(folder), request=Request(labels=labels)).html, encoding="utf-8"
     )
