@@ -90,11 +90,22 @@ def masked(text: str) -> str:
     headers are also masked.
     """
     text = _USER.sub(r"\g<scheme>***@", text)
-    text = _WEBHOOK.sub(lambda url: f"{url[1] or url[2]}/***", text)
-    text = _URL.sub(lambda url: _PARAMETER.sub(r"\1***", url[0]), text)
+    text = _WEBHOOK.sub(_without_path, text)
+    text = _URL.sub(_without_values, text)
     for pattern in (_HEADER, _BEARER, _LOGIN, _OPTION, _NAMED, _VARIABLE_KEY):
         text = pattern.sub(r"\1***", text)
     return _TOKEN.sub("***", text)
+
+
+def _without_path(webhook: re.Match[str]) -> str:
+    # Only one of the two alternatives of the pattern has matched.
+    host = webhook[1] or webhook[2]
+    return f"{host}/***"
+
+
+def _without_values(url: re.Match[str]) -> str:
+    """A URL without the values of its parameters."""
+    return _PARAMETER.sub(r"\1***", url[0])
 
 
 def program_of(command: str) -> str:
@@ -164,18 +175,24 @@ def message(text: str) -> str:
 def day(date: str, year: bool = False) -> str:
     """A date as people write it: `20 November`, with the year if requested."""
     parsed = datetime.date.fromisoformat(date)
-    return f"{parsed.day} {parsed:%B %Y}" if year else f"{parsed.day} {parsed:%B}"
+    text = f"{parsed.day} {parsed:%B}"
+    if year:
+        text += f" {parsed:%Y}"
+    return text
 
 
 def baseline_run(baseline: str) -> str | None:
     """The run of the same night that a baseline names, or None if it means other nights."""
-    return baseline.removeprefix(RUN) if baseline.startswith(RUN) else None
+    if not baseline.startswith(RUN):
+        return None
+    return baseline.removeprefix(RUN)
 
 
 def label_text(label: object) -> str:
     """A label as it is compared: without surrounding blanks; booleans as engines write them."""
-    text = str(label).lower() if isinstance(label, bool) else str(label)
-    return text.strip(BLANKS)
+    if isinstance(label, bool):
+        return str(label).lower()
+    return str(label).strip(BLANKS)
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:

@@ -47,10 +47,10 @@ def read_lists(
     changes: Mapping[str, float],
 ) -> dict[str, QueryLists]:
     """The documents by query, for the queries at both ends and those that changed most."""
+    measure, shown_cutoff = shown.metric
     queries = list(ends)
-    if shown.metric[0] == "ndcg" and shown.metric[1] is not None:
-        # Includes unchanged queries, as movements within them may cancel out.
-        queries += sorted(changes, key=lambda query: -abs(changes[query]))[:EXPLAINED]
+    if measure == "ndcg" and shown_cutoff is not None:
+        queries += _changed_most(changes)
     queries = list(dict.fromkeys(queries))
     baseline = shown.baseline.run or run
     nights: Sequence[Night] = shown.baseline.nights
@@ -74,6 +74,19 @@ def read_lists(
         changed = changed_documents(facts, earlier)
         documents[query] = QueryLists(facts, earlier[-1], changed, newest_on)
     return documents
+
+
+def _changed_most(changes: Mapping[str, float]) -> list[str]:
+    """The queries that changed most.
+
+    Unchanged queries are included if there are few, as movements within them may cancel out.
+    """
+
+    def size(query: str) -> float:
+        return abs(changes[query])
+
+    by_size = sorted(changes, key=size, reverse=True)
+    return by_size[:EXPLAINED]
 
 
 def what_moved(documents: Mapping[str, QueryLists], changes: Mapping[str, float]) -> Moved | None:

@@ -69,7 +69,7 @@ def _lines(row: Row, known: Row, means: list[Row]) -> Iterator[Row]:
     name, cutoff = measure_set.headline(mean["cutoff"] for mean in means)
     column = MEASURES[name].column
     shown = [mean for mean in means if mean["measure"] == column and mean["cutoff"] == cutoff]
-    shown.sort(key=lambda mean: (-mean["mean"], mean["run"]))
+    shown.sort(key=_best_first)
     line = {
         "dataset": known["dataset"],
         "date": known["evaluated_on"],
@@ -77,7 +77,13 @@ def _lines(row: Row, known: Row, means: list[Row]) -> Iterator[Row]:
         "counts": "yes" if known["counts"] else None,
         "verdict": verdict_in_words(row) if row["verdict"] else None,
     }
-    for mean in shown:
-        yield {**line, "run": mean["run"], "measure": written(name, cutoff), "mean": mean["mean"]}
     if not shown:
         yield {**line, "mean": None}
+    for mean in shown:
+        of_run = {"run": mean["run"], "measure": written(name, cutoff), "mean": mean["mean"]}
+        yield {**line, **of_run}
+
+
+def _best_first(mean: Row) -> tuple[float, str]:
+    """A sort key: the highest mean first, equal means by run."""
+    return -mean["mean"], mean["run"]

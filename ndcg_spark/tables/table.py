@@ -18,14 +18,19 @@ def answered_in_words(row: Mapping[str, Any]) -> str:
     """
     if "few_answered" not in row["flags"]:
         return ""
-    own, other = row["answered_queries"], row["baseline_answered_queries"]
-    who = "" if own < other else "the baseline "
-    return f"{who}answered {min(own, other):,} of {row['judged_queries']:,} queries"
+    own = row["answered_queries"]
+    baseline = row["baseline_answered_queries"]
+    of_judged = f"of {row['judged_queries']:,} queries"
+    if own < baseline:
+        return f"answered {own:,} {of_judged}"
+    return f"the baseline answered {baseline:,} {of_judged}"
 
 
 def verdict_in_words(verdict: Mapping[str, Any]) -> str:
     """`pass`, `no verdict (accepted)` or `fail (acknowledged)`."""
-    word = "no verdict" if verdict["verdict"] == "none" else str(verdict["verdict"])
+    word = str(verdict["verdict"])
+    if word == "none":
+        word = "no verdict"
     if verdict.get("accepted"):
         return f"{word} (accepted)"
     if word == "fail" and verdict.get("acknowledged"):
@@ -48,6 +53,7 @@ _FORMATS: dict[str, Callable[[Any], str]] = {
     "share of the change": numbers.share,
     "moved": "{:+d}".format,
 }
+_YES_NO = {True: "yes", False: "no"}
 #: Text columns that are aligned like numbers.
 _ON_THE_RIGHT = ("cutoff", "relevance", "interval", "won/tied/lost", "higher/tied/lower")
 
@@ -63,19 +69,23 @@ def cell(heading: str, value: Any) -> str:
     if isinstance(value, str):
         return printable(value)
     if isinstance(value, bool):
-        return "yes" if value else "no"
+        return _YES_NO[value]
     return _number_text(heading, value)
 
 
 def _number_text(heading: str, value: float) -> str:
     if heading in _FORMATS:
         return _FORMATS[heading](value)
-    return numbers.score(value) if isinstance(value, float) else f"{value:,}"
+    if isinstance(value, float):
+        return numbers.score(value)
+    return f"{value:,}"
 
 
 def _is_number(value: Any) -> bool:
-    # In Python, True is an int.
-    return isinstance(value, int | float) and not isinstance(value, bool)
+    if isinstance(value, bool):
+        # In Python, True is an int.
+        return False
+    return isinstance(value, int | float)
 
 
 def deepest_count(rows: Iterable[Mapping[str, Any]], name: str) -> int | None:
@@ -89,9 +99,11 @@ def deepest_count(rows: Iterable[Mapping[str, Any]], name: str) -> int | None:
 
 def shown_value(measure: str, value: float | None) -> float | int | None:
     """The value of a measure for a cell: a number of items without decimals."""
-    if measure != "items" or value is None:
-        return value
-    return int(value)
+    if value is None:
+        return None
+    if measure == "items":
+        return int(value)
+    return value
 
 
 class Marked(float):
@@ -115,7 +127,11 @@ class Table:
     @functools.cached_property
     def numbers(self) -> Collection[int]:
         """The positions, from 0, of the columns that are aligned on the right."""
-        return {at for at, heading in enumerate(self.headings) if self._is_on_the_right(heading)}
+        positions = set()
+        for at, heading in enumerate(self.headings):
+            if self._is_on_the_right(heading):
+                positions.add(at)
+        return positions
 
     def _is_on_the_right(self, heading: str) -> bool:
         if heading in _ON_THE_RIGHT:
@@ -123,8 +139,10 @@ class Table:
         values = [row[heading] for row in self.rows]
         if any(map(_is_number, values)):
             return True
+        if not values:
+            return False
         # A column without values is a score that is null everywhere.
-        return bool(values) and all(value is None for value in values)
+        return all(value is None for value in values)
 
     @property
     def cells(self) -> list[list[str]]:
@@ -162,22 +180,33 @@ def _shown_columns(
     shown = list(names)
     if rows and not shown:
         shown = list(rows[0])
-    if len({row.get("dataset") for row in rows}) < 2:
-        shown = [name for name in shown if name != "dataset"]
-    if not rows:
-        return shown
+    datasets = {row.get("dataset") for row in rows}
+    if "dataset" in shown and len(datasets) < 2:
+        shown.remove("dataset")
     # A null cutoff is the whole ranking, and a null relevance is an unjudged document.
-    always = ("cutoff", "relevance", *kept)
-    return [name for name in shown if name in always or _has_value(rows, name)]
+    for name in _without_values(rows, shown):
+        if name not in ("cutoff", "relevance", *kept):
+            shown.remove(name)
+    return shown
 
 
-def _has_value(rows: Iterable[Mapping[str, Any]], name: str) -> bool:
-    return any(row[name] is not None for row in rows)
+def _without_values(rows: Sequence[Mapping[str, Any]], names: Iterable[str]) -> list[str]:
+    """The columns that are null in every row; none if there are no rows."""
+    if not rows:
+        return []
+    empty = []
+    for name in names:
+        values = [row[name] for row in rows]
+        if all(value is None for value in values):
+            empty.append(name)
+    return empty
 
 
 def best_first(score: float | None, name: str) -> tuple[bool, float, str]:
     """A sort key: the highest score first, equal scores by name, missing scores last."""
-    return score is None, -round(score or 0.0, DECIMALS), name
+    if score is None:
+        return True, 0.0, name
+    return False, -round(score, DECIMALS), name
 
 
 class DatasetScores(NamedTuple):
