@@ -1,5 +1,5 @@
-"""Changes of judgments whose sides disagreed: it is not known what happened there until a night is
-accepted.
+"""Changes of judgments whose sides disagreed: what happened there is unknown until somebody accepts
+a night.
 """
 
 from collections.abc import Iterable, Mapping
