@@ -112,6 +112,14 @@ class Sides:
     only: NDArray[np.bool_] | None = None
 
     @property
+    def measure(self) -> str:
+        return self.metric[0]
+
+    @property
+    def cutoff(self) -> Cutoff:
+        return self.metric[1]
+
+    @property
     def rejudged(self) -> NDArray[np.bool_]:
         """Whether each query is rejudged: both sides judge it, and their judgments differ."""
         ours, theirs = self.own.hashes(), self.baseline.hashes()
@@ -134,10 +142,10 @@ class Sides:
         """Only the queries that the two sides do not judge differently."""
         return dataclasses.replace(self, only=~self.rejudged)
 
-    def with_judgments_alike(self) -> "Sides":
+    def with_same_judgments(self) -> "Sides":
         """Only the queries whose judgments are the same on both sides."""
-        alike = self.own.hashes() == self.baseline.hashes()
-        return dataclasses.replace(self, only=np.asarray(alike))
+        has_same_judgments = self.own.hashes() == self.baseline.hashes()
+        return dataclasses.replace(self, only=np.asarray(has_same_judgments))
 
     def answered(self, run: str, baseline: str) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
         """Whether a run returned anything for each query, and whether its baseline did."""
@@ -321,21 +329,14 @@ def _samples(sides: Sides, options: ComparisonOptions) -> Iterator[_Sample]:
                 "baseline": baseline,
                 "attribute": attribute,
                 "value": value,
-                "measure": sides.metric[0],
-                "cutoff": sides.metric[1],
+                "measure": sides.measure,
+                "cutoff": sides.cutoff,
                 "p_randomization": None,
             }
             for weights, absent in weightings:
                 paired, numbers = _described(pair, is_slice, mask, weights, options)
-                units = _units(pair.apart[paired], queries.buckets[paired])
+                units = statistics.in_buckets(pair.apart[paired], queries.buckets[paired])
                 yield _Sample({**row, **numbers, absent: None}, units)
-
-
-def _units(apart: Numbers, buckets: NDArray[np.int64]) -> Numbers:
-    """The differences whose signs are randomized; if there are many, their sums over buckets."""
-    if len(apart) <= statistics.UNITS:
-        return apart
-    return np.bincount(buckets, apart, statistics.UNITS).astype(np.float64)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -404,7 +405,7 @@ def _described(
     paired = np.flatnonzero(both & (not is_missing))
     if is_missing:
         unpaired = pair.has | pair.has_theirs
-    elif pair.sides.metric[0] in CATALOG_COLUMNS:
+    elif pair.sides.measure in CATALOG_COLUMNS:
         # A query without a list has nothing to compare, so its value is not missing.
         unpaired = np.zeros_like(pair.has)
     else:
@@ -666,8 +667,8 @@ def extremes(sides: Sides, run: str, baseline: str, limit: int) -> list[dict[str
                 "side": sides.key["side"],
                 "run": run,
                 "baseline": baseline,
-                "measure": sides.metric[0],
-                "cutoff": sides.metric[1],
+                "measure": sides.measure,
+                "cutoff": sides.cutoff,
                 "query_id": sides.own.queries.ids[at].as_py(),
                 "baseline_score": before,
                 "score": score,

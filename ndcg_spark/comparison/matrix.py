@@ -123,14 +123,14 @@ def read_matrix(
     """
     cells = _Cells(queries, runs)
     names = pa.array(runs, pa.string())
-    # Null, the whole ranking, is compared as 0.
-    cutoff = metric[1] or 0
+    _, cutoff = metric
     for table in _in_large_batches(batches):
         _refuse_empty_names(table)
         numbers = pc.index_in(table["run"].combine_chunks(), value_set=names)
         run = np.asarray(pc.fill_null(numbers, -1))
+        # The cutoff of a whole ranking is null, and compared as 0.
         cutoffs = np.asarray(pc.fill_null(table["cutoff"], 0))
-        at = np.flatnonzero((cutoffs == cutoff) & (run >= 0))
+        at = np.flatnonzero((cutoffs == (cutoff or 0)) & (run >= 0))
         rows = table if len(at) == len(table) else table.take(pa.array(at))
         cells.add(rows, run[at], metric)
     return ScoreMatrix(queries, runs, cells.values.T, cells.hashes, cells.answers.T)

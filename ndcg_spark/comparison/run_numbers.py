@@ -42,17 +42,17 @@ def run_numbers(rows: Iterable[Mapping[str, Any]], metric: Metric) -> dict[str, 
 
 
 def mean_numbers(nights: Sequence[RunNumbers]) -> dict[str, RunNumber]:
-    """The mean of each run's numbers in these nights, and of its lists."""
-    values: dict[str, list[float]] = {}
-    lists: dict[str, list[int]] = {}
+    """The mean of each run's numbers in these nights, and of how many lists these cover."""
+    by_run: dict[str, list[RunNumber]] = {}
     for night in nights:
         for run, number in night.items():
             if number.value is not None:
-                values.setdefault(run, []).append(number.value)
-                lists.setdefault(run, []).append(number.lists)
+                by_run.setdefault(run, []).append(number)
     means = {}
-    for run, own in values.items():
-        means[run] = RunNumber(statistics.fmean(own), round(statistics.fmean(lists[run])))
+    for run, numbers in by_run.items():
+        mean = statistics.fmean(number.value or 0.0 for number in numbers)
+        lists = round(statistics.fmean(number.lists for number in numbers))
+        means[run] = RunNumber(mean, lists)
     return means
 
 
@@ -64,17 +64,18 @@ def rows_of_runs(
     pairs: Iterable[tuple[str, str]],
 ) -> list[dict[str, Any]]:
     """The COMPARISONS rows of each pair, over all lists; `key` has the shared columns."""
+    measure, cutoff = metric
     rows = []
     for run, other in pairs:
         row: dict[str, Any] = dict.fromkeys((*COMPARISONS.names, *_BESIDE))
-        row |= {**key, "run": run, "baseline": other, "measure": metric[0], "cutoff": metric[1]}
+        row |= {**key, "run": run, "baseline": other, "measure": measure, "cutoff": cutoff}
         row |= _compared(own.get(run, _NOTHING), baseline.get(other, _NOTHING))
         rows.append(row)
     return rows
 
 
 def _compared(now: RunNumber, before: RunNumber) -> dict[str, Any]:
-    """The comparison of two numbers."""
+    """The columns that compare two numbers."""
     flags = [ONE_NUMBER]
     row: dict[str, Any] = {"flags": flags, "mean": now.value, "baseline_mean": before.value}
     row |= {"lists": now.lists, "baseline_lists": before.lists}
@@ -92,12 +93,12 @@ def _compared(now: RunNumber, before: RunNumber) -> dict[str, Any]:
 def _difference(value: float, before: float, flags: list[str]) -> dict[str, Any]:
     """The difference of two numbers, and the conclusion; adds to the flags."""
     apart = value - before
-    row: dict[str, Any] = {"difference": apart, "conclusion": "lower"}
-    if apart > 0:
-        row["conclusion"] = "higher"
+    row: dict[str, Any] = {"difference": apart}
     if abs(apart) <= EQUAL * max(1.0, abs(before)):
         row["conclusion"] = "same"
         flags.append("unchanged")
+    else:
+        row["conclusion"] = "higher" if apart > 0 else "lower"
     if before:
         row["relative_difference"] = apart / before
     return row

@@ -245,14 +245,18 @@ def _refuse_unknown_measures(
 
 
 def _by_name(metric: Metric) -> tuple[Any, ...]:
-    return metric[0], by_depth(metric[1])
+    """A sort key for metrics: by measure, then by cutoff."""
+    measure, cutoff = metric
+    return measure, by_depth(cutoff)
 
 
 def _not_evaluated(what: str, metrics: Iterable[Metric]) -> ConfigurationError:
     """The error for a measure, or a measure at a cutoff, that no source has."""
-    known = [metric for metric in metrics if metric[0] in (*SCORES, *RUN_COLUMNS)]
-    known.sort(key=_by_name)
-    has = ", ".join(measure_at(*metric) for metric in known)
+    known = []
+    for measure, cutoff in sorted(metrics, key=_by_name):
+        if measure in (*SCORES, *RUN_COLUMNS):
+            known.append(measure_at(measure, cutoff))
+    has = ", ".join(known)
     return ConfigurationError(f"measures: {what} was not evaluated; available: {has}")
 
 
@@ -276,7 +280,8 @@ def _compared(
 def _within(
     source: ScoreSource, queries: Queries, metric: Metric, pairs: Sequence[tuple[str, str]]
 ) -> _Compared:
-    if metric[0] in RUN_COLUMNS:
+    measure, _ = metric
+    if measure in RUN_COLUMNS:
         return _Compared([], _numbers(source, source, metric, pairs, source.key()))
     own = functools.partial(source.read, queries, metric)
     return _Compared([read_sides(own, None, metric, source.key(), pairs)])
@@ -303,13 +308,14 @@ def _between(
     pairs: Sequence[tuple[str, str]],
 ) -> _Compared:
     """Two nights on both sides if their judgments differ and copies are kept, or on one side."""
-    reason = _not_alike(source, other, metric)
+    reason = _other_catalog(source, other, metric)
     if reason:
         return _Compared([], reason=reason)
-    if metric[0] in RUN_COLUMNS:
+    measure, _ = metric
+    if measure in RUN_COLUMNS:
         key = source.key(other.evaluated_on, 1)
         return _Compared([], _numbers(source, other, metric, pairs, key))
-    if _has_other_judgments(source, other) and metric[0] not in CATALOG_COLUMNS:
+    if _has_other_judgments(source, other) and measure not in CATALOG_COLUMNS:
         try:
             both = [_side(source, other, queries, metric, pairs, side) for side in BOTH]
             return _Compared([sides.without_rejudged() for sides in both])
@@ -323,14 +329,15 @@ def _between(
     return _Compared([sides.without_rejudged()], left_out=rejudged, reason=reason)
 
 
-def _not_alike(source: ScoreSource, other: ScoreSource, metric: Metric) -> str:
-    """Why a catalog measure does not mean the same in two nights; empty if it does."""
+def _other_catalog(source: ScoreSource, other: ScoreSource, metric: Metric) -> str:
+    """Why a catalog measure cannot be compared between two nights; empty if it can."""
     if not isinstance(source.rows, Night) or not isinstance(other.rows, Night):
         return ""
-    why = other_catalog(source.rows, other.rows, metric[0])
+    measure, _ = metric
+    why = other_catalog(source.rows, other.rows, measure)
     if why is None:
         return ""
-    return f"{source.dataset}: {why.sentence}; {metric[0]} was not compared"
+    return f"{source.dataset}: {why.sentence}; {measure} was not compared"
 
 
 def _has_other_judgments(source: ScoreSource, other: ScoreSource) -> bool:
@@ -368,12 +375,10 @@ def _fingerprint(source: ScoreSource) -> str | None:
 def _metrics(source: ScoreSource, options: ComparisonOptions) -> list[Metric]:
     """The metrics to compare; by default, a measure is compared wherever it has values."""
     metrics: list[Metric] = []
-    for measure, cutoffs in options.measures.items():
-        if cutoffs is None:
-            evaluated = [metric for metric in source.metrics if metric[0] == measure]
-            metrics.extend(sorted(evaluated, key=_by_name))
-        else:
-            metrics.extend((measure, cutoff) for cutoff in cutoffs)
+    for measure, requested in options.measures.items():
+        evaluated = [cutoff for name, cutoff in source.metrics if name == measure]
+        cutoffs = sorted(evaluated, key=by_depth) if requested is None else requested
+        metrics.extend((measure, cutoff) for cutoff in cutoffs)
     return metrics
 
 

@@ -91,6 +91,7 @@ class ScoreSource:
         The second reading needs a night, because its log has the convention. Scores under different
         `judgments`, given by fingerprint, also need a night. NoCopyError if they are not kept.
         """
+        measure, _ = metric
         chosen = [run for run in self.runs if runs is None or run in runs]
         name = self.name
         if judgments is not None and isinstance(self.rows, Night):
@@ -100,7 +101,7 @@ class ScoreSource:
                 batches = _in_second_reading(self.rows, batches, metric)
         else:
             batches = self._published_batches(metric, chosen, reading)
-        if metric[0] == JUDGED_RATE:
+        if measure == JUDGED_RATE:
             batches = judged_rates(batches)
         with about(name):
             return read_matrix(batches, queries, chosen, metric)
@@ -112,16 +113,17 @@ class ScoreSource:
         reading: int,
     ) -> Iterable[pa.RecordBatch]:
         """The rows as they were published, with the columns that a metric needs."""
+        measure, cutoff = metric
         columns = ["run", "query_id", "cutoff", "status", "returned", "judgments_hash"]
-        columns.extend(_columns_of(metric[0], reading))
+        columns.extend(_columns_of(measure, reading))
         columns = list(dict.fromkeys(columns))
         batches: Iterable[pa.RecordBatch]
         if isinstance(self.rows, Night):
-            where: Where = {"cutoff": [metric[1]], "run": runs}
+            where: Where = {"cutoff": [cutoff], "run": runs}
             batches = read_night_batches([self.rows], "query_scores", columns, where)
         else:
             batches = list(self.rows.select(columns).to_batches())
-        if metric[0] in CATALOG_COLUMNS:
+        if measure in CATALOG_COLUMNS:
             return _with_equal_judgments(batches)
         if reading == SECOND and isinstance(self.rows, Night):
             return _in_second_reading(self.rows, batches, metric)
@@ -164,12 +166,13 @@ def _in_second_reading(
     night: Night, batches: Iterable[pa.RecordBatch], metric: Metric
 ) -> list[pa.RecordBatch]:
     """The query score rows of one cutoff in the second reading."""
+    measure, _ = metric
     convention = night_convention(night)
-    read = []
+    found = []
     for batch in batches:
-        rows = second_reading(pa.Table.from_batches([batch]), metric[0], convention)
-        read.extend(rows.to_batches())
-    return read
+        rows = second_reading(pa.Table.from_batches([batch]), measure, convention)
+        found.extend(rows.to_batches())
+    return found
 
 
 def night_sources(nights: Sequence[Night]) -> list[ScoreSource]:
@@ -262,8 +265,9 @@ def _copied_batches(night: Night, judgments: str, metric: Metric) -> Iterable[pa
     if rows is None:
         command = command_line("rescore", [night.store.location], {})
         raise NoCopyError(f"no copy of {night} under them is kept; make one with: {command}")
+    _, cutoff = metric
     cutoffs = rows["cutoff"]
-    at_cutoff = pc.is_null(cutoffs) if metric[1] is None else pc.equal(cutoffs, metric[1])
+    at_cutoff = pc.is_null(cutoffs) if cutoff is None else pc.equal(cutoffs, cutoff)
     return list(rows.filter(pc.fill_null(at_cutoff, False)).to_batches())
 
 
@@ -281,7 +285,8 @@ def published_rows(
     """
     if baseline.name is None or not night.kept_rows("comparisons"):
         return []
-    where: dict[str, Sequence[Any]] = {"measure": [metric[0]], "cutoff": [metric[1]]}
+    measure, cutoff = metric
+    where: dict[str, Sequence[Any]] = {"measure": [measure], "cutoff": [cutoff]}
     if baseline.newest is None:
         where |= {"baseline": [baseline.run], "baseline_night": [None]}
     else:
@@ -324,7 +329,8 @@ def read_sides(
 
 def side_names(baseline: Baseline, tonight: Night, metric: Metric) -> Sequence[str | None]:
     """The sides of a comparison: two if the judgments have changed, and the measure needs them."""
-    if metric[0] in CATALOG_COLUMNS or not baseline.has_other_judgments(tonight):
+    measure, _ = metric
+    if measure in CATALOG_COLUMNS or not baseline.has_other_judgments(tonight):
         return ONE
     return BOTH
 
@@ -404,34 +410,38 @@ def _pairs(
     return pairs
 
 
-def alike(baseline: Baseline, tonight: Night, metric: Metric) -> Baseline:
-    """The baseline with only the nights in which a catalog measure means the same.
+def with_comparable_nights(baseline: Baseline, tonight: Night, metric: Metric) -> Baseline:
+    """The baseline with only the nights whose catalog measure can be compared with tonight's.
 
-    It keeps all nights if there are no such nights; `not_alike` says why.
+    It keeps all nights if there are no such nights; `why_not_comparable` says why.
     """
+    measure, _ = metric
     same = []
     for night in baseline.nights:
-        if other_catalog(tonight, night, metric[0]) is None:
+        if other_catalog(tonight, night, measure) is None:
             same.append(night)
     if not same or len(same) == len(baseline.nights):
         return baseline
     return dataclasses.replace(baseline, nights=tuple(same))
 
 
-def not_alike(tonight: Night, nights: Iterable[Night], metric: Metric) -> NotComparable | None:
-    """Why a catalog measure has a different meaning in each of these nights; None otherwise.
+def why_not_comparable(
+    tonight: Night, nights: Iterable[Night], metric: Metric
+) -> NotComparable | None:
+    """Why a catalog measure cannot be compared with any of these nights; None if it can.
 
     The reason is that of the last night.
     """
+    measure, _ = metric
     why = None
     for night in nights:
-        why = other_catalog(tonight, night, metric[0])
+        why = other_catalog(tonight, night, measure)
         if why is None:
             return None
     if why is None:
         return None
     # The table of items is the same, whichever measure uses it.
-    about = () if why.code == OTHER_ITEMS else (metric[0],)
+    about = () if why.code == OTHER_ITEMS else (measure,)
     return NotComparable(why.code, why.sentence, about)
 
 

@@ -212,6 +212,15 @@ def _mean_ranks(sizes: Numbers) -> Numbers:
     return means[inverse]
 
 
+def in_buckets(differences: Numbers, buckets: NDArray[np.int64]) -> Numbers:
+    """The units whose signs are randomized: the differences of queries or, if there are many, their
+    sums over buckets of queries.
+    """
+    if len(differences) <= UNITS:
+        return differences
+    return np.bincount(buckets, differences, UNITS).astype(np.float64)
+
+
 def random_signs(differences: Numbers, *, precise: bool = False) -> float:
     """The two-sided p value of the randomization test for the differences of units; 1 if their sum
     is 0.

@@ -733,13 +733,13 @@ def metrics_of_lines(
     for measure, cutoff in parse_columns(text, MEASURES):
         by_night = [_cutoffs(measure, night, rows) for night, rows in nights]
         if cutoff == ALL_CUTOFFS:
-            metric = measure, measures.main_cutoff(measure, by_night[-1])
+            rank = measures.main_cutoff(measure, by_night[-1])
         else:
-            metric = measure, parse_cutoff(cutoff)
+            rank = parse_cutoff(cutoff)
         evaluated = set().union(*by_night)
-        if metric[1] not in evaluated:
-            raise _not_evaluated_in_nights(metric, evaluated, newest_rows)
-        chosen.append(metric)
+        if rank not in evaluated:
+            raise _not_evaluated_in_nights((measure, rank), evaluated, newest_rows)
+        chosen.append((measure, rank))
     return list(dict.fromkeys(chosen))
 
 
@@ -747,7 +747,8 @@ def _not_evaluated_in_nights(
     metric: Metric, evaluated: Iterable[Cutoff], newest_rows: Sequence[Mapping[str, Any]]
 ) -> ConfigurationError:
     """The error that names the evaluated cutoffs of a measure, or all measures without any."""
-    known = [measure_at(metric[0], cutoff) for cutoff in sorted(evaluated, key=by_depth)]
+    measure, _ = metric
+    known = [measure_at(measure, cutoff) for cutoff in sorted(evaluated, key=by_depth)]
     if not known:
         for name in MEASURES:
             if any(row[name] is not None for row in newest_rows):

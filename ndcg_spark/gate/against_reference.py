@@ -32,7 +32,12 @@ from ndcg_spark.comparison.references import (
     dated_reference,
     nights_of_run,
 )
-from ndcg_spark.comparison.sources import ScoreCache, alike, compared_numbers, not_alike
+from ndcg_spark.comparison.sources import (
+    ScoreCache,
+    compared_numbers,
+    why_not_comparable,
+    with_comparable_nights,
+)
 from ndcg_spark.convention.measures import CATALOG_COLUMNS, RUN_COLUMNS, Cutoff, measure_at
 from ndcg_spark.errors import InputError, StorageError
 from ndcg_spark.nights.log import Night, Nights
@@ -55,6 +60,14 @@ class Question:
     attribute: str | None = None
     value: str | None = None
     is_weighted: bool = False
+
+    @property
+    def measure(self) -> str:
+        return self.metric[0]
+
+    @property
+    def cutoff(self) -> Cutoff:
+        return self.metric[1]
 
     def in_slice(self, attribute: str, value: str) -> "Question":
         return dataclasses.replace(self, attribute=attribute, value=value)
@@ -148,7 +161,7 @@ class ReferenceScores:
         reference = self.reference(baseline, question.run)
         if reference is None:
             return BesideReference(refused=_no_reference(baseline, question.run))
-        is_of_catalog = question.metric[0] in CATALOG_COLUMNS
+        is_of_catalog = question.measure in CATALOG_COLUMNS
         if is_of_catalog:
             # The shown lists do not depend on judgments, so there are no changes to cross.
             reference = dataclasses.replace(reference, links=())
@@ -169,7 +182,7 @@ class ReferenceScores:
         if usable is None or unreached:
             return BesideReference(refused=unreached)
         rows = self._rows(usable, question, FIRST)
-        if has_second_reading(question.metric[0]):
+        if has_second_reading(question.measure):
             rows = rows + self._rows(usable, question, SECOND)
         return BesideReference(tuple(rows), usable)
 
@@ -186,13 +199,13 @@ class ReferenceScores:
         self, baseline: Baseline, reference: Reference, question: Question
     ) -> BesideReference:
         """A run by a catalog measure, compared with the nights in which it means the same."""
-        refused = not_alike(self.tonight, reference.nights, question.metric)
+        refused = why_not_comparable(self.tonight, reference.nights, question.metric)
         if refused is not None:
             return BesideReference(refused=refused)
         of_run = dataclasses.replace(baseline, nights=reference.nights)
-        of_run = alike(of_run, self.tonight, question.metric)
+        of_run = with_comparable_nights(of_run, self.tonight, question.metric)
         own = Reference(of_run.nights)
-        if question.metric[0] not in RUN_COLUMNS:
+        if question.measure not in RUN_COLUMNS:
             return BesideReference(tuple(self._paired_rows(own, question, FIRST)), own)
         rows = self._numbers_of_runs(of_run, question.metric)
         return BesideReference(tuple(row for row in rows if row["run"] == question.run), own)
@@ -278,8 +291,8 @@ class ReferenceScores:
             "run": question.run,
             "baseline": question.run,
             "reading": reading,
-            "measure": question.metric[0],
-            "cutoff": question.metric[1],
+            "measure": question.measure,
+            "cutoff": question.cutoff,
             "attribute": question.attribute,
             "value": question.value,
         }
@@ -302,7 +315,7 @@ class ReferenceScores:
         newest = scores.source(nights[-1]).evaluated_on
         key = scores.source(self.tonight).key(newest, len(nights))
         key["reading"] = reading
-        sides = Sides(own, baseline, metric, key, [(run, run)]).with_judgments_alike()
+        sides = Sides(own, baseline, metric, key, [(run, run)]).with_same_judgments()
         return list(comparison_rows(sides, self._options))
 
 

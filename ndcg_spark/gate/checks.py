@@ -87,7 +87,6 @@ class _Evidence(NamedTuple):
     run: str
     baseline: Baseline
     side: str | None
-    row: Row | None
     #: A sentence for each run whose document ids no judgment has.
     unknown_ids: Mapping[str, str]
     #: The night compared with the baseline of the case, and by itself.
@@ -95,11 +94,16 @@ class _Evidence(NamedTuple):
     itself: ComparedNight
 
     @property
+    def row(self) -> Row | None:
+        return self.beside.rows.get(self.mean)
+
+    @property
     def unweighted_row(self) -> Row | None:
         return self.beside.rows.get(self.mean._replace(is_weighted=False))
 
     @property
     def mean(self) -> RowKey:
+        """The key of the row."""
         return _key(self.check, self.run, self.side)
 
     @property
@@ -142,7 +146,6 @@ def _case(
     baseline = beside.baselines.get(check.metric, baseline)
     parts = []
     for side in beside.sides_of(check.metric):
-        row = beside.rows.get(_key(check, run, side))
         evidence = _Evidence(
             gate,
             name,
@@ -150,12 +153,11 @@ def _case(
             run,
             baseline,
             side,
-            row,
             unknown_ids,
             beside,
             itself=compared[ITSELF.stands_for],
         )
-        parts.append(Part(row, _refusal(evidence), side))
+        parts.append(Part(evidence.row, _refusal(evidence), side))
     return Case(name, check, run, baseline, tuple(parts))
 
 

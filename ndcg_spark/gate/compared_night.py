@@ -20,11 +20,11 @@ from ndcg_spark.comparison.sources import (
     ONE,
     NoCopyError,
     ScoreCache,
-    alike,
     both_sides,
     compared_numbers,
-    not_alike,
     side_names,
+    why_not_comparable,
+    with_comparable_nights,
 )
 from ndcg_spark.convention.measures import RUN_COLUMNS, measure_at
 from ndcg_spark.errors import InputError, StorageError
@@ -152,7 +152,7 @@ def _compared_with(inputs: GateInputs, baseline: Baseline) -> ComparedNight:
     sides: dict[Metric, Sequence[str | None]] = {}
     metric_of_queries = _metric_of_kept_queries(checks)
     for metric in dict.fromkeys(check.metric for check in needed):
-        baselines[metric] = alike(baseline, tonight, metric)
+        baselines[metric] = with_comparable_nights(baseline, tonight, metric)
         sides[metric] = side_names(baseline, tonight, metric)
         queries = options.queries if metric == metric_of_queries else 0
         runs = _checked_runs(needed, metric, inputs.runs)
@@ -224,14 +224,15 @@ def _rows_of_side(comparison: _Comparison, side: str | None) -> MetricRows:
         refused = _metric_is_absent(tonight, baseline, metric, scores)
         if refused:
             return MetricRows(refused=refused)
-        if metric[0] in RUN_COLUMNS:
+        measure, _ = metric
+        if measure in RUN_COLUMNS:
             rows = compared_numbers(baseline, tonight, metric, scores)
             return MetricRows([row for row in rows if row["run"] in runs])
         sides = both_sides(baseline, tonight, metric, scores, side)
     except (InputError, StorageError) as error:
         return MetricRows(refused=_unreadable(baseline, error))
     pairs = [pair for pair in sides.pairs if pair[0] in runs]
-    sides = dataclasses.replace(sides, pairs=pairs).with_judgments_alike()
+    sides = dataclasses.replace(sides, pairs=pairs).with_same_judgments()
     changed = _most_changed(sides, comparison.options)
     return MetricRows(comparison_rows(sides, comparison.options), None, changed)
 
@@ -264,7 +265,7 @@ def _metric_is_absent(
     if baseline.nights and not nights:
         about = (metric, baseline.name)
         return NotComparable("other_cutoff", f"{not_evaluated} {baseline.in_words}", about)
-    return not_alike(tonight, nights, metric)
+    return why_not_comparable(tonight, nights, metric)
 
 
 def _most_changed(sides: Sides, options: ComparisonOptions) -> list[tuple[str, str]]:

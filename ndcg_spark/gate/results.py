@@ -369,8 +369,7 @@ def _outcome_without_failure(gate: GateConfig, case: Case, numbers: Numbers) -> 
 
 def _sentence_of_minimum(case: Case, row: Row | None, numbers: Numbers) -> str:
     """The sentence of a minimum: `ndcg@10 of a is 0.3812 (50 queries); the minimum is 0.4000`."""
-    minimum = numbers["mean"] - numbers["difference"]
-    value, least = apart(numbers["mean"], minimum)
+    value, least = apart(numbers["mean"], case.check.min_value or 0.0)
     if case.check.is_of_run:
         lists = f"{row['lists'] if row else 0:,} lists"
         return f"{case.check.subject(case.run)} is {value} ({lists}); the minimum is {least}"

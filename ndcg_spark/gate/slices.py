@@ -175,7 +175,7 @@ def _of_both_readings(beside: BesideReference, question: Question) -> list[Row]:
     """The rows against the accepted night, if both readings have enough queries."""
     first = beside.of_reading(FIRST)
     second = beside.of_reading(SECOND)
-    if not first or not has_second_reading(question.metric[0]) or len(first) != len(second):
+    if not first or not has_second_reading(question.measure) or len(first) != len(second):
         return []
     return _large_enough([*first, *second], question)
 
@@ -189,8 +189,8 @@ def _beside_good(baseline: Baseline, question: Question, compared: Comparisons) 
     for side in beside.sides_of(question.metric):
         key = RowKey(
             run=question.run,
-            measure=question.metric[0],
-            cutoff=question.metric[1],
+            measure=question.measure,
+            cutoff=question.cutoff,
             attribute=question.attribute,
             value=question.value,
             side=side,
