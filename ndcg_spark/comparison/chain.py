@@ -25,7 +25,7 @@ from ndcg_spark.tolerance import EQUAL, ROUNDING
 
 HIGH, LOW = "chain_high", "chain_low"
 
-#: Returns by query whether it is in the compared slice, by the attributes of two nights (the newer
+#: Returns whether each query is in the compared slice, by the attributes of two nights (the newer
 #: first).
 MaskOf = Callable[[Night, Night], NDArray[np.bool_]]
 

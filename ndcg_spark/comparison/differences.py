@@ -209,7 +209,7 @@ def in_one_family(
     rows: Iterable[Mapping[str, Any]],
     options: ComparisonOptions,
 ) -> list[dict[str, Any]]:
-    """COMPARISONS rows that were computed separately, as if they had been computed together.
+    """Return COMPARISONS rows that were computed separately as if computed together.
 
     p values are adjusted for all of them. Slices with fewer queries than the options require are
     no longer tested.

@@ -52,7 +52,7 @@ from ndcg_spark.schemas import COMPARISONS
 from ndcg_spark.steps import report_step
 from ndcg_spark.voices import Give
 
-#: The most documents without a grade that are listed.
+#: How many documents without a grade are listed at most.
 _LISTED = 20
 #: The relative tolerance for a probability in a file.
 _NEAR = 10.0 ** (2 - DIGITS)

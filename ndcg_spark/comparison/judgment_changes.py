@@ -74,7 +74,7 @@ def changes_of_run(
 def _pairs(nights: Iterable[Night]) -> Iterator[tuple[Night, Night]]:
     """The nights around each change of judgments: the last before it, and the first after it.
 
-    Nights with different conventions are looked at separately.
+    Nights with different conventions are considered separately.
     """
     newest: dict[str, Night] = {}
     for night in nights:

@@ -232,7 +232,7 @@ def _padded(array: NDArray[Any], rows: int, empty: float) -> NDArray[Any]:
 
 
 def answered_rows(rows: pa.Table) -> NDArray[np.bool_]:
-    """Whether the run of each QUERY_SCORES row returned anything; true if no column says."""
+    """Whether the run of each QUERY_SCORES row returned anything; true if no column shows it."""
     columns = rows.column_names
     status = rows["status"] if "status" in columns else pa.nulls(len(rows), pa.string())
     returned = rows["returned"] if "returned" in columns else pa.nulls(len(rows), pa.int64())

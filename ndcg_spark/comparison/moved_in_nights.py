@@ -213,7 +213,7 @@ def _list_of(night: Night, run: str, cutoff: int) -> pd.DataFrame:
 
 
 def _with_kept_grades(lists: pd.DataFrame, night: Night, convention: Convention) -> pd.DataFrame:
-    """The lists with grades from tonight's judgments, which an earlier night does not have."""
+    """The lists with the grades of tonight's judgments, even for documents of the earlier night."""
     fingerprint = str(night.row["judgments_fingerprint"])
     judgments = kept_judgments(night.store, night.dataset, fingerprint)
     if judgments is None:
@@ -232,7 +232,7 @@ def _with_kept_grades(lists: pd.DataFrame, night: Night, convention: Convention)
 
 
 def _gains_of(grades: "pd.Series[Any]", convention: Convention) -> Numbers:
-    """The gains of the machine's grades, which its evaluation accepted."""
+    """The gains of grades from the machine, all of which the evaluation accepted."""
     unjudged = unjudged_gain(convention)
     gains: dict[float, float] = {}
     for grade in grades.dropna().unique().tolist():
@@ -251,9 +251,9 @@ def graded_gain(grade: float, convention: Convention) -> float | None:
 
 
 def known_grades(night: Night) -> tuple[float, float]:
-    """The lowest and the highest grade that people may give: of the night's judgments, and 0.
+    """The lowest and the highest grade that people may give.
 
-    A `max_grade` of the convention also raises the highest.
+    They cover the grades of the night's judgments, 0, and the `max_grade` of the convention.
     """
     grades = _grades_of(night)
     highest = night_convention(night).max_grade

@@ -43,16 +43,17 @@ def run_numbers(rows: Iterable[Mapping[str, Any]], metric: Metric) -> dict[str, 
 
 def mean_numbers(nights: Sequence[RunNumbers]) -> dict[str, RunNumber]:
     """The mean of each run's numbers in these nights, and of how many lists these cover."""
-    by_run: dict[str, list[RunNumber]] = {}
+    values: dict[str, list[float]] = {}
+    lists: dict[str, list[int]] = {}
     for night in nights:
         for run, number in night.items():
             if number.value is not None:
-                by_run.setdefault(run, []).append(number)
+                values.setdefault(run, []).append(number.value)
+                lists.setdefault(run, []).append(number.lists)
     means = {}
-    for run, numbers in by_run.items():
-        mean = statistics.fmean(number.value or 0.0 for number in numbers)
-        lists = round(statistics.fmean(number.lists for number in numbers))
-        means[run] = RunNumber(mean, lists)
+    for run, of_run in values.items():
+        mean_lists = round(statistics.fmean(lists[run]))
+        means[run] = RunNumber(statistics.fmean(of_run), mean_lists)
     return means
 
 

@@ -71,7 +71,7 @@ class Comparison:
     alpha: float = 0.05
     #: The warnings about how many queries were left out because of their judgments.
     left_out: list[Notice] = dataclasses.field(default_factory=list)
-    #: The same runs over the datasets, if there are several.
+    #: The comparison over the datasets, if there are several.
     over_datasets: OverDatasets = NOTHING
     #: What human grades say about a run and its baseline, if there are any.
     human: HumanEstimate | None = None
@@ -161,7 +161,7 @@ class _Compared:
     numbers: Sequence[dict[str, Any]] = ()
     #: Whether each query of a single side is left out, because both nights judge it differently.
     left_out: NDArray[np.bool_] | None = None
-    #: Why such queries do not have two sides, for nights; or why nothing is compared.
+    #: Why these queries are not compared on two sides, or why nothing is compared.
     reason: str = ""
 
 
@@ -307,7 +307,7 @@ def _between(
     metric: Metric,
     pairs: Sequence[tuple[str, str]],
 ) -> _Compared:
-    """Two nights on both sides if their judgments differ and copies are kept, or on one side."""
+    """The scores of two nights: on both sides if their judgments differ, and copies are kept."""
     reason = _other_catalog(source, other, metric)
     if reason:
         return _Compared([], reason=reason)

@@ -207,7 +207,8 @@ def _mean_rows(night: Night) -> MeanRows:
 class ScoreCache:
     """A cache for the scores of nights: a rehearsal compares many nights with the same ones.
 
-    `mean_rows` reads the DATASET_SCORES of a night; a caller that has read them gives its own.
+    `mean_rows` reads the DATASET_SCORES of a night; a caller that has already read them passes its
+    own function.
     """
 
     def __init__(self, mean_rows: Callable[[Night], MeanRows] = _mean_rows) -> None:
@@ -257,7 +258,7 @@ class ScoreCache:
 
 
 def _copied_batches(night: Night, judgments: str, metric: Metric) -> Iterable[pa.RecordBatch]:
-    """The query scores of a night under other judgments, at a cutoff; NoCopyError if missing."""
+    """The query scores of a night under different judgments; NoCopyError if no copy is kept."""
     why = why_not_rescored(night, metric, judgments)
     if why:
         raise NoCopyError(why)
@@ -356,7 +357,7 @@ def both_sides(
     key = _key(baseline, tonight, scores) | {"side": side}
     pairs = _pairs(baseline, tonight, metric, scores)
 
-    # Whole nights are read whatever the runs, because their scores are cached for other checks.
+    # All runs are read, because the scores of a night are cached for other checks.
     own = scores.matrix(tonight, metric, judgments=judgments)
 
     def own_scores(_runs: Collection[str]) -> ScoreMatrix:

@@ -1,10 +1,10 @@
 """Statistics for paired differences: the t test, the randomization test, and adjusted p values.
 
 The paired t test keeps its level on scores such as NDCG, as `COMPARING.md` shows. The randomization
-test says how often random signs give a sum as large as the observed one. For up to EXACT changed
-units (queries, or buckets of queries) all signs are enumerated. Otherwise they are drawn from a
-distribution that is tilted towards the observed sum (importance sampling by exponential tilting),
-so that p values far below 1 / draws are as exact as large ones.
+test computes how often random signs give a sum as large as the observed one. For up to EXACT
+changed units (queries, or buckets of queries) all signs are enumerated. Otherwise they are drawn
+from a distribution that is tilted towards the observed sum (importance sampling by exponential
+tilting), so that p values far below 1 / draws are as exact as large ones.
 """
 
 from collections.abc import Sequence

@@ -35,7 +35,7 @@ def acknowledged_in_words(known: Mapping[str, str]) -> str:
 
 
 def acknowledgement_of(night: Night) -> Mapping[str, str] | None:
-    """The acknowledgement of a failed night, made on it or before: on, reason, until."""
+    """The acknowledgement that covers a failed night: on, reason, until."""
     if night.row["verdict"] != FAIL:
         return None
     own = night.record["acknowledged"]
@@ -62,8 +62,9 @@ def until_date(evaluated_on: str, until: str | None) -> str:
 
 def in_force(tonight: Night, nights: Iterable[Night]) -> Acknowledgement | None:
     """The newest acknowledgement that may cover a night: its own, or an earlier one."""
-    before = earlier(nights, tonight.dataset, tonight.evaluated_on)
-    for night in (tonight, *reversed(before)):
+    candidates = earlier(nights, tonight.dataset, tonight.evaluated_on)
+    candidates.append(tonight)
+    for night in reversed(candidates):
         acknowledged = night.record["acknowledged"]
         if acknowledged and acknowledged["until"] >= tonight.evaluated_on:
             return Acknowledgement(night, acknowledged["reason"], acknowledged["until"])
@@ -86,7 +87,7 @@ def is_known(verdict: Verdict, acknowledged: Mapping[str, Any]) -> bool:
         before = failed_before.get(_subject(vars(result)))
         if result.result != FAIL or before is None:
             return False
-        # A mean that is compared with a baseline is judged by that: see `has_fallen`.
+        # `has_fallen` looks at the means that are compared with a baseline.
         has_baseline = _mean_of(result) in compared
         if not has_baseline and _is_lower(result.mean, before["mean"]):
             return False

@@ -1,8 +1,8 @@
 """Compares a run of a night with the accepted state, or with a night that the gate names.
 
-The reference may have different judgments from tonight's. The difference is then a chain across the
-changes of judgments since. It is computed in two readings of unjudged documents, so that a list
-does not look worse only because fewer of its documents are judged than before.
+The reference may have different judgments from tonight's. In that case, the difference is a chain
+across the changes of judgments since then. It is computed in two readings of unjudged documents, so
+that a list does not look worse only because fewer of its documents are judged than before.
 """
 
 import dataclasses
@@ -198,7 +198,7 @@ class ReferenceScores:
     def _compare_catalog(
         self, baseline: Baseline, reference: Reference, question: Question
     ) -> BesideReference:
-        """A run by a catalog measure, compared with the nights in which it means the same."""
+        """A run by a catalog measure, compared with the nights whose values are comparable."""
         refused = why_not_comparable(self.tonight, reference.nights, question.metric)
         if refused is not None:
             return BesideReference(refused=refused)
@@ -284,7 +284,7 @@ class ReferenceScores:
     def _key_of_chain(
         self, reference: Reference, question: Question, reading: int
     ) -> dict[str, Any]:
-        """The columns of COMPARISONS that say what a chain compares."""
+        """The columns of COMPARISONS that identify what a chain compares."""
         newest = self._scores.source(reference.nights[-1]).evaluated_on
         key = self._scores.source(self.tonight).key(newest, len(reference.nights))
         return key | {
@@ -365,7 +365,7 @@ class _SliceMasks:
         """A function that returns the queries of a slice between a newer and an older night.
 
         A query has the attributes that the newer night keeps or, if that night does not judge it,
-        those of the older one.
+        the attributes that the older night keeps.
         """
 
         def mask(newer: Night, older: Night) -> Mask:

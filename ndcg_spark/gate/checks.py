@@ -87,9 +87,9 @@ class _Evidence(NamedTuple):
     run: str
     baseline: Baseline
     side: str | None
-    #: A sentence for each run whose document ids no judgment has.
+    #: A sentence for each run whose document ids are not in any judgment.
     unknown_ids: Mapping[str, str]
-    #: The night compared with the baseline of the case, and by itself.
+    #: The rows of the night against the baseline of the case, and of the night by itself.
     beside: ComparedNight
     itself: ComparedNight
 
@@ -207,7 +207,7 @@ def _reference_case(
     baseline: Baseline,
     references: ReferenceScores,
 ) -> Case:
-    """A check of a run against the nights that it reaches by its own chain."""
+    """A check of a run against its own reference nights."""
     question = question_of(gate, check, run)
     unknown_ids = unknown_ids_of(references.tonight).get(run)
     if unknown_ids is not None:
@@ -285,7 +285,7 @@ def _refusal(evidence: _Evidence) -> NotComparable | None:
 
 
 def unknown_ids_of(night: Night) -> dict[str, str]:
-    """A sentence for each run whose document ids no judgment has."""
+    """A sentence for each run whose document ids are not in any judgment."""
     results = night.record["inputs"].get("results", {})
     return dict(results.get("unknown_ids", {}).get(night.dataset, {}))
 
@@ -421,5 +421,5 @@ _REFUSALS = (
     _without_weight,
     _few_queries,
 )
-#: The same for a measure of a run, which has one number for all of its lists.
+#: The functions for a measure of a run, which has one number for all of its lists.
 _REFUSALS_OF_RUNS = (_unknown_ids, _no_baseline, _new_run, _no_number, _few_queries)

@@ -1,7 +1,7 @@
 """The COMPARISONS rows of a night against each baseline of its gate.
 
-Comparability is checked before any statistics, because even numbers with different meanings have
-a difference.
+Comparability is checked before any statistics are computed, because even numbers with different
+meanings have a difference.
 """
 
 import dataclasses
@@ -84,7 +84,7 @@ class ComparedNight:
     changed: Sequence[tuple[str, str]]
     #: By measure and cutoff: both sides of a change of judgments, or only None without a change.
     sides: Mapping[Metric, Sequence[str | None]] = dataclasses.field(default_factory=dict)
-    #: By measure and cutoff, the baseline with only the nights in which the measure means the same.
+    #: By measure and cutoff, the baseline with only the nights whose values are comparable.
     baselines: Mapping[Metric, Baseline] = dataclasses.field(default_factory=dict)
 
     def refused(self, metric: Metric, side: str | None) -> NotComparable | None:
@@ -94,7 +94,7 @@ class ComparedNight:
         return self.sides.get(metric, ONE)
 
 
-#: The comparisons by what their baseline stands for.
+#: The comparisons, by the `stands_for` of their baseline.
 Comparisons = Mapping[Any, ComparedNight]
 
 
@@ -128,8 +128,8 @@ def _resolved_by_run(
 def compare_night(inputs: GateInputs, baselines: Iterable[Baseline]) -> dict[Any, ComparedNight]:
     """The second step of a verdict: the night against each baseline, and by itself for `min_value`.
 
-    The key is what a baseline stands for, because baselines for the same nights share their rows.
-    Baselines that each run reaches by its own chain are compared by `against_reference`.
+    The key is the `stands_for` of a baseline, because baselines for the same nights share their
+    rows. `against_reference` compares with the baselines for which each run has its own nights.
     """
     compared: dict[Any, ComparedNight] = {}
     for baseline in [*baselines, ITSELF]:

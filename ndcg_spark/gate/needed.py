@@ -52,13 +52,13 @@ def needed_copies(
 
 
 def _is_copy(needed: Needed) -> bool:
-    """Whether a night's scores under these judgments differ from those that it published."""
+    """Whether a night was published under different judgments."""
     own = needed.night.row["judgments_fingerprint"]
     return bool(needed.judgments) and needed.judgments != own
 
 
 def _both_sides(baseline: Baseline, tonight: Night) -> Iterator[Needed]:
-    """The baseline's nights under tonight's judgments, and all nights under those of its newest."""
+    """The baseline's nights under tonight's judgments, and all nights under the old judgments."""
     old_judgments = baseline.nights[-1].row["judgments_fingerprint"]
     for night in baseline.nights:
         yield Needed(night, tonight.row["judgments_fingerprint"])

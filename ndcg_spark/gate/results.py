@@ -123,8 +123,8 @@ def _largest_p(parts: Iterable[Part], alpha: float) -> float | None:
 def _p_value(row: Row | None, alpha: float) -> float | None:
     """The p value of a row; None if nothing changed.
 
-    It is the larger p value of the two tests. If the t test alone rules out a failure, it is that
-    of the t test.
+    It is the larger p value of the two tests, or the p value of the t test if this test alone rules
+    out a failure.
     """
     if row is None or row["difference"] is None or "unchanged" in row["flags"]:
         return None
@@ -274,10 +274,10 @@ def _outcome_of_sides(
     numbers: Numbers,
     allowed: float | None = None,
 ) -> Outcome:
-    """The outcome that all sides support; one side if the judgments have not changed.
+    """The outcome that all sides support; there is only one if the judgments have not changed.
 
-    `numbers`: those of the case. `allowed`: how far the mean may fall, by default as each side
-    allows.
+    `numbers`: the numbers of the case. `allowed`: how far the mean may fall, by default as each
+    side allows.
     """
     outcomes = []
     for side in sides:
@@ -467,7 +467,7 @@ def _in_words(gate: GateConfig, numbers: Numbers) -> str:
 
 
 def _few_answered(row: Row | None) -> str:
-    """A clause for a run that answered much fewer queries than its baseline; empty otherwise."""
+    """A clause for a run that answered far fewer queries than its baseline; empty otherwise."""
     few = answered_in_words(row) if row else ""
     if not few:
         return ""

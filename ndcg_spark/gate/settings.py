@@ -153,7 +153,7 @@ class CheckConfig(Strict):
         """What the check measures: `ndcg@10 of hybrid for language=de`."""
         weighted = "weighted " if self.weighted else ""
         of_slice = f" for {self.slice}" if self.slice else ""
-        return f"{weighted}{measure_at(*self.metric)} of {run}{of_slice}"
+        return f"{weighted}{measure_at(self.measure, self.cutoff)} of {run}{of_slice}"
 
 
 class GateConfig(Strict):
@@ -218,7 +218,8 @@ def contradictions(
 
 def _contradicting_measure(name: str, check: CheckConfig) -> Iterator[str]:
     """The limits and options of a check that its measure does not support."""
-    measure, drop = check.measure, check.max_drop
+    measure = check.measure
+    drop = check.max_drop
     if drop is not None and check.is_of_catalog:
         what = f"it is a limit for losses, but a lower {measure} is not a loss"
         yield f"{name}.max_drop: {what}; give max_relative_drop or max_rise"

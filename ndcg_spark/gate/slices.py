@@ -49,7 +49,7 @@ class _Candidate(NamedTuple):
 
     loss: SliceLoss
     p: float
-    #: Whether it lost more in every comparison than `_TIMES` what the check allows.
+    #: Whether it lost more than `_TIMES` the allowed drop in every comparison.
     is_beyond: bool
 
 
@@ -63,8 +63,8 @@ def slice_losses(
 ) -> list[SliceLoss]:
     """The slices of these runs that lost most, at most three, the largest loss first.
 
-    `values`: the values of each attribute. The measure of a run is that of its strictest check that
-    can fail.
+    `values`: the values of each attribute. A run is compared by the measure of its strictest check
+    that can fail.
     """
     candidates = []
     slices = _slices_to_look_at(values)
@@ -146,7 +146,7 @@ def _candidate(
     compared: Comparisons,
     references: ReferenceScores,
 ) -> _Candidate | None:
-    """The change of a slice against the accepted night or, if that is not known, the good nights.
+    """The change of a slice against the accepted night or, if that is impossible, the good nights.
 
     None if it cannot be compared with either.
     """

@@ -47,7 +47,7 @@ class Result:
     slice: str | None = None
     weighted: bool = False
     #: Its name in the configuration. None for `min_value`, whose `difference` is the distance to
-    #: the minimum, with nothing `allowed`.
+    #: the minimum, and whose `allowed` is 0.
     baseline: str | None = None
     baseline_night: str | None = None
     mean: float | None = None
@@ -58,8 +58,8 @@ class Result:
     allowed_rise: float | None = None
     interval_low: float | None = None
     interval_high: float | None = None
-    #: The larger p value of the two tests, or that of the t test if it alone rules out a failure.
-    #: It is adjusted for the number of hypotheses.
+    #: The larger p value of the two tests, or the p value of the t test if this test alone rules
+    #: out a failure. It is adjusted for the number of hypotheses.
     p: float | None = None
     queries: int | None = None
     #: The first night of its baseline, if each run has its own nights.
@@ -176,7 +176,7 @@ def has_dated_baseline(result: Mapping[str, Any]) -> bool:
 
 
 def how_to_begin(verdict: Mapping[str, Any], output: str, file: str | None) -> str | None:
-    """How to make a night the first baseline, if it lacks only that: words with the command.
+    """How to make a night the first baseline, with the command; None if it lacks anything else.
 
     The command accepts only this dataset and date. `file`: the configuration file.
     """

@@ -167,7 +167,7 @@ class Publication:
         return rows
 
     def _refuse_lost(self) -> None:
-        """Raise StorageError if verified files are gone, as a slow evaluation's files may be."""
+        """Raise StorageError if verified files are gone, which can happen to a slow evaluation."""
         for name, files in self._files.items():
             sizes = self._sizes(name, suffix="")
             is_being_removed = REMOVING in sizes

@@ -4,7 +4,7 @@ import dataclasses
 import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ndcg_spark.nights.copies import RESCORED, unneeded_copies
 from ndcg_spark.nights.log import Nights, committed
@@ -61,8 +61,8 @@ def _mark_unpublished(store: Store, evaluation: _Evaluation) -> bool:
     evaluation that was idle for a day adds its log row and then looks for this mark. The mark is
     written before the log is read, so that one of the two processes notices the other.
     """
-    mark = f"{folder('query_scores', *evaluation)}/{REMOVING}"
     date, evaluation_id = evaluation
+    mark = f"{folder('query_scores', date, evaluation_id)}/{REMOVING}"
     try:
         store.add(mark, b"")
         known = committed(store, [date])
@@ -173,15 +173,19 @@ def _removal(key: _Evaluation, why: str) -> Removal:
 
 def _nights_of(output: _Output, day: str) -> Removal:
     """All nights of a date."""
-    # In the order in which they were added, so that an older row never becomes current.
     rows = [row for row in output.known.rows if row["evaluated_on"] == day]
-    rows.sort(key=lambda row: (row["number"] or 0, row["written"], row["revision"] or 0))
-    paths = [row["file"] for row in rows]
+    rows.sort(key=_order_of_adding)
+    paths = [f"{RESCORED}/evaluated_on={day}"]
+    paths.extend(row["file"] for row in rows)
     for key in sorted(output.there & output.superseded.keys()):
         if key[0] == day:
             paths.extend(_folders(key))
-    copies = f"{RESCORED}/evaluated_on={day}"
-    return Removal(f"the nights of {day}", [copies, *dict.fromkeys(paths)])
+    return Removal(f"the nights of {day}", list(dict.fromkeys(paths)))
+
+
+def _order_of_adding(row: Mapping[str, Any]) -> tuple[int, float, int]:
+    """A sort key for the order of removal: an older log row must never become current."""
+    return row["number"] or 0, row["written"], row["revision"] or 0
 
 
 def _superseded(known: Nights) -> dict[_Evaluation, float]:
@@ -217,4 +221,5 @@ def _folders(key: _Evaluation) -> list[str]:
 
     query_scores, which identifies the evaluation, is written first and comes last here.
     """
-    return [folder(table, *key) for table in reversed(KEPT)]
+    date, evaluation_id = key
+    return [folder(table, date, evaluation_id) for table in reversed(KEPT)]

@@ -23,6 +23,8 @@ _TYPES = {
     pa.float64(): (int, float),
     pa.bool_(): (bool,),
 }
+#: The columns of a file of the log, with their types; `evaluated_on` is in its path.
+_COLUMNS = {field.name: field.type for field in EVALUATIONS if field.name != "evaluated_on"}
 #: The columns that a published evaluation must have.
 _PUBLISHED = ("dataset", "number", "options", "configuration", "files")
 _COUNTS = ("number", "revision", "exit_code", "seconds")
@@ -119,22 +121,19 @@ def refuse_damaged_row(row: Mapping[str, Any]) -> None:
 
     Decoding may also raise other ValueErrors, or a RecursionError for deeply nested JSON.
     """
-    for name, kind in zip(EVALUATIONS.names, EVALUATIONS.types, strict=True):
-        if name != "evaluated_on" and row.get(name) is not None:
+    for name, kind in _COLUMNS.items():
+        if row.get(name) is not None:
             _require(_is_instance(row[name], _TYPES[kind]), f"{name} is not of type {kind}")
     _require(row.get("status") in _STATUSES, "the status is unknown")
     _require(row.get("verdict") in _VERDICTS, "the verdict is unknown")
     _require(_is_name(row.get("evaluation_id")), "the evaluation_id is not a name")
-    if row["status"] == "published":
-        for name in _PUBLISHED:
-            _require(row.get(name) is not None, f"{name} is null")
-        _require(row["number"] > 0, "number is not above 0")
-        _require(row["dataset"] != "", "the dataset has no name")
     for name in _COUNTS:
-        _require((row.get(name) or 0) >= 0, f"{name} is negative")
+        number = row.get(name)
+        _require(number is None or number >= 0, f"{name} is negative")
     for name in _TIMES:
-        # Raises ValueError for a text that is not a time.
-        datetime.datetime.fromisoformat(row.get(name) or "2000-01-01")
+        if row.get(name):
+            # Raises ValueError for a text that is not a time.
+            datetime.datetime.fromisoformat(row[name])
     _refuse_odd_json(row)
     if row["status"] == "published":
         _refuse_unusable(row)
@@ -154,8 +153,13 @@ def _refuse_odd_json(row: Mapping[str, Any]) -> None:
 
 def _refuse_unusable(row: Mapping[str, Any]) -> None:
     """Raise DamagedRowError for a published row that lacks values that programs read."""
+    for name in _PUBLISHED:
+        _require(row.get(name) is not None, f"{name} is null")
+    _require(row["number"] > 0, "number is not above 0")
+    _require(row["dataset"] != "", "the dataset has no name")
     if row.get("verdict") is not None:
-        _require("results" in json.loads(row.get("findings") or "{}"), "the verdict has no results")
+        findings = json.loads(row.get("findings") or "{}")
+        _require("results" in findings, "the verdict has no results")
     configuration = json.loads(row["configuration"])
     try:
         parse_measure_set(configuration.get("measures") or (), configuration.get("headline"))
@@ -182,22 +186,24 @@ def _is_name(value: Any) -> bool:
 
 def _has_shape(value: Any, shape: Any) -> bool:
     """Whether a JSON value has one of the shapes that `_SHAPES` describes."""
-    if isinstance(shape, type):
-        return _is_instance(value, (shape,))
-    if isinstance(shape, tuple) and None in shape:
-        return value is None or _has_shape(value, shape[0])
-    if isinstance(shape, tuple):
-        return _is_instance(value, shape)
-    if isinstance(shape, list):
-        return isinstance(value, list) and all(_has_shape(entry, shape[0]) for entry in value)
-    return isinstance(value, dict) and all(_has_key(value, key, shape) for key in shape)
+    match shape:
+        case type():
+            return _is_instance(value, (shape,))
+        case (inner, None):
+            return value is None or _has_shape(value, inner)
+        case tuple():
+            return _is_instance(value, shape)
+        case [inner]:
+            return isinstance(value, list) and all(_has_shape(entry, inner) for entry in value)
+        case _:
+            return isinstance(value, dict) and all(_has_key(value, key, shape) for key in shape)
 
 
 def _has_key(value: Mapping[str, Any], key: str, shape: Mapping[str, Any]) -> bool:
     """Whether an object has a key of its shape, which may be optional or stand for every key."""
     if key == _ANY:
-        others = [value[name] for name in value if name not in shape]
-        return all(_has_shape(other, shape[key]) for other in others)
+        others = value.keys() - shape.keys()
+        return all(_has_shape(value[name], shape[key]) for name in others)
     name = key.removesuffix(_OPTIONAL)
     if name not in value:
         return key.endswith(_OPTIONAL)
