@@ -1,7 +1,7 @@
 """Compares runs with a baseline: the COMPARISONS rows for one night, measure and cutoff."""
 
 import dataclasses
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -389,45 +389,57 @@ def _described(
     pair: _Pair,
     is_slice: bool,
     mask: NDArray[np.bool_],
-    weight: Numbers,
+    weights: Numbers,
     options: ComparisonOptions,
 ) -> tuple[NDArray[np.int64], dict[str, Any]]:
     """The paired queries of a slice, and the columns that describe them."""
-    counted = mask & ~np.isnan(weight)
+    counted = mask & ~np.isnan(weights)
     both = pair.has & pair.has_theirs & counted
-    flags = []
-    if not _answers(pair.run, pair.sides.own, counted):
-        flags.append("run_missing")
-    if not _answers(pair.baseline, pair.sides.baseline, counted):
-        flags.append("baseline_missing")
-    # A run that returned nothing was not measured.
-    is_missing = bool(flags)
-    paired = np.flatnonzero(both & (not is_missing))
-    if is_missing:
-        unpaired = pair.has | pair.has_theirs
-    elif pair.sides.measure in CATALOG_COLUMNS:
-        # A query without a list has nothing to compare, so its value is not missing.
-        unpaired = np.zeros_like(pair.has)
-    else:
-        unpaired = pair.has != pair.has_theirs
+    # A run that returned nothing was not measured, so that no query is paired.
+    missing = _missing_sides(pair, counted)
+    paired = np.flatnonzero(both & (not missing))
+    unpaired = _unpaired(pair, is_missing=bool(missing)) & counted
     counts = _answered_counts(pair.answered, pair.theirs_answered, counted & pair.judged)
-    if not is_missing and _answered_few(counts):
+    flags = list(missing)
+    if not missing and _answered_few(counts):
         flags.append("few_answered")
-    if is_slice and not is_missing and len(paired) < options.min_queries:
+    if not missing and is_slice and len(paired) < options.min_queries:
         flags.insert(0, "below_min_queries")
     if pair.rejudged[paired].any():
         flags.append("other_judgments")
-    row = {"flags": flags, **counts, "unpaired_queries": int(np.count_nonzero(unpaired & counted))}
+    flags.extend(_flags_of(pair.apart[paired]))
+    row = {"flags": flags, **counts, "unpaired_queries": int(np.count_nonzero(unpaired))}
     row |= _total_change(pair.apart[both])
-    row |= _numbers_of_pairs(
+    row |= _wins_and_losses(pair.apart[paired])
+    row |= _means_and_test(
         pair.scores[paired],
         pair.theirs[paired],
         pair.apart[paired],
-        weight[paired],
-        options.alpha,
+        weights[paired],
         flags,
+        options.alpha,
     )
     return paired, row
+
+
+def _missing_sides(pair: _Pair, queries: NDArray[np.bool_]) -> list[str]:
+    """The flags of the sides that returned nothing for any of these queries."""
+    missing = []
+    if not _answers(pair.run, pair.sides.own, queries):
+        missing.append("run_missing")
+    if not _answers(pair.baseline, pair.sides.baseline, queries):
+        missing.append("baseline_missing")
+    return missing
+
+
+def _unpaired(pair: _Pair, *, is_missing: bool) -> NDArray[np.bool_]:
+    """Whether each query has a value on only one side, or on any side if a side is missing."""
+    if is_missing:
+        return pair.has | pair.has_theirs
+    if pair.sides.measure in CATALOG_COLUMNS:
+        # A query without a list has nothing to compare, so its value is not missing.
+        return np.zeros_like(pair.has)
+    return np.asarray(pair.has != pair.has_theirs)
 
 
 def _total_change(apart: Numbers) -> dict[str, Any]:
@@ -464,21 +476,33 @@ def _answered_few(counts: Mapping[str, int]) -> bool:
     return apart > 0 and apart >= FEW * counts["judged_queries"]
 
 
-def _numbers_of_pairs(
+def _wins_and_losses(apart: Numbers) -> dict[str, int]:
+    """How many queries there are, and how many are wins, ties and losses."""
+    queries = len(apart)
+    wins = int(np.count_nonzero(apart > EQUAL))
+    losses = int(np.count_nonzero(apart < -EQUAL))
+    return {
+        "queries": queries,
+        "changed_queries": wins + losses,
+        "wins": wins,
+        "ties": queries - wins - losses,
+        "losses": losses,
+    }
+
+
+def _means_and_test(
     scores: Numbers,
     theirs: Numbers,
     apart: Numbers,
     weights: Numbers,
+    flags: Collection[str],
     alpha: float,
-    flags: list[str],
 ) -> dict[str, Any]:
-    """The statistics of paired scores; adds to the flags.
+    """The weighted means of paired scores, and the t test unless a flag rules it out.
 
     `largest` is the largest plausible difference.
     """
     n = len(scores)
-    wins = int(np.count_nonzero(apart > EQUAL))
-    losses = int(np.count_nonzero(apart < -EQUAL))
     effective = 0.0
     deviation = 0.0
     numbers: dict[str, Any] = dict.fromkeys(("mean", "baseline_mean", "difference"), np.nan)
@@ -491,48 +515,40 @@ def _numbers_of_pairs(
             # that gives the weighted error.
             effective = weights.sum() ** 2 / np.sum(weights**2)
             deviation = statistics.weighted_error(apart, weights) * n**0.5
-        flags.extend(_flags_of(apart, wins + losses))
-        if (_UNTESTED | _MISSING) & {*flags}:
+        if not _UNTESTED.union(_MISSING).isdisjoint(flags):
             deviation = np.nan
-        numbers |= statistics.paired_t(
-            n,
-            numbers["difference"],
-            deviation,
-            alpha,
-            freedom=effective - 1,
-        )
+        freedom = effective - 1
+        numbers |= statistics.paired_t(n, numbers["difference"], deviation, alpha, freedom=freedom)
         numbers["relative_difference"] = np.divide(numbers["difference"], numbers["baseline_mean"])
     finite = {name: float(value) if np.isfinite(value) else None for name, value in numbers.items()}
-    if "below_min_queries" not in flags and "unchanged" in flags:
-        finite["p_value"] = 1.0
-    elif "below_min_queries" not in flags and "no_variation" in flags:
-        # Only two combinations of signs have a sum as large: all signs as observed, and all
-        # flipped.
-        finite["p_value"] = max(2.0 ** (1 - n), statistics.MIN_P)
-    counts = {
-        "queries": n,
-        "changed_queries": wins + losses,
-        "wins": wins,
-        "ties": n - wins - losses,
-        "losses": losses,
-    }
-    return finite | counts | {"weight_effective_n": float(effective)}
+    if "below_min_queries" not in flags:
+        if "unchanged" in flags:
+            finite["p_value"] = 1.0
+        elif "no_variation" in flags:
+            # Only two combinations of signs have a sum as large: as observed, and all flipped.
+            finite["p_value"] = max(2.0 ** (1 - n), statistics.MIN_P)
+    return {**finite, "weight_effective_n": float(effective)}
 
 
-def _flags_of(apart: Numbers, changed: int) -> list[str]:
-    """The flags for what differences cannot show. `changed`: how many are not ties."""
+def _flags_of(apart: Numbers) -> list[str]:
+    """The flags for what these differences cannot show."""
     n = len(apart)
+    changed = np.count_nonzero(np.abs(apart) > EQUAL)
     flags = []
     if n < 2:
         flags.append("too_few")
     if n and not changed:
         flags.append("unchanged")
-    elif n > 1 and np.std(apart, ddof=1) <= EQUAL * abs(np.mean(apart)):
-        # They vary only by rounding errors.
+    elif n > 1 and _vary_only_by_rounding(apart):
         flags.append("no_variation")
     elif n > 1 and changed < _FEWEST_CHANGED:
         flags.append("few_changed")
     return flags
+
+
+def _vary_only_by_rounding(apart: Numbers) -> bool:
+    with np.errstate(all="ignore"):
+        return bool(np.std(apart, ddof=1) <= EQUAL * abs(np.mean(apart)))
 
 
 def _adjust_families(rows: Sequence[dict[str, Any]], correction: str) -> None:

@@ -77,27 +77,32 @@ def rows_of_runs(
 
 def _compared(now: RunNumber, before: RunNumber) -> dict[str, Any]:
     """The columns that compare two numbers."""
+    row: dict[str, Any] = {
+        "mean": now.value,
+        "baseline_mean": before.value,
+        "lists": now.lists,
+        "baseline_lists": before.lists,
+    }
     flags = [ONE_NUMBER]
-    row: dict[str, Any] = {"flags": flags, "mean": now.value, "baseline_mean": before.value}
-    row |= {"lists": now.lists, "baseline_lists": before.lists}
     if not now.lists:
         flags.append("run_missing")
     if not before.lists:
         flags.append("baseline_missing")
     if now.value is not None and before.value is not None:
-        row |= _difference(now.value, before.value, flags)
+        row |= _difference(now.value, before.value)
+        if row["conclusion"] == "same":
+            flags.append("unchanged")
     elif now.lists and before.lists:
         flags.append(NO_VALUE)
-    return row
+    return {**row, "flags": flags}
 
 
-def _difference(value: float, before: float, flags: list[str]) -> dict[str, Any]:
-    """The difference of two numbers, and the conclusion; adds to the flags."""
+def _difference(value: float, before: float) -> dict[str, Any]:
+    """The difference of two numbers, and the conclusion."""
     apart = value - before
     row: dict[str, Any] = {"difference": apart}
     if abs(apart) <= EQUAL * max(1.0, abs(before)):
         row["conclusion"] = "same"
-        flags.append("unchanged")
     else:
         row["conclusion"] = "higher" if apart > 0 else "lower"
     if before:

@@ -41,7 +41,7 @@ from ndcg_spark.convention.measures import (
 from ndcg_spark.convention.parsing import ALL_CUTOFFS, parse_columns, parse_cutoffs
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.nights.catalog_kinds import other_catalog
-from ndcg_spark.nights.log import Night, committed
+from ndcg_spark.nights.log import Night, Nights, committed
 from ndcg_spark.nights.reader import datasets_left_out, read_again, refuse_unverified, select_nights
 from ndcg_spark.schemas import COMPARISONS, NEW, OLD
 from ndcg_spark.steps import report_step
@@ -357,6 +357,7 @@ def _side(
     side: str,
 ) -> Sides:
     """Both nights under the judgments of one of them; NoCopyError if a copy is not kept."""
+    # A night under its own judgments has the scores that it published, which need no fingerprint.
     own_judgments = _fingerprint(other) if side == OLD else None
     other_judgments = _fingerprint(source) if side == NEW else None
     own = functools.partial(source.read, queries, metric, judgments=own_judgments)
@@ -488,13 +489,9 @@ def compare_nights(
     _refuse_no_baseline(options, baseline_date)
     nights = committed(output)
     tonight = select_nights(nights, output, date, dataset)
-    others: dict[str, ScoreSource] | None = None
+    others = None
     if baseline_date:
-        other_nights = []
-        for night in tonight:
-            baseline = named_baseline(nights, night, baseline_date, options.baselines)
-            other_nights.append(baseline.nights[-1])
-        others = {source.dataset: source for source in night_sources(other_nights)}
+        others = _baseline_sources(nights, tonight, baseline_date, options)
     refuse_unverified(tonight)
     corrected = None
     if human is not None:
@@ -517,6 +514,17 @@ def compare_nights(
     for sentence in warnings:
         report_step("note", sentence)
     return dataclasses.replace(comparison, warnings=warnings, human=corrected)
+
+
+def _baseline_sources(
+    nights: Nights, tonight: Sequence[Night], date: str, options: ComparisonOptions
+) -> dict[str, ScoreSource]:
+    """The scores of the nights that are named as baselines, by dataset."""
+    baseline_nights = []
+    for night in tonight:
+        baseline = named_baseline(nights, night, date, options.baselines)
+        baseline_nights.append(baseline.nights[-1])
+    return {source.dataset: source for source in night_sources(baseline_nights)}
 
 
 def _refuse_nothing_in_common(comparison: Comparison) -> None:

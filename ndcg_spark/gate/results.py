@@ -315,9 +315,10 @@ def _outcome_beside_reference(gate: GateConfig, case: Case, numbers: Numbers) ->
     allowed = numbers["allowed"]
     first = _outcome_of_sides(gate, case, case.first_parts, numbers)
     second = _outcome_of_sides(gate, case, case.second_parts, numbers, allowed)
-    is_beyond = first.word in (FAIL, UNDECIDED)
-    if not is_beyond or first.word == second.word == FAIL:
+    changed_too_much = first.word in (FAIL, UNDECIDED)
+    if not changed_too_much or first.word == second.word == FAIL:
         return first
+    # The readings do not agree on a failure.
     if _fails_only_in_first_reading(gate, case, numbers):
         return Outcome(UNDECIDED, "unjudged_documents", _sentence_of_unjudged(case, numbers))
     if first.word == UNDECIDED:
