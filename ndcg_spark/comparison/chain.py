@@ -94,6 +94,7 @@ class RunScores:
         return self._sides[key]
 
     def _computed_sides(self, link: Link, reading: int) -> LinkSides | None:
+        """Compute both sides of a change of judgments; None if a copy is missing."""
         before = link.before.row["judgments_fingerprint"]
         after = link.after.row["judgments_fingerprint"]
         try:

@@ -144,6 +144,7 @@ def _mean(values: Numbers) -> float:
 
 
 def _flags(pi: Numbers, share: float, wrong: int) -> list[str]:
+    """The flags of an estimate. `share`: the share of drawn documents that were graded."""
     is_whole = bool(np.all(pi >= 1))
     flags = []
     if wrong < FEWEST_ERRORS and not is_whole:
@@ -234,6 +235,7 @@ def _of_queries(
 
 
 def _interval(difference: float, error: float, freedom: float, alpha: float) -> Interval:
+    """A t interval around a difference, and its p value."""
     from scipy.special import stdtr, stdtrit
 
     half = float(stdtrit(freedom, 1 - alpha / 2)) * error

@@ -251,6 +251,7 @@ def make_sample(
 
 
 def _refuse_empty(sample: Sample) -> None:
+    """Raise ConfigurationError if a sample has no documents."""
     if not len(sample.moved):
         raise ConfigurationError("sample: no document moved, so there is nothing to grade")
     if not sample.documents:
@@ -381,6 +382,7 @@ def _gains_of_grades(
 
 
 def _refuse_blank(blank: Sequence[tuple[str, str]], drawn: int) -> None:
+    """Raise InputError about rows without a grade."""
     listed = ", ".join(f"{document} for query {query}" for query, document in blank[:_LISTED])
     more = f" and {len(blank) - _LISTED:,} more" if len(blank) > _LISTED else ""
     sentence = f"{len(blank):,} of {drawn:,} rows have no grade: {listed}{more}"

@@ -102,6 +102,7 @@ def _is_complete(facts: Mapping[str, Any]) -> bool:
 
 
 def _change(facts: Mapping[str, Any], allowed: float) -> Change:
+    """The change that a link in the log or kept copies describe."""
     old, new = facts["old"], facts["new"]
     moved = (old + new) / 2
     return Change(

@@ -137,6 +137,7 @@ def read_matrix(
 
 
 def _refuse_empty_names(table: pa.Table) -> None:
+    """Raise InputError if a run or a query has no name."""
     for name in ("run", "query_id"):
         empty = pc.sum(pc.fill_null(pc.equal(table[name], ""), True)).as_py()
         if empty:

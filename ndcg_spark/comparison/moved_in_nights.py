@@ -189,6 +189,7 @@ def _counted_queries(pair: Pair, convention: Convention) -> tuple[pd.DataFrame, 
 
 
 def _scores_of(night: Night, run: str, cutoff: int) -> pd.DataFrame:
+    """The status and ideal DCG of each query of a run, by query."""
     columns = ["query_id", "status", "ideal_dcg"]
     where: Where = {"run": [run], "cutoff": [cutoff]}
     scores: pd.DataFrame = read_rows([night], "query_scores", columns, where).to_pandas()
@@ -206,6 +207,7 @@ def _both_lists(pair: Pair) -> pd.DataFrame:
 
 
 def _list_of(night: Night, run: str, cutoff: int) -> pd.DataFrame:
+    """The kept documents of a run down to a cutoff."""
     columns = [*_KEY, "rank", "relevance", "discount"]
     rows = read_rows([night], "ranked_documents", columns, {"run": [run]}).to_pandas()
     within: pd.DataFrame = rows[rows["rank"] <= cutoff].drop(columns="rank")

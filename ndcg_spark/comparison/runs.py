@@ -211,6 +211,7 @@ def _absent_runs(own: Sequence[ScoreSource], options: ComparisonOptions) -> Iter
 
 
 def _refuse_unknown_runs(option: str, runs: Sequence[str], sources: Sequence[ScoreSource]) -> None:
+    """Raise ConfigurationError for a run that none of the sources has."""
     known: set[str] = set()
     for source in sources:
         known.update(source.runs, source.silent)
@@ -222,6 +223,7 @@ def _refuse_unknown_runs(option: str, runs: Sequence[str], sources: Sequence[Sco
 
 
 def _refuse_absent_datasets(own: Sequence[ScoreSource], others: Sequence[ScoreSource]) -> None:
+    """Raise ConfigurationError if the baseline lacks a dataset."""
     absent = {source.dataset for source in own} - {source.dataset for source in others}
     if absent:
         what = f"it has no scores for the dataset {min(absent)}"
@@ -232,6 +234,7 @@ def _refuse_unknown_measures(
     own: Sequence[ScoreSource],
     asked: Mapping[str, Sequence[Cutoff] | None],
 ) -> None:
+    """Raise ConfigurationError for a requested measure or cutoff that no source has."""
     metrics: set[Metric] = set()
     for source in own:
         metrics.update(source.metrics)
@@ -280,6 +283,7 @@ def _compared(
 def _within(
     source: ScoreSource, queries: Queries, metric: Metric, pairs: Sequence[tuple[str, str]]
 ) -> _Compared:
+    """The scores of runs of one night, paired with each other."""
     measure, _ = metric
     if measure in RUN_COLUMNS:
         return _Compared([], _numbers(source, source, metric, pairs, source.key()))
@@ -534,6 +538,7 @@ def _refuse_nothing_in_common(comparison: Comparison) -> None:
 
 
 def _refuse_no_baseline(options: ComparisonOptions, baseline_date: str | None) -> None:
+    """Raise ConfigurationError without a baseline, or if a run would be compared with itself."""
     if baseline_date is not None:
         return
     if not options.baselines:

@@ -387,6 +387,7 @@ def compared_numbers(
 
 
 def _key(baseline: Baseline, tonight: Night, scores: ScoreCache) -> dict[str, Any]:
+    """The columns of COMPARISONS that all rows against a baseline share."""
     source: ScoreSource = scores.source(tonight)
     if not baseline.nights:
         return source.key()
@@ -455,6 +456,7 @@ def _measured_nights(baseline: Baseline, metric: Metric, scores: ScoreCache) -> 
 
 
 def _runs_of_baseline(baseline: Baseline, metric: Metric, scores: ScoreCache) -> set[str]:
+    """The runs of the baseline's nights that evaluated a metric."""
     runs: set[str] = set()
     for night in _measured_nights(baseline, metric, scores):
         runs.update(scores.source(night).runs)

@@ -481,6 +481,7 @@ class History:
         before: Night,
         after: Night,
     ) -> Mapping[str, Any] | None:
+        """The facts of a change of judgments, computed from kept copies."""
         # Imported here, so that lists of nights do not wait for statistics.
         from ndcg_spark.comparison.kept_changes import facts_of_copies
         from ndcg_spark.comparison.sources import ScoreCache
@@ -637,6 +638,7 @@ def _not_crossed(history: History, trends: Sequence[TrendLine]) -> list[str]:
 
 
 def _falls(trends: Sequence[TrendLine]) -> list[str]:
+    """A sentence for each line whose level is falling."""
     sentences = []
     for line in trends:
         # A lower catalog measure is not a loss.
@@ -664,6 +666,7 @@ def _points(
     changes: Mapping[str, Change],
     measure: str,
 ) -> list[Point]:
+    """The points of a line, from its nights, values and changes of judgments."""
     nights = []
     is_of_catalog = measure in CATALOG_COLUMNS
     for (night, _, convention), value in zip(series, values, strict=True):

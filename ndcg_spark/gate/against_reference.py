@@ -128,6 +128,7 @@ class ReferenceScores:
         return self._references[key]
 
     def _found_reference(self, baseline: Baseline, run: str) -> Reference | None:
+        """The nights of a run that a baseline means: the accepted state, or the night of a date."""
         if baseline.kind is Kind.ACCEPTED:
             most = self._max_nights
             return accepted_reference(run, self.tonight, self._nights, self._scores.runs_of, most)
@@ -156,6 +157,7 @@ class ReferenceScores:
             return BesideReference(refused=NotComparable("no_baseline", error.worded(OPTIONS)))
 
     def _compare(self, baseline: Baseline, question: Question) -> BesideReference:
+        """The answer to a question. InputError or StorageError if scores cannot be read."""
         if baseline.refused:
             return BesideReference(refused=baseline.refused)
         reference = self.reference(baseline, question.run)
@@ -219,6 +221,7 @@ class ReferenceScores:
         return self._rows_of_measures[key]
 
     def _not_evaluated(self, reference: Reference, metric: Metric) -> NotComparable | None:
+        """Why a night on the way from a reference to tonight lacks a metric; None if none does."""
         path = [*reference.nights, self.tonight]
         for link in reference.links:
             path += [link.before, link.after]
@@ -240,12 +243,14 @@ class ReferenceScores:
         return usable_reference(reference, self.tonight, nights, self._max_nights, scores, limits)
 
     def _nights_with(self, run: str) -> list[Night]:
+        """The earlier nights that have a run."""
         if run not in self._nights_of_run:
             nights = nights_of_run(run, self.tonight, self._nights, self._scores.runs_of)
             self._nights_of_run[run] = nights
         return self._nights_of_run[run]
 
     def _run_scores(self, question: Question) -> RunScores:
+        """The scores of the run and metric of a question."""
         key = question.run, question.metric
         if key not in self._scores_of_run:
             self._scores_of_run[key] = RunScores(*key, self._scores)

@@ -324,6 +324,7 @@ def _no_baseline(evidence: _Evidence) -> NotComparable | None:
 
 
 def _new_run(evidence: _Evidence) -> NotComparable | None:
+    """A run that the baseline does not have, or a baseline run that tonight does not have."""
     key = RowKey(evidence.run, *evidence.check.metric, side=evidence.side)
     if key in evidence.beside.rows:
         return None
@@ -336,6 +337,7 @@ def _new_run(evidence: _Evidence) -> NotComparable | None:
 
 
 def _returned_nothing(evidence: _Evidence) -> NotComparable | None:
+    """A run or a baseline without results for any query of the slice."""
     baseline = evidence.baseline
     flags = evidence.unweighted_row["flags"] if evidence.unweighted_row else []
     nothing = "returned nothing for any query of the slice"
@@ -357,6 +359,7 @@ def _paired_queries(evidence: _Evidence) -> tuple[int, int]:
 
 
 def _no_value(evidence: _Evidence) -> NotComparable | None:
+    """A measure that has no value for any query on either side."""
     paired, unpaired = _paired_queries(evidence)
     if paired or unpaired:
         return None
@@ -370,6 +373,7 @@ def _no_value(evidence: _Evidence) -> NotComparable | None:
 
 
 def _unpaired(evidence: _Evidence) -> NotComparable | None:
+    """Queries with a value on only one side."""
     paired, unpaired = _paired_queries(evidence)
     if not unpaired:
         return None
@@ -391,6 +395,7 @@ def _without_weight(evidence: _Evidence) -> NotComparable | None:
 
 
 def _few_queries(evidence: _Evidence) -> NotComparable | None:
+    """Fewer queries or lists than the check requires."""
     least = evidence.check.min_queries or evidence.gate.min_queries
     few = _too_few(evidence.check, evidence.row, least)
     if few is None:

@@ -52,6 +52,7 @@ class RowKey(NamedTuple):
 
 
 def row_key(row: Row) -> RowKey:
+    """The key of a COMPARISONS row."""
     return RowKey(
         run=row["run"],
         measure=row["measure"],
@@ -115,6 +116,7 @@ def resolve_baselines(
 def _resolved_by_run(
     name: str, gate: GateConfig, tonight: Night, nights: Nights, scores: ScoreCache
 ) -> list[Baseline]:
+    """What a baseline name means for each of tonight's runs."""
     return resolve(
         name,
         tonight,
@@ -193,6 +195,7 @@ def _needs(gate: GateConfig, check: CheckConfig, baseline: Baseline) -> bool:
 
 
 def _checked_runs(checks: Iterable[CheckConfig], metric: Metric, runs: Iterable[str]) -> set[str]:
+    """The runs that these checks cover for a metric, out of all runs of the night."""
     checked: set[str] = set()
     for check in checks:
         if check.metric == metric:

@@ -367,6 +367,7 @@ def _decided_missing(missing: Iterable[Missing]) -> list[Decided]:
 
 
 def _decided_cases(gate: GateConfig, cases: Sequence[Case]) -> list[Decided]:
+    """The result and the finding of each case."""
     decisions = []
     for case, result in zip(cases, decide_cases(gate, cases), strict=True):
         decisions.append(Decided(result, finding_of(case, result), case))
@@ -536,6 +537,7 @@ def _warnings_of_checks(decisions: Sequence[Decided], deciding: Sequence[Decided
 
 
 def _warnings_beside_checks(gate: GateConfig, found: Found) -> list[str]:
+    """The warnings that do not come from a check."""
     warnings = [loss.sentence for loss in found.losses]
     warnings.extend(found.warnings)
     if found.same_results and gate.same_results == "warn":

@@ -33,6 +33,7 @@ def find_missing(inputs: GateInputs, baselines: Iterable[Baseline]) -> list[Miss
 
 
 def _newest_baseline(tonight: Night, nights: Nights, baselines: Iterable[Baseline]) -> Night | None:
+    """The newest night of the baselines or, if it is newer, the newest good night."""
     before = earlier(nights, tonight.dataset, tonight.evaluated_on)
     candidates = [night for night in before if night.is_good][-1:]
     for baseline in baselines:

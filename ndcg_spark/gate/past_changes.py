@@ -30,6 +30,7 @@ def unknown_changes(tonight: Night, nights: Iterable[Night]) -> list[str]:
 
 
 def _sentence(night: Night, result: Mapping[str, Any]) -> str:
+    """The sentence for a result whose sides disagree."""
     differences = [side["difference"] for side in result.get("sides", ())]
     ends = ""
     if differences:

@@ -136,6 +136,7 @@ def _p_value(row: Row | None, alpha: float) -> float | None:
 
 
 def _result(gate: GateConfig, case: Case, p: float | None) -> Result:
+    """The result of a case, given its adjusted p value."""
     check, baseline = case.check, case.baseline
     numbers = _numbers_together(case) | {"p": p}
     outcome = _outcome(gate, case, numbers)

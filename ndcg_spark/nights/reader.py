@@ -331,6 +331,7 @@ def read_nights(nights: Sequence[Night], table: str, session: "SparkSession") ->
 def read_night_files(
     session: "SparkSession", table: str, paths: Sequence[str], date: str, evaluation_id: str
 ) -> "DataFrame":
+    """The rows of the files of an evaluation, as a lazy DataFrame of an engine."""
     # Imported here, because nights are also read without an engine.
     from pyspark.sql import functions as F
     from pyspark.sql.pandas.types import from_arrow_schema
