@@ -432,7 +432,7 @@ def why_not_comparable(
 ) -> NotComparable | None:
     """Why a catalog measure cannot be compared with any of these nights; None if it can.
 
-    The reason is that of the last night.
+    The reason refers to the last night.
     """
     measure, _ = metric
     why = None

@@ -163,9 +163,9 @@ def adjusted(p_values: ArrayLike, correction: str) -> Numbers:
 def signed_ranks(differences: Numbers) -> float:
     """The two-sided p value of Wilcoxon's signed-rank test (1945), as in scipy's `wilcoxon`.
 
-    Differences of 0 are left out; if there are no others, p is 1. It is exact for up to
-    EXACT_RANKS differences, even if sizes are equal and share their mean rank. For more, it uses
-    a normal approximation.
+    Differences of 0 are left out; if there are no others, p is 1. It is exact for up to EXACT_RANKS
+    differences, even if some sizes are equal and share their mean rank. For more, it uses a normal
+    approximation.
     """
     known = differences[differences != 0]
     if not len(known):

@@ -46,6 +46,27 @@ from ndcg_spark.text import day, unknown_name
 if TYPE_CHECKING:
     from ndcg_spark.comparison.sources import ScoreCache
 
+#: The measures that every night has.
+_ALWAYS = ("ndcg", "ndcg_pooled", "ndcg_stddev", "ndcg_stderr", "dcg", "judged_rate")
+#: The measures that can be followed from night to night.
+MEASURES = (*_ALWAYS, *COLUMNS, *RUN_COLUMNS)
+#: A night is compared with the median of at most WINDOW comparable nights before it, if there are
+#: at least MIN_NIGHTS.
+WINDOW, MIN_NIGHTS = 28, 7
+#: How far from the median a night may be, in standard deviations, which are estimated from the MAD
+#: as for a normal distribution.
+_DEVIATIONS, _OF_MAD = 3.0, 1.4826
+#: The smallest distance that is flagged, because nights of an unchanged system have a MAD of 0.
+FLOOR = 0.005
+#: The flag of a night without a value because the run returned nothing.
+NOTHING = "returned_nothing"
+#: The flag of a night that was published although plain Python disagrees with its scores.
+UNVERIFIED = "not_verified"
+#: A CUSUM compares with the first REFERENCE comparable nights, subtracts SLACK from every
+#: deviation, and flags a sum of LIMIT, all in standard deviations. A single night contributes at
+#: most the deviation of the band.
+REFERENCE, SLACK, LIMIT = 28, 0.5, 8.0
+
 
 class ScoredNight(NamedTuple):
     """A night of a run at a cutoff."""
@@ -76,30 +97,10 @@ class _DatedScore(NamedTuple):
         return self.convention, self.judgments
 
 
-#: The measures that every night has.
-_ALWAYS = ("ndcg", "ndcg_pooled", "ndcg_stddev", "ndcg_stderr", "dcg", "judged_rate")
-#: The measures that can be followed from night to night.
-MEASURES = (*_ALWAYS, *COLUMNS, *RUN_COLUMNS)
-#: A night is compared with the median of at most WINDOW comparable nights before it, if there are
-#: at least MIN_NIGHTS.
-WINDOW, MIN_NIGHTS = 28, 7
-#: How far from the median a night may be, in standard deviations, which are estimated from the MAD
-#: as for a normal distribution.
-_DEVIATIONS, _OF_MAD = 3.0, 1.4826
-#: The smallest distance that is flagged, because nights of an unchanged system have a MAD of 0.
-FLOOR = 0.005
-#: The flag of a night without a value because the run returned nothing.
-NOTHING = "returned_nothing"
-#: The flag of a night that was published although plain Python disagrees with its scores.
-UNVERIFIED = "not_verified"
-#: A CUSUM compares with the first REFERENCE comparable nights, subtracts SLACK from every
-#: deviation, and flags a sum of LIMIT, all in standard deviations. A single night contributes at
-#: most the deviation of the band.
-REFERENCE, SLACK, LIMIT = 28, 0.5, 8.0
-
-
 @dataclasses.dataclass
 class Point:
+    """A night of a trend."""
+
     date: str
     value: float | None
     #: Which of `convention` and `judgments` changed since the night before; for a catalog measure,
@@ -131,6 +132,8 @@ class Point:
 
 @dataclasses.dataclass(frozen=True)
 class TrendLine:
+    """The trend of a run by a measure at a cutoff."""
+
     dataset: str
     run: str
     measure: str
@@ -411,7 +414,7 @@ def _level_change(values: Sequence[float], start: int, floor: float) -> _LevelCh
 class History:
     """The nights of one reading of the log, with their dataset scores and trends.
 
-    It caches everything that was read or computed.
+    Everything that is read or computed is cached.
     """
 
     def __init__(self, nights: Nights, scores: "ScoreCache | None" = None) -> None:
@@ -537,12 +540,12 @@ def lines(
     measures: str | None = None,
     last: int = 60,
 ) -> tuple[list[TrendLine], list[str]]:
-    """The trends of an output by dataset, run and measure, for nights that have the run; and notes.
+    """The trends of an output by dataset, run and measure, and notes.
 
-    `measures`: for example `ndcg@10,judged_rate`, by default the headline of the newest night. Only
-    the `last` nights are returned (of the run, if one is named), but statistics use all nights.
-    ConfigurationError if there are no nights, or if there is no such dataset, run, measure or
-    cutoff. StorageError if a night cannot be read.
+    A trend has the nights that have its run. `measures`: for example `ndcg@10,judged_rate`, by
+    default the headline of the newest night. Only the `last` nights are returned (of the run, if
+    one is named), but statistics use all nights. ConfigurationError if there are no nights, or if
+    there is no such dataset, run, measure or cutoff. StorageError if a night cannot be read.
     """
     history = History(committed(output))
     nights = nights_of_dataset(history.nights, output, dataset)
