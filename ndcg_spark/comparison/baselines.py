@@ -312,6 +312,7 @@ def _without_lost_nights(baseline: Baseline, tonight: Night, nights: Nights, mos
         refused = NotComparable("no_baseline", sentence, (baseline.name,))
         return dataclasses.replace(baseline, refused=refused)
     older = nights.damaged_between("", oldest)
+    # Nights before an accepted one would not be used anyway.
     if older and len(baseline.nights) < most and not baseline.nights[0].row["accepted"]:
         unread = f"{older[-1]} is not in the baseline: {nights.damaged[older[-1]]}"
         return dataclasses.replace(baseline, unread=unread)

@@ -193,7 +193,7 @@ def _p_of_enumeration(ranks: Numbers, rank_sum: float) -> float:
     """The p value of a sum of ranks, from the chance of every possible sum."""
     # Doubled ranks are whole numbers, so that their sums can be counted.
     doubled = np.rint(2 * ranks).astype(np.int64)
-    #: By doubled sum: its chance if each rank is added with probability 1/2.
+    # By doubled sum: its chance if each rank is added with probability 1/2.
     chances = np.ones(1)
     for rank in doubled:
         with_rank = np.concatenate([np.zeros(rank), chances])

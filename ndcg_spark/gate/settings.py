@@ -185,6 +185,10 @@ class GateConfig(Strict):
         """The names of a check's baselines."""
         return check.baselines or self.baseline
 
+    def min_queries_of(self, check: CheckConfig) -> int:
+        """How many queries a check needs."""
+        return check.min_queries or self.min_queries
+
     @property
     def all_baselines(self) -> tuple[str, ...]:
         """Every name that the gate or one of its checks compares with."""

@@ -72,7 +72,7 @@ def slice_losses(
         check = _strictest(inputs, run)
         if check is None:
             continue
-        of_run = question_of(inputs.gate, check, run)
+        of_run = question_of(check, run, inputs.gate.min_queries_of(check))
         for attribute, value in slices:
             question = of_run.in_slice(attribute, value)
             candidate = _candidate(check, question, baselines, compared, references)
