@@ -1,9 +1,9 @@
-"""The difference of two rankings by a machine's grades, corrected by a few human grades.
+"""The difference between two rankings by a machine's grades, corrected by a few human grades.
 
 NDCG is linear in the gains as long as the ideal is fixed. With the machine's ideal of each query,
-the difference of two rankings is a sum over the documents that moved. A sample of these documents
-with known probabilities therefore corrects it, however wrong the machine is. CORRECTED.md has the
-formulas.
+the difference between two rankings is a sum over the documents that moved. A sample of these
+documents with known probabilities therefore corrects it, however wrong the machine is. CORRECTED.md
+has the formulas.
 """
 
 import dataclasses

@@ -255,7 +255,7 @@ def _refuse_empty(sample: Sample) -> None:
     if not len(sample.moved):
         raise ConfigurationError("sample: no document moved, so there is nothing to grade")
     if not sample.documents:
-        sentence = "sample: no document was drawn by chance; ask for more, or use a different seed"
+        sentence = "sample: no document was drawn; request more documents, or use a different seed"
         raise ConfigurationError(sentence)
 
 

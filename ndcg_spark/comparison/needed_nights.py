@@ -20,9 +20,9 @@ def needed_dates(nights: Sequence[Night], old: set[str]) -> set[str]:
     """The dates that the gates of the kept nights compare with.
 
     A night is kept if its date is not `old`, or if a kept night needs it. The newest night of a
-    dataset, however old, determines what the next one is compared with: the reference of each run,
-    the nights around the changes of judgments since then, and the nights whose loss was
-    acknowledged, as long as the acknowledgement is in force.
+    dataset, however old, determines what the next one is compared with. So the dates include the
+    reference of each run, the nights around the changes of judgments since then, and the nights
+    with an acknowledgement that is still in force.
     """
     by_dataset: dict[str, list[Night]] = {}
     for night in nights:

@@ -87,9 +87,9 @@ def _refuse_absent_measures(table: pa.Table, measures: Sequence[str], name: str)
     for measure in measures:
         if measure not in usable:
             place = "the table" if name == "query_scores" else name
-            what = f"{place} has no numbers {measure!r}"
+            what = f"{place} has no column of numbers {measure!r}"
             choices = ", ".join(known) or "none"
-            raise ConfigurationError(f"measures: {what}; it has {choices}; name one, measures=")
+            raise ConfigurationError(f"measures: {what}; it has {choices}; name one with measures=")
 
 
 def _typed(table: pa.Table, measures: Sequence[str]) -> pa.Table:

@@ -435,16 +435,18 @@ def why_not_comparable(
     The reason refers to the last night.
     """
     measure, _ = metric
-    why = None
+    reasons = []
     for night in nights:
-        why = other_catalog(tonight, night, measure)
-        if why is None:
+        reason = other_catalog(tonight, night, measure)
+        if reason is None:
             return None
-    if why is None:
+        reasons.append(reason)
+    if not reasons:
         return None
+    last = reasons[-1]
     # The table of items is the same, whichever measure uses it.
-    about = () if why.code == OTHER_ITEMS else (measure,)
-    return NotComparable(why.code, why.sentence, about)
+    about = () if last.code == OTHER_ITEMS else (measure,)
+    return NotComparable(last.code, last.sentence, about)
 
 
 def _measured_nights(baseline: Baseline, metric: Metric, scores: ScoreCache) -> list[Night]:

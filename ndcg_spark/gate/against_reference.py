@@ -221,7 +221,7 @@ class ReferenceScores:
         return self._rows_of_measures[key]
 
     def _not_evaluated(self, reference: Reference, metric: Metric) -> NotComparable | None:
-        """Why a night on the way from a reference to tonight lacks a metric; None if none does."""
+        """Why the metric is missing in a night from the reference to tonight; None if it is not."""
         path = [*reference.nights, self.tonight]
         for link in reference.links:
             path += [link.before, link.after]

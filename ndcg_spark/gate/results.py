@@ -202,7 +202,8 @@ def _numbers_together(case: Case) -> dict[str, Any]:
     parts = [_numbers(case, part) for part in case.first_parts]
     numbers = parts[-1]
     differences = _known(parts, "difference")
-    if len(parts) == 1 or len(differences) < len(parts):
+    has_two_sides = len(parts) > 1 and len(differences) == len(parts)
+    if not has_two_sides:
         return numbers
     numbers["difference"] = sum(differences) / len(differences)
     numbers["baseline_mean"] = numbers["mean"] - numbers["difference"]
