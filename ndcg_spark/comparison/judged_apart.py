@@ -37,7 +37,9 @@ def are_apart(rates: Rates) -> bool:
 
 
 def gap(rates: Rates) -> float:
-    return round(abs(rates[0] - rates[1]), DECIMALS)
+    """The distance between two judged rates."""
+    rate, before = rates
+    return round(abs(rate - before), DECIMALS)
 
 
 def largest_gaps(rates: Mapping[str, Rates]) -> list[str]:

@@ -150,7 +150,8 @@ def _joined(
         renamed.append(side.select(*key, *own))
         values += [F.max(f"{prefix}{name}").alias(f"{prefix}{name}") for name in names]
     times = F.greatest(F.count("rank"), F.count("baseline_rank")).alias("times")
-    documents = renamed[0].unionByName(renamed[1], allowMissingColumns=True)
+    new_side, old_side = renamed
+    documents = new_side.unionByName(old_side, allowMissingColumns=True)
     return documents.groupBy(*key).agg(*values, times)
 
 

@@ -277,15 +277,22 @@ def _known_gains(night: Night, convention: Convention) -> Numbers:
 
 def pair_of(nights: Nights, header: Mapping[str, Any]) -> Pair:
     """The rankings that a sample was drawn for; ConfigurationError if a night no longer exists."""
-    found = []
-    for name in ("evaluation", "baseline_evaluation"):
-        own = (header["dataset"], header[name])
-        known = [night for night in nights if (night.dataset, night.evaluation_id) == own]
-        if not known:
-            where = {"evaluation": "date", "baseline_evaluation": "baseline_date"}[name]
-            sentence = f"its night of {header[where]} was evaluated again or removed"
-            raise ConfigurationError(f"human: {sentence}; draw a new sample")
-        found.append(known[0])
-    pair = Pair(found[0], header["run"], found[1], header["baseline"], header["cutoff"])
+    night = _night_of_sample(nights, header, "evaluation", "date")
+    other = _night_of_sample(nights, header, "baseline_evaluation", "baseline_date")
+    pair = Pair(night, header["run"], other, header["baseline"], header["cutoff"])
     refuse_pair(pair)
     return pair
+
+
+def _night_of_sample(
+    nights: Nights, header: Mapping[str, Any], evaluation: str, date: str
+) -> Night:
+    """The night of an evaluation in the header of a sample.
+
+    `evaluation` and `date` are the names under which the header records the night.
+    """
+    for night in nights:
+        if night.dataset == header["dataset"] and night.evaluation_id == header[evaluation]:
+            return night
+    sentence = f"its night of {header[date]} was evaluated again or removed"
+    raise ConfigurationError(f"human: {sentence}; draw a new sample")

@@ -234,7 +234,7 @@ def _rows_of_side(comparison: _Comparison, side: str | None) -> MetricRows:
         sides = both_sides(baseline, tonight, metric, scores, side)
     except (InputError, StorageError) as error:
         return MetricRows(refused=_unreadable(baseline, error))
-    pairs = [pair for pair in sides.pairs if pair[0] in runs]
+    pairs = [(run, baseline_run) for run, baseline_run in sides.pairs if run in runs]
     sides = dataclasses.replace(sides, pairs=pairs).with_same_judgments()
     changed = _most_changed(sides, comparison.options)
     return MetricRows(comparison_rows(sides, comparison.options), None, changed)
