@@ -1,6 +1,4 @@
-"""Known losses: a night that still fails, but is not worse than the night on which somebody
-acknowledged the loss.
-"""
+"""Known losses: a night that fails, but is not worse than on the date of its acknowledgement."""
 
 import datetime
 from collections.abc import Iterable, Mapping
@@ -40,7 +38,7 @@ def uncovered_in_words(known: Acknowledgement, uncovered: NotCovered) -> str:
 
 
 def acknowledgement_of(night: Night) -> Mapping[str, str] | None:
-    """The acknowledgement of a failed night, made on it or before: on, reason, until."""
+    """The acknowledgement that covers a failed night: on, reason, until."""
     if night.row["verdict"] != FAIL:
         return None
     own = night.record["acknowledged"]
@@ -163,6 +161,7 @@ def _mean_in_log(result: Mapping[str, Any]) -> tuple[Any, ...]:
 
 
 def _is_lower(mean: float | None, before: float | None) -> bool:
+    """Whether a mean is lower than it was; a missing mean is taken as lower."""
     if mean is None or before is None:
         return True
     return mean < before - ROUNDING * max(1.0, abs(before))
