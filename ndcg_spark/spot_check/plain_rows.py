@@ -59,32 +59,37 @@ def number(value: Any) -> float | None:
         if not _PLAIN_NUMBER.fullmatch(text):
             return None
         value = text
-    # 0.0 is added because -0.0 and 0.0 are equal.
+    # Adding 0.0 turns -0.0 into 0.0.
     return float(value) + 0.0
 
 
 def rank_number(value: Any) -> int | None:
-    """A rank as a whole number, or None if it is not a whole number or too large."""
+    """A rank as an integer, or None if it is not a whole number or does not fit into 32 bits."""
     as_double = number(value)
-    if as_double is None or not math.isfinite(as_double) or as_double != math.floor(as_double):
+    if as_double is None or not math.isfinite(as_double):
         return None
-    return int(as_double) if abs(as_double) <= _MAX_RANK else None
+    if as_double != math.floor(as_double) or abs(as_double) > _MAX_RANK:
+        return None
+    return int(as_double)
 
 
 def judged_documents(rows: Iterable[StoredRow], convention: Convention) -> Judged:
     """The judgments of each query, without the rows that break a rule."""
     judged: Judged = {}
-    worth: dict[float, bool] = {}
+    is_kept: dict[float, bool] = {}
     for row in rows:
-        query, document = _query(row), id_text(row.get("doc_id"))
+        if row.get(FAULT) is not None:
+            continue
+        query = _query(row)
+        document = id_text(row.get("doc_id"))
+        if query is None or not document:
+            continue
         grade = number(row.get("relevance"))
-        if FAULT in row and row[FAULT] is not None:
+        if grade is None or not math.isfinite(grade):
             continue
-        if query is None or not document or grade is None or not math.isfinite(grade):
-            continue
-        if grade not in worth:
-            worth[grade] = _has_gain(grade, convention)
-        if worth[grade]:
+        if grade not in is_kept:
+            is_kept[grade] = _keeps_grade(grade, convention)
+        if is_kept[grade]:
             judged.setdefault(query, []).append((document, grade))
     return judged
 
@@ -95,27 +100,37 @@ def returned_documents(
     """The lists of each run, without excluded documents and rows that break a rule."""
     listed: Listed = {}
     for row in rows:
-        query, document, run = _query(row), id_text(row.get("doc_id")), id_text(row.get("run"))
-        if FAULT in row and row[FAULT] is not None:
+        if row.get(FAULT) is not None:
             continue
-        if query is None or not document or not run or (query, document) in excluded:
+        query = _query(row)
+        document = id_text(row.get("doc_id"))
+        run = id_text(row.get("run"))
+        if query is None or not document or not run:
             continue
-        score, rank = number(row.get("score")), rank_number(row.get("rank"))
-        if convention.needs_score and (score is None or not math.isfinite(score)):
-            continue
-        if convention.needs_rank and (rank is None or rank < 1):
-            continue
-        if not convention.needs_rank and rank is None and _has_odd_rank(row):
+        if (query, document) in excluded or not _has_valid_numbers(row, convention):
             continue
         pair = Pair(query.dataset, run, query.query_id)
-        listed.setdefault(pair, []).append((document, score, rank))
+        returned = document, number(row.get("score")), rank_number(row.get("rank"))
+        listed.setdefault(pair, []).append(returned)
     return listed
 
 
+def _has_valid_numbers(row: StoredRow, convention: Convention) -> bool:
+    """Whether a result has the score and the rank that the convention needs."""
+    if convention.needs_score:
+        score = number(row.get("score"))
+        if score is None or not math.isfinite(score):
+            return False
+    rank = rank_number(row.get("rank"))
+    if convention.needs_rank:
+        return rank is not None and rank >= 1
+    return rank is not None or not _has_odd_rank(row)
+
+
 def _has_odd_rank(row: StoredRow) -> bool:
-    """Whether a row that does not need a rank has one that is not a whole number."""
+    """Whether a row has something in its rank column that is not a rank."""
     value = row.get("rank")
-    # The line is kept if its text is not a number.
+    # A reader of text keeps a line if one of its fields is not a number.
     if row.get(LINE) is not None:
         return "rank" in row
     if value is None or isinstance(value, int):
@@ -127,21 +142,29 @@ def _has_odd_rank(row: StoredRow) -> bool:
 
 
 def excluded_documents(rows: Iterable[StoredRow], datasets: Iterable[str | None]) -> Excluded:
-    """The documents to remove from the lists of queries; a row without a dataset applies to all."""
+    """The documents to remove from the lists of queries.
+
+    `datasets` are those of the evaluation; a row without a dataset column applies to all of them.
+    """
     known = set(datasets)
-    # If the tables do not name datasets, a dataset column is ignored.
-    is_of_all = known == {None}
+    # If the other tables do not name datasets, a dataset column is ignored.
+    ignores_datasets = known == {None}
     excluded: Excluded = set()
     for row in rows:
-        query_id, document = id_text(row.get("query_id")), id_text(row.get("doc_id"))
-        named = known if is_of_all or "dataset" not in row else {id_text(row["dataset"])}
-        if query_id and document:
-            excluded.update((Query(dataset, query_id), document) for dataset in named)
+        query_id = id_text(row.get("query_id"))
+        document = id_text(row.get("doc_id"))
+        if not query_id or not document:
+            continue
+        datasets_of_row = known
+        if "dataset" in row and not ignores_datasets:
+            datasets_of_row = {id_text(row["dataset"])}
+        for dataset in datasets_of_row:
+            excluded.add((Query(dataset, query_id), document))
     return excluded
 
 
 def same_values(row: StoredRow) -> tuple[Any, ...]:
-    """The values of a row, equal for the same row stored with different types."""
+    """The values of a row, which are equal even if two files store them with different types."""
     ids = [id_text(row.get(name)) for name in ("dataset", "run", "query_id", "doc_id")]
     numbers = [_comparable(row.get(name)) for name in ("relevance", "score", "rank")]
     return (*ids, *numbers)
@@ -164,7 +187,7 @@ def _query(row: StoredRow) -> Query | None:
     return Query(dataset, query_id) if dataset else None
 
 
-def _has_gain(grade: float, convention: Convention) -> bool:
+def _keeps_grade(grade: float, convention: Convention) -> bool:
     """Whether the rules keep a judgment with this grade."""
     if grade < 0 and convention.negative == "error":
         return False
@@ -174,8 +197,8 @@ def _has_gain(grade: float, convention: Convention) -> bool:
     if grade < 0 and convention.negative != "keep":
         return True
     try:
-        worth = reference.gain(grade, convention)
+        gain = reference.gain(grade, convention)
     except ConventionError:
         # A user's function does not return a finite number for this grade.
         return False
-    return worth is not None and abs(worth) <= MAX_GAIN
+    return gain is not None and abs(gain) <= MAX_GAIN
