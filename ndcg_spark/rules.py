@@ -57,7 +57,7 @@ _OF_RESULTS = OF_RESULTS | {
 }
 _OF_JUDGMENTS = {"relevance", "rel", "label", "grade", "rating"}
 _ARE_RESULTS = "if these are results, give the judgments first"
-# Without \\s and $, which match different characters in different engines.
+# Without \s and $, which match different characters in different engines.
 _PLAIN_NUMBER = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?\z"
 
 #: The types that columns with ids, and columns with numbers, may have. A column whose values are

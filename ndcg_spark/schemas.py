@@ -110,9 +110,9 @@ QUERY_SCORES = _table(
 #: sum of DCG over their sum of ideal DCG. Other measures are means over `relevant_queries`, and
 #: measures of the catalog are means over `listed_queries`, the judged queries with a list.
 #: `judged_rate` is the share of judged documents among those returned within the cutoff.
-#: `unjudged_queries` is null in slices, because they have no attributes. The last columns cover all
-#: `lists` of the run, judged or not, and are null in slices. `unknown_items` counts shown items that
-#: are not in the catalog.
+#: `unjudged_queries` is null in slices, because such queries have no attributes. The last columns
+#: cover all `lists` of the run, judged or not, and are null in slices. `unknown_items` counts shown
+#: items that are not in the catalog.
 DATASET_SCORES = _table(
     "dataset string, evaluated_on date, run string, cutoff int, attribute value string, "
     "queries missing_queries no_relevant_queries unjudged_queries relevant_queries bigint, "
