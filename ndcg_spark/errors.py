@@ -101,7 +101,7 @@ class ConfigurationError(NdcgSparkError, ValueError):
 
     @classmethod
     def of_problems(cls, origin: str, problems: Sequence[Notice]) -> Self:
-        """The error for all problems of a configuration that comes from `origin`, such as a file."""
+        """The error for all problems of a configuration; `origin` says where it comes from."""
         error = cls(origin)
         error.problems = problems
         return error

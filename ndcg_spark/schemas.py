@@ -230,11 +230,15 @@ def measure_first(schema: pa.Schema, measures: Collection[str] = ()) -> tuple[st
     """
     all_measures = COLUMNS + RUN_COLUMNS
     shown = [name for name in all_measures if name in measures]
-    left_out = {"ndcg", *all_measures, *_other_counts(shown)}
+    left_out = set(all_measures) | _other_counts(shown) | {"ndcg"}
     columns = [name for name in schema.names if name not in left_out]
     last_of_key = "value" if "value" in columns else "cutoff"
-    end = columns.index(last_of_key) + 1
-    return (*columns[:end], "ndcg", *shown, *columns[end:])
+    end_of_key = columns.index(last_of_key) + 1
+    ordered = columns[:end_of_key]
+    ordered.append("ndcg")
+    ordered.extend(shown)
+    ordered.extend(columns[end_of_key:])
+    return tuple(ordered)
 
 
 def _other_counts(measures: Iterable[str]) -> set[str]:

@@ -186,8 +186,7 @@ def evaluate(
         }
         tables_config = validate(all_settings, "arguments", TablesConfig)
         _refuse_future(tables_config)
-        given_items = GivenItems(items, interactions)
-        return evaluate_tables(tables, tables_config, session, given_items)
+        return evaluate_tables(tables, tables_config, session, GivenItems(items, interactions))
     scratch = Scratch()
     settings |= items_settings(items, interactions, items_users, scratch)
     config = make_config(tables, settings, scratch, relevance, run, split_ids, grades)

@@ -341,7 +341,10 @@ def accepted_means(context: Context, rows: Iterable[Row | Mapping[str, Any]]) ->
     """
     measures = context.evaluation.measures
     columns = measure_first(DATASET_SCORES, measures.columns_of_means)
-    means = split_slices({name: row[name] for name in columns} for row in rows)
+    shown_rows = []
+    for row in rows:
+        shown_rows.append({name: row[name] for name in columns})
+    means = split_slices(shown_rows)
     refuse_changed_files(context.sources)
     limits.refuse_lost(
         context.checked.judgment_counts, context.checked.result_counts, means.all_queries

@@ -39,7 +39,7 @@ class Drawn:
         """One list of each kind, followed by the lists drawn at random, in random order."""
         others = self._chance.sample(self._at_random, len(self._at_random))
         of_kinds = [pair for pair in self._of_kind.values() if pair is not None]
-        return list(dict.fromkeys([*of_kinds, *others]))
+        return list(dict.fromkeys(of_kinds + others))
 
     def add(self, table: pa.Table) -> None:
         """Draw from the rows of a file, which have one cutoff."""
@@ -91,7 +91,7 @@ def chosen_pairs(
             inputs.remove(pair)
             inputs.insert(0, pair)
             break
-    in_order = [*required, *inputs[:FROM_INPUTS], *from_scores, *inputs]
+    in_order = list(required) + inputs[:FROM_INPUTS] + list(from_scores) + inputs
     without_repeats = list(dict.fromkeys(in_order))
     return without_repeats[:LISTS]
 

@@ -1,5 +1,6 @@
 """Stored rows as the input contract reads them, in plain Python: types, rules and exclusions."""
 
+import functools
 import math
 import re
 from collections.abc import Iterable, Mapping
@@ -47,7 +48,9 @@ Excluded = set[tuple[Query, str]]
 
 def id_text(value: Any) -> str | None:
     """An id as text, or None if it is missing."""
-    return None if value is None else str(value)
+    if value is None:
+        return None
+    return str(value)
 
 
 def number(value: Any) -> float | None:
@@ -63,20 +66,27 @@ def number(value: Any) -> float | None:
     return float(value) + 0.0
 
 
-def rank_number(value: Any) -> int | None:
-    """A rank as an integer, or None if it is not a whole number or does not fit into 32 bits."""
+def finite_number(value: Any) -> float | None:
+    """A grade or a score, or None if it is not a finite number."""
     as_double = number(value)
     if as_double is None or not math.isfinite(as_double):
         return None
-    if as_double != math.floor(as_double) or abs(as_double) > _MAX_RANK:
+    return as_double
+
+
+def rank_number(value: Any) -> int | None:
+    """A rank as an integer, or None if it is not a whole number or does not fit into 32 bits."""
+    as_double = number(value)
+    if as_double is None or not as_double.is_integer():
         return None
-    return int(as_double)
+    return int(as_double) if abs(as_double) <= _MAX_RANK else None
 
 
 def judged_documents(rows: Iterable[StoredRow], convention: Convention) -> Judged:
     """The judgments of each query, without the rows that break a rule."""
     judged: Judged = {}
-    is_kept: dict[float, bool] = {}
+    # Cached, because many rows have the same grade, and a user's gain may be slow.
+    keeps_grade = functools.cache(functools.partial(_keeps_grade, convention))
     for row in rows:
         if row.get(FAULT) is not None:
             continue
@@ -84,12 +94,8 @@ def judged_documents(rows: Iterable[StoredRow], convention: Convention) -> Judge
         document = id_text(row.get("doc_id"))
         if query is None or not document:
             continue
-        grade = number(row.get("relevance"))
-        if grade is None or not math.isfinite(grade):
-            continue
-        if grade not in is_kept:
-            is_kept[grade] = _keeps_grade(grade, convention)
-        if is_kept[grade]:
+        grade = finite_number(row.get("relevance"))
+        if grade is not None and keeps_grade(grade):
             judged.setdefault(query, []).append((document, grade))
     return judged
 
@@ -117,10 +123,8 @@ def returned_documents(
 
 def _has_valid_numbers(row: StoredRow, convention: Convention) -> bool:
     """Whether a result has the score and the rank that the convention needs."""
-    if convention.needs_score:
-        score = number(row.get("score"))
-        if score is None or not math.isfinite(score):
-            return False
+    if convention.needs_score and finite_number(row.get("score")) is None:
+        return False
     rank = rank_number(row.get("rank"))
     if convention.needs_rank:
         return rank is not None and rank >= 1
@@ -167,13 +171,15 @@ def same_values(row: StoredRow) -> tuple[Any, ...]:
     """The values of a row, which are equal even if two files store them with different types."""
     ids = [id_text(row.get(name)) for name in ("dataset", "run", "query_id", "doc_id")]
     numbers = [_comparable(row.get(name)) for name in ("relevance", "score", "rank")]
-    return (*ids, *numbers)
+    return tuple(ids) + tuple(numbers)
 
 
 def _comparable(value: Any) -> float | str | None:
+    """A number in a form that is equal to itself, which NaN is not."""
     as_double = number(value)
-    # NaN is not equal to itself.
-    return "NaN" if as_double is not None and math.isnan(as_double) else as_double
+    if as_double is not None and math.isnan(as_double):
+        return "NaN"
+    return as_double
 
 
 def _query(row: StoredRow) -> Query | None:
@@ -184,18 +190,19 @@ def _query(row: StoredRow) -> Query | None:
     if "dataset" not in row:
         return Query(None, query_id)
     dataset = id_text(row["dataset"])
-    return Query(dataset, query_id) if dataset else None
+    if not dataset:
+        return None
+    return Query(dataset, query_id)
 
 
-def _keeps_grade(grade: float, convention: Convention) -> bool:
+def _keeps_grade(convention: Convention, grade: float) -> bool:
     """Whether the rules keep a judgment with this grade."""
-    if grade < 0 and convention.negative == "error":
-        return False
+    if grade < 0 and convention.negative != "keep":
+        # It needs no gain, because it counts as unjudged.
+        return convention.negative != "error"
     highest = convention.max_grade
     if isinstance(highest, float) and convention.min_relevance == "none" and grade > highest:
         return False
-    if grade < 0 and convention.negative != "keep":
-        return True
     try:
         gain = reference.gain(grade, convention)
     except ConventionError:
