@@ -77,6 +77,7 @@ def _version(given: object) -> object:
 
 
 def _metrics_folder(path: str) -> str:
+    """The path. Raises ValueError for a file, which earlier versions wrote."""
     if path.endswith(".prom") or from_home(Path(path)).is_file():
         what = (
             "is a file; give the folder that the collector reads, "
@@ -535,7 +536,7 @@ def _problems(error: ValidationError, model: Any) -> Iterator[Notice]:
 
 
 def _is_within(inner: _Keys, outer: _Keys) -> bool:
-    """Whether the first keys are those of a setting within the second one."""
+    """Whether the setting `inner` is inside the setting `outer`."""
     return len(inner) > len(outer) and inner[: len(outer)] == outer
 
 
@@ -650,7 +651,7 @@ def _about_measure_options(config: EvaluationConfig, chosen: Mapping[str, Any]) 
 
 
 def _about_gate(config: EvaluationConfig, gate: GateConfig) -> Iterator[Notice]:
-    """The problems of a gate that asks for what the evaluation does not compute."""
+    """The problems of a gate that needs scores or tables that the evaluation does not have."""
     cutoffs = config.cutoffs
     if isinstance(config, NightConfig) and "cutoffs" not in config.model_fields_set:
         # It judges a published night, and later checks whether that night has its cutoffs.

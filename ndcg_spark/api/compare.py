@@ -345,14 +345,15 @@ def _sources(
 def _shown(table: "pd.DataFrame") -> "pd.DataFrame":
     """The columns to show. The best run comes first, and all queries come before slices."""
     hidden = _hidden_columns(table)
-    group = table.groupby(["dataset", "measure", "cutoff"], dropna=False, sort=False).ngroup()
-    ordered = table.assign(
-        group=group,
-        weighted=table["weight_effective_n"].notna(),
-        best=-table["mean"].fillna(-math.inf).round(DECIMALS),
+    # Datasets, measures and cutoffs stay in their order, so they are sorted by their numbers.
+    groups = table.groupby(["dataset", "measure", "cutoff"], dropna=False, sort=False)
+    keyed = table.assign(
+        group=groups.ngroup(),
+        is_weighted=table["weight_effective_n"].notna(),
+        negated_mean=-table["mean"].fillna(-math.inf).round(DECIMALS),
     )
-    order = ["group", "attribute", "value", "weighted", "best"]
-    ordered = ordered.sort_values(order, na_position="first", ignore_index=True)
+    order = ["group", "attribute", "value", "is_weighted", "negated_mean"]
+    ordered = keyed.sort_values(order, na_position="first", ignore_index=True)
     return ordered[[name for name in _SHOWN if name not in hidden]]
 
 

@@ -126,8 +126,8 @@ def gate_night(
 
     `accept_baseline` is the reason for accepting the night as a baseline for later nights, by
     default for all `runs`. `acknowledge` is the reason why its failure is a known loss. For 14
-    days, or `until` a date, later nights that fail in the same way and do not lose more then end as
-    if they had passed. `withdraw` withdraws the acceptance or the acknowledgement. The log keeps
+    days, or `until` a date, later nights that fail in the same way and do not lose more end as if
+    they had passed. `withdraw` withdraws the acceptance or the acknowledgement. The log keeps
     all reasons.
 
     `json()` of the result contains the verdicts, each with `verdict` (pass, fail, none), `reason`,

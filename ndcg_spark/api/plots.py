@@ -124,7 +124,10 @@ def latex(
         raise ConfigurationError("baseline: a table has only one; give the name of a run")
     scores = _in_pandas(scores)
     rows = [row for row in _rows(scores.dataset_scores) if row["attribute"] is None]
-    notes = [definition(row["convention"], row["formula"], scores.measures) for row in rows[:1]]
+    notes = []
+    if rows:
+        # All rows of an evaluation have the same convention.
+        notes.append(definition(rows[0]["convention"], rows[0]["formula"], scores.measures))
     notes += [*catalog_definitions(scores.measures), *scores.macro.notes]
     marks = None
     if baseline is not None:
@@ -138,6 +141,7 @@ def latex(
 
 
 def _in_pandas(scores: Scores | SparkScores) -> Scores:
+    """The scores in pandas. Raises ConfigurationError for anything but scores."""
     if not isinstance(scores, Scores | SparkScores):
         raise ConfigurationError(
             f"scores: give the Scores that evaluate() returned, not a {type(scores).__name__}"

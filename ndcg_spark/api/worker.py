@@ -229,11 +229,11 @@ def _computed(engine: "Engine", request: bytes) -> Any:
     """The result of a request's function; its temporary folders are removed after the call."""
     # The request comes from the process that started us.
     function, arguments, options = pickle.loads(request)  # noqa: S301
-    of_this_call = dataclasses.replace(engine, scratch=Scratch())
+    engine_of_call = dataclasses.replace(engine, scratch=Scratch())
     try:
-        return function(of_this_call, *arguments, **options)
+        return function(engine_of_call, *arguments, **options)
     finally:
-        of_this_call.scratch.remove()
+        engine_of_call.scratch.remove()
 
 
 def _warning_in(record: logging.LogRecord) -> str | Notice:

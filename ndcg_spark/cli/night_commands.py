@@ -525,12 +525,15 @@ def expire(
     from ndcg_spark.comparison.needed_nights import needed_dates
     from ndcg_spark.nights.expire import removable, remove
 
-    if (keep_days is None) == (date is None):
+    is_one_given = (keep_days is None) != (date is None)
+    if not is_one_given:
         raise ConfigurationError(
             "arguments: give --keep-days for old nights, or --date for the nights of one date"
         )
-    today = datetime.datetime.now(datetime.UTC).date()
-    before = "" if keep_days is None else (today - datetime.timedelta(keep_days)).isoformat()
+    before = ""
+    if keep_days is not None:
+        today = datetime.datetime.now(datetime.UTC).date()
+        before = (today - datetime.timedelta(keep_days)).isoformat()
     removals, kept = removable(
         output,
         before=before,

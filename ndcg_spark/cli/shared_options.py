@@ -1,6 +1,5 @@
 """The options that several commands share, and the configuration they build."""
 
-import contextlib
 import datetime
 import functools
 import re
@@ -94,10 +93,14 @@ def date(name: str, words: str) -> click.Option:
     """An option for a date; its value is the text of a valid date, or None."""
 
     def checked(_context: click.Context, _option: click.Parameter, text: str | None) -> str | None:
-        with contextlib.suppress(ValueError):
-            # Not strftime, which writes the year 999 with three digits.
-            return text and datetime.datetime.strptime(text, "%Y-%m-%d").date().isoformat()
-        raise click.BadParameter(f"{text!r} is not a date (YYYY-MM-DD).")
+        if not text:
+            return text
+        try:
+            day = datetime.datetime.strptime(text, "%Y-%m-%d").date()
+        except ValueError as error:
+            raise click.BadParameter(f"{text!r} is not a date (YYYY-MM-DD).") from error
+        # Not strftime, which writes the year 999 with three digits.
+        return day.isoformat()
 
     return option(name, "YYYY-MM-DD", words, callback=checked)
 

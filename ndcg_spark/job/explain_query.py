@@ -81,8 +81,8 @@ def explain_on(engine: "Engine", config: EvaluationConfig, request: ExplainReque
         return table.where(F.col("dataset") == dataset) if "dataset" in key else table
 
     def of_query(table: "DataFrame") -> "DataFrame":
-        # Fetched so that it is read once; the embedded engine also fails to plan windows over a
-        # constant number.
+        # Fetched, so that the inputs are read only once, and because the embedded engine cannot
+        # plan windows over a column that the filter makes constant.
         found = keep_dataset(table).where(F.col("query_id") == request.query)
         return engine.session.createDataFrame(found.toArrow(), found.schema)
 
@@ -319,8 +319,11 @@ def night_documents_to_judge(
     """
     known = committed(output)
     nights = select_nights(known, output, date, dataset)
-    others = [named_night(known, night, baseline_date) for night in nights] if baseline_date else []
-    if others == nights and baseline in (None, run):
+    others: list[Night] = []
+    if baseline_date:
+        others = [named_night(known, night, baseline_date) for night in nights]
+    is_same_run = baseline is None or baseline == run
+    if others == nights and is_same_run:
         sentence = f"{nights[0]} would be compared with itself; choose a different night"
         raise ConfigurationError(sentence, option="baseline-date")
     for night, other in zip(nights, others, strict=False):
@@ -330,7 +333,9 @@ def night_documents_to_judge(
             what += ", so some of its documents may be judged"
             instead = "evaluate both with the same judgments, or leave out"
             raise ConfigurationError(what, Give("baseline_date", words=instead), "baseline-date")
-    others = others or (nights if baseline is not None else [])
+    if not others and baseline is not None:
+        # The baseline is another run of the same night.
+        others = nights
     run = _compared_run(run, baseline, nights, others)
     lists = _unjudged_lists(nights, run)
     if not others:

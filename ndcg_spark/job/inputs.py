@@ -322,6 +322,7 @@ def _can_share_lists(evaluation: Evaluation) -> bool:
 def _scores_of_shared_lists(
     context: Context, batch: CheckedTables, runs: DataFrame
 ) -> Iterator[BatchScores]:
+    """Rank the lists of a batch, and yield all scores of these lists."""
     evaluation, judgments = context.evaluation, batch.judgments
     key = query_key(judgments.columns)
     convention, depth = evaluation.convention, evaluation.depth

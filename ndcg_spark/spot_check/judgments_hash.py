@@ -57,7 +57,7 @@ def xxhash64(data: bytes, seed: int) -> int:
 
 
 def _with_last_bytes(result: int, data: bytes, position: int) -> int:
-    """The hash after the bytes from this position on, at most 31: by eights, a four, and ones."""
+    """The hash after the remaining bytes, at most 31, in groups of 8, then 4, then 1."""
     while position <= len(data) - 8:
         (word,) = struct.unpack_from("<Q", data, position)
         result = (_rotated(result ^ _round(0, word), 27) * _P1 + _P4) & _MASK

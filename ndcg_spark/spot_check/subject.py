@@ -37,7 +37,7 @@ def make_subject(
     required: Sequence[Pair] = (),
     bucket: Bucket | None = None,
 ) -> Subject:
-    """The subject of a spot check of an evaluation.
+    """What a spot check of an evaluation recomputes.
 
     `tables` are the judgments, the results and the documents to exclude, and `read` prepares each.
     All other arguments are fields of Subject.
