@@ -42,6 +42,9 @@ _ENGINE_PACKAGES = ("grpc", "py4j", "pysail", "pyspark")
 #: files of the other.
 _SPARKS = ("pyspark", "pyspark-client", "databricks-connect")
 
+#: The most characters of a library's error that a message repeats.
+_LONGEST_LINE = 300
+
 #: The first major version of pyarrow that needs numpy 2.
 _FIRST_ARROW_WITH_NUMPY_2 = 26
 
@@ -357,4 +360,6 @@ def first_line(error: BaseException) -> str:
     """
     # py4j begins with the call that failed, before the text of the Java exception.
     text = re.sub(r"\AAn error occurred while calling .*\n: ", "", str(error).strip())
-    return (text.splitlines() or [type(error).__name__])[0][:300]
+    if not text:
+        return type(error).__name__
+    return text.splitlines()[0][:_LONGEST_LINE]

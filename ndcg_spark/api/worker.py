@@ -7,6 +7,7 @@ not of both. A separate process does not disturb a Spark session that is active 
 import atexit
 import contextlib
 import dataclasses
+import functools
 import importlib
 import importlib.util
 import logging.handlers
@@ -181,11 +182,12 @@ def serve() -> None:
     """
     hide_library_warnings()
     requests, replies = _streams()
-    engine: Engine | None = None
     files: user_modules.Stamps = {}
     steps = logging.handlers.BufferingHandler(capacity=10_000)
     LOGGER.addHandler(steps)
     with contextlib.ExitStack() as stack, contextlib.suppress(EOFError):
+        # The first request opens the engine, so that the reply can say why it cannot be opened.
+        engine_once = functools.cache(functools.partial(_opened, stack))
         while True:
             folder, path, request = pickle.load(requests)  # noqa: S301  # from our parent
             began = time.time_ns()
@@ -194,12 +196,7 @@ def serve() -> None:
             try:
                 os.chdir(folder)
                 _search_also(path)
-                with engine_imports():
-                    if engine is None:
-                        engine = _opened(stack)
-                    steps.buffer.clear()
-                    value = _computed(engine, request)
-                    result = value, [_warning_in(record) for record in steps.buffer]
+                result = _result(engine_once, request, steps)
             except NdcgSparkError as error:
                 failure = _as_public(error)
             except Exception:  # noqa: BLE001  # a bug, which the other process shows
@@ -209,6 +206,19 @@ def serve() -> None:
             reply = _Reply(failure, result, files)
             pickle.dump(tuple(reply), replies)
             replies.flush()
+
+
+def _result(
+    engine_once: "Callable[[], Engine]",
+    request: bytes,
+    steps: logging.handlers.BufferingHandler,
+) -> tuple[Any, list[str | Notice]]:
+    """The result of a request, and the warnings that it reported, which `steps` collects."""
+    with engine_imports():
+        engine = engine_once()
+        steps.buffer.clear()
+        value = _computed(engine, request)
+        return value, [_warning_in(record) for record in steps.buffer]
 
 
 def _search_also(path: str) -> None:

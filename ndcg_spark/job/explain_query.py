@@ -219,12 +219,17 @@ def _not_kept(night: Night, query: str) -> ConfigurationError:
 def read_facts(
     night: Night, runs: Sequence[str], cutoff: int | None, queries: Sequence[str]
 ) -> dict[tuple[str, str], Facts]:
-    """The facts of the lists whose documents a night keeps, for these runs and queries."""
+    """The facts of the lists whose documents a night keeps, by run and query.
+
+    Only lists of these runs and queries are read.
+    """
     if not queries or not night.kept_rows("ranked_documents"):
         return {}
-    based_on = night.record["convention"].partition(" ")[0]
-    convention = Convention(**night.record["options"], based_on=based_on)
+    # A label begins with the preset: `trec_eval gain=exp2`.
+    preset = night.record["convention"].partition(" ")[0]
+    convention = Convention(**night.record["options"], based_on=preset)
     keeps_all = keeps_whole_lists(night)
+    #: By run and query; the run of an ideal ranking is None.
     lists: dict[tuple[str | None, str], list[Row]] = {}
     for row in night_rows(night, "ranked_documents", query_id=queries, run=[*runs, None]):
         lists.setdefault((row["run"], row["query_id"]), []).append(row)
@@ -236,7 +241,6 @@ def read_facts(
         # A list without documents is kept if the ideal ranking of its query is kept.
         is_empty_list = score["returned"] == 0 and query in kept_queries
         if keeps_all or own or is_empty_list:
-            # An ideal ranking is kept without a run.
             ideal = lists.get((None, query), [])
             facts[run, query] = _kept_facts(score, own, ideal, convention)
     return facts
