@@ -79,7 +79,7 @@ class Rule(NamedTuple):
     column: str | None = None
 
 
-#: A rule, and a boolean Column, never null, that is true for the rows that break it.
+#: A rule, and a boolean Column that is true for the rows that break it. The Column is never null.
 RowTest = tuple[Rule, Column]
 
 #: The rules in the order in which they are tested. A row that breaks several is counted once, for

@@ -345,7 +345,7 @@ def _sources(
 def _shown(table: "pd.DataFrame") -> "pd.DataFrame":
     """The columns to show. The best run comes first, and all queries come before slices."""
     hidden = _hidden_columns(table)
-    # Datasets, measures and cutoffs stay in their order, so they are sorted by their numbers.
+    # The groups keep their order, so the rows are first sorted by the number of their group.
     groups = table.groupby(["dataset", "measure", "cutoff"], dropna=False, sort=False)
     keyed = table.assign(
         group=groups.ngroup(),

@@ -201,7 +201,7 @@ def serve() -> None:
                 failure = _as_public(error)
             except Exception:  # noqa: BLE001  # a bug, which the other process shows
                 failure = NdcgSparkError(traceback.format_exc())
-            # The earlier stamps stay, because a module is loaded only once.
+            # Earlier stamps are kept, because a module is loaded only once.
             files = {**user_modules.stamps(began), **files}
             reply = _Reply(failure, result, files)
             pickle.dump(tuple(reply), replies)

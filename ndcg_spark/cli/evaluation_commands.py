@@ -395,7 +395,8 @@ def convert(table: str, paths: tuple[str, ...], folder: str, **arguments: Any) -
     option(
         "--baseline",
         "RUN",
-        "List the documents that affect the difference from this run, of the same or of that night.",
+        "List the documents that affect the difference from this run (in the night of "
+        "--baseline-date, if given).",
     ),
     option(
         "--sample",
