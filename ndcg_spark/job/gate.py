@@ -21,7 +21,7 @@ from ndcg_spark.gate.verdict import (
     has_dated_baseline,
     how_to_begin,
 )
-from ndcg_spark.job.acceptance import accepted_before, warn_if_ended
+from ndcg_spark.job.acceptance import taken_over, warn_if_ended
 from ndcg_spark.job.decisions import (
     NO_DECISION,
     Decision,
@@ -138,7 +138,7 @@ def judge_written(
     results = {}
     comparisons = []
     for night in written:
-        same = accepted_before(night, known)
+        same = taken_over(night, known)
         judged = judge(
             gate,
             _with_known_loss(night, same),
