@@ -27,7 +27,7 @@ class Drawn:
 
     def __init__(self, has_datasets: bool, chance: random.Random) -> None:
         self._has_datasets, self._chance = has_datasets, chance
-        #: The list that was drawn for each kind; None until a list replaces one that is shorter.
+        #: The list that was drawn for each kind, or None.
         self._of_kind: dict[Kind, Pair | None] = {}
         #: The datasets and the runs that are kinds.
         self._names: dict[str, list[str]] = {"dataset": [], "run": []}
@@ -48,6 +48,7 @@ class Drawn:
         longest = pc.max(table["returned"]).as_py() if len(table) else -1
         if longest > self._longest:
             self._longest = longest
+            # The list that was drawn from an earlier file is shorter.
             self._of_kind["longest"] = None
         self._draw("longest", table, pc.equal(table["returned"], self._longest))
         for status in ("missing", "no_relevant"):
