@@ -75,7 +75,9 @@ class CheckedTables:
 
     @property
     def needed_results(self) -> DataFrame:
-        return self.results if self.cut is None else self.cut(self.results)
+        if self.cut is None:
+            return self.results
+        return self.cut(self.results)
 
     @property
     def highest_grade(self) -> float:
@@ -84,7 +86,9 @@ class CheckedTables:
 
     def of_judged_queries(self, results: DataFrame) -> DataFrame:
         """The checked results without those of unjudged queries."""
-        return keep_judged_queries(results, self.judgments) if self.unjudged_rows else results
+        if not self.unjudged_rows:
+            return results
+        return keep_judged_queries(results, self.judgments)
 
     def to_score(self, rank: Ranker) -> list[ListsToScore]:
         """The runs of each batch, and the results that can matter if they are ranked this way."""
@@ -101,7 +105,9 @@ class CheckedTables:
 
     def lists_to_score(self, lists: DataFrame) -> DataFrame:
         """These lists, without those of unjudged queries if there are many."""
-        return self.of_judged_queries(lists) if self._has_many_unjudged else lists
+        if not self._has_many_unjudged:
+            return lists
+        return self.of_judged_queries(lists)
 
     @property
     def _has_many_unjudged(self) -> bool:
