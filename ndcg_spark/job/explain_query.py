@@ -1,7 +1,7 @@
-"""Explain one query: from the inputs, by the steps of an evaluation, or from a night's documents.
+"""Explain one query, from the inputs of an evaluation or from the documents that a night keeps.
 
-The documents that a night keeps can be explained or listed for judging without an engine, so engine
-modules are imported only when needed.
+The documents of a night can be explained or listed for judging without an engine, so engine modules
+are imported only when needed.
 """
 
 import dataclasses
