@@ -167,7 +167,7 @@ def _is_sail(session: SparkSession) -> bool:
 
 
 def _items(catalog: GivenItems, config: TablesConfig, session: SparkSession) -> EngineItems | None:
-    """The items of the catalog on the engine, if a measure needs them."""
+    """The items of the catalog for the engine, or None if no measure needs them."""
     measures = config.measure_set
     if not measures.of_items:
         return None
@@ -199,7 +199,7 @@ def _session_of(tables: Mapping[str, Any]) -> SparkSession | None:
 
 
 def _frames(tables: Mapping[str, Any], config: TablesConfig, session: SparkSession) -> Tables:
-    """The tables as DataFrames of the session, with the grade and the run that all rows have."""
+    """The tables as DataFrames of the session, with the grade and run that apply to all rows."""
     if is_one_table(tables["judgments"], tables["results"]):
         raise InputError(
             "judgments: no column doc_id, and Spark rows have no order by which to name documents; "

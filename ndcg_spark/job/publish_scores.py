@@ -376,7 +376,7 @@ def make_needed_copies(
     nights: Nights,
 ) -> None:
     """Score the nights that the gate compares with tonight under tonight's judgments, and tonight's
-    lists under theirs.
+    lists under the judgments of those nights.
     """
     # Imported here so that an evaluation without a gate does not wait for statistics.
     from ndcg_spark.gate.needed import needed_copies
