@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from ndcg_spark.comparison.baselines import Baseline, Kind
 from ndcg_spark.comparison.differences import ComparisonOptions, explains_change
 from ndcg_spark.comparison.differences import causes as causes_of_change
-from ndcg_spark.comparison.known_losses import Acknowledgement
+from ndcg_spark.comparison.known_losses import Acknowledgement, losses_to_accept
 from ndcg_spark.comparison.matrix import Metric, read_attributes, values_of
 from ndcg_spark.comparison.sources import ScoreCache
 from ndcg_spark.comparison.trend import falls_of_night
@@ -15,6 +15,7 @@ from ndcg_spark.convention.measures import format_cutoff
 from ndcg_spark.errors import DONE, InputError, StorageError
 from ndcg_spark.gate.acknowledged import (
     NotCovered,
+    accepted_loss_in_words,
     in_force,
     known_before,
     losses_that_returned,
@@ -139,6 +140,8 @@ def judge(inputs: GateInputs, accepted: Acceptance | None = None) -> Judged:
     If an acknowledgement does not cover a failure, a warning says why.
     """
     judged = _judge(inputs, accepted)
+    if accepted is not None:
+        judged = _with_warnings(judged, _losses_accepted(inputs, judged.verdict, accepted))
     if judged.verdict.verdict != FAIL:
         return judged
     known = known_before(inputs.tonight, inputs.nights)
@@ -151,8 +154,21 @@ def judge(inputs: GateInputs, accepted: Acceptance | None = None) -> Judged:
     reasons = losses_that_returned(judged.verdict, known, inputs.nights)
     if newest is not None and uncovered is not None and not reasons:
         reasons.append(uncovered_in_words(newest, uncovered))
-    warnings = (*reasons, *judged.verdict.warnings)
-    return judged._replace(verdict=dataclasses.replace(judged.verdict, warnings=warnings))
+    return _with_warnings(judged, reasons)
+
+
+def _with_warnings(judged: Judged, warnings: Sequence[str]) -> Judged:
+    """The verdict with these warnings before its own."""
+    all_warnings = (*warnings, *judged.verdict.warnings)
+    return judged._replace(verdict=dataclasses.replace(judged.verdict, warnings=all_warnings))
+
+
+def _losses_accepted(inputs: GateInputs, verdict: Verdict, accepted: Acceptance) -> list[str]:
+    """A warning for each known loss that accepting the night makes part of the baseline."""
+    runs = accepted.runs or inputs.runs
+    results = map(vars, verdict.results)
+    losses = losses_to_accept(inputs.tonight, results, inputs.nights, runs)
+    return list(map(accepted_loss_in_words, losses))
 
 
 def _why_not_covered(

@@ -6,6 +6,7 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+from ndcg_spark.comparison.baselines import has_judgments_of
 from ndcg_spark.comparison.differences import ComparisonOptions
 from ndcg_spark.comparison.references import accepted_reference
 from ndcg_spark.comparison.sources import ScoreCache
@@ -146,17 +147,23 @@ def report_accepted_means(
     measure, cutoff = night.measure_set.headline([row["cutoff"] for row in rows])
     column = MEASURES[measure].column
     for row in rows:
-        is_named = not runs or row["run"] in runs
+        run = row["run"]
+        is_named = not runs or run in runs
         if row["cutoff"] != cutoff or not is_named or row[column] is None:
             continue
+        if run in night.unmeasured:
+            report_step("accepted", f"{run}: not measured, so its level does not change")
+            continue
         before = accepted_reference(
-            row["run"], night, nights, lambda other: scores.source(other).runs, gate.nights
+            run, night, nights, lambda other: scores.source(other).runs, gate.nights
         )
         previous = ""
         if before is not None:
-            old = _mean_of_run(scores.mean_rows(before.nights[0]), row["run"], column, cutoff)
+            old = _mean_of_run(scores.mean_rows(before.nights[0]), run, column, cutoff)
             previous = f", was {score(old)} on {before.first}"
-        what = f"{row['run']}: {measure_at(column, cutoff)} {score(row[column])}{previous}"
+            if not has_judgments_of(before.nights[0], night):
+                previous += " under different judgments, so the two cannot be compared"
+        what = f"{run}: {measure_at(column, cutoff)} {score(row[column])}{previous}"
         report_step("accepted", what)
 
 
