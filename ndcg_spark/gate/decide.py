@@ -54,8 +54,10 @@ from ndcg_spark.gate.verdict import (
 )
 from ndcg_spark.nights.log import Night, Nights
 from ndcg_spark.nights.reader import earlier
+from ndcg_spark.tables.format import count, part, score
 from ndcg_spark.tables.format import difference as signed
-from ndcg_spark.tables.format import part, score
+from ndcg_spark.text import GOOD
+from ndcg_spark.tolerance import DECIMALS
 
 _MAX_CAUSES = 20
 #: How many runs are named at most if everything passes.
@@ -492,7 +494,7 @@ def _verdict_sentence(
     more = len(_sentences(deciding).keys() - shown.keys())
     sentences = list(shown.values())
     if more:
-        sentences[-1] += f" (and {more} more)"
+        sentences[-1] += f" (and {_more_comparisons(more, deciding[0])})"
     if causes and explains_change(causes[0]):
         sentences.append(_cause_in_words(causes[0]))
     return "; ".join(sentences)
@@ -501,33 +503,56 @@ def _verdict_sentence(
 def _all_pass(decisions: Sequence[Decided]) -> str:
     """The sentence if everything passes: `ndcg@10: bm25 0.4312 (+0.0021) against 7 good nights`.
 
-    It has the scores of the runs in the first check, and by how much they changed.
+    It has the scores of the runs by the first check, those that changed most first.
     """
     measured = [one for one in decisions if one.result.mean is not None]
     passed = [one for one in measured if one.result.result == PASS]
     if not measured:
         return "there are only warning checks"
-    shown = passed or measured
-    of_first_check = _results_of_first_check(shown)
-    named = ", ".join(map(_in_short, of_first_check[:_MAX_NAMED]))
-    all_runs = {one.result.run for one in shown}
-    more = len(all_runs) - min(len(of_first_check), _MAX_NAMED)
-    others = f" and {more} more" if more else ""
+    shown = _results_by_run(passed or measured)
+    shown.sort(key=_size_of_change, reverse=True)
+    named = shown[:_MAX_NAMED]
+    words = ", ".join(_in_short(one.result) for one in named)
+    more = len({one.result.run for one in measured}) - len(named)
+    others = f" and {count(more, 'more run')}" if more > 0 else ""
     warns = "" if len(passed) == len(decisions) else "; others only warn"
-    baseline = _baseline_in_words(shown[0])
-    against = f" {baseline}" if baseline else ""
-    return f"{_measured(shown[0])}: {named}{others}{against}{warns}"
+    return f"{_measured(named[0])}: {words}{others}{_against(named)}{warns}"
 
 
-def _results_of_first_check(decisions: Sequence[Decided]) -> list[Result]:
-    """One result per run, of the check and baseline of the first result."""
-    check = decisions[0].result.check
-    baseline = _baseline_in_words(decisions[0])
-    by_run: dict[str | None, Result] = {}
+def _more_comparisons(more: int, first: Decided) -> str:
+    """The other comparisons that decide a verdict: `1 more comparison fails`."""
+    comparisons = count(more, "more comparison")
+    if first.result.result == FAIL:
+        return f"{comparisons} {'fails' if more == 1 else 'fail'}"
+    return f"{comparisons} {'is' if more == 1 else 'are'} not decided"
+
+
+def _results_by_run(decisions: Sequence[Decided]) -> list[Decided]:
+    """One result per run: its first one about the same mean as the first result."""
+    mean = _measured(decisions[0])
+    by_run: dict[str | None, Decided] = {}
     for one in decisions:
-        if one.result.check == check and _baseline_in_words(one) == baseline:
-            by_run.setdefault(one.result.run, one.result)
+        if _measured(one) == mean:
+            by_run.setdefault(one.result.run, one)
     return list(by_run.values())
+
+
+def _size_of_change(decided: Decided) -> float:
+    """By how much a run changed; 0 if it is compared only with a minimum."""
+    result = decided.result
+    if result.baseline is None or result.difference is None:
+        return 0.0
+    return abs(round(result.difference, DECIMALS))
+
+
+def _against(decisions: Sequence[Decided]) -> str:
+    """What these results are compared with, after a space; empty if only with a minimum."""
+    baselines = list(dict.fromkeys(map(_baseline_in_words, decisions)))
+    if len(baselines) == 1:
+        return f" {baselines[0]}" if baselines[0] else ""
+    if all(one.result.baseline == GOOD for one in decisions):
+        return " against the good nights of each run"
+    return " against the baselines of each run"
 
 
 def _baseline_in_words(decided: Decided) -> str:
