@@ -16,6 +16,7 @@ from ndcg_spark.gate.decide import judge
 from ndcg_spark.gate.gate_inputs import GateInputs
 from ndcg_spark.gate.settings import GateConfig
 from ndcg_spark.gate.verdict import FAIL, Verdict
+from ndcg_spark.job.reasons import refuse_no_reason
 from ndcg_spark.nights import log
 from ndcg_spark.nights.reader import earlier
 from ndcg_spark.steps import report_step
@@ -54,10 +55,7 @@ def refuse_contradictions(decision: Decision) -> None:
     if decision.until is not None and decision.acknowledged is None:
         sentence = "it says how long a loss is acknowledged; give a reason"
         raise ConfigurationError(sentence, option="until")
-    if decision.acknowledged is not None and not decision.acknowledged.strip():
-        raise ConfigurationError(
-            "it needs a reason, which the log keeps; say why", option="acknowledge"
-        )
+    refuse_no_reason(decision.acknowledged, "acknowledge")
 
 
 def refuse_unknown_runs(

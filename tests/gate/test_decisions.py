@@ -291,6 +291,8 @@ WRONG = [
     ({"runs": ("ltr",)}, "run"),
     ({"until": "2026-12-01"}, "until"),
     ({"acknowledged": " "}, "acknowledge"),
+    ({"acknowledged": "REASON"}, "acknowledge"),
+    ({"accepted": "say why "}, "accept-baseline"),
     ({"acknowledged": "b", "until": "2026-10-01"}, "until"),
     ({"accepted": "a", "runs": ("lrt",)}, None),
 ]
