@@ -523,7 +523,7 @@ def expire(
     Prints what was removed, including superseded evaluations, and which baselines were kept.
     """
     from ndcg_spark.comparison.needed_nights import needed_dates
-    from ndcg_spark.nights.expire import removable, remove
+    from ndcg_spark.nights.expire import removable, removals_in_words, remove
 
     is_one_given = (keep_days is None) != (date is None)
     if not is_one_given:
@@ -542,8 +542,8 @@ def expire(
         needed=needed_dates,
     )
     if dry_run:
-        lines = [f"would remove {removal.what}" for removal in removals]
+        lines = removals_in_words(removals, "would remove")
     else:
-        lines = list(remove(output, removals))
+        lines = remove(output, removals)
     lines += [notice.worded(OPTIONS) for notice in kept]
     echo(lines or ["nothing to remove"])

@@ -11,8 +11,8 @@ from ndcg_spark.comparison.known_losses import (
     acknowledgements,
     subject_of,
 )
+from ndcg_spark.convention.measures import checked_mean
 from ndcg_spark.errors import ConfigurationError
-from ndcg_spark.gate.settings import checked_mean
 from ndcg_spark.gate.verdict import FAIL, PASS, Result, Verdict
 from ndcg_spark.nights.log import Night
 from ndcg_spark.nights.reader import earlier

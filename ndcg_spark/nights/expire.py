@@ -1,6 +1,7 @@
 """Removes files that are no longer needed: superseded and killed evaluations, and old nights."""
 
 import dataclasses
+import datetime
 import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -44,10 +45,40 @@ class Removal(NamedTuple):
     paths: Sequence[str]
     #: The evaluation, if the log had no row for it.
     unpublished: _Evaluation | None = None
+    #: The date, if all of its nights are removed.
+    date: str | None = None
+
+
+def removals_in_words(removals: Iterable[Removal], verb: str) -> list[str]:
+    """A sentence for each removal, such as `removed NAME`; one for all dates."""
+    sentences = []
+    dates = []
+    for removal in removals:
+        if removal.date is not None:
+            dates.append(removal.date)
+        else:
+            sentences.append(f"{verb} {removal.what}")
+    if dates:
+        sentences.append(f"{verb} the nights of {_dates_in_words(dates)}")
+    return sentences
+
+
+def _dates_in_words(dates: Iterable[str]) -> str:
+    """Dates, as ranges if they follow each other: `2026-11-01 to 2026-11-03, 2026-11-07`."""
+    ranges: list[list[datetime.date]] = []
+    for day in map(datetime.date.fromisoformat, sorted(dates)):
+        if ranges and (day - ranges[-1][-1]).days == 1:
+            ranges[-1].append(day)
+        else:
+            ranges.append([day])
+    words = []
+    for days in ranges:
+        words.append(f"{days[0]} to {days[-1]}" if len(days) > 1 else str(days[0]))
+    return ", ".join(words)
 
 
 def remove(output: str, removals: Iterable[Removal]) -> list[str]:
-    """Remove all of these; return a sentence for each that still existed. Raises StorageError."""
+    """Remove all of these; return sentences about those that still existed. Raises StorageError."""
     store = Store(output)
     removed = []
     with store.failures("cannot be removed from"):
@@ -56,8 +87,8 @@ def remove(output: str, removals: Iterable[Removal]) -> list[str]:
                 continue
             existed = [store.delete(path) for path in removal.paths]
             if any(existed):
-                removed.append(f"removed {removal.what}")
-    return removed
+                removed.append(removal)
+    return removals_in_words(removed, "removed")
 
 
 def _mark_unpublished(store: Store, evaluation: _Evaluation) -> bool:
@@ -114,9 +145,9 @@ def removable(
 ) -> tuple[list[Removal], list[Notice]]:
     """Superseded and killed evaluations, and old nights: those of a `date`, or `before` a date.
 
-    Also returns a sentence for each old date that is kept, because it is `needed`. Such a date is
-    removed if `baselines` is set, or if it is the `date`. If the log of a date cannot be read, it
-    is not known what its gate compares with, so no night is removed as too old.
+    Also returns a sentence about the old dates that are kept, because they are `needed`. Such a
+    date is removed if `baselines` is set, or if it is the `date`. If the log of a date cannot be
+    read, it is not known what its gate compares with, so no night is removed as too old.
     """
     store = Store(output)
     with store.failures("cannot be used"):
@@ -135,10 +166,10 @@ def removable(
     if not baselines:
         kept = old.intersection(needed(known, old)) - {date or ""}
     removals.extend(_nights_of(found, day) for day in sorted(old - kept))
-    notices = []
-    for day in sorted(kept):
-        notices.append(Notice(f"the nights of {day} are kept: {_KEPT}", _REMOVE_TOO))
-    return removals, notices
+    if not kept:
+        return removals, []
+    sentence = f"the nights of {_dates_in_words(kept)} are kept: {_KEPT}"
+    return removals, [Notice(sentence, _REMOVE_TOO)]
 
 
 def _read(store: Store) -> _Output:
@@ -187,7 +218,7 @@ def _nights_of(output: _Output, day: str) -> Removal:
     for evaluation in sorted(output.there & output.superseded.keys()):
         if evaluation.date == day:
             paths.extend(_folders(evaluation))
-    return Removal(f"the nights of {day}", list(dict.fromkeys(paths)))
+    return Removal(f"the nights of {day}", list(dict.fromkeys(paths)), date=day)
 
 
 def _order_of_adding(row: Mapping[str, Any]) -> tuple[int, float, int]:

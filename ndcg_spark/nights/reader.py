@@ -269,7 +269,9 @@ def _gaps(dataset: str, dates: Iterable[str]) -> Iterator[str]:
     steps = [(after - before).days for before, after in itertools.pairwise(days)]
     for before, after in itertools.pairwise(days):
         if (after - before).days > statistics.mode(steps):
-            yield f"{dataset} has no night between {before} and {after}"
+            # The log does not know why: `expire` also removes its rows.
+            gap = f"{dataset} has no night between {before} and {after}"
+            yield f"{gap}: none was published, or expire removed it"
 
 
 def evaluated_metrics(night: Night, rows: Iterable[Mapping[str, Any]]) -> set[tuple[str, Cutoff]]:

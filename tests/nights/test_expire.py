@@ -5,9 +5,10 @@ from gates import N, evaluate, gate, spread
 from kept_nights import date
 
 from ndcg_spark.comparison.needed_nights import needed_dates
-from ndcg_spark.nights.expire import removable, remove
+from ndcg_spark.nights.expire import Removal, removable, removals_in_words, remove
 from ndcg_spark.nights.log import committed, revise
 from ndcg_spark.nights.store import Store
+from ndcg_spark.voices import OPTIONS
 
 BASE = 0.6 + spread(0, 0.05)
 OLD, NEW = (1,) * N, (2,) * N
@@ -47,6 +48,23 @@ def test_the_accepted_night_and_the_nights_around_new_judgments_stay(tmp_path):
     (newest,) = [one for one in committed(str(tmp_path)) if one.evaluated_on == date(8)]
     revise(newest, accepted="new ranker")
     assert staying(tmp_path) == {8, 9}
+
+
+def test_dates_that_follow_each_other_are_one_range(tmp_path):
+    for day in (0, 1, 2, 4, 6, 7):
+        accepted = "first" if day == 0 else None
+        night(tmp_path, day, held=gate(baseline="good", nights=2), accepted=accepted)
+    output = str(tmp_path)
+    removals, (kept,) = removable(output, before=LATER, needed=needed_dates)
+    assert kept.worded(OPTIONS).startswith(f"the nights of {date(6)} to {date(7)} are kept: ")
+    removals.insert(0, Removal("leftovers", []))
+    dates = f"the nights of {date(0)} to {date(2)}, {date(4)}"
+    assert removals_in_words(removals, "would remove") == [
+        "would remove leftovers",
+        f"would remove {dates}",
+    ]
+    assert remove(output, removals) == [f"removed {dates}"]
+    assert remove(output, removals) == []
 
 
 def test_each_run_has_its_own_reference(tmp_path):

@@ -133,7 +133,7 @@ def test_what_published_nothing_is_no_night_and_says_why(tmp_path):
         "2026-11-04 was failed with exit code 4: disk full",
         "2026-11-05 was refused with exit code 3: one row is broken",
         "evaluated again, 2026-11-07 was refused with exit code 3: empty",
-        "web has no night between 2026-11-03 and 2026-11-06",
+        "web has no night between 2026-11-03 and 2026-11-06: none was published, or expire removed it",
     ]
     assert len(unpublished(known, "shop")) == 4
 
