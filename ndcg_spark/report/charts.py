@@ -302,7 +302,7 @@ def place_trend(line: TrendLine, tone: str = "mid", usual: UsualRange | None = N
 
 
 def _shown(point: Point) -> float | None:
-    """The drawn value of a night: in units of the last night's judgments."""
+    """The value that is drawn for a night, as if it had the judgments of the last night."""
     return point.value if point.chained is None else point.chained
 
 
@@ -456,7 +456,8 @@ def spread_out(values: Sequence[Any]) -> list[tuple[float, Any]]:
     return [(100 * at / len(shown), value) for at, value in enumerate(shown)]
 
 
-# Charts of scores in memory, which are separate images.
+# Charts of scores in memory, which are separate images. Each run has a row of height 28: its name
+# ends at x = 190, its place in the chart is between 200 and 580, and its numbers begin at 600.
 
 
 class Dot(NamedTuple):
