@@ -11,10 +11,9 @@ from xml.etree import ElementTree as ET
 
 from ndcg_spark.comparison.judgment_changes import Change
 from ndcg_spark.comparison.trend import Point, TrendLine
-from ndcg_spark.convention.measures import COLUMNS, MEASURES, measure_at, written
+from ndcg_spark.convention.measures import COLUMNS, MEASURES, checked_mean, measure_at, written
 from ndcg_spark.errors import DONE
 from ndcg_spark.gate.acknowledged import acknowledged_in_words, acknowledgement_of
-from ndcg_spark.gate.settings import checked_mean
 from ndcg_spark.gate.verdict import FAIL, PASS, Result, Verdict, drop_of, falls_in_words
 from ndcg_spark.nights.log import Night, Nights
 from ndcg_spark.nights.macro_rows import macro_of_nights
