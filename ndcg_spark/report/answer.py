@@ -133,6 +133,7 @@ def _by_measure(page: NightPage, headline: Sentence) -> Sentence:
         return headline
     text = headline.text
     if text.startswith("We "):
+        # It no longer begins the sentence.
         text = Markup("we") + text[2:]
     return sentence(headline.kind, "By {}, {}", page.measure, text)
 

@@ -183,6 +183,7 @@ class Messages(logging.Handler):
 
     def _worded(self, record: logging.LogRecord) -> str:
         """The message of a record; advice names options in the user's own terms."""
+        # A notice or an error is logged as the only argument of `%s`.
         logged = record.args[0] if isinstance(record.args, tuple) and record.args else None
         if isinstance(logged, Notice | NdcgSparkError):
             return logged.worded(self.voice)
