@@ -111,7 +111,7 @@ def _is_doubted_by_people(page: NightPage) -> bool:
 
 
 def is_by_judge(page: NightPage) -> bool:
-    """Whether the headline says better or worse by the judge, because people disagree."""
+    """Whether the headline attributes its conclusion to the judge, because people disagree."""
     return page.is_concluded and _is_doubted_by_people(page)
 
 

@@ -369,8 +369,8 @@ def _chosen_run(
 ) -> str:
     """The run of the verdict, or one that is worse, or that of the first check, or the best.
 
-    If the verdict is `none`, nothing can be concluded, so a worse run does not come before the run
-    of the first check.
+    If the verdict is `none`, nothing can be concluded, so the run of the first check comes before
+    a worse run.
     """
     verdict = shown.verdict
     candidates = _runs_of_verdict(verdict)

@@ -243,7 +243,7 @@ class _Event(NamedTuple):
 
 
 def _unusual_nights(lines: Sequence[TrendLine]) -> list[dict[str, str]]:
-    """The newest events, the oldest first. An event of several runs is a row that names them."""
+    """The newest events by date. An event of several runs is one row with their names."""
     runs_of: dict[_Event, list[str]] = {}
     for line in lines:
         measure = measure_at(line.measure, line.cutoff)
