@@ -66,7 +66,8 @@ def print_view(view: View, style: str | None) -> None:
             print_csv(view.columns, view.rows)
         else:
             write = {"markdown": markdown, "latex": latex}.get(style, text)
-            print("\n\n".join("\n".join(write(table)) for table in view.tables))
+            texts = ["\n".join(write(table)) for table in view.tables]
+            print("\n\n".join(texts))
 
 
 def echo(lines: Iterable[str]) -> None:

@@ -52,7 +52,7 @@ from ndcg_spark.tables.html import NUMBER, TEXT, Cell, joined, marked, name, pla
 from ndcg_spark.text import GOOD, day, from_home, unknown_name
 from ndcg_spark.voices import Notice
 
-#: How many runs of a dataset have a trend in the index, and how many a row of it names.
+#: How many runs of a dataset have a trend in the index, and how many runs a row of it names.
 _CARDS, _NAMED = 6, 4
 #: The suffixes of program files that determine what a page shows.
 _CODE = (".py", ".j2", ".css", ".js")

@@ -36,7 +36,7 @@ TONES = {"better": "ok", "worse": "bad", "pass": "ok", "fail": "bad"}
 CONCLUDED = ("better", "worse", "higher", "lower")
 #: Movements are shown if their queries have at least this share of the total change.
 _LEAST_SHARE = 0.1
-#: From this share of a loss at unjudged ranks, a sentence mentions it.
+#: The losses at unjudged ranks are mentioned if they have at least this share of all losses.
 _UNJUDGED = 0.05
 #: Below this, a share of a difference is not mentioned.
 _NOTICED = 0.005
