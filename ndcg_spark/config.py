@@ -718,6 +718,9 @@ def _merged(settings: Mapping[str, Any], overrides: Mapping[str, Any]) -> dict[s
 def _merged_convention(
     options: Mapping[str, Any], overrides: Mapping[str, Any]
 ) -> Mapping[str, Any]:
-    """The options of a convention. A preset replaces all options, a table of gains another table."""
+    """The options of a convention after overrides, of which a preset replaces all options.
+
+    A table of gains is replaced as a whole.
+    """
     given = {name: value for name, value in overrides.items() if value is not None}
     return given if "preset" in given else {**options, **given}
