@@ -88,6 +88,7 @@ def _metrics_folder(path: str) -> str:
 
 
 def _command(text: str) -> str:
+    """The command. Raises ValueError if a shell could not run it."""
     # The command may have secrets, so messages do not show it.
     try:
         words = shlex.split(text)
@@ -99,6 +100,7 @@ def _command(text: str) -> str:
 
 
 def _output(given: str) -> str:
+    """The address of the output folder. Raises ValueError if it cannot be one."""
     path = expanded(given)
     if re.match(r"[a-z][a-z0-9]+:/[^/]", path):
         raise ValueError(f"{path} has one slash after the colon; write two")
