@@ -45,6 +45,26 @@ def _baselines(given: object) -> tuple[str, ...]:
     return texts
 
 
+def checked_mean(
+    measure: str,
+    weighted: bool,
+    slice_name: str | None,
+    run: str | None = None,
+) -> str:
+    """What a check measures, in words: `weighted ndcg@10 of hybrid for language=de`.
+
+    `measure` includes its cutoff. Without `run`, the words hold for several runs.
+    """
+    words = [measure]
+    if weighted:
+        words.insert(0, "weighted")
+    if run is not None:
+        words.append(f"of {run}")
+    if slice_name is not None:
+        words.append(f"for {slice_name}")
+    return " ".join(words)
+
+
 class Strict(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
@@ -146,8 +166,7 @@ class CheckConfig(Strict):
 
     def subject(self, run: str) -> str:
         """What the check measures: `ndcg@10 of hybrid for language=de`."""
-        what = f"{'weighted ' if self.weighted else ''}{measure_at(*self.metric)}"
-        return f"{what} of {run}{f' for {self.slice}' if self.slice else ''}"
+        return checked_mean(measure_at(*self.metric), self.weighted, self.slice, run)
 
 
 class GateConfig(Strict):

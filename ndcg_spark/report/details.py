@@ -7,9 +7,10 @@ from typing import Any, NamedTuple
 from markupsafe import Markup
 
 from ndcg_spark.report import charts
+from ndcg_spark.report.compared_page import QueryScore
 from ndcg_spark.report.comparisons import DECIDES, compared_cells, counted_heading
 from ndcg_spark.report.moved import QueryLists
-from ndcg_spark.report.night import NightPage, QueryScore
+from ndcg_spark.report.night import NightPage
 from ndcg_spark.report.night_tables import verdict_table
 from ndcg_spark.report.sentences import ALL_KEPT, night_command
 from ndcg_spark.report.shown_catalog import catalog_table
@@ -17,6 +18,7 @@ from ndcg_spark.report.words import change_in_words
 from ndcg_spark.tables.format import count, score
 from ndcg_spark.tables.html import (
     NUMBER,
+    TEXT,
     Block,
     Cell,
     HtmlTable,
@@ -265,7 +267,7 @@ def _explain_command(page: NightPage, query: QueryScore, lists: QueryLists) -> M
 def _facts(page: NightPage, key: str, title: str, facts: Iterator[tuple[str, Any]]) -> PagePart:
     rows = []
     for what, value in facts:
-        rows.append([Cell(Markup(""), what), Cell(Markup(""), _shown_value(value))])
+        rows.append([Cell(TEXT, what), Cell(TEXT, _shown_value(value))])
     table = plain_table((), rows, title, "facts")
     return PagePart(f"{key}{page.id}", title, [Block("scrolled", table)])
 
@@ -287,11 +289,10 @@ def _about_judgments(page: NightPage) -> Iterator[tuple[str, Any]]:
     if page.judged_before is not None:
         yield "judged rate in the baseline", page.judged_before
     if page.never_returned:
-        never, good = page.never_returned
-        yield "relevant documents in the ideal rankings", good
+        yield "relevant documents in the ideal rankings", page.never_returned.relevant
         deepest = page.deepest
         where = f"not in the top {deepest} of any run" if deepest else "not in any run"
-        yield f"of these, {where}", never
+        yield f"of these, {where}", page.never_returned.documents
 
 
 def _about_origins(page: NightPage) -> Iterator[tuple[str, Any]]:

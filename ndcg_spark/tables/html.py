@@ -10,8 +10,8 @@ from ndcg_spark.text import printable
 
 #: The longest name that is shown in full, and the longest that is kept in its title.
 _LONGEST, _LONGEST_TITLE = 80, 1000
-#: The attributes of a cell with a number, which is aligned to the right.
-NUMBER = Markup(' class="n"')
+#: The attributes of a cell with text, and of one with a number, which is aligned to the right.
+TEXT, NUMBER = Markup(""), Markup(' class="n"')
 
 
 class Cell(NamedTuple):

@@ -28,7 +28,7 @@ from ndcg_spark.errors import ConfigurationError, StorageError
 from ndcg_spark.nights.commit import log_attempt
 from ndcg_spark.nights.log import committed, revise
 from ndcg_spark.nights.reader import night_rows
-from ndcg_spark.report.answer import answer, begun, since
+from ndcg_spark.report.answer import answer, first_seen, since
 from ndcg_spark.report.charts import place_trend, split, uncompared
 from ndcg_spark.report.labels import Labels, read_labels
 from ndcg_spark.report.night import load_night
@@ -195,7 +195,7 @@ def test_a_level_is_first_seen_if_no_comparable_night_that_is_shown_had_it(
         name = "other" if level == "-" else "hybrid"
         lists = lists_of({"hybrid": 0.8}, 36, lost={"hybrid": 36 * (level == "l")})
         night(tmp_path, number, {name: lists["hybrid"]}, documents=False, judgments=judgments)
-    found = begun(data_of(tmp_path))
+    found = first_seen(data_of(tmp_path))
     assert (found.kind, [*found.dates]) == (kind, [date(number) for number in seen])
 
 
@@ -316,7 +316,7 @@ def test_a_loss_since_an_earlier_night_has_its_note_and_of_clicks_nothing_is_to_
     revise(committed(str(tmp_path))[8], note="new index")
     write_site(str(tmp_path), tmp_path / "site", Request())
     page = Page(tmp_path / "site" / f"{date(9)}.html")
-    assert begun(data_of(tmp_path)).dates == [date(8)]
+    assert first_seen(data_of(tmp_path)).dates == [date(8)]
     assert "new index" in page.words
     assert (f"--baseline-date {date(6)}, then" in page.words) == advised
     found = kinds(data_of(tmp_path))
