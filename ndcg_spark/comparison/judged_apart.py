@@ -1,4 +1,4 @@
-"""Runs of which a different share is judged: their difference may come from unjudged documents."""
+"""Runs with different judged rates: their difference may come from unjudged documents."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
@@ -32,6 +32,7 @@ def depends_on_judged(measure: str, cutoff: Cutoff) -> bool:
 
 
 def are_apart(rates: Rates) -> bool:
+    """Whether two judged rates are so far apart that it is reported."""
     return gap(rates) >= MIN_GAP
 
 
@@ -71,6 +72,7 @@ def about_judged(
 
 
 def _can_depend(row: Row) -> bool:
+    """Whether different judged rates may explain the difference in a row."""
     # Both sides of a change of judgments have different rates from those of the nights.
     is_compared = row["side"] is None and row["difference"] is not None
     return is_compared and depends_on_judged(row["measure"], row["cutoff"])

@@ -70,11 +70,10 @@ def choose_pair(
     elif baseline is None:
         ways = (Give("baseline_date", words="name a night with"), Give("baseline", words="a run"))
         raise ConfigurationError("sample: there is nothing to compare with", Either(ways))
-    depth = (
-        night.measure_set.main_cutoff("ndcg", finite_cutoffs(night)) if cutoff is None else cutoff
-    )
+    if cutoff is None:
+        cutoff = night.measure_set.main_cutoff("ndcg", finite_cutoffs(night))
     own, theirs = _chosen_runs(night, other, run, baseline)
-    pair = Pair(night, own, other, theirs, depth or 0)
+    pair = Pair(night, own, other, theirs, cutoff or 0)
     refuse_pair(pair)
     return pair
 
@@ -83,21 +82,22 @@ def _chosen_runs(
     night: Night, other: Night, run: str | None, baseline: str | None
 ) -> tuple[str, str]:
     """The run and its baseline; ConfigurationError if they are unknown or ambiguous."""
-    runs, theirs = _runs_of(night), _runs_of(other)
+    runs, other_runs = _runs_of(night), _runs_of(other)
     if run is not None and run not in runs:
         raise unknown_name("run", "run", run, runs)
-    if baseline is not None and baseline not in theirs:
-        raise unknown_name("baseline", "run", baseline, theirs)
-    possible = {run} if run is not None else set(runs)
+    if baseline is not None and baseline not in other_runs:
+        raise unknown_name("baseline", "run", baseline, other_runs)
+    possible = set(runs) if run is None else {run}
     if baseline is None:
-        possible &= theirs
+        # A run is compared with the run of the same name.
+        possible &= other_runs
     elif night == other:
-        possible -= {baseline}
+        possible.discard(baseline)
     if len(possible) != 1:
         known = f"there are {len(possible):,} runs to compare"
         sentence = f"sample: it covers one run and its baseline, but {known}"
         raise ConfigurationError(sentence, Give("run", words="choose one with"))
-    chosen = str(min(possible))
+    chosen = possible.pop()
     return chosen, baseline or chosen
 
 
@@ -118,6 +118,7 @@ def refuse_pair(pair: Pair) -> None:
 
 
 def _why_not_corrected(night: Night, cutoff: int) -> str | None:
+    """Why human grades cannot correct the scores of a night; None if they can."""
     convention = night_convention(night)
     if convention.ideal in ("retrieved_at_k", "judged_capped"):
         return f"with ideal={convention.ideal}, the ideal depends on the returned documents"
@@ -142,11 +143,11 @@ def moved_documents_of(pair: Pair) -> MovedDocuments:
     if not has_judgments_of(pair.other, pair.night):
         lists = _with_kept_grades(lists, pair.night, convention)
     gains = _gains_of(lists["relevance"], convention)
-    place = pd.Series(np.arange(len(queries)), queries.index)
-    query = place.loc[lists["query_id"]].to_numpy(np.int64)
-    ideal = queries["ideal_dcg"].to_numpy()
-    theirs = lists["discount_there"].to_numpy() / ideal[query]
-    weight = (lists["discount"] - lists["discount_there"]).to_numpy() / ideal[query]
+    number_of_query = pd.Series(np.arange(len(queries)), queries.index)
+    query = number_of_query.loc[lists["query_id"]].to_numpy(np.int64)
+    ideal = queries["ideal_dcg"].to_numpy()[query]
+    baseline_weight = lists["discount_there"].to_numpy() / ideal
+    weight = (lists["discount"] - lists["discount_there"]).to_numpy() / ideal
     is_moved = np.abs(weight) > EQUAL
     documents = lists["doc_id"].to_numpy()[is_moved]
     return MovedDocuments(
@@ -156,16 +157,16 @@ def moved_documents_of(pair: Pair) -> MovedDocuments:
         weight=weight[is_moved],
         grade=lists["relevance"].to_numpy(np.float64)[is_moved],
         gain=gains[is_moved],
-        baseline=np.bincount(query, theirs * gains, len(queries)).astype(np.float64),
+        baseline=np.bincount(query, baseline_weight * gains, len(queries)).astype(np.float64),
         gains=_known_gains(pair.night, convention),
         **counts,
     )
 
 
 def _counted_queries(pair: Pair, convention: Convention) -> tuple[pd.DataFrame, dict[str, int]]:
-    """The queries with an ideal that both sides answer or that are scored as 0, by id.
+    """The queries with an ideal above 0 that are compared, by id; and how many others there are.
 
-    Also returns how many other queries there are.
+    A query that one side does not answer is compared only if it scores 0.
     """
     ours = _scores_of(pair.night, pair.run, pair.cutoff)
     theirs = _scores_of(pair.other, pair.baseline, pair.cutoff)
@@ -250,9 +251,9 @@ def graded_gain(grade: float, convention: Convention) -> float | None:
 
 
 def known_grades(night: Night) -> tuple[float, float]:
-    """The lowest and the highest grade that people may give: those in the night's judgments or 0.
+    """The lowest and the highest grade that people may give: of the night's judgments, and 0.
 
-    With a `max_grade`, it is the highest.
+    A `max_grade` of the convention also raises the highest.
     """
     grades = _grades_of(night)
     highest = night_convention(night).max_grade

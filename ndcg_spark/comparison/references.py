@@ -74,16 +74,18 @@ def accepted_reference(
 ) -> Reference | None:
     """The newest night accepted for a run, with the good nights after it.
 
-    If no night was accepted, it starts at the first good night; None if there is none.
+    If no night was accepted, it starts at the first good night. None if there is no good night.
     """
     before = nights_of_run(run, tonight, nights, runs_of)
-    chosen = None
-    for night in before:
-        if is_accepted_for(night, run) or (chosen is None and is_good_for(night, run)):
-            chosen = night
-    if chosen is None:
+    good = [night for night in before if is_good_for(night, run)]
+    accepted = [night for night in before if is_accepted_for(night, run)]
+    if accepted:
+        first = accepted[-1]
+    elif good:
+        first = good[0]
+    else:
         return None
-    reference = (chosen, *_good_nights_after(run, chosen, before, _most_of(most) - 1))
+    reference = (first, *_good_nights_after(run, first, before, _most_of(most) - 1))
     return _with_links(reference, before, tonight)
 
 
@@ -103,6 +105,7 @@ def dated_reference(
 
 
 def _most_of(most: int) -> int:
+    """How many nights a reference may have, given the number of nights that a gate averages."""
     return min(most, MOST_NIGHTS)
 
 
@@ -129,6 +132,10 @@ def _with_links(
     nights: Iterable[Night],
     tonight: Night,
 ) -> Reference:
+    """A reference with the changes of judgments until tonight.
+
+    If it has tonight's judgments, the difference is paired, whatever changed in between.
+    """
     if has_judgments_of(reference[0], tonight):
         return Reference(reference)
     links = []
@@ -148,7 +155,7 @@ def newest_link(
     nights: Iterable[Night],
     runs_of: RunsOf,
 ) -> Link | None:
-    """The newest change of judgments before tonight; None if the run always had tonight's."""
+    """The change of judgments that begins tonight for a run; None if there is no such change."""
     before = nights_of_run(run, tonight, nights, runs_of)
     if not before or has_judgments_of(before[-1], tonight):
         return None

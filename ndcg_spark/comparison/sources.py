@@ -1,4 +1,4 @@
-"""The sources of the scores in a comparison: a night or a table, and both sides of a baseline."""
+"""Where the scores of a comparison come from: a night or a table, and both sides of a baseline."""
 
 import dataclasses
 import datetime
@@ -60,6 +60,8 @@ _FEW_SCORES = 50_000
 
 @dataclasses.dataclass(frozen=True)
 class ScoreSource:
+    """The scores of a night, or of one dataset in a table, with what is known before reading."""
+
     dataset: str
     evaluated_on: datetime.date | None
     evaluation_id: str | None
@@ -86,7 +88,7 @@ class ScoreSource:
     ) -> ScoreMatrix:
         """The scores by a measure at a cutoff, by default in the convention's own reading.
 
-        The second reading needs a night, because its log has the convention. Scores under other
+        The second reading needs a night, because its log has the convention. Scores under different
         `judgments`, given by fingerprint, also need a night. NoCopyError if they are not kept.
         """
         chosen = [run for run in self.runs if runs is None or run in runs]
@@ -95,7 +97,7 @@ class ScoreSource:
             name = f"a copy of {self.rows}"
             batches = _copied_batches(self.rows, judgments, metric)
             if reading == SECOND:
-                batches = _read_again(self.rows, batches, metric)
+                batches = _in_second_reading(self.rows, batches, metric)
         else:
             batches = self._published_batches(metric, chosen, reading)
         if metric[0] == JUDGED_RATE:
@@ -109,19 +111,21 @@ class ScoreSource:
         runs: Sequence[str],
         reading: int,
     ) -> Iterable[pa.RecordBatch]:
+        """The rows as they were published, with the columns that a metric needs."""
         columns = ["run", "query_id", "cutoff", "status", "returned", "judgments_hash"]
-        needed = COLUMNS[metric[0]] if reading == SECOND else (metric[0],)
-        if metric[0] == JUDGED_RATE:
-            needed = ("judged",)
-        columns = list(dict.fromkeys([*columns, *needed]))
-        if not isinstance(self.rows, Night):
-            rows = list(self.rows.select(columns).to_batches())
-            return _judged_alike(rows) if metric[0] in CATALOG_COLUMNS else rows
-        where: Where = {"cutoff": [metric[1]], "run": runs}
-        batches = read_night_batches([self.rows], "query_scores", columns, where)
+        columns.extend(_columns_of(metric[0], reading))
+        columns = list(dict.fromkeys(columns))
+        batches: Iterable[pa.RecordBatch]
+        if isinstance(self.rows, Night):
+            where: Where = {"cutoff": [metric[1]], "run": runs}
+            batches = read_night_batches([self.rows], "query_scores", columns, where)
+        else:
+            batches = list(self.rows.select(columns).to_batches())
         if metric[0] in CATALOG_COLUMNS:
-            return _judged_alike(batches)
-        return _read_again(self.rows, batches, metric) if reading == SECOND else batches
+            return _with_equal_judgments(batches)
+        if reading == SECOND and isinstance(self.rows, Night):
+            return _in_second_reading(self.rows, batches, metric)
+        return batches
 
     def key(
         self,
@@ -140,16 +144,23 @@ class ScoreSource:
         }
 
 
-def _judged_alike(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """The same rows with equal judgments, because the shown lists do not depend on judgments."""
+def _columns_of(measure: str, reading: int) -> Sequence[str]:
+    """The columns of QUERY_SCORES that a measure is read or computed from."""
+    if measure == JUDGED_RATE:
+        return ["judged"]
+    return COLUMNS[measure] if reading == SECOND else [measure]
+
+
+def _with_equal_judgments(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """The rows as if all judgments were equal, because the shown lists do not depend on them."""
     for batch in batches:
         at = batch.schema.get_field_index("judgments_hash")
         hashes = batch.column(at)
-        alike = pc.if_else(pc.is_valid(hashes), pa.scalar(1, hashes.type), hashes)
-        yield batch.set_column(at, "judgments_hash", alike)
+        equal = pc.if_else(pc.is_valid(hashes), pa.scalar(1, hashes.type), hashes)
+        yield batch.set_column(at, "judgments_hash", equal)
 
 
-def _read_again(
+def _in_second_reading(
     night: Night, batches: Iterable[pa.RecordBatch], metric: Metric
 ) -> list[pa.RecordBatch]:
     """The query score rows of one cutoff in the second reading."""
@@ -168,8 +179,10 @@ def night_sources(nights: Sequence[Night]) -> list[ScoreSource]:
 def score_source(night: Night, rows: MeanRows) -> ScoreSource:
     """The scores of a night whose DATASET_SCORES are these rows."""
     runs = answering_runs(rows)
-    known = [row for row in rows if row["judged_rate"] is not None]
-    rates = {(row["run"], row["cutoff"]): row["judged_rate"] for row in known}
+    rates = {}
+    for row in rows:
+        if row["judged_rate"] is not None:
+            rates[row["run"], row["cutoff"]] = row["judged_rate"]
     return ScoreSource(
         dataset=night.dataset,
         evaluated_on=datetime.date.fromisoformat(night.evaluated_on),
@@ -189,11 +202,9 @@ def _mean_rows(night: Night) -> MeanRows:
 
 
 class ScoreCache:
-    """A cache for the scores of nights.
+    """A cache for the scores of nights: a rehearsal compares many nights with the same ones.
 
-    Small nights are kept, because a rehearsal compares many nights with the same ones.
-
-    `mean_rows`: reads the DATASET_SCORES of a night, unless they were already read.
+    `mean_rows` reads the DATASET_SCORES of a night; a caller that has read them gives its own.
     """
 
     def __init__(self, mean_rows: Callable[[Night], MeanRows] = _mean_rows) -> None:
@@ -203,6 +214,11 @@ class ScoreCache:
         self.source = functools.cache(lambda night: score_source(night, self.mean_rows(night)))
         self._kept = functools.lru_cache(_MAX_MATRICES)(self._read)
         self._kept_small = functools.lru_cache(_MAX_SMALL)(self._read)
+
+    def runs_of(self, night: Night) -> Sequence[str]:
+        """The runs of a night that returned anything."""
+        source: ScoreSource = self.source(night)
+        return source.runs
 
     def queries(self, dataset: str) -> Queries:
         """The queries of a dataset seen so far, which all of its matrices share."""
@@ -217,14 +233,15 @@ class ScoreCache:
     ) -> ScoreMatrix:
         """The scores of a night, by default under its own judgments.
 
-        `judgments`: the fingerprint of other judgments; NoCopyError if no copy under them is kept.
+        `judgments`: the fingerprint of different judgments. NoCopyError if no copy of the scores
+        under these is kept.
         """
         if judgments == night.row["judgments_fingerprint"]:
             judgments = None
-        many = night.kept_rows("query_scores")
-        if many <= _FEW_SCORES:
+        scores = night.kept_rows("query_scores")
+        if scores <= _FEW_SCORES:
             return self._kept_small(night, metric, reading, judgments)
-        if many <= _MAX_SCORES:
+        if scores <= _MAX_SCORES:
             return self._kept(night, metric, reading, judgments)
         return self._read(night, metric, reading, judgments)
 
@@ -258,8 +275,9 @@ def published_rows(
 ) -> list[dict[str, Any]]:
     """The unweighted COMPARISONS rows that a night's gate published for a baseline.
 
-    They cover one side of a change of judgments, in the first reading, ordered by run with all
-    queries before the slices. The list is empty if no gate compared with the baseline.
+    They cover one side of a change of judgments, in the first reading. They are ordered by run; the
+    row of all queries comes before the slices. The list is empty if no gate compared with the
+    baseline.
     """
     if baseline.name is None or not night.kept_rows("comparisons"):
         return []
@@ -269,14 +287,16 @@ def published_rows(
     else:
         newest = datetime.date.fromisoformat(baseline.newest)
         where |= {"baseline_night": [newest], "baseline_nights": [len(baseline.nights)]}
-    rows = read_rows([night], "comparisons", where=where).to_pylist()
-    plain = [row for row in rows if row["weight_effective_n"] is None]
-    own = [row for row in plain if (row["side"], row["reading"]) == (side, FIRST)]
-    return sorted(own, key=row_order)
+    rows = []
+    for row in read_rows([night], "comparisons", where=where).to_pylist():
+        is_weighted = row["weight_effective_n"] is not None
+        if not is_weighted and row["side"] == side and row["reading"] == FIRST:
+            rows.append(row)
+    return sorted(rows, key=row_order)
 
 
 def row_order(row: Mapping[str, Any]) -> tuple[Any, ...]:
-    """A sort key for rows in the order of a comparison: by run, queries without a value last."""
+    """A sort key for the order of a comparison: by run and slice, queries without a value last."""
     attribute, value = row["attribute"] or "", row["value"] or ""
     return row["run"], attribute, value == NO_VALUE, value
 
@@ -298,14 +318,12 @@ def read_sides(
     if other is None:
         matrix = own(runs | baselines)
         return Sides(matrix, matrix, metric, key, pairs)
-    matrix = own(runs)
-    return Sides(matrix, other(baselines), metric, key, pairs)
+    own_matrix = own(runs)
+    return Sides(own_matrix, other(baselines), metric, key, pairs)
 
 
 def side_names(baseline: Baseline, tonight: Night, metric: Metric) -> Sequence[str | None]:
-    """The sides of a comparison: two across a change of judgments, unless the measure does not
-    depend on judgments.
-    """
+    """The sides of a comparison: two if the judgments have changed, and the measure needs them."""
     if metric[0] in CATALOG_COLUMNS or not baseline.has_other_judgments(tonight):
         return ONE
     return BOTH
@@ -325,9 +343,10 @@ def both_sides(
     copy of these scores is not kept. InputError or StorageError if scores cannot be read.
     """
     judgments = None
-    if side is not None:
-        night = baseline.nights[-1] if side == OLD else tonight
-        judgments = night.row["judgments_fingerprint"]
+    if side == OLD:
+        judgments = baseline.nights[-1].row["judgments_fingerprint"]
+    elif side == NEW:
+        judgments = tonight.row["judgments_fingerprint"]
     key = _key(baseline, tonight, scores) | {"side": side}
     pairs = _pairs(baseline, tonight, metric, scores)
 
@@ -400,7 +419,10 @@ def alike(baseline: Baseline, tonight: Night, metric: Metric) -> Baseline:
 
 
 def not_alike(tonight: Night, nights: Iterable[Night], metric: Metric) -> NotComparable | None:
-    """Why a catalog measure means the same as tonight in no night, judged by the newest."""
+    """Why a catalog measure has a different meaning in each of these nights; None otherwise.
+
+    The reason is that of the last night.
+    """
     why = None
     for night in nights:
         why = other_catalog(tonight, night, metric[0])
@@ -414,8 +436,10 @@ def not_alike(tonight: Night, nights: Iterable[Night], metric: Metric) -> NotCom
 
 
 def _measured_nights(baseline: Baseline, metric: Metric, scores: ScoreCache) -> list[Night]:
+    """The nights that evaluated a metric; all nights if none did, to compare a run without scores
+    with them and not with itself.
+    """
     nights = [night for night in baseline.nights if metric in scores.source(night).metrics]
-    # If no night has a value, all are read: a run without scores is not compared with itself.
     return nights or list(baseline.nights)
 
 
@@ -434,5 +458,7 @@ def _baseline_scores(
     judgments: str | None,
 ) -> ScoreMatrix:
     """The mean scores of nights, under `judgments` if given."""
-    matrices = (scores.matrix(night, metric, judgments=judgments) for night in nights)
-    return next(matrices) if len(nights) == 1 else mean_matrix(matrices, own)
+    if len(nights) == 1:
+        return scores.matrix(nights[0], metric, judgments=judgments)
+    # Read one by one, because large matrices are not kept.
+    return mean_matrix((scores.matrix(night, metric, judgments=judgments) for night in nights), own)

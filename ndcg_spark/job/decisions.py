@@ -12,6 +12,7 @@ from ndcg_spark.comparison.sources import ScoreCache
 from ndcg_spark.convention.measures import MEASURES, Cutoff, measure_at
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.gate.decide import judge
+from ndcg_spark.gate.gate_inputs import GateInputs
 from ndcg_spark.gate.settings import GateConfig
 from ndcg_spark.gate.verdict import FAIL, Verdict
 from ndcg_spark.nights import log
@@ -125,7 +126,7 @@ def withdraw(
     without = dataclasses.replace(night, row=plain)
     others = [without if other == night else other for other in nights]
     known = log.Nights(others, nights.rows, nights.damaged)
-    verdict = judge(gate, without, known, scores, options).verdict
+    verdict = judge(GateInputs(gate, without, known, scores, options)).verdict
     log.revise(without, withdrawn=withdrawn, is_baseline=verdict.is_good)
     report_step("withdrawn", f"{' and '.join(withdrawn)} of {night}")
     return verdict

@@ -30,6 +30,8 @@ Needed = Callable[[Nights, set[str]], set[str]]
 
 
 class Removal(NamedTuple):
+    """Files to remove together."""
+
     #: What to remove, in words.
     what: str
     #: The paths in the order in which they are removed.
@@ -40,34 +42,39 @@ class Removal(NamedTuple):
 
 def remove(output: str, removals: Iterable[Removal]) -> list[str]:
     """Remove all of these; return a sentence for each that still existed. Raises StorageError."""
-    store, removed = Store(output), []
+    store = Store(output)
+    removed = []
     with store.failures("cannot be removed from"):
         for removal in removals:
-            try:
-                if removal.unpublished and _is_published(store, removal.unpublished):
-                    continue
-            except FileNotFoundError:
-                # Another evaluation is removing it.
+            if removal.unpublished and not _mark_unpublished(store, removal.unpublished):
                 continue
-            if sum(store.delete(path) for path in removal.paths):
+            existed = [store.delete(path) for path in removal.paths]
+            if any(existed):
                 removed.append(f"removed {removal.what}")
     return removed
 
 
-def _is_published(store: Store, key: _Evaluation) -> bool:
-    """Whether an evaluation has a row in the log now; if not, a sign says that its files are being
-    removed.
+def _mark_unpublished(store: Store, evaluation: _Evaluation) -> bool:
+    """Mark an evaluation as being removed; return False if it must not be removed.
 
-    An evaluation that was idle for a day adds its row and then looks for this sign. The sign is
-    written before the log is read, so that one of the two notices the other.
+    That is the case if it has been published in the meantime, or if it is already being removed. An
+    evaluation that was idle for a day adds its log row and then looks for this mark. The mark is
+    written before the log is read, so that one of the two processes notices the other.
     """
-    sign = f"{folder('query_scores', *key)}/{REMOVING}"
-    store.add(sign, b"")
-    known = committed(store, [key[0]])
-    is_published = bool(known.damaged) or key[1] in {row["evaluation_id"] for row in known.rows}
-    if is_published:
-        store.delete(sign)
-    return is_published
+    mark = f"{folder('query_scores', *evaluation)}/{REMOVING}"
+    date, evaluation_id = evaluation
+    try:
+        store.add(mark, b"")
+        known = committed(store, [date])
+        is_published = any(row["evaluation_id"] == evaluation_id for row in known.rows)
+        # A damaged log may have a row of the evaluation.
+        if not is_published and not known.damaged:
+            return True
+        store.delete(mark)
+    except FileNotFoundError:
+        # Another evaluation is removing it.
+        return False
+    return False
 
 
 @dataclasses.dataclass(frozen=True)
@@ -101,9 +108,9 @@ def removable(
 ) -> tuple[list[Removal], list[Notice]]:
     """Superseded and killed evaluations, and old nights: those of a `date`, or `before` a date.
 
-    Also returns a sentence for each old date that is kept: those that are `needed`, unless
-    `baselines` is set or the `date` names them. If the log of a date cannot be read, it is not
-    known what its gate compares with, so no night is removed as too old.
+    Also returns a sentence for each old date that is kept, because it is `needed`. Such a date is
+    removed if `baselines` is set, or if it is the `date`. If the log of a date cannot be read, it
+    is not known what its gate compares with, so no night is removed as too old.
     """
     store = Store(output)
     with store.failures("cannot be used"):
@@ -118,25 +125,32 @@ def removable(
         why = f"{damage}, so it is not known what its gate compares with"
         restore = Give("baselines", words="restore it, or", then="also removes what gates need")
         return removals, [Notice(f"{len(old)} old night(s) are kept: {why}", restore)]
-    stays = set() if baselines else needed(known, old) - {date or ""}
-    removals.extend(_nights_of(found, day) for day in sorted(old - stays))
-    kept = [
-        Notice(f"the nights of {day} are kept: {_KEPT}", _REMOVE_TOO) for day in sorted(old & stays)
-    ]
-    return removals, kept
+    kept: set[str] = set()
+    if not baselines:
+        kept = old.intersection(needed(known, old)) - {date or ""}
+    removals.extend(_nights_of(found, day) for day in sorted(old - kept))
+    notices = []
+    for day in sorted(kept):
+        notices.append(Notice(f"the nights of {day} are kept: {_KEPT}", _REMOVE_TOO))
+    return removals, notices
 
 
 def _read(store: Store) -> _Output:
+    """The evaluations of an output. Raises FAILURES."""
     # Folders are listed before the log is read, so that an evaluation that adds its rows in between
     # is not taken for one without rows.
-    matches = filter(None, map(_FOLDER.match, store.files("query_scores", "")))
-    there = {(match[1], match[2]) for match in matches}
+    there = set()
+    for path in store.files("query_scores", ""):
+        match = _FOLDER.match(path)
+        if match:
+            there.add((match[1], match[2]))
     known = committed(store)
     now = store.now() if there else 0.0
     return _Output(store, there, known, _superseded(known), now)
 
 
 def _leftovers(output: _Output) -> list[Removal]:
+    """Superseded and killed evaluations that are old enough, and unneeded copies."""
     removals = []
     for key in sorted(output.there):
         if key[0] in output.known.damaged:
@@ -175,18 +189,23 @@ def _superseded(known: Nights) -> dict[_Evaluation, float]:
 
     The value is infinite if the evaluation is still current.
     """
-    counting = {(night.dataset, night.evaluated_on): night for night in known}
+    current = {(night.dataset, night.evaluated_on): night for night in known}
     since: dict[_Evaluation, float] = {}
     for row in known.rows:
-        if row["number"]:
-            key = row["evaluated_on"], row["evaluation_id"]
-            night = counting.get((row["dataset"], row["evaluated_on"]))
-            time = night.row["written"] if night and night.evaluation_id != key[1] else math.inf
-            since[key] = max(time, since.get(key, 0.0))
+        # Only published evaluations have a number.
+        if not row["number"]:
+            continue
+        evaluation = row["evaluated_on"], row["evaluation_id"]
+        night = current.get((row["dataset"], row["evaluated_on"]))
+        time = math.inf
+        if night is not None and night.evaluation_id != row["evaluation_id"]:
+            time = night.row["written"]
+        since[evaluation] = max(time, since.get(evaluation, 0.0))
     return since
 
 
 def _last_written(store: Store, key: _Evaluation) -> float:
+    """When the newest file of an evaluation was written."""
     times = [0.0]
     for path in _folders(key):
         times.extend(file.mtime_ns / 1e9 for file in store.files(path, "").values())
