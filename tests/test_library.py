@@ -147,6 +147,12 @@ def test_a_table_of_any_kind_is_evaluated(kind):
             {"gain": "linear", "no_relevant": "skip"},
             "trec_eval no_relevant=skip",
         ),
+        (
+            {"preset": "trec_eval", "gain": "exp2"},
+            {"gain": "linear", "no_relevant": "skip"},
+            "trec_eval no_relevant=skip",
+        ),
+        ({"ties": "average"}, {"gain": "linear"}, "standard gain=linear ties=average"),
         (Convention(gain="exp2"), {"gain": {0: 0, 1: 1, 2: 2}}, "standard gain={0: 0, 1: 1, 2: 2}"),
         (
             "standard",

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 def describe(
     results: Any,
     cutoffs: Cutoffs = DEFAULT_CUTOFFS,
-    convention: Convention | str = "standard",
+    convention: Convention | str | Mapping[str, Any] = "standard",
     *,
     measures: Iterable[object] | str = (),
     items: Any = None,
@@ -61,7 +61,7 @@ def describe(
         in other tools.
     cutoffs : int, None or several of them
         Ranks from 1; None or "all" for whole lists.
-    convention : Convention or str
+    convention : Convention, str or dict
         How lists are ordered; with ``rectools`` or ``replay``, measures are defined as in that
         tool.
     measures : str or several of them
@@ -119,12 +119,12 @@ def describe(
         settings["cutoffs"] = cutoffs
     refuse_separators(split_ids or {}, given)
     if is_for_session(given, session):
-        from ndcg_spark.api.lazy_evaluation import LazyCatalog, describe_tables
+        from ndcg_spark.api.spark_tables import GivenItems, describe_tables
 
         chosen = {**as_chosen(settings), "run": run, "split_ids": dict(split_ids or {})}
         chosen["items_users"] = items_users
         tables_config = validate(chosen, "arguments", TablesConfig)
-        catalog = LazyCatalog(items, interactions)
+        catalog = GivenItems(items, interactions)
         rows = describe_tables(given, tables_config, session, catalog)
         return described_view(rows, tables_config.measure_set)
     of_catalog = {"items": items, "interactions": interactions}

@@ -55,7 +55,7 @@ def evaluate(
     judgments: Any,
     results: Any,
     cutoffs: Cutoffs = DEFAULT_CUTOFFS,
-    convention: Convention | str = "standard",
+    convention: Convention | str | Mapping[str, Any] = "standard",
     *,
     measures: Iterable[object] | str = (),
     relevance: float | None = None,
@@ -107,9 +107,9 @@ def evaluate(
         give the order.
     cutoffs : int, None or several of them
         Ranks, starting at 1; None or "all" for the whole ranking.
-    convention : Convention or str
-        Which NDCG to compute: a Convention, or a preset, optionally followed by options:
-        ``trec_eval order=score``.
+    convention : Convention, str or dict
+        Which NDCG to compute: a Convention, a preset, optionally followed by options, such as
+        ``trec_eval order=score``, or a dictionary of options, which may contain `preset`.
     measures : str or several of them
         Names such as `precision`, computed at every cutoff, or the names that papers and
         ir_measures use, each with its own cutoff: `P@5`, `AP`, `RBP(p=0.5)`. Runs are ordered by
@@ -167,14 +167,14 @@ def evaluate(
     of_catalog = {"items": items, "interactions": interactions}
     refuse_separators(split_ids or {}, tables)
     if is_for_session(tables, session):
-        from ndcg_spark.api.lazy_evaluation import LazyCatalog, evaluate_lazily
+        from ndcg_spark.api.spark_tables import GivenItems, evaluate_tables
 
         given = {**as_chosen(settings), "relevance": relevance, "grades": grades, "run": run}
         given |= {"split_ids": dict(split_ids or {}), "items_users": items_users}
-        lazy_config = validate(given, "arguments", TablesConfig)
-        _refuse_future(lazy_config)
-        catalog = LazyCatalog(items, interactions)
-        return evaluate_lazily(tables, lazy_config, session, catalog)
+        tables_config = validate(given, "arguments", TablesConfig)
+        _refuse_future(tables_config)
+        catalog = GivenItems(items, interactions)
+        return evaluate_tables(tables, tables_config, session, catalog)
     settings |= items_given(of_catalog, items_users, scratch)
     config = make_config(tables, settings, scratch, relevance, run, split_ids, grades)
     _refuse_future(config)
@@ -354,9 +354,13 @@ def _refuse_future(config: EvaluationConfig) -> None:
 
 
 def changed_convention(
-    convention: Convention | str, options: Mapping[str, Any], function: Callable[..., Any]
+    convention: Convention | str | Mapping[str, Any],
+    options: Mapping[str, Any],
+    function: Callable[..., Any],
 ) -> Any:
-    """The convention with the options given to a function, in the form used by a configuration."""
+    """The convention with the options given to a function, in the form used by a configuration:
+    ``{"preset": "trec_eval", "gain": "linear"}``.
+    """
     unknown = [name for name in options if name not in OPTIONS]
     if unknown:
         name = unknown[0]
@@ -366,10 +370,10 @@ def changed_convention(
         raise ConfigurationError(f"{problem}; options of a convention are {known}")
     if not options:
         return convention
+    if isinstance(convention, Mapping):
+        return {**convention, **options}
     label = convention.label if isinstance(convention, Convention) else str(convention)
-    changed = parse_label(label)
-    changed.update(options)
-    return changed
+    return {**parse_label(label), **options}
 
 
 def as_chosen(settings: Mapping[str, Any]) -> dict[str, Any]:

@@ -14,7 +14,12 @@ from ndcg_spark.comparison.statistics import UNITS, Numbers
 from ndcg_spark.config import EvaluationConfig
 from ndcg_spark.convention.measures import Cutoff, format_cutoff
 from ndcg_spark.errors import InputError
-from ndcg_spark.inputs.query_tables import attribute_rows, read_query_table, weight_rows
+from ndcg_spark.inputs.query_tables import (
+    QueryTables,
+    attribute_rows,
+    read_query_table,
+    weight_rows,
+)
 from ndcg_spark.nights.log import Night
 from ndcg_spark.nights.reader import read_rows
 from ndcg_spark.schemas import NO_VALUE
@@ -23,8 +28,6 @@ from ndcg_spark.schemas import NO_VALUE
 Metric = tuple[str, Cutoff]
 #: An attribute and a value, both null for all queries; and whether each query has it.
 Slice = tuple[str | None, str | None, NDArray[np.bool_]]
-#: The tables QUERY_ATTRIBUTES and QUERY_WEIGHTS, if there are any.
-QueryTables = tuple[pa.Table | None, pa.Table | None]
 
 #: How many rows are encoded at a time: each lookup costs a pass over all queries seen before.
 _ROWS_AT_ONCE = 1 << 20
@@ -385,5 +388,6 @@ def read_query_tables(config: EvaluationConfig, nights: Sequence[Night] = ()) ->
     if attributes is not None and not is_kept:
         slices = attribute_rows(read_query_table(attributes.on(config.date), "query_attributes"))
     if weights is None:
-        return slices, None
-    return slices, weight_rows(read_query_table(weights.on(config.date), "query_weights"))
+        return QueryTables(slices)
+    weight_table = read_query_table(weights.on(config.date), "query_weights")
+    return QueryTables(slices, weight_rows(weight_table))

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Collection, Sequence
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -30,6 +31,13 @@ _KEYS = ("dataset", "query_id", "doc_id", "weight")
 #: The range of a weight. The squares of weights outside it are 0 or infinite, and so are the
 #: quotients of their sums.
 MIN_WEIGHT, MAX_WEIGHT = 1e-100, 1e100
+
+
+class QueryTables(NamedTuple):
+    """What is known about queries: the tables QUERY_ATTRIBUTES and QUERY_WEIGHTS, or None."""
+
+    attributes: pa.Table | None = None
+    weights: pa.Table | None = None
 
 
 def read_query_table(config: TableConfig, table: str, has_prose: bool = False) -> pa.Table:

@@ -25,6 +25,8 @@ from ndcg_spark.steps import report_step
 
 
 class CheckedLists(NamedTuple):
+    """Results that were read and checked."""
+
     #: The results, and the documents to exclude from them.
     seen: list[Seen]
     #: The valid rows that are not too deep.
@@ -56,7 +58,7 @@ def read_lists(engine: Engine, config: EvaluationConfig) -> CheckedLists:
 def counted_refusals(*checked: CheckedLists) -> Iterator[None]:
     """Translate the failures of a plan over these lists.
 
-    If the plan refuses documents that occur twice, they are counted for the message.
+    If the plan refuses a document that occurs twice, the error says how many there are.
     """
     sources: list[Source] = []
     for lists in checked:

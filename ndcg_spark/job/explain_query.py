@@ -17,6 +17,7 @@ from ndcg_spark.convention.measures import Cutoff, format_cutoff
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.explanation.query import (
     Explained,
+    ExplainedBaseline,
     ExplainRequest,
     Facts,
     Row,
@@ -63,12 +64,18 @@ def explain_on(engine: "Engine", config: EvaluationConfig, request: ExplainReque
     checked = context.checked
     cutoff = request.cutoff_or(config.measure_set.main_cutoff("ndcg", config.cutoffs))
     evaluation = dataclasses.replace(context.evaluation, cutoffs=(cutoff,), rank=by_window)
-    convention, queries = evaluation.convention, checked.judgment_counts.queries
+    convention = evaluation.convention
     key = query_key(checked.judgments.columns)
-    known = sorted(name for name in queries if name is not None and "dataset" in key)
-    dataset = request.dataset_from(known or [evaluation.dataset])
-    named = [run.run for run in checked.result_counts.runs if run.dataset in (dataset, None)]
-    runs = request.runs(named)
+    judged_queries = checked.judgment_counts.queries
+    datasets = [evaluation.dataset]
+    if "dataset" in key:
+        datasets = sorted(name for name in judged_queries if name is not None) or datasets
+    dataset = request.dataset_from(datasets)
+    runs_of_dataset = []
+    for run in checked.result_counts.runs:
+        if run.dataset in (dataset, None):
+            runs_of_dataset.append(run.run)
+    runs = request.runs(runs_of_dataset)
 
     def keep_dataset(table: "DataFrame") -> "DataFrame":
         return table.where(F.col("dataset") == dataset) if "dataset" in key else table
@@ -87,12 +94,14 @@ def explain_on(engine: "Engine", config: EvaluationConfig, request: ExplainReque
         if not judged:
             names = keep_dataset(checked.judgments).select("query_id").distinct()
             some = [row["query_id"] for row in names.limit(_COMPARED).collect()]
-            raise _not_judged(request.query, sum(queries.values()), some)
+            raise _not_judged(request.query, sum(judged_queries.values()), some)
         table = keep_dataset(checked.runs()).where(F.col("run").isin(*runs))
         scores = query_scores(judgments, results, table, evaluation).collect()
         listed = returned_documents(results, documents, key, convention)
         returned = [row.asDict() for row in listed.collect()]
-    facts = {row["run"]: query_facts(row.asDict(), returned, judged, convention) for row in scores}
+    facts = {}
+    for row in scores:
+        facts[row["run"]] = query_facts(row.asDict(), returned, judged, convention)
     return explain_runs(facts, runs, request)
 
 
@@ -114,27 +123,29 @@ def explain_night(output: str, date: str | None, request: ExplainRequest) -> Exp
     night = next(night for night in nights if night.dataset == dataset)
     scores = _scores_of_query(night, request.query)
     cutoff = _kept_cutoff(night, scores, request)
-    # A baseline in another night is not a run of this one.
-    own = request
-    if request.baseline_date is not None:
-        own = dataclasses.replace(request, baseline=None)
-    runs = own.runs(sorted(row["run"] for row in scores if row["cutoff"] == cutoff))
+    has_other_night = request.baseline_date is not None
+    # The baseline of another night is not a run of this one.
+    own_request = dataclasses.replace(request, baseline=None) if has_other_night else request
+    runs = own_request.runs(sorted(row["run"] for row in scores if row["cutoff"] == cutoff))
     facts = _facts_of_query(night, runs, cutoff, request.query)
-    asked = {own.run, own.baseline}.difference([None])
-    if not facts or not asked.issubset(facts):
+    for name in (own_request.run, own_request.baseline):
+        if name is not None and name not in facts:
+            raise _not_kept(night, request.query)
+    if not facts:
         raise _not_kept(night, request.query)
-    explained = explain_runs(facts, [run for run in runs if run in facts], own)
-    if explained.baselines or request.baseline_date:
+    kept_runs = [run for run in runs if run in facts]
+    explained = explain_runs(facts, kept_runs, own_request)
+    if explained.baselines or has_other_night:
         _refuse_unknown_ties(night, facts.values())
-    if request.baseline_date is None:
+    if not has_other_night:
         return explained
     (other,) = select_nights(known, output, request.baseline_date, dataset)
     return explained._replace(baselines=_baselines(other, list(facts), cutoff, request))
 
 
 def _scores_of_query(night: Night, query: str) -> list[dict[str, Any]]:
-    """The scores of a query. Raises ConfigurationError if it is not judged, or keeps no
-    document.
+    """The scores of a query. Raises ConfigurationError if it is not judged, or if the night keeps
+    no documents.
     """
     scores = night_rows(night, "query_scores", query_id=[query])
     if not scores:
@@ -176,13 +187,13 @@ def _baselines(
     runs: Sequence[str],
     cutoff: Cutoff,
     request: ExplainRequest,
-) -> dict[str, tuple[Facts, str]]:
-    """By run, the facts of its baseline in another night, and where they come from."""
+) -> dict[str, ExplainedBaseline]:
+    """The baseline of each run in another night: the requested run, or the run of the same name."""
     (rows,) = read_dataset_scores([other])
-    theirs = {row["run"] for row in rows}
+    known_runs = {row["run"] for row in rows}
     baseline = request.baseline
-    if baseline is not None and baseline not in theirs:
-        raise unknown_name("baseline", "run", baseline, theirs)
+    if baseline is not None and baseline not in known_runs:
+        raise unknown_name("baseline", "run", baseline, known_runs)
     if cutoff not in {row["cutoff"] for row in rows}:
         what = f"cutoff: {other} has no scores at {format_cutoff(cutoff)}"
         raise ConfigurationError(what, Give("cutoff", words="choose a different one with"))
@@ -192,7 +203,7 @@ def _baselines(
     baselines = {}
     for run, name in names.items():
         if name in facts:
-            baselines[run] = facts[name], f"{name} of {other.evaluated_on}"
+            baselines[run] = ExplainedBaseline(facts[name], f"{name} of {other.evaluated_on}")
     if not baselines:
         raise _not_kept(other, request.query)
     return baselines
@@ -239,15 +250,14 @@ def _kept_facts(
 ) -> Facts:
     """The facts of a list, from the documents that a night keeps of it and of the ideal ranking."""
     returned = []
-    # Among equal gains, the ideal begins with documents of the run that is explained.
-    known: list[Row] = []
+    judged: list[Row] = []
     for row in own:
         returned.append({**row, "on_list": True, "own_gain": row["gain"]})
         grade = row["relevance"]
         if grade is not None and (grade >= 0 or convention.negative == "keep"):
-            known.append(row)
-    known.extend(ideal)
-    return query_facts(score, returned, known, convention, whole=False)
+            judged.append(row)
+    judged.extend(ideal)
+    return query_facts(score, returned, judged, convention, whole=False)
 
 
 def _refuse_unknown_ties(night: Night, facts: Iterable[Facts]) -> None:
@@ -270,7 +280,7 @@ def _runs_of(nights: Sequence[Night]) -> set[str]:
 def _compared_run(
     run: str | None, baseline: str | None, nights: Sequence[Night], others: Sequence[Night]
 ) -> str | None:
-    """The run itself, or the only run other than the baseline.
+    """The requested run; with a baseline and no requested run, the only other run.
 
     Raises ConfigurationError if there is no such run.
     """
@@ -279,9 +289,9 @@ def _compared_run(
         raise unknown_name("run", "run", run, runs)
     if baseline is None:
         return run
-    theirs = _runs_of(others)
-    if baseline not in theirs:
-        raise unknown_name("baseline", "run", baseline, theirs)
+    runs_of_others = _runs_of(others)
+    if baseline not in runs_of_others:
+        raise unknown_name("baseline", "run", baseline, runs_of_others)
     compared = runs if run is None else {run}
     if others == nights:
         compared = compared - {baseline}
@@ -303,8 +313,9 @@ def night_documents_to_judge(
 ) -> list[dict[str, Any]]:
     """The first rows of TO_JUDGE, at most `limit`, the largest weight first, for one run or all.
 
-    With another night, or with another run as the baseline of one, the documents of both sides are
-    listed, each weighted by how far its discounts differ, which is what judging it can change.
+    With a baseline, which is another night, another run or both, the documents of both sides are
+    listed. The weight of a document is then how far its discounts on the two sides differ, because
+    that is how much judging it can change.
     """
     known = committed(output)
     nights = select_nights(known, output, date, dataset)
@@ -324,8 +335,9 @@ def night_documents_to_judge(
     lists = _unjudged_lists(nights, run)
     if not others:
         return first_to_judge(listed_documents(lists), limit)
-    there = _unjudged_lists(others, baseline or run)
-    return first_to_judge(moved_documents(lists, there, by_run=baseline is None), limit)
+    baseline_lists = _unjudged_lists(others, baseline or run)
+    moved = moved_documents(lists, baseline_lists, by_run=baseline is None)
+    return first_to_judge(moved, limit)
 
 
 def _unjudged_lists(nights: Sequence[Night], run: str | None) -> pa.Table:

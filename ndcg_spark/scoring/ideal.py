@@ -19,9 +19,10 @@ from ndcg_spark.convention.convention import Convention
 from ndcg_spark.convention.measures import Cutoff, column_at
 from ndcg_spark.convention.options import DISCOUNTS, GAINS, MAX_GAIN, Formula
 from ndcg_spark.convention.refused_queries import JUDGED_TWICE, MEAN_WITHOUT_GAIN
-from ndcg_spark.reference import MEAN_STEPS, discounts, pack_function
+from ndcg_spark.reference import MEAN_STEPS, discounts
 from ndcg_spark.scoring.ranking import distinct, rank_by_gain, sums_at
 from ndcg_spark.scoring.refusals import refusal, refusal_sql
+from ndcg_spark.user_functions import pack_function
 
 IDEAL_RANK = "ideal_rank"
 #: Changes if and only if the judgments of a query change.

@@ -121,7 +121,7 @@ def _measures(
     for name in asked:
         measure = wanted.beside_ndcg[name]
         for column in measure.values:
-            value = reference.measured(
+            value = reference.value_after_rules(
                 ranking, convention, values[column], measure.is_ratio, relevant
             )
             row[column] = Expected(value, allowed_error(value or 0.0))
