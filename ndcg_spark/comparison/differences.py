@@ -50,8 +50,11 @@ _HYPOTHESIS = (
     "attribute",
     "value",
 )
-#: Flags of rows whose run or baseline returned nothing, so that nothing was measured.
-_MISSING = frozenset({"run_missing", "baseline_missing"})
+#: The flag of a row if no query is judged on both sides, for example because ids were renamed.
+NO_SHARED_QUERIES = "no_shared_queries"
+#: Flags of rows whose run or baseline returned nothing, or nothing for the same queries, so that
+#: nothing was measured.
+MISSING_FLAGS = frozenset({"run_missing", "baseline_missing", NO_SHARED_QUERIES})
 #: A side is flagged if the share of queries without results exceeds the other side's by this much.
 FEW = 0.1
 
@@ -213,7 +216,7 @@ def in_one_family(
         largest = _largest_plausible(row, options.alpha)
         copied = {**row, "flags": flags, "largest": largest}
         is_small = row["attribute"] is not None and row["queries"] < options.min_queries
-        is_flagged = not _MISSING.union({"below_min_queries"}).isdisjoint(flags)
+        is_flagged = not MISSING_FLAGS.union({"below_min_queries"}).isdisjoint(flags)
         if is_small and not is_flagged:
             copied |= dict.fromkeys(_TESTS)
             copied["flags"] = ["below_min_queries", *flags]
@@ -394,11 +397,7 @@ def _described(
     """The paired queries of a slice, and the columns that describe them."""
     counted = mask & ~np.isnan(weight)
     both = pair.has & pair.has_theirs & counted
-    flags = []
-    if not _answers(pair.run, pair.sides.own, counted):
-        flags.append("run_missing")
-    if not _answers(pair.baseline, pair.sides.baseline, counted):
-        flags.append("baseline_missing")
+    flags = _missing_flags(pair, counted)
     # A run that returned nothing was not measured.
     is_missing = bool(flags)
     paired = np.flatnonzero(both & (not is_missing))
@@ -427,6 +426,23 @@ def _described(
         flags,
     )
     return paired, row
+
+
+def _missing_flags(pair: _Pair, queries: NDArray[np.bool_]) -> list[str]:
+    """The flags of rows in which nothing was measured; empty if both sides answered something."""
+    own, theirs = pair.sides.own, pair.sides.baseline
+    are_there = pair.run in own.runs and pair.baseline in theirs.runs
+    if are_there and queries.any():
+        in_both = own.covers() & theirs.covers()
+        # What a side returned for queries that the other side lacks says nothing.
+        if not in_both[queries].any():
+            return [NO_SHARED_QUERIES]
+    flags = []
+    if not _answers(pair.run, own, queries):
+        flags.append("run_missing")
+    if not _answers(pair.baseline, theirs, queries):
+        flags.append("baseline_missing")
+    return flags
 
 
 def _total_change(apart: Numbers) -> dict[str, Any]:
@@ -491,7 +507,7 @@ def _numbers_of_pairs(
             effective = weights.sum() ** 2 / np.sum(weights**2)
             deviation = statistics.weighted_error(apart, weights) * n**0.5
         flags.extend(_flags_of(apart, wins + losses))
-        if (_UNTESTED | _MISSING) & {*flags}:
+        if (_UNTESTED | MISSING_FLAGS) & {*flags}:
             deviation = np.nan
         numbers |= statistics.paired_t(
             n,

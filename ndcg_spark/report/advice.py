@@ -8,7 +8,7 @@ from markupsafe import Markup
 
 from ndcg_spark.comparison.baselines import has_judgments_of
 from ndcg_spark.comparison.judged_apart import Rates, are_apart, depends_on_judged, largest_gaps
-from ndcg_spark.convention.measures import CATALOG_COLUMNS
+from ndcg_spark.convention.measures import CATALOG_COLUMNS, RUN_COLUMNS
 from ndcg_spark.gate.verdict import FAIL, NOT_COMPARABLE, UNDECIDED, runs_to_accept
 from ndcg_spark.nights.catalog_kinds import OTHER_ITEMS
 from ndcg_spark.nights.log import Night
@@ -556,7 +556,7 @@ class _Remedy(NamedTuple):
 
 def _remedy(row: Row, page: NightPage) -> _Remedy:
     reason, baseline = row["reason"], row["baseline"]
-    if reason in _CODES:
+    if reason in _CODES and not _shares_no_query(row):
         return _Remedy(reason)
     if reason == "missing_run" and row["slice"] is not None:
         return _Remedy("silent_slice", row["run"])
@@ -568,6 +568,13 @@ def _remedy(row: Row, page: NightPage) -> _Remedy:
     if other is not None:
         return _Remedy("other_run", other)
     return _Remedy("other_night", baseline)
+
+
+def _shares_no_query(row: Row) -> bool:
+    """Whether tonight's judgments share no query with the earlier ones, whatever min_queries is."""
+    is_of_nights = baseline_run(row["baseline"] or "") is None
+    is_of_queries = row["measure"] not in RUN_COLUMNS
+    return row["reason"] == "few_queries" and is_of_nights and is_of_queries and not row["queries"]
 
 
 def _runs_of_gate(page: NightPage) -> set[str]:
