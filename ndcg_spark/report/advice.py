@@ -19,6 +19,7 @@ from ndcg_spark.report.sentences import (
     Rule,
     Sentence,
     apply_rules,
+    code,
     command_text,
     night_command,
     sentence,
@@ -168,8 +169,11 @@ def make_copies(page: NightPage) -> Sentence | None:
     if refused is None or refused.reason is not None or not page.output:
         return None
     text = "Score the kept lists of each night under the judgments of the other night: {}"
-    command = command_text("rescore", [page.output], {"dataset": page.night.dataset})
-    return sentence("make_copies", text, command)
+    commands = list(map(code, refused.commands))
+    if not commands:
+        # A link of a chain is missing, or a copy is damaged.
+        commands = [command_text("rescore", [page.output], {"dataset": page.night.dataset})]
+    return sentence("make_copies", text, joined(commands, ", "))
 
 
 # Where to look.
