@@ -86,6 +86,27 @@ def kept_judgments(store: Store, dataset: str, fingerprint: str) -> pa.Table | N
     return _read(store, judgments_path(dataset, fingerprint), JUDGED)
 
 
+def fingerprints_of_kept(paths: Sequence[str], nights: Iterable[Night]) -> dict[str, str]:
+    """The fingerprints of judgments that the output keeps in these files, by dataset.
+
+    They are not computed again, because a kept file has no column for the dataset, which is part
+    of the fingerprint.
+    """
+    fingerprints = {}
+    for night in nights:
+        for path in paths:
+            fingerprint = path.removesuffix(".parquet").rpartition(".")[2]
+            if absolute_path(path) == kept_file(night, fingerprint):
+                fingerprints[night.dataset] = fingerprint
+    return fingerprints
+
+
+def kept_file(night: Night, fingerprint: str) -> str:
+    """The absolute path or the address of the file that keeps judgments of a night's dataset."""
+    output = absolute_path(night.store.location)
+    return f"{output}/{judgments_path(night.dataset, fingerprint)}"
+
+
 def copy_path(night: Night, fingerprint: str) -> str:
     name = f"{dataset_digits(night.dataset)}.{fingerprint}.{night.evaluation_id}.parquet"
     return f"{RESCORED}/evaluated_on={night.evaluated_on}/{name}"
@@ -132,7 +153,7 @@ def rescore_command(night: Night, fingerprint: str) -> str:
         is_kept = False
     if is_kept and _is_rescored_by_default(night, fingerprint):
         return command_line("rescore", [output], {})
-    file = f"{absolute_path(output)}/{path}" if is_kept else "FILE"
+    file = kept_file(night, fingerprint) if is_kept else "FILE"
     return command_line("rescore", [output], {"judgments": file, "dataset": night.dataset})
 
 
