@@ -231,10 +231,11 @@ def test_the_command_that_an_error_names_makes_the_copy(tmp_path, engine):
     for lists, judged, date in ((0, 0, "20"), (1, 1, "21"), (0, 2, "22"), (1, 2, "23")):
         output = publish(tmp_path, case, lists, judged, date=f"2026-11-{date}")
     nights = [night for night in committed(output) if night.dataset == "web"]
+    fingerprints = {night.row["judgments_fingerprint"] for night in nights}
+    assert len(fingerprints) == 3
     for night in nights:
-        for other in nights:
-            judgments = other.row["judgments_fingerprint"]
-            if night == other or read_copy(night, judgments) is not None:
+        for judgments in fingerprints - {night.row["judgments_fingerprint"]}:
+            if read_copy(night, judgments) is not None:
                 continue
             words = shlex.split(rescore_command(night, judgments))
             options = dict(zip(words[3::2], words[4::2], strict=True))
