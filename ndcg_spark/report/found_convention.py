@@ -75,8 +75,8 @@ def _sentences(found: FoundConvention) -> Iterator[str]:
     if presets:
         yield f"Presets that give the same scores: {', '.join(presets)}"
     if found.alternatives:
-        alike = "These data cannot tell several conventions apart"
-        yield f"{alike}; this is the one nearest to standard."
+        same = "Several conventions give the same scores on these data"
+        yield f"{same}; this is the one nearest to standard."
     yield from found.notes
     if found.may_keep_order_of_rows:
         advice = IN_ORDER.text(OPTIONS)
@@ -106,7 +106,7 @@ def _answer(found: FoundConvention, label: str) -> str:
         return f"None of the conventions tried gives these scores. The nearest is {label}."
     sentence = f"The means are consistent with {label}."
     if not found.has_enough_means:
-        few = f"{found.compared} mean" + ("s" if found.compared > 1 else "")
+        few = numbers.count(found.compared, "mean")
         sentence += f" {few} may agree by coincidence: give {ENOUGH_MEANS}, or query scores."
     return sentence
 
@@ -136,6 +136,7 @@ def _means_table(found: FoundConvention) -> Table:
 
 
 def _shown(one: Alternative) -> str:
+    """The value of an alternative as a configuration would write it."""
     return format_cutoff(one.value) if one.option == "cutoff" else show(one.value)
 
 
@@ -147,6 +148,7 @@ def _now(found: FoundConvention, option: str) -> str:
 
 
 def _row(found: FoundConvention, one: Alternative) -> dict[str, Any]:
+    """The row of an alternative in CSV."""
     return {
         "option": one.option,
         "value": _now(found, one.option),
@@ -234,6 +236,7 @@ def convention_toml(found: FoundConvention, scores: str) -> str:
 
 
 def _toml(value: Any) -> str:
+    """A value of an option in TOML. User gains are a table: `{ 1 = 0.5, 2 = 1.0 }`."""
     if isinstance(value, Mapping):
         pairs = ", ".join(f"{grade} = {gain!r}" for grade, gain in value.items())
         return f"{{ {pairs} }}"

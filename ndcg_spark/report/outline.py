@@ -92,7 +92,10 @@ class Outline:
     @property
     def over_change(self) -> bool:
         """Whether the night's and its baseline's judgments differ, so that there are two sides."""
-        return not self.is_of_catalog and self.baseline.has_other_judgments(self.night)
+        if self.is_of_catalog:
+            # Catalog measures do not depend on judgments.
+            return False
+        return self.baseline.has_other_judgments(self.night)
 
 
 def outline(history: History, night: Night, request: Request) -> Outline:
@@ -101,8 +104,8 @@ def outline(history: History, night: Night, request: Request) -> Outline:
     metric = _shown_metric(night, rows, request.measure)
     values = {row["run"]: row.get(metric[0]) for row in rows if row["cutoff"] == metric[1]}
     runs = sorted(values, key=lambda run: best_first(values[run], run))
-    if request.run not in (None, *runs):
-        raise unknown_name("run", "run", str(request.run), runs)
+    if request.run is not None and request.run not in runs:
+        raise unknown_name("run", "run", request.run, runs)
     if not rows:
         raise StorageError(
             f"output: {night} has no scores; restore its files, or evaluate it again",
@@ -112,10 +115,22 @@ def outline(history: History, night: Night, request: Request) -> Outline:
     if night.unverified is None:
         baseline = alike(choose_baseline(history, night, runs, request), night, metric)
     before = earlier(history.nights, night.dataset, night.evaluated_on)
-    # Without a gate there is nothing to accept.
-    failed = failed_since_good(before) if night.row["verdict"] else None
-    previous = before[-1] if before and before[-1].unverified is None else None
-    return Outline(request, night, metric, runs, baseline, previous, failed)
+    previous = None
+    if before and before[-1].unverified is None:
+        previous = before[-1]
+    failed = None
+    if night.row["verdict"]:
+        # Without a gate there is nothing to accept.
+        failed = failed_since_good(before)
+    return Outline(
+        request=request,
+        night=night,
+        metric=metric,
+        runs=runs,
+        baseline=baseline,
+        previous=previous,
+        failed_before=failed,
+    )
 
 
 def _shown_metric(night: Night, rows: Sequence[Mapping[str, Any]], measure: str | None) -> Metric:
@@ -156,7 +171,9 @@ def shown_points(history: History, shown: Outline, run: str) -> list[Point]:
 def level_points(history: History, shown: Outline, run: str) -> list[Point]:
     """The nights of a run that are comparable with the page's, including those before its trend."""
     points = _points_until_tonight(history, shown, run)
-    return in_units_of_last(chained_stretch(points)) if points else []
+    if not points:
+        return []
+    return in_units_of_last(chained_stretch(points))
 
 
 def _points_until_tonight(history: History, shown: Outline, run: str) -> list[Point]:
@@ -229,7 +246,8 @@ def _default_baseline(history: History, night: Night, runs: Sequence[str]) -> Ba
 
 def verdict_of(night: Night) -> Mapping[str, Any]:
     """The gate's verdict on a night; empty without a gate."""
-    return night.record["verdict"] or {}
+    verdict: Mapping[str, Any] | None = night.record["verdict"]
+    return verdict or {}
 
 
 def results_of(night: Night) -> Sequence[Mapping[str, Any]]:
@@ -245,13 +263,22 @@ def deciding_result(night: Night) -> Mapping[str, Any] | None:
     verdict = verdict_of(night)
     if not verdict or verdict["verdict"] == PASS:
         return None
-    deciding = [row for row in results_of(night) if row["result"] != PASS]
     if verdict["verdict"] == FAIL:
-        deciding = [row for row in deciding if row["result"] == FAIL and row["severity"] == FAIL]
+        deciding = [row for row in results_of(night) if _fails_night(row)]
+    else:
+        deciding = [row for row in results_of(night) if row["result"] != PASS]
+    sentence = str(verdict["sentence"])
     for row in deciding:
-        if str(verdict["sentence"]).startswith(row["sentence"]):
+        if sentence.startswith(row["sentence"]):
             return row
-    return deciding[0] if deciding else None
+    if not deciding:
+        return None
+    return deciding[0]
+
+
+def _fails_night(result: Mapping[str, Any]) -> bool:
+    """Whether a result is a failure of a check that does not only warn."""
+    return bool(result["result"] == FAIL and result["severity"] == FAIL)
 
 
 def _accepted_nights(
@@ -263,15 +290,17 @@ def _accepted_nights(
 
     None if the result is not compared with an accepted night, or if these nights are not kept.
     """
-    first, last = result.get("since"), result["baseline_night"]
+    first = result.get("since")
+    last = result["baseline_night"]
     if result["baseline"] != ACCEPTED or first is None or last is None:
         return None
     nights = []
     for one in comparable_nights(night, history.nights):
-        is_between = first <= one.evaluated_on <= last
-        if is_between and (one.evaluated_on == first or is_good_for(one, result["run"])):
-            nights.append(one)
-    if not nights or nights[0].evaluated_on != first or nights[-1].evaluated_on != last:
+        if first <= one.evaluated_on <= last:
+            if one.evaluated_on == first or is_good_for(one, result["run"]):
+                nights.append(one)
+    dates = [one.evaluated_on for one in nights]
+    if first not in dates or last not in dates:
         return None
     with_same_judgments = [one for one in nights if has_judgments_of(one, nights[0])]
     return Baseline(Kind.ACCEPTED, ACCEPTED, nights=tuple(with_same_judgments))
