@@ -61,8 +61,8 @@ def _graded(judgments: DataFrame, key: list[str], name: str, convention: Convent
 def mean_scores(a: DataFrame, b: DataFrame) -> DataFrame:
     """The mean NDCG of each run in two QUERY_SCORES tables: dataset, run, a, b, n.
 
-    `n` is the number of queries that both tables have. Each mean is over those of these queries
-    that have a score in its table.
+    `n` is the number of queries that both tables have. Each mean covers the queries that have a
+    score in its table.
     """
     key = ["dataset", "run", "query_id"]
     scores_a = a.select(*key, F.col("ndcg").alias("a"))
@@ -111,7 +111,7 @@ def agreement(pairs: pd.DataFrame, means: pd.DataFrame | None = None) -> dict[st
 
 
 def kappa(counts: ArrayLike, is_quadratic: bool = False) -> float:
-    """Cohen's kappa (1960), or with quadratic weights (1968), as scikit-learn's
+    """Cohen's kappa (1960), or with quadratic weights (1968), as in scikit-learn's
     `cohen_kappa_score`.
 
     It is 1 - observed / expected disagreement. `counts` has the number of documents by their grade

@@ -46,7 +46,7 @@ class NotComparable(NamedTuple):
 
     code: str
     sentence: str
-    #: What it is about, such as a run: refusals with the same code and subject are one.
+    #: What it is about, such as a run: refusals with the same code and subject are reported once.
     about: tuple[Any, ...] = ()
 
 
@@ -176,7 +176,7 @@ def is_accepted_for(night: Night, run: str) -> bool:
 
 def is_good_for(night: Night, run: str | None) -> bool:
     """Whether a run (or any run) may be compared with a night: no check failed, or somebody
-    accepted it.
+    accepted the night.
     """
     if not night.is_good:
         return False
@@ -243,7 +243,7 @@ def _good_by_run(
     for run in runs:
         good = [night for night in good_nights(nights, tonight, run) if run in runs_of(night)]
         baseline = _good(tonight, nights, good, most)
-        # A run that no good night has is reported as new to the good nights of the others.
+        # A run without a good night is reported as new to the good nights of the other runs.
         chosen = of_any_run if not good or baseline.refused else baseline
         runs_by_nights.setdefault(chosen.nights, []).append(run)
     if len(runs_by_nights) < 2 or of_any_run.refused:
@@ -312,6 +312,7 @@ def _without_lost_nights(baseline: Baseline, tonight: Night, nights: Nights, mos
         refused = NotComparable("no_baseline", sentence, (baseline.name,))
         return dataclasses.replace(baseline, refused=refused)
     older = nights.damaged_between("", oldest)
+    # Nights before an accepted one would not be used anyway.
     if older and len(baseline.nights) < most and not baseline.nights[0].row["accepted"]:
         unread = f"{older[-1]} is not in the baseline: {nights.damaged[older[-1]]}"
         return dataclasses.replace(baseline, unread=unread)
@@ -348,8 +349,8 @@ def named_night(nights: Nights, night: Night, date: str) -> Night:
 def named_baseline(nights: Nights, night: Night, date: str, runs: Sequence[str] = ()) -> Baseline:
     """The night of a date or GOOD as a baseline; ConfigurationError if it is not comparable.
 
-    With `runs`, all runs are compared with that run of the other night. Only then can the date be
-    that of the night itself.
+    With `runs`, all runs are compared with that run of the other night. Only in this case may it be
+    the night's own date.
     """
     other = named_night(nights, night, date)
     if not has_options_of(other, night):
@@ -365,10 +366,10 @@ def named_baseline(nights: Nights, night: Night, date: str, runs: Sequence[str] 
 
 
 def baseline_of_verdict(night: Night, nights: Iterable[Night]) -> Baseline | None:
-    """What the gate compared a night with, the verdict's baseline first; None if not known.
+    """The baseline that the gate compared a night with; None if it is not known.
 
-    A night that was evaluated again has different numbers from those that the gate saw, so it
-    has no name.
+    If there are several, the one that decided the verdict is preferred. A baseline whose nights
+    were evaluated again has different numbers from those that the gate saw, so it has no name.
     """
     verdict = night.record["verdict"] or {}
     entries = list(verdict.get("baselines", ()))
@@ -403,7 +404,7 @@ def _deciding_baseline(verdict: Mapping[str, Any]) -> str | None:
 
 
 def comparable_nights(night: Night, nights: Iterable[Night]) -> list[Night]:
-    """The verified nights of the dataset with the options of a night, including the night."""
+    """The verified nights with the dataset and options of a night, including the night itself."""
     own = [other for other in nights if other.dataset == night.dataset]
     verified = [other for other in own if other.unverified is None]
     return [other for other in verified if has_options_of(other, night)]

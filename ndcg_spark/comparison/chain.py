@@ -25,7 +25,7 @@ from ndcg_spark.tolerance import EQUAL, ROUNDING
 
 HIGH, LOW = "chain_high", "chain_low"
 
-#: Returns by query whether it is in the compared slice, by the attributes of two nights (the newer
+#: Returns whether each query is in the compared slice, by the attributes of two nights (the newer
 #: first).
 MaskOf = Callable[[Night, Night], NDArray[np.bool_]]
 
@@ -94,6 +94,7 @@ class RunScores:
         return self._sides[key]
 
     def _computed_sides(self, link: Link, reading: int) -> LinkSides | None:
+        """Compute both sides of a change of judgments; None if a copy is missing."""
         before = link.before.row["judgments_fingerprint"]
         after = link.after.row["judgments_fingerprint"]
         try:
@@ -211,14 +212,11 @@ def chain_row(
     buckets: NDArray[np.int64],
     alpha: float,
 ) -> dict[str, Any]:
-    """The COMPARISONS row of a chain, with the higher or the lower side of every link."""
-    parts = []
-    for piece in made.pieces:
-        parts.append(_masked(piece.apart, mask_of(piece.newer, piece.older)))
-    for sides in made.links:
-        mask = mask_of(sides.link.after, sides.link.before)
-        old, new = _masked(sides.old, mask), _masked(sides.new, mask)
-        parts.append(_chosen_side(old, new, weights, side))
+    """The COMPARISONS row of a chain, with the higher or the lower side of every link.
+
+    `tonights_scores` and `weights` are by query; a query without a weight is left out.
+    """
+    parts = _differences(made, side, mask_of, weights)
     own_weights = np.ones(len(buckets)) if weights is None else weights
     has_weight = ~np.isnan(own_weights)
     queries = min(int(np.count_nonzero(~np.isnan(part) & has_weight)) for part in parts)
@@ -234,6 +232,18 @@ def chain_row(
     if weights is not None:
         row["weight_effective_n"] = total.freedom + 1
     return row
+
+
+def _differences(made: Chain, side: str, mask_of: MaskOf, weights: Numbers | None) -> list[Numbers]:
+    """The differences of each piece and of the chosen side of each link, by query of the slice."""
+    differences = []
+    for piece in made.pieces:
+        differences.append(_masked(piece.apart, mask_of(piece.newer, piece.older)))
+    for sides in made.links:
+        mask = mask_of(sides.link.after, sides.link.before)
+        old, new = _masked(sides.old, mask), _masked(sides.new, mask)
+        differences.append(_chosen_side(old, new, weights, side))
+    return differences
 
 
 def _last_night(made: Chain) -> Night:
@@ -269,23 +279,18 @@ def _tested(
     names = ("p_value", "interval_low", "interval_high")
     row: dict[str, Any] = {name: float(answers[name]) for name in names}
     if total.total < 0 and row["p_value"] < alpha:
-        row["p_randomization"] = statistics.random_signs(in_buckets(units, buckets), precise=True)
+        units = statistics.in_buckets(units, buckets)
+        row["p_randomization"] = statistics.random_signs(units, precise=True)
     return row
-
-
-def in_buckets(units: Numbers, buckets: NDArray[np.int64]) -> Numbers:
-    """The units whose signs are random: queries or, if there are many, sums over buckets."""
-    if len(units) <= statistics.UNITS:
-        return units
-    return np.bincount(buckets, units, statistics.UNITS).astype(np.float64)
 
 
 def link_facts(sides: LinkSides, run: str, metric: Metric) -> dict[str, Any]:
     """What the log keeps about a change of judgments: both differences and their errors."""
+    measure, cutoff = metric
     facts: dict[str, Any] = {
         "run": run,
-        "measure": metric[0],
-        "cutoff": metric[1],
+        "measure": measure,
+        "cutoff": cutoff,
         "before": sides.link.before.evaluated_on,
         "before_id": sides.link.before.evaluation_id,
         "after": sides.link.after.evaluated_on,
@@ -309,7 +314,8 @@ def change_facts(sides: LinkSides, scores: RunScores, cache: ScoreCache) -> dict
     before = scores.matrix(link.before, FIRST).scores(scores.run)
     after = scores.matrix(link.after, FIRST).scores(scores.run)
     is_new = np.isnan(sides.new) & ~np.isnan(after)
-    run_and_cutoff = scores.run, scores.metric[1]
+    _, cutoff = scores.metric
+    run_and_cutoff = scores.run, cutoff
     return {
         **link_facts(sides, scores.run, scores.metric),
         "queries": int(np.count_nonzero(~np.isnan(after))),

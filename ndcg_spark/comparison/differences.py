@@ -1,7 +1,7 @@
 """Compares runs with a baseline: the COMPARISONS rows for one night, measure and cutoff."""
 
 import dataclasses
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -115,6 +115,14 @@ class Sides:
     only: NDArray[np.bool_] | None = None
 
     @property
+    def measure(self) -> str:
+        return self.metric[0]
+
+    @property
+    def cutoff(self) -> Cutoff:
+        return self.metric[1]
+
+    @property
     def rejudged(self) -> NDArray[np.bool_]:
         """Whether each query is rejudged: both sides judge it, and their judgments differ."""
         ours, theirs = self.own.hashes(), self.baseline.hashes()
@@ -137,10 +145,10 @@ class Sides:
         """Only the queries that the two sides do not judge differently."""
         return dataclasses.replace(self, only=~self.rejudged)
 
-    def with_judgments_alike(self) -> "Sides":
+    def with_same_judgments(self) -> "Sides":
         """Only the queries whose judgments are the same on both sides."""
-        alike = self.own.hashes() == self.baseline.hashes()
-        return dataclasses.replace(self, only=np.asarray(alike))
+        has_same_judgments = self.own.hashes() == self.baseline.hashes()
+        return dataclasses.replace(self, only=np.asarray(has_same_judgments))
 
     def answered(self, run: str, baseline: str) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
         """Whether a run returned anything for each query, and whether its baseline did."""
@@ -204,7 +212,7 @@ def in_one_family(
     rows: Iterable[Mapping[str, Any]],
     options: ComparisonOptions,
 ) -> list[dict[str, Any]]:
-    """COMPARISONS rows that were computed separately, as if they had been computed together.
+    """Return COMPARISONS rows that were computed separately as if computed together.
 
     p values are adjusted for all of them. Slices with fewer queries than the options require are
     no longer tested.
@@ -324,21 +332,14 @@ def _samples(sides: Sides, options: ComparisonOptions) -> Iterator[_Sample]:
                 "baseline": baseline,
                 "attribute": attribute,
                 "value": value,
-                "measure": sides.metric[0],
-                "cutoff": sides.metric[1],
+                "measure": sides.measure,
+                "cutoff": sides.cutoff,
                 "p_randomization": None,
             }
             for weights, absent in weightings:
                 paired, numbers = _described(pair, is_slice, mask, weights, options)
-                units = _units(pair.apart[paired], queries.buckets[paired])
+                units = statistics.in_buckets(pair.apart[paired], queries.buckets[paired])
                 yield _Sample({**row, **numbers, absent: None}, units)
-
-
-def _units(apart: Numbers, buckets: NDArray[np.int64]) -> Numbers:
-    """The differences whose signs are randomized; if there are many, their sums over buckets."""
-    if len(apart) <= statistics.UNITS:
-        return apart
-    return np.bincount(buckets, apart, statistics.UNITS).astype(np.float64)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -391,45 +392,41 @@ def _described(
     pair: _Pair,
     is_slice: bool,
     mask: NDArray[np.bool_],
-    weight: Numbers,
+    weights: Numbers,
     options: ComparisonOptions,
 ) -> tuple[NDArray[np.int64], dict[str, Any]]:
     """The paired queries of a slice, and the columns that describe them."""
-    counted = mask & ~np.isnan(weight)
+    counted = mask & ~np.isnan(weights)
     both = pair.has & pair.has_theirs & counted
-    flags = _missing_flags(pair, counted)
-    # A run that returned nothing was not measured.
-    is_missing = bool(flags)
-    paired = np.flatnonzero(both & (not is_missing))
-    if is_missing:
-        unpaired = pair.has | pair.has_theirs
-    elif pair.sides.metric[0] in CATALOG_COLUMNS:
-        # A query without a list has nothing to compare, so its value is not missing.
-        unpaired = np.zeros_like(pair.has)
-    else:
-        unpaired = pair.has != pair.has_theirs
+    # A run that returned nothing was not measured, so that no query is paired.
+    missing = _missing_sides(pair, counted)
+    paired = np.flatnonzero(both & (not missing))
+    unpaired = _unpaired(pair, is_missing=bool(missing)) & counted
     counts = _answered_counts(pair.answered, pair.theirs_answered, counted & pair.judged)
-    if not is_missing and _answered_few(counts):
+    flags = list(missing)
+    if not missing and _answered_few(counts):
         flags.append("few_answered")
-    if is_slice and not is_missing and len(paired) < options.min_queries:
+    if not missing and is_slice and len(paired) < options.min_queries:
         flags.insert(0, "below_min_queries")
     if pair.rejudged[paired].any():
         flags.append("other_judgments")
-    row = {"flags": flags, **counts, "unpaired_queries": int(np.count_nonzero(unpaired & counted))}
+    flags.extend(_flags_of(pair.apart[paired]))
+    row = {"flags": flags, **counts, "unpaired_queries": int(np.count_nonzero(unpaired))}
     row |= _total_change(pair.apart[both])
-    row |= _numbers_of_pairs(
+    row |= _wins_and_losses(pair.apart[paired])
+    row |= _means_and_test(
         pair.scores[paired],
         pair.theirs[paired],
         pair.apart[paired],
-        weight[paired],
-        options.alpha,
+        weights[paired],
         flags,
+        options.alpha,
     )
     return paired, row
 
 
-def _missing_flags(pair: _Pair, queries: NDArray[np.bool_]) -> list[str]:
-    """The flags of rows in which nothing was measured; empty if both sides answered something."""
+def _missing_sides(pair: _Pair, queries: NDArray[np.bool_]) -> list[str]:
+    """The flags of sides that returned nothing for any of these queries, or not for the same."""
     own, theirs = pair.sides.own, pair.sides.baseline
     are_there = pair.run in own.runs and pair.baseline in theirs.runs
     if are_there and queries.any():
@@ -437,12 +434,22 @@ def _missing_flags(pair: _Pair, queries: NDArray[np.bool_]) -> list[str]:
         # What a side returned for queries that the other side lacks says nothing.
         if not in_both[queries].any():
             return [NO_SHARED_QUERIES]
-    flags = []
+    missing = []
     if not _answers(pair.run, own, queries):
-        flags.append("run_missing")
+        missing.append("run_missing")
     if not _answers(pair.baseline, theirs, queries):
-        flags.append("baseline_missing")
-    return flags
+        missing.append("baseline_missing")
+    return missing
+
+
+def _unpaired(pair: _Pair, *, is_missing: bool) -> NDArray[np.bool_]:
+    """Whether each query has a value on only one side, or on any side if a side is missing."""
+    if is_missing:
+        return pair.has | pair.has_theirs
+    if pair.sides.measure in CATALOG_COLUMNS:
+        # A query without a list has nothing to compare, so its value is not missing.
+        return np.zeros_like(pair.has)
+    return np.asarray(pair.has != pair.has_theirs)
 
 
 def _total_change(apart: Numbers) -> dict[str, Any]:
@@ -479,21 +486,33 @@ def _answered_few(counts: Mapping[str, int]) -> bool:
     return apart > 0 and apart >= FEW * counts["judged_queries"]
 
 
-def _numbers_of_pairs(
+def _wins_and_losses(apart: Numbers) -> dict[str, int]:
+    """How many queries there are, and how many are wins, ties and losses."""
+    queries = len(apart)
+    wins = int(np.count_nonzero(apart > EQUAL))
+    losses = int(np.count_nonzero(apart < -EQUAL))
+    return {
+        "queries": queries,
+        "changed_queries": wins + losses,
+        "wins": wins,
+        "ties": queries - wins - losses,
+        "losses": losses,
+    }
+
+
+def _means_and_test(
     scores: Numbers,
     theirs: Numbers,
     apart: Numbers,
     weights: Numbers,
+    flags: Collection[str],
     alpha: float,
-    flags: list[str],
 ) -> dict[str, Any]:
-    """The statistics of paired scores; adds to the flags.
+    """The weighted means of paired scores, and the t test unless a flag rules it out.
 
     `largest` is the largest plausible difference.
     """
     n = len(scores)
-    wins = int(np.count_nonzero(apart > EQUAL))
-    losses = int(np.count_nonzero(apart < -EQUAL))
     effective = 0.0
     deviation = 0.0
     numbers: dict[str, Any] = dict.fromkeys(("mean", "baseline_mean", "difference"), np.nan)
@@ -506,48 +525,40 @@ def _numbers_of_pairs(
             # that gives the weighted error.
             effective = weights.sum() ** 2 / np.sum(weights**2)
             deviation = statistics.weighted_error(apart, weights) * n**0.5
-        flags.extend(_flags_of(apart, wins + losses))
-        if (_UNTESTED | MISSING_FLAGS) & {*flags}:
+        if not _UNTESTED.union(MISSING_FLAGS).isdisjoint(flags):
             deviation = np.nan
-        numbers |= statistics.paired_t(
-            n,
-            numbers["difference"],
-            deviation,
-            alpha,
-            freedom=effective - 1,
-        )
+        freedom = effective - 1
+        numbers |= statistics.paired_t(n, numbers["difference"], deviation, alpha, freedom=freedom)
         numbers["relative_difference"] = np.divide(numbers["difference"], numbers["baseline_mean"])
     finite = {name: float(value) if np.isfinite(value) else None for name, value in numbers.items()}
-    if "below_min_queries" not in flags and "unchanged" in flags:
-        finite["p_value"] = 1.0
-    elif "below_min_queries" not in flags and "no_variation" in flags:
-        # Only two combinations of signs have a sum as large: all signs as observed, and all
-        # flipped.
-        finite["p_value"] = max(2.0 ** (1 - n), statistics.MIN_P)
-    counts = {
-        "queries": n,
-        "changed_queries": wins + losses,
-        "wins": wins,
-        "ties": n - wins - losses,
-        "losses": losses,
-    }
-    return finite | counts | {"weight_effective_n": float(effective)}
+    if "below_min_queries" not in flags:
+        if "unchanged" in flags:
+            finite["p_value"] = 1.0
+        elif "no_variation" in flags:
+            # Only two combinations of signs have a sum as large: as observed, and all flipped.
+            finite["p_value"] = max(2.0 ** (1 - n), statistics.MIN_P)
+    return {**finite, "weight_effective_n": float(effective)}
 
 
-def _flags_of(apart: Numbers, changed: int) -> list[str]:
-    """The flags for what differences cannot show. `changed`: how many are not ties."""
+def _flags_of(apart: Numbers) -> list[str]:
+    """The flags for what these differences cannot show."""
     n = len(apart)
+    changed = np.count_nonzero(np.abs(apart) > EQUAL)
     flags = []
     if n < 2:
         flags.append("too_few")
     if n and not changed:
         flags.append("unchanged")
-    elif n > 1 and np.std(apart, ddof=1) <= EQUAL * abs(np.mean(apart)):
-        # They vary only by rounding errors.
+    elif n > 1 and _vary_only_by_rounding(apart):
         flags.append("no_variation")
     elif n > 1 and changed < _FEWEST_CHANGED:
         flags.append("few_changed")
     return flags
+
+
+def _vary_only_by_rounding(apart: Numbers) -> bool:
+    with np.errstate(all="ignore"):
+        return bool(np.std(apart, ddof=1) <= EQUAL * abs(np.mean(apart)))
 
 
 def _adjust_families(rows: Sequence[dict[str, Any]], correction: str) -> None:
@@ -682,8 +693,8 @@ def extremes(sides: Sides, run: str, baseline: str, limit: int) -> list[dict[str
                 "side": sides.key["side"],
                 "run": run,
                 "baseline": baseline,
-                "measure": sides.metric[0],
-                "cutoff": sides.metric[1],
+                "measure": sides.measure,
+                "cutoff": sides.cutoff,
                 "query_id": sides.own.queries.ids[at].as_py(),
                 "baseline_score": before,
                 "score": score,

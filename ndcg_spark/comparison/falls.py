@@ -37,6 +37,7 @@ def fall_of(values: Sequence[float]) -> Fall | None:
     distances = nights - nights.mean()
     total = float(distances @ distances)
     best = max(_changes(distances), key=lambda change: change.explained)
+    # Three numbers of the line are fitted: its level, the size of the change, and its first night.
     variance = max((total - best.explained) / (len(nights) - 3), _DEVIATION**2)
     if best.difference >= 0 or best.explained < _LEAST * variance:
         return None

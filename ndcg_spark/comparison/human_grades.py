@@ -52,7 +52,7 @@ from ndcg_spark.schemas import COMPARISONS
 from ndcg_spark.steps import report_step
 from ndcg_spark.voices import Give
 
-#: The most documents without a grade that are listed.
+#: How many documents without a grade are listed at most.
 _LISTED = 20
 #: The relative tolerance for a probability in a file.
 _NEAR = 10.0 ** (2 - DIGITS)
@@ -251,10 +251,11 @@ def make_sample(
 
 
 def _refuse_empty(sample: Sample) -> None:
+    """Raise ConfigurationError if a sample has no documents."""
     if not len(sample.moved):
         raise ConfigurationError("sample: no document moved, so there is nothing to grade")
     if not sample.documents:
-        sentence = "sample: no document was drawn by chance; ask for more, or use a different seed"
+        sentence = "sample: no document was drawn; request more documents, or use a different seed"
         raise ConfigurationError(sentence)
 
 
@@ -381,6 +382,7 @@ def _gains_of_grades(
 
 
 def _refuse_blank(blank: Sequence[tuple[str, str]], drawn: int) -> None:
+    """Raise InputError about rows without a grade."""
     listed = ", ".join(f"{document} for query {query}" for query, document in blank[:_LISTED])
     more = f" and {len(blank) - _LISTED:,} more" if len(blank) > _LISTED else ""
     sentence = f"{len(blank):,} of {drawn:,} rows have no grade: {listed}{more}"

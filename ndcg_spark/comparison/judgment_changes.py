@@ -74,7 +74,7 @@ def changes_of_run(
 def _pairs(nights: Iterable[Night]) -> Iterator[tuple[Night, Night]]:
     """The nights around each change of judgments: the last before it, and the first after it.
 
-    Nights with different conventions are looked at separately.
+    Nights with different conventions are considered separately.
     """
     newest: dict[str, Night] = {}
     for night in nights:
@@ -102,6 +102,7 @@ def _is_complete(facts: Mapping[str, Any]) -> bool:
 
 
 def _change(facts: Mapping[str, Any], allowed: float) -> Change:
+    """The change that a link in the log or kept copies describe."""
     old, new = facts["old"], facts["new"]
     moved = (old + new) / 2
     return Change(
@@ -119,10 +120,11 @@ def _change(facts: Mapping[str, Any], allowed: float) -> Change:
 
 def _allowed(run: str, metric: Metric, night: Night, facts: Mapping[str, Any]) -> float:
     """The drop that the strictest check of the night's own gate allows for a run and measure."""
+    measure, cutoff = metric
     limits: list[float] = []
     for check in night.gate.get("check", ()):
         of_check = check["measure"], format_cutoff(check["cutoff"])
-        is_of_metric = of_check == (metric[0], format_cutoff(metric[1]))
+        is_of_metric = of_check == (measure, format_cutoff(cutoff))
         is_for_all = check.get("slice") is None and not check.get("weighted")
         if is_of_metric and is_for_all and _includes(check, run, night.dataset):
             mean = abs(facts["before_mean"])
@@ -131,6 +133,7 @@ def _allowed(run: str, metric: Metric, night: Night, facts: Mapping[str, Any]) -
 
 
 def _includes(check: Mapping[str, Any], run: str, dataset: str) -> bool:
+    """Whether a check in the log covers a run of a dataset."""
     runs = check.get("runs")
     if runs is not None and run not in runs:
         return False
@@ -139,6 +142,7 @@ def _includes(check: Mapping[str, Any], run: str, dataset: str) -> bool:
 
 
 def _limits(check: Mapping[str, Any], mean: float) -> Iterator[float]:
+    """How far a check in the log lets a mean fall, by each of its limits."""
     if check.get("max_drop") is not None:
         yield check["max_drop"]
     if check.get("max_relative_drop") is not None:

@@ -139,8 +139,9 @@ def _joined(
 ) -> DataFrame:
     """A row per document of either side, with the columns of both sides.
 
-    `times` is how often the document occurs in the list where it occurs more often. This full outer
-    join is a grouped union, which costs no more and also counts documents that occur twice.
+    `times` is how often the document occurs in one of the lists, the larger of two counts. This
+    full outer join is a grouped union, which costs no more and also counts documents that occur
+    twice.
     """
     renamed = []
     values = []
@@ -149,7 +150,8 @@ def _joined(
         renamed.append(side.select(*key, *own))
         values += [F.max(f"{prefix}{name}").alias(f"{prefix}{name}") for name in names]
     times = F.greatest(F.count("rank"), F.count("baseline_rank")).alias("times")
-    documents = renamed[0].unionByName(renamed[1], allowMissingColumns=True)
+    new_side, old_side = renamed
+    documents = new_side.unionByName(old_side, allowMissingColumns=True)
     return documents.groupBy(*key).agg(*values, times)
 
 
@@ -215,9 +217,9 @@ def _measures(p: float) -> dict[str, Column]:
 def _rank_biased_overlap(p: float) -> Column:
     """The extrapolated rank-biased overlap of two lists that are not empty.
 
-    It is equation 32 of Webber, Moffat and Zobel (2010), which allows unequal lengths: `shared` is
-    the overlap at the depth s of the shorter list, `common` is the overlap at the depth l of the
-    longer one, and the overlap of every depth is summed over common documents.
+    It is equation 32 of Webber, Moffat and Zobel (2010), which allows unequal lengths. `shared` is
+    the overlap at the depth s of the shorter list, and `common` is the overlap at the depth l of
+    the longer list. The overlap of every depth is summed over common documents.
     """
     new, old = F.col("returned"), F.col("baseline_returned")
     common, shared = F.col("common"), F.col("shared")

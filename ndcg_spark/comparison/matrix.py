@@ -150,20 +150,21 @@ def read_matrix(
     """
     cells = _Cells(queries, runs)
     names = pa.array(runs, pa.string())
-    # Null, the whole ranking, is compared as 0.
-    cutoff = metric[1] or 0
+    _, cutoff = metric
     for table in _in_large_batches(batches):
         _refuse_empty_names(table)
         numbers = pc.index_in(table["run"].combine_chunks(), value_set=names)
         run = np.asarray(pc.fill_null(numbers, -1))
+        # The cutoff of a whole ranking is null, and compared as 0.
         cutoffs = np.asarray(pc.fill_null(table["cutoff"], 0))
-        at = np.flatnonzero((cutoffs == cutoff) & (run >= 0))
+        at = np.flatnonzero((cutoffs == (cutoff or 0)) & (run >= 0))
         rows = table if len(at) == len(table) else table.take(pa.array(at))
         cells.add(rows, run[at], metric)
     return ScoreMatrix(queries, runs, cells.values.T, cells.hashes, cells.answers.T)
 
 
 def _refuse_empty_names(table: pa.Table) -> None:
+    """Raise InputError if a run or a query has no name."""
     for name in ("run", "query_id"):
         empty = pc.sum(pc.fill_null(pc.equal(table[name], ""), True)).as_py()
         if empty:
@@ -259,7 +260,7 @@ def _padded(array: NDArray[Any], rows: int, empty: float) -> NDArray[Any]:
 
 
 def answered_rows(rows: pa.Table) -> NDArray[np.bool_]:
-    """Whether the run of each QUERY_SCORES row returned anything; true if no column says."""
+    """Whether the run of each QUERY_SCORES row returned anything; true if no column shows it."""
     columns = rows.column_names
     status = rows["status"] if "status" in columns else pa.nulls(len(rows), pa.string())
     returned = rows["returned"] if "returned" in columns else pa.nulls(len(rows), pa.int64())

@@ -189,6 +189,7 @@ def _counted_queries(pair: Pair, convention: Convention) -> tuple[pd.DataFrame, 
 
 
 def _scores_of(night: Night, run: str, cutoff: int) -> pd.DataFrame:
+    """The status and ideal DCG of each query of a run, by query."""
     columns = ["query_id", "status", "ideal_dcg"]
     where: Where = {"run": [run], "cutoff": [cutoff]}
     scores: pd.DataFrame = read_rows([night], "query_scores", columns, where).to_pandas()
@@ -206,6 +207,7 @@ def _both_lists(pair: Pair) -> pd.DataFrame:
 
 
 def _list_of(night: Night, run: str, cutoff: int) -> pd.DataFrame:
+    """The kept documents of a run down to a cutoff."""
     columns = [*_KEY, "rank", "relevance", "discount"]
     rows = read_rows([night], "ranked_documents", columns, {"run": [run]}).to_pandas()
     within: pd.DataFrame = rows[rows["rank"] <= cutoff].drop(columns="rank")
@@ -213,7 +215,7 @@ def _list_of(night: Night, run: str, cutoff: int) -> pd.DataFrame:
 
 
 def _with_kept_grades(lists: pd.DataFrame, night: Night, convention: Convention) -> pd.DataFrame:
-    """The lists with grades from tonight's judgments, which an earlier night does not have."""
+    """The lists with the grades of tonight's judgments, even for documents of the earlier night."""
     fingerprint = str(night.row["judgments_fingerprint"])
     judgments = kept_judgments(night.store, night.dataset, fingerprint)
     if judgments is None:
@@ -232,7 +234,7 @@ def _with_kept_grades(lists: pd.DataFrame, night: Night, convention: Convention)
 
 
 def _gains_of(grades: "pd.Series[Any]", convention: Convention) -> Numbers:
-    """The gains of the machine's grades, which its evaluation accepted."""
+    """The gains of grades from the machine, all of which the evaluation accepted."""
     unjudged = unjudged_gain(convention)
     gains: dict[float, float] = {}
     for grade in grades.dropna().unique().tolist():
@@ -251,9 +253,9 @@ def graded_gain(grade: float, convention: Convention) -> float | None:
 
 
 def known_grades(night: Night) -> tuple[float, float]:
-    """The lowest and the highest grade that people may give: of the night's judgments, and 0.
+    """The lowest and the highest grade that people may give.
 
-    A `max_grade` of the convention also raises the highest.
+    They cover the grades of the night's judgments, 0, and the `max_grade` of the convention.
     """
     grades = _grades_of(night)
     highest = night_convention(night).max_grade
@@ -275,15 +277,22 @@ def _known_gains(night: Night, convention: Convention) -> Numbers:
 
 def pair_of(nights: Nights, header: Mapping[str, Any]) -> Pair:
     """The rankings that a sample was drawn for; ConfigurationError if a night no longer exists."""
-    found = []
-    for name in ("evaluation", "baseline_evaluation"):
-        own = (header["dataset"], header[name])
-        known = [night for night in nights if (night.dataset, night.evaluation_id) == own]
-        if not known:
-            where = {"evaluation": "date", "baseline_evaluation": "baseline_date"}[name]
-            sentence = f"its night of {header[where]} was evaluated again or removed"
-            raise ConfigurationError(f"human: {sentence}; draw a new sample")
-        found.append(known[0])
-    pair = Pair(found[0], header["run"], found[1], header["baseline"], header["cutoff"])
+    night = _night_of_sample(nights, header, "evaluation", "date")
+    other = _night_of_sample(nights, header, "baseline_evaluation", "baseline_date")
+    pair = Pair(night, header["run"], other, header["baseline"], header["cutoff"])
     refuse_pair(pair)
     return pair
+
+
+def _night_of_sample(
+    nights: Nights, header: Mapping[str, Any], evaluation: str, date: str
+) -> Night:
+    """The night of an evaluation in the header of a sample.
+
+    `evaluation` and `date` are the names under which the header records the night.
+    """
+    for night in nights:
+        if night.dataset == header["dataset"] and night.evaluation_id == header[evaluation]:
+            return night
+    sentence = f"its night of {header[date]} was evaluated again or removed"
+    raise ConfigurationError(f"human: {sentence}; draw a new sample")

@@ -17,12 +17,12 @@ _RECENT = 7
 
 
 def needed_dates(nights: Sequence[Night], old: set[str]) -> set[str]:
-    """The dates that gates compare with: the gates of nights that are kept.
+    """The dates that the gates of the kept nights compare with.
 
     A night is kept if its date is not `old`, or if a kept night needs it. The newest night of a
-    dataset, however old, determines what the next one is compared with. This includes the reference
-    of each run, the nights around the changes of judgments since then, and the nights whose loss
-    was acknowledged, as long as the acknowledgement is in force.
+    dataset, however old, determines what the next one is compared with. So the dates include the
+    reference of each run, the nights around the changes of judgments since then, and the nights
+    with an acknowledgement that is still in force.
     """
     by_dataset: dict[str, list[Night]] = {}
     for night in nights:
@@ -90,10 +90,11 @@ def _dates_of(reference: Reference) -> Iterator[str]:
     for night in reference.nights:
         yield night.evaluated_on
     for link in reference.links:
-        before, after = link.before, link.after
-        if before.row["judgments_fingerprint"] and after.row["judgments_fingerprint"]:
-            yield before.evaluated_on
-            yield after.evaluated_on
+        before = link.before.row["judgments_fingerprint"]
+        after = link.after.row["judgments_fingerprint"]
+        if before and after:
+            yield link.before.evaluated_on
+            yield link.after.evaluated_on
 
 
 def _acknowledged(nights: Sequence[Night], newest: Night) -> Iterator[str]:

@@ -73,6 +73,7 @@ def compare_over_datasets(
 
 
 def _by_pair(rows: Sequence[Row]) -> dict[_Pair, list[Row]]:
+    """The unweighted rows over all queries, by what they compare."""
     pairs: dict[_Pair, list[Row]] = {}
     for row in rows:
         if row["attribute"] is None and row["weight_effective_n"] is None:

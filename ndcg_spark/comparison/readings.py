@@ -2,7 +2,8 @@
 documents in the same list.
 
 Judgments age. If they were made from lists that people saw, later lists have fewer judged
-documents, and NDCG falls without a real loss. If both readings show a loss, it has another cause.
+documents, and NDCG falls without a real loss. If both readings show a loss, it has a different
+cause.
 """
 
 import functools
@@ -37,7 +38,7 @@ def has_second_reading(measure: str) -> bool:
 def second_reading(rows: pa.Table, measure: str, convention: Convention) -> pa.Table:
     """QUERY_SCORES rows of one cutoff with the second reading of the measure.
 
-    It is null if a list was scored but the table does not tell which share of it was judged.
+    It is null if a list was scored but the table does not show which share of it was judged.
     Queries without a scored list keep their score. A score may be above 1.
     """
     columns = {name: _numbers(rows, name) for name in COLUMNS[measure]}

@@ -20,7 +20,7 @@ from ndcg_spark.nights.reader import earlier
 
 #: A reference is the mean of at most this many nights: a single night may be a lucky one.
 MOST_NIGHTS = 7
-#: The most changes of judgments that are followed back.
+#: How many changes of judgments are followed back at most.
 MOST_LINKS = 60
 
 
@@ -55,7 +55,7 @@ def nights_of_run(
     nights: Iterable[Night],
     runs_of: RunsOf,
 ) -> list[Night]:
-    """The verified nights before this one that have the run and its options, ordered by date."""
+    """The earlier verified nights that have the run and tonight's options, ordered by date."""
     of_run = []
     for night in earlier(nights, tonight.dataset, tonight.evaluated_on):
         if night.unverified is not None or not has_options_of(night, tonight):
@@ -96,7 +96,7 @@ def dated_reference(
     nights: Iterable[Night],
     runs_of: RunsOf,
 ) -> Reference | None:
-    """Only the night of a date; None if it does not have the run."""
+    """The night of a date as a reference; None if it does not have the run."""
     before = nights_of_run(run, tonight, nights, runs_of)
     for night in before:
         if night.evaluated_on == date:

@@ -41,7 +41,7 @@ from ndcg_spark.convention.measures import (
 from ndcg_spark.convention.parsing import ALL_CUTOFFS, parse_columns, parse_cutoffs
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.nights.catalog_kinds import other_catalog
-from ndcg_spark.nights.log import Night, committed
+from ndcg_spark.nights.log import Night, Nights, committed
 from ndcg_spark.nights.reader import datasets_left_out, read_again, refuse_unverified, select_nights
 from ndcg_spark.schemas import COMPARISONS, NEW, OLD
 from ndcg_spark.steps import report_step
@@ -71,7 +71,7 @@ class Comparison:
     alpha: float = 0.05
     #: The warnings about how many queries were left out because of their judgments.
     left_out: list[Notice] = dataclasses.field(default_factory=list)
-    #: The same runs over the datasets, if there are several.
+    #: The comparison over the datasets, if there are several.
     over_datasets: OverDatasets = NOTHING
     #: What human grades say about a run and its baseline, if there are any.
     human: HumanEstimate | None = None
@@ -161,7 +161,7 @@ class _Compared:
     numbers: Sequence[dict[str, Any]] = ()
     #: Whether each query of a single side is left out, because both nights judge it differently.
     left_out: NDArray[np.bool_] | None = None
-    #: Why such queries do not have two sides, for nights; or why nothing is compared.
+    #: Why these queries are not compared on two sides, or why nothing is compared.
     reason: str = ""
 
 
@@ -211,6 +211,7 @@ def _absent_runs(own: Sequence[ScoreSource], options: ComparisonOptions) -> Iter
 
 
 def _refuse_unknown_runs(option: str, runs: Sequence[str], sources: Sequence[ScoreSource]) -> None:
+    """Raise ConfigurationError for a run that none of the sources has."""
     known: set[str] = set()
     for source in sources:
         known.update(source.runs, source.silent)
@@ -222,6 +223,7 @@ def _refuse_unknown_runs(option: str, runs: Sequence[str], sources: Sequence[Sco
 
 
 def _refuse_absent_datasets(own: Sequence[ScoreSource], others: Sequence[ScoreSource]) -> None:
+    """Raise ConfigurationError if the baseline lacks a dataset."""
     absent = {source.dataset for source in own} - {source.dataset for source in others}
     if absent:
         what = f"it has no scores for the dataset {min(absent)}"
@@ -232,6 +234,7 @@ def _refuse_unknown_measures(
     own: Sequence[ScoreSource],
     asked: Mapping[str, Sequence[Cutoff] | None],
 ) -> None:
+    """Raise ConfigurationError for a requested measure or cutoff that no source has."""
     metrics: set[Metric] = set()
     for source in own:
         metrics.update(source.metrics)
@@ -245,14 +248,18 @@ def _refuse_unknown_measures(
 
 
 def _by_name(metric: Metric) -> tuple[Any, ...]:
-    return metric[0], by_depth(metric[1])
+    """A sort key for metrics: by measure, then by cutoff."""
+    measure, cutoff = metric
+    return measure, by_depth(cutoff)
 
 
 def _not_evaluated(what: str, metrics: Iterable[Metric]) -> ConfigurationError:
     """The error for a measure, or a measure at a cutoff, that no source has."""
-    known = [metric for metric in metrics if metric[0] in (*SCORES, *RUN_COLUMNS)]
-    known.sort(key=_by_name)
-    has = ", ".join(measure_at(*metric) for metric in known)
+    known = []
+    for measure, cutoff in sorted(metrics, key=_by_name):
+        if measure in (*SCORES, *RUN_COLUMNS):
+            known.append(measure_at(measure, cutoff))
+    has = ", ".join(known)
     return ConfigurationError(f"measures: {what} was not evaluated; available: {has}")
 
 
@@ -276,7 +283,9 @@ def _compared(
 def _within(
     source: ScoreSource, queries: Queries, metric: Metric, pairs: Sequence[tuple[str, str]]
 ) -> _Compared:
-    if metric[0] in RUN_COLUMNS:
+    """The scores of runs of one night, paired with each other."""
+    measure, _ = metric
+    if measure in RUN_COLUMNS:
         return _Compared([], _numbers(source, source, metric, pairs, source.key()))
     own = functools.partial(source.read, queries, metric)
     return _Compared([read_sides(own, None, metric, source.key(), pairs)])
@@ -302,14 +311,15 @@ def _between(
     metric: Metric,
     pairs: Sequence[tuple[str, str]],
 ) -> _Compared:
-    """Two nights on both sides if their judgments differ and copies are kept, or on one side."""
-    reason = _not_alike(source, other, metric)
+    """The scores of two nights: on both sides if their judgments differ, and copies are kept."""
+    reason = _other_catalog(source, other, metric)
     if reason:
         return _Compared([], reason=reason)
-    if metric[0] in RUN_COLUMNS:
+    measure, _ = metric
+    if measure in RUN_COLUMNS:
         key = source.key(other.evaluated_on, 1)
         return _Compared([], _numbers(source, other, metric, pairs, key))
-    if _has_other_judgments(source, other) and metric[0] not in CATALOG_COLUMNS:
+    if _has_other_judgments(source, other) and measure not in CATALOG_COLUMNS:
         try:
             both = [_side(source, other, queries, metric, pairs, side) for side in BOTH]
             return _Compared([sides.without_rejudged() for sides in both])
@@ -323,14 +333,15 @@ def _between(
     return _Compared([sides.without_rejudged()], left_out=rejudged, reason=reason)
 
 
-def _not_alike(source: ScoreSource, other: ScoreSource, metric: Metric) -> str:
-    """Why a catalog measure does not mean the same in two nights; empty if it does."""
+def _other_catalog(source: ScoreSource, other: ScoreSource, metric: Metric) -> str:
+    """Why a catalog measure cannot be compared between two nights; empty if it can."""
     if not isinstance(source.rows, Night) or not isinstance(other.rows, Night):
         return ""
-    why = other_catalog(source.rows, other.rows, metric[0])
+    measure, _ = metric
+    why = other_catalog(source.rows, other.rows, measure)
     if why is None:
         return ""
-    return f"{source.dataset}: {why.sentence}; {metric[0]} was not compared"
+    return f"{source.dataset}: {why.sentence}; {measure} was not compared"
 
 
 def _has_other_judgments(source: ScoreSource, other: ScoreSource) -> bool:
@@ -350,6 +361,7 @@ def _side(
     side: str,
 ) -> Sides:
     """Both nights under the judgments of one of them; NoCopyError if a copy is not kept."""
+    # A night under its own judgments has the scores that it published, which need no fingerprint.
     own_judgments = _fingerprint(other) if side == OLD else None
     other_judgments = _fingerprint(source) if side == NEW else None
     own = functools.partial(source.read, queries, metric, judgments=own_judgments)
@@ -368,12 +380,10 @@ def _fingerprint(source: ScoreSource) -> str | None:
 def _metrics(source: ScoreSource, options: ComparisonOptions) -> list[Metric]:
     """The metrics to compare; by default, a measure is compared wherever it has values."""
     metrics: list[Metric] = []
-    for measure, cutoffs in options.measures.items():
-        if cutoffs is None:
-            evaluated = [metric for metric in source.metrics if metric[0] == measure]
-            metrics.extend(sorted(evaluated, key=_by_name))
-        else:
-            metrics.extend((measure, cutoff) for cutoff in cutoffs)
+    for measure, requested in options.measures.items():
+        evaluated = [cutoff for name, cutoff in source.metrics if name == measure]
+        cutoffs = sorted(evaluated, key=by_depth) if requested is None else requested
+        metrics.extend((measure, cutoff) for cutoff in cutoffs)
     return metrics
 
 
@@ -483,13 +493,9 @@ def compare_nights(
     _refuse_no_baseline(options, baseline_date)
     nights = committed(output)
     tonight = select_nights(nights, output, date, dataset)
-    others: dict[str, ScoreSource] | None = None
+    others = None
     if baseline_date:
-        other_nights = []
-        for night in tonight:
-            baseline = named_baseline(nights, night, baseline_date, options.baselines)
-            other_nights.append(baseline.nights[-1])
-        others = {source.dataset: source for source in night_sources(other_nights)}
+        others = _baseline_sources(nights, tonight, baseline_date, options)
     refuse_unverified(tonight)
     corrected = None
     if human is not None:
@@ -514,6 +520,17 @@ def compare_nights(
     return dataclasses.replace(comparison, warnings=warnings, human=corrected)
 
 
+def _baseline_sources(
+    nights: Nights, tonight: Sequence[Night], date: str, options: ComparisonOptions
+) -> dict[str, ScoreSource]:
+    """The scores of the nights that are named as baselines, by dataset."""
+    baseline_nights = []
+    for night in tonight:
+        baseline = named_baseline(nights, night, date, options.baselines)
+        baseline_nights.append(baseline.nights[-1])
+    return {source.dataset: source for source in night_sources(baseline_nights)}
+
+
 def _refuse_nothing_in_common(comparison: Comparison) -> None:
     """Raise ConfigurationError if all queries were left out because of their judgments."""
     if comparison.left_out and not any(row["queries"] for row in comparison.rows):
@@ -521,6 +538,7 @@ def _refuse_nothing_in_common(comparison: Comparison) -> None:
 
 
 def _refuse_no_baseline(options: ComparisonOptions, baseline_date: str | None) -> None:
+    """Raise ConfigurationError without a baseline, or if a run would be compared with itself."""
     if baseline_date is not None:
         return
     if not options.baselines:

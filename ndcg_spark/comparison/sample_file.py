@@ -151,6 +151,7 @@ def _refuse_lost_columns(names: Iterable[str]) -> None:
 
 
 def _refuse_twice(documents: Iterable[Document]) -> None:
+    """Raise InputError if a document occurs twice."""
     seen: set[Document] = set()
     twice = []
     for document in documents:

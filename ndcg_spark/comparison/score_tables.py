@@ -72,6 +72,7 @@ def with_means(
 
 
 def _refuse_absent_keys(table: pa.Table) -> None:
+    """Raise InputError if the run or the query is missing."""
     has = table.column_names
     for name in ("run", "query_id"):
         if name not in has:
@@ -80,14 +81,15 @@ def _refuse_absent_keys(table: pa.Table) -> None:
 
 
 def _refuse_absent_measures(table: pa.Table, measures: Sequence[str], name: str) -> None:
+    """Raise ConfigurationError if a measure is not a column of numbers."""
     known = number_columns(table)
     usable = [*known, "returned"] if "returned" in table.column_names else known
     for measure in measures:
         if measure not in usable:
             place = "the table" if name == "query_scores" else name
-            what = f"{place} has no numbers {measure!r}"
+            what = f"{place} has no column of numbers {measure!r}"
             choices = ", ".join(known) or "none"
-            raise ConfigurationError(f"measures: {what}; it has {choices}; name one, measures=")
+            raise ConfigurationError(f"measures: {what}; it has {choices}; name one with measures=")
 
 
 def _typed(table: pa.Table, measures: Sequence[str]) -> pa.Table:
@@ -112,6 +114,7 @@ def _source(
     measures: Sequence[str],
     name: str,
 ) -> ScoreSource:
+    """The scores of one dataset in a table."""
     counts = rows.group_by("cutoff").aggregate([(measure, "count") for measure in measures])
     metrics = []
     for measure in measures:

@@ -95,6 +95,7 @@ class ScoreSource:
         The second reading needs a night, because its log has the convention. Scores under different
         `judgments`, given by fingerprint, also need a night. NoCopyError if they are not kept.
         """
+        measure, _ = metric
         chosen = [run for run in self.runs if runs is None or run in runs]
         name = self.name
         if judgments is not None and isinstance(self.rows, Night):
@@ -104,7 +105,7 @@ class ScoreSource:
                 batches = _in_second_reading(self.rows, batches, metric)
         else:
             batches = self._published_batches(metric, chosen, reading)
-        if metric[0] == JUDGED_RATE:
+        if measure == JUDGED_RATE:
             batches = judged_rates(batches)
         with about(name):
             return read_matrix(batches, queries, chosen, metric)
@@ -116,16 +117,17 @@ class ScoreSource:
         reading: int,
     ) -> Iterable[pa.RecordBatch]:
         """The rows as they were published, with the columns that a metric needs."""
+        measure, cutoff = metric
         columns = ["run", "query_id", "cutoff", "status", "returned", "judgments_hash"]
-        columns.extend(_columns_of(metric[0], reading))
+        columns.extend(_columns_of(measure, reading))
         columns = list(dict.fromkeys(columns))
         batches: Iterable[pa.RecordBatch]
         if isinstance(self.rows, Night):
-            where: Where = {"cutoff": [metric[1]], "run": runs}
+            where: Where = {"cutoff": [cutoff], "run": runs}
             batches = read_night_batches([self.rows], "query_scores", columns, where)
         else:
             batches = list(self.rows.select(columns).to_batches())
-        if metric[0] in CATALOG_COLUMNS:
+        if measure in CATALOG_COLUMNS:
             return _with_equal_judgments(batches)
         if reading == SECOND and isinstance(self.rows, Night):
             return _in_second_reading(self.rows, batches, metric)
@@ -168,12 +170,13 @@ def _in_second_reading(
     night: Night, batches: Iterable[pa.RecordBatch], metric: Metric
 ) -> list[pa.RecordBatch]:
     """The query score rows of one cutoff in the second reading."""
+    measure, _ = metric
     convention = night_convention(night)
-    read = []
+    found = []
     for batch in batches:
-        rows = second_reading(pa.Table.from_batches([batch]), metric[0], convention)
-        read.extend(rows.to_batches())
-    return read
+        rows = second_reading(pa.Table.from_batches([batch]), measure, convention)
+        found.extend(rows.to_batches())
+    return found
 
 
 def night_sources(nights: Sequence[Night]) -> list[ScoreSource]:
@@ -208,7 +211,8 @@ def _mean_rows(night: Night) -> MeanRows:
 class ScoreCache:
     """A cache for the scores of nights: a rehearsal compares many nights with the same ones.
 
-    `mean_rows` reads the DATASET_SCORES of a night; a caller that has read them gives its own.
+    `mean_rows` reads the DATASET_SCORES of a night; a caller that has already read them passes its
+    own function.
     """
 
     def __init__(self, mean_rows: Callable[[Night], MeanRows] = _mean_rows) -> None:
@@ -258,7 +262,7 @@ class ScoreCache:
 
 
 def _copied_batches(night: Night, judgments: str, metric: Metric) -> Iterable[pa.RecordBatch]:
-    """The query scores of a night under other judgments, at a cutoff; NoCopyError if missing."""
+    """The query scores of a night under different judgments; NoCopyError if no copy is kept."""
     why = why_not_rescored(night, metric, judgments)
     if why:
         raise NoCopyError(why)
@@ -266,8 +270,9 @@ def _copied_batches(night: Night, judgments: str, metric: Metric) -> Iterable[pa
     if rows is None:
         command = rescore_command(night, judgments)
         raise NoCopyError(f"no copy of {night} under them is kept; make one with: {command}")
+    _, cutoff = metric
     cutoffs = rows["cutoff"]
-    at_cutoff = pc.is_null(cutoffs) if metric[1] is None else pc.equal(cutoffs, metric[1])
+    at_cutoff = pc.is_null(cutoffs) if cutoff is None else pc.equal(cutoffs, cutoff)
     return list(rows.filter(pc.fill_null(at_cutoff, False)).to_batches())
 
 
@@ -285,7 +290,8 @@ def published_rows(
     """
     if baseline.name is None or not night.kept_rows("comparisons"):
         return []
-    where: dict[str, Sequence[Any]] = {"measure": [metric[0]], "cutoff": [metric[1]]}
+    measure, cutoff = metric
+    where: dict[str, Sequence[Any]] = {"measure": [measure], "cutoff": [cutoff]}
     if baseline.newest is None:
         where |= {"baseline": [baseline.run], "baseline_night": [None]}
     else:
@@ -328,7 +334,8 @@ def read_sides(
 
 def side_names(baseline: Baseline, tonight: Night, metric: Metric) -> Sequence[str | None]:
     """The sides of a comparison: two if the judgments have changed, and the measure needs them."""
-    if metric[0] in CATALOG_COLUMNS or not baseline.has_other_judgments(tonight):
+    measure, _ = metric
+    if measure in CATALOG_COLUMNS or not baseline.has_other_judgments(tonight):
         return ONE
     return BOTH
 
@@ -354,7 +361,7 @@ def both_sides(
     key = _key(baseline, tonight, scores) | {"side": side}
     pairs = _pairs(baseline, tonight, metric, scores)
 
-    # Whole nights are read whatever the runs, because their scores are cached for other checks.
+    # All runs are read, because the scores of a night are cached for other checks.
     own = scores.matrix(tonight, metric, judgments=judgments)
 
     def own_scores(_runs: Collection[str]) -> ScoreMatrix:
@@ -384,6 +391,7 @@ def compared_numbers(
 
 
 def _key(baseline: Baseline, tonight: Night, scores: ScoreCache) -> dict[str, Any]:
+    """The columns of COMPARISONS that all rows against a baseline share."""
     source: ScoreSource = scores.source(tonight)
     if not baseline.nights:
         return source.key()
@@ -408,35 +416,41 @@ def _pairs(
     return pairs
 
 
-def alike(baseline: Baseline, tonight: Night, metric: Metric) -> Baseline:
-    """The baseline with only the nights in which a catalog measure means the same.
+def with_comparable_nights(baseline: Baseline, tonight: Night, metric: Metric) -> Baseline:
+    """The baseline with only the nights whose catalog measure can be compared with tonight's.
 
-    It keeps all nights if there are no such nights; `not_alike` says why.
+    It keeps all nights if there are no such nights; `why_not_comparable` says why.
     """
+    measure, _ = metric
     same = []
     for night in baseline.nights:
-        if other_catalog(tonight, night, metric[0]) is None:
+        if other_catalog(tonight, night, measure) is None:
             same.append(night)
     if not same or len(same) == len(baseline.nights):
         return baseline
     return dataclasses.replace(baseline, nights=tuple(same))
 
 
-def not_alike(tonight: Night, nights: Iterable[Night], metric: Metric) -> NotComparable | None:
-    """Why a catalog measure has a different meaning in each of these nights; None otherwise.
+def why_not_comparable(
+    tonight: Night, nights: Iterable[Night], metric: Metric
+) -> NotComparable | None:
+    """Why a catalog measure cannot be compared with any of these nights; None if it can.
 
-    The reason is that of the last night.
+    The reason refers to the last night.
     """
-    why = None
+    measure, _ = metric
+    reasons = []
     for night in nights:
-        why = other_catalog(tonight, night, metric[0])
-        if why is None:
+        reason = other_catalog(tonight, night, measure)
+        if reason is None:
             return None
-    if why is None:
+        reasons.append(reason)
+    if not reasons:
         return None
+    last = reasons[-1]
     # The table of items is the same, whichever measure uses it.
-    about = () if why.code == OTHER_ITEMS else (metric[0],)
-    return NotComparable(why.code, why.sentence, about)
+    about = () if last.code == OTHER_ITEMS else (measure,)
+    return NotComparable(last.code, last.sentence, about)
 
 
 def _measured_nights(baseline: Baseline, metric: Metric, scores: ScoreCache) -> list[Night]:
@@ -448,6 +462,7 @@ def _measured_nights(baseline: Baseline, metric: Metric, scores: ScoreCache) -> 
 
 
 def _runs_of_baseline(baseline: Baseline, metric: Metric, scores: ScoreCache) -> set[str]:
+    """The runs of the baseline's nights that evaluated a metric."""
     runs: set[str] = set()
     for night in _measured_nights(baseline, metric, scores):
         runs.update(scores.source(night).runs)

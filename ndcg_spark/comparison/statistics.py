@@ -1,10 +1,10 @@
 """Statistics for paired differences: the t test, the randomization test, and adjusted p values.
 
 The paired t test keeps its level on scores such as NDCG, as `COMPARING.md` shows. The randomization
-test says how often random signs give a sum as large as the observed one. For up to EXACT changed
-units (queries, or buckets of queries) all signs are enumerated. Otherwise they are drawn from a
-distribution that is tilted towards the observed sum (importance sampling by exponential tilting),
-so that p values far below 1 / draws are as exact as large ones.
+test computes how often random signs give a sum as large as the observed one. For up to EXACT
+changed units (queries, or buckets of queries) all signs are enumerated. Otherwise they are drawn
+from a distribution that is tilted towards the observed sum (importance sampling by exponential
+tilting), so that p values far below 1 / draws are as exact as large ones.
 """
 
 from collections.abc import Sequence
@@ -163,9 +163,9 @@ def adjusted(p_values: ArrayLike, correction: str) -> Numbers:
 def signed_ranks(differences: Numbers) -> float:
     """The two-sided p value of Wilcoxon's signed-rank test (1945), as in scipy's `wilcoxon`.
 
-    Differences of 0 are left out; if there are no others, p is 1. It is exact for up to
-    EXACT_RANKS differences, even if sizes are equal and share their mean rank. For more, it uses
-    a normal approximation.
+    Differences of 0 are left out; if there are no others, p is 1. It is exact for up to EXACT_RANKS
+    differences, even if some sizes are equal and share their mean rank. For more, it uses a normal
+    approximation.
     """
     known = differences[differences != 0]
     if not len(known):
@@ -193,7 +193,7 @@ def _p_of_enumeration(ranks: Numbers, rank_sum: float) -> float:
     """The p value of a sum of ranks, from the chance of every possible sum."""
     # Doubled ranks are whole numbers, so that their sums can be counted.
     doubled = np.rint(2 * ranks).astype(np.int64)
-    #: By doubled sum: its chance if each rank is added with probability 1/2.
+    # By doubled sum: its chance if each rank is added with probability 1/2.
     chances = np.ones(1)
     for rank in doubled:
         with_rank = np.concatenate([np.zeros(rank), chances])
@@ -210,6 +210,15 @@ def _mean_ranks(sizes: Numbers) -> Numbers:
     last = np.cumsum(counts)
     means: Numbers = last - (counts - 1) / 2
     return means[inverse]
+
+
+def in_buckets(differences: Numbers, buckets: NDArray[np.int64]) -> Numbers:
+    """The units whose signs are randomized: the differences of queries or, if there are many, their
+    sums over buckets of queries.
+    """
+    if len(differences) <= UNITS:
+        return differences
+    return np.bincount(buckets, differences, UNITS).astype(np.float64)
 
 
 def random_signs(differences: Numbers, *, precise: bool = False) -> float:

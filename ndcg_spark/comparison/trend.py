@@ -46,6 +46,27 @@ from ndcg_spark.text import day, unknown_name
 if TYPE_CHECKING:
     from ndcg_spark.comparison.sources import ScoreCache
 
+#: The measures that every night has.
+_ALWAYS = ("ndcg", "ndcg_pooled", "ndcg_stddev", "ndcg_stderr", "dcg", "judged_rate")
+#: The measures that can be followed from night to night.
+MEASURES = (*_ALWAYS, *COLUMNS, *RUN_COLUMNS)
+#: A night is compared with the median of at most WINDOW comparable nights before it, if there are
+#: at least MIN_NIGHTS.
+WINDOW, MIN_NIGHTS = 28, 7
+#: How far from the median a night may be, in standard deviations, which are estimated from the MAD
+#: as for a normal distribution.
+_DEVIATIONS, _OF_MAD = 3.0, 1.4826
+#: The smallest distance that is flagged, because nights of an unchanged system have a MAD of 0.
+FLOOR = 0.005
+#: The flag of a night without a value because the run returned nothing.
+NOTHING = "returned_nothing"
+#: The flag of a night that was published although plain Python disagrees with its scores.
+UNVERIFIED = "not_verified"
+#: A CUSUM compares with the first REFERENCE comparable nights, subtracts SLACK from every
+#: deviation, and flags a sum of LIMIT, all in standard deviations. A single night contributes at
+#: most the deviation of the band.
+REFERENCE, SLACK, LIMIT = 28, 0.5, 8.0
+
 
 class ScoredNight(NamedTuple):
     """A night of a run at a cutoff."""
@@ -76,30 +97,10 @@ class _DatedScore(NamedTuple):
         return self.convention, self.judgments
 
 
-#: The measures that every night has.
-_ALWAYS = ("ndcg", "ndcg_pooled", "ndcg_stddev", "ndcg_stderr", "dcg", "judged_rate")
-#: The measures that can be followed from night to night.
-MEASURES = (*_ALWAYS, *COLUMNS, *RUN_COLUMNS)
-#: A night is compared with the median of at most WINDOW comparable nights before it, if there are
-#: at least MIN_NIGHTS.
-WINDOW, MIN_NIGHTS = 28, 7
-#: How far from the median a night may be, in standard deviations, which are estimated from the MAD
-#: as for a normal distribution.
-_DEVIATIONS, _OF_MAD = 3.0, 1.4826
-#: The smallest distance that is flagged, because nights of an unchanged system have a MAD of 0.
-FLOOR = 0.005
-#: The flag of a night without a value because the run returned nothing.
-NOTHING = "returned_nothing"
-#: The flag of a night that was published although plain Python disagrees with its scores.
-UNVERIFIED = "not_verified"
-#: A CUSUM compares with the first REFERENCE comparable nights, subtracts SLACK from every
-#: deviation, and flags a sum of LIMIT, all in standard deviations. A single night contributes at
-#: most the deviation of the band.
-REFERENCE, SLACK, LIMIT = 28, 0.5, 8.0
-
-
 @dataclasses.dataclass
 class Point:
+    """A night of a trend."""
+
     date: str
     value: float | None
     #: Which of `convention` and `judgments` changed since the night before; for a catalog measure,
@@ -131,6 +132,8 @@ class Point:
 
 @dataclasses.dataclass(frozen=True)
 class TrendLine:
+    """The trend of a run by a measure at a cutoff."""
+
     dataset: str
     run: str
     measure: str
@@ -411,7 +414,7 @@ def _level_change(values: Sequence[float], start: int, floor: float) -> _LevelCh
 class History:
     """The nights of one reading of the log, with their dataset scores and trends.
 
-    It caches everything that was read or computed.
+    Everything that is read or computed is cached.
     """
 
     def __init__(self, nights: Nights, scores: "ScoreCache | None" = None) -> None:
@@ -481,6 +484,7 @@ class History:
         before: Night,
         after: Night,
     ) -> Mapping[str, Any] | None:
+        """The facts of a change of judgments, computed from kept copies."""
         # Imported here, so that lists of nights do not wait for statistics.
         from ndcg_spark.comparison.kept_changes import facts_of_copies
         from ndcg_spark.comparison.sources import ScoreCache
@@ -536,12 +540,12 @@ def lines(
     measures: str | None = None,
     last: int = 60,
 ) -> tuple[list[TrendLine], list[str]]:
-    """The trends of an output by dataset, run and measure, for nights that have the run; and notes.
+    """The trends of an output by dataset, run and measure, and notes.
 
-    `measures`: for example `ndcg@10,judged_rate`, by default the headline of the newest night. Only
-    the `last` nights are returned (of the run, if one is named), but statistics use all nights.
-    ConfigurationError if there are no nights, or if there is no such dataset, run, measure or
-    cutoff. StorageError if a night cannot be read.
+    A trend has the nights that have its run. `measures`: for example `ndcg@10,judged_rate`, by
+    default the headline of the newest night. Only the `last` nights are returned (of the run, if
+    one is named), but statistics use all nights. ConfigurationError if there are no nights, or if
+    there is no such dataset, run, measure or cutoff. StorageError if a night cannot be read.
     """
     history = History(committed(output))
     nights = nights_of_dataset(history.nights, output, dataset)
@@ -637,6 +641,7 @@ def _not_crossed(history: History, trends: Sequence[TrendLine]) -> list[str]:
 
 
 def _falls(trends: Sequence[TrendLine]) -> list[str]:
+    """A sentence for each line whose level is falling."""
     sentences = []
     for line in trends:
         # A lower catalog measure is not a loss.
@@ -664,6 +669,7 @@ def _points(
     changes: Mapping[str, Change],
     measure: str,
 ) -> list[Point]:
+    """The points of a line, from its nights, values and changes of judgments."""
     nights = []
     is_of_catalog = measure in CATALOG_COLUMNS
     for (night, _, convention), value in zip(series, values, strict=True):
@@ -733,13 +739,13 @@ def metrics_of_lines(
     for measure, cutoff in parse_columns(text, MEASURES):
         by_night = [_cutoffs(measure, night, rows) for night, rows in nights]
         if cutoff == ALL_CUTOFFS:
-            metric = measure, measures.main_cutoff(measure, by_night[-1])
+            rank = measures.main_cutoff(measure, by_night[-1])
         else:
-            metric = measure, parse_cutoff(cutoff)
+            rank = parse_cutoff(cutoff)
         evaluated = set().union(*by_night)
-        if metric[1] not in evaluated:
-            raise _not_evaluated_in_nights(metric, evaluated, newest_rows)
-        chosen.append(metric)
+        if rank not in evaluated:
+            raise _not_evaluated_in_nights((measure, rank), evaluated, newest_rows)
+        chosen.append((measure, rank))
     return list(dict.fromkeys(chosen))
 
 
@@ -747,7 +753,8 @@ def _not_evaluated_in_nights(
     metric: Metric, evaluated: Iterable[Cutoff], newest_rows: Sequence[Mapping[str, Any]]
 ) -> ConfigurationError:
     """The error that names the evaluated cutoffs of a measure, or all measures without any."""
-    known = [measure_at(metric[0], cutoff) for cutoff in sorted(evaluated, key=by_depth)]
+    measure, _ = metric
+    known = [measure_at(measure, cutoff) for cutoff in sorted(evaluated, key=by_depth)]
     if not known:
         for name in MEASURES:
             if any(row[name] is not None for row in newest_rows):

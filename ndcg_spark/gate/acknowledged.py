@@ -1,6 +1,4 @@
-"""Known losses: a night that still fails, but is not worse than the night on which somebody
-acknowledged the loss.
-"""
+"""Known losses: a night that fails, but is not worse than on the date of its acknowledgement."""
 
 import datetime
 from collections.abc import Iterable, Mapping, Sequence
@@ -37,7 +35,7 @@ def acknowledged_in_words(known: Mapping[str, str]) -> str:
 
 
 def acknowledgement_of(night: Night) -> Mapping[str, str] | None:
-    """The acknowledgement of a failed night, made on it or before: on, reason, until."""
+    """The acknowledgement that covers a failed night: on, reason, until."""
     if night.row["verdict"] != FAIL:
         return None
     own = night.record["acknowledged"]
@@ -64,13 +62,12 @@ def until_date(evaluated_on: str, until: str | None) -> str:
 
 def in_force(tonight: Night, nights: Iterable[Night]) -> Acknowledgement | None:
     """The newest acknowledgement that may cover a night: its own, or an earlier one."""
-    before = earlier(nights, tonight.dataset, tonight.evaluated_on)
-    before.reverse()
-    for night in (tonight, *before):
-        said = night.record["acknowledged"]
-        if not said or said["until"] < tonight.evaluated_on:
-            continue
-        return Acknowledgement(night, said["reason"], said["until"])
+    candidates = earlier(nights, tonight.dataset, tonight.evaluated_on)
+    candidates.append(tonight)
+    for night in reversed(candidates):
+        acknowledged = night.record["acknowledged"]
+        if acknowledged and acknowledged["until"] >= tonight.evaluated_on:
+            return Acknowledgement(night, acknowledged["reason"], acknowledged["until"])
     return None
 
 
@@ -79,26 +76,26 @@ def is_known(verdict: Verdict, acknowledged: Mapping[str, Any]) -> bool:
 
     Nothing may be missing or undecided. `acknowledged`: the verdict of the acknowledged night.
     """
-    known = {}
+    failed_before = {}
     for before in acknowledged.get("results", ()):
         if before["result"] == FAIL:
-            known[_subject(before)] = before
+            failed_before[_subject(before)] = before
     compared = {_mean_of(result) for result in verdict.results if result.baseline is not None}
     for result in verdict.results:
         if result.result == PASS:
             continue
-        if result.result != FAIL:
+        before = failed_before.get(_subject(vars(result)))
+        if result.result != FAIL or before is None:
             return False
-        own = known.get(_subject(vars(result)))
-        if own is None:
-            return False
-        # If no baseline shows that the mean falls further, it must not be lower than it was.
-        if _mean_of(result) not in compared and _is_lower(result.mean, own["mean"]):
+        # `has_fallen` looks at the means that are compared with a baseline.
+        has_baseline = _mean_of(result) in compared
+        if not has_baseline and _is_lower(result.mean, before["mean"]):
             return False
     return True
 
 
 def _subject(result: Mapping[str, Any]) -> tuple[Any, ...]:
+    """What a result is about, including its baseline."""
     return tuple(map(result.get, _SUBJECT))
 
 
@@ -108,6 +105,7 @@ def _mean_of(result: Result) -> tuple[Any, ...]:
 
 
 def _is_lower(mean: float | None, before: float | None) -> bool:
+    """Whether a mean is lower than it was; a missing mean is taken as lower."""
     if mean is None or before is None:
         return True
     return mean < before - ROUNDING * max(1.0, abs(before))
@@ -116,7 +114,8 @@ def _is_lower(mean: float | None, before: float | None) -> bool:
 def has_fallen(results: Iterable[Result], lost_slices: Sequence[str]) -> bool:
     """Whether a night is worse than the acknowledged one, by a verdict against only that night.
 
-    Checks against a minimum are not compared with a night, so `is_known` looks at them.
+    It ignores checks against a minimum, which are not compared with a night; `is_known` looks at
+    these.
     """
     compared = [result for result in results if result.baseline is not None]
     if not compared or lost_slices:

@@ -1,8 +1,8 @@
 """Compares a run of a night with the accepted state, or with a night that the gate names.
 
-The reference may have different judgments from tonight's. The difference is then a chain across the
-changes of judgments since. It is computed in two readings of unjudged documents, so that a list
-does not look worse only because fewer of its documents are judged than before.
+The reference may have different judgments from tonight's. In that case, the difference is a chain
+across the changes of judgments since then. It is computed in two readings of unjudged documents, so
+that a list does not look worse only because fewer of its documents are judged than before.
 """
 
 import dataclasses
@@ -32,7 +32,12 @@ from ndcg_spark.comparison.references import (
     dated_reference,
     nights_of_run,
 )
-from ndcg_spark.comparison.sources import ScoreCache, alike, compared_numbers, not_alike
+from ndcg_spark.comparison.sources import (
+    ScoreCache,
+    compared_numbers,
+    why_not_comparable,
+    with_comparable_nights,
+)
 from ndcg_spark.convention.measures import CATALOG_COLUMNS, RUN_COLUMNS, Cutoff, measure_at
 from ndcg_spark.errors import InputError, StorageError
 from ndcg_spark.nights.log import Night, Nights
@@ -55,6 +60,14 @@ class Question:
     attribute: str | None = None
     value: str | None = None
     is_weighted: bool = False
+
+    @property
+    def measure(self) -> str:
+        return self.metric[0]
+
+    @property
+    def cutoff(self) -> Cutoff:
+        return self.metric[1]
 
     def in_slice(self, attribute: str, value: str) -> "Question":
         return dataclasses.replace(self, attribute=attribute, value=value)
@@ -115,6 +128,7 @@ class ReferenceScores:
         return self._references[key]
 
     def _found_reference(self, baseline: Baseline, run: str) -> Reference | None:
+        """The nights of a run that a baseline means: the accepted state, or the night of a date."""
         if baseline.kind is Kind.ACCEPTED:
             most = self._max_nights
             return accepted_reference(run, self.tonight, self._nights, self._scores.runs_of, most)
@@ -143,12 +157,13 @@ class ReferenceScores:
             return BesideReference(refused=NotComparable("no_baseline", error.worded(OPTIONS)))
 
     def _compare(self, baseline: Baseline, question: Question) -> BesideReference:
+        """The answer to a question. InputError or StorageError if scores cannot be read."""
         if baseline.refused:
             return BesideReference(refused=baseline.refused)
         reference = self.reference(baseline, question.run)
         if reference is None:
             return BesideReference(refused=_no_reference(baseline, question.run))
-        is_of_catalog = question.metric[0] in CATALOG_COLUMNS
+        is_of_catalog = question.measure in CATALOG_COLUMNS
         if is_of_catalog:
             # The shown lists do not depend on judgments, so there are no changes to cross.
             reference = dataclasses.replace(reference, links=())
@@ -169,7 +184,7 @@ class ReferenceScores:
         if usable is None or unreached:
             return BesideReference(refused=unreached)
         rows = self._rows(usable, question, FIRST)
-        if has_second_reading(question.metric[0]):
+        if has_second_reading(question.measure):
             rows = rows + self._rows(usable, question, SECOND)
         return BesideReference(tuple(rows), usable)
 
@@ -185,14 +200,14 @@ class ReferenceScores:
     def _compare_catalog(
         self, baseline: Baseline, reference: Reference, question: Question
     ) -> BesideReference:
-        """A run by a catalog measure, compared with the nights in which it means the same."""
-        refused = not_alike(self.tonight, reference.nights, question.metric)
+        """A run by a catalog measure, compared with the nights whose values are comparable."""
+        refused = why_not_comparable(self.tonight, reference.nights, question.metric)
         if refused is not None:
             return BesideReference(refused=refused)
         of_run = dataclasses.replace(baseline, nights=reference.nights)
-        of_run = alike(of_run, self.tonight, question.metric)
+        of_run = with_comparable_nights(of_run, self.tonight, question.metric)
         own = Reference(of_run.nights)
-        if question.metric[0] not in RUN_COLUMNS:
+        if question.measure not in RUN_COLUMNS:
             return BesideReference(tuple(self._paired_rows(own, question, FIRST)), own)
         rows = self._numbers_of_runs(of_run, question.metric)
         return BesideReference(tuple(row for row in rows if row["run"] == question.run), own)
@@ -206,6 +221,7 @@ class ReferenceScores:
         return self._rows_of_measures[key]
 
     def _not_evaluated(self, reference: Reference, metric: Metric) -> NotComparable | None:
+        """Why the metric is missing in a night from the reference to tonight; None if it is not."""
         path = [*reference.nights, self.tonight]
         for link in reference.links:
             path += [link.before, link.after]
@@ -227,12 +243,14 @@ class ReferenceScores:
         return usable_reference(reference, self.tonight, nights, self._max_nights, scores, limits)
 
     def _nights_with(self, run: str) -> list[Night]:
+        """The earlier nights that have a run."""
         if run not in self._nights_of_run:
             nights = nights_of_run(run, self.tonight, self._nights, self._scores.runs_of)
             self._nights_of_run[run] = nights
         return self._nights_of_run[run]
 
     def _run_scores(self, question: Question) -> RunScores:
+        """The scores of the run and metric of a question."""
         key = question.run, question.metric
         if key not in self._scores_of_run:
             self._scores_of_run[key] = RunScores(*key, self._scores)
@@ -271,15 +289,15 @@ class ReferenceScores:
     def _key_of_chain(
         self, reference: Reference, question: Question, reading: int
     ) -> dict[str, Any]:
-        """The columns of COMPARISONS that say what a chain compares."""
+        """The columns of COMPARISONS that identify what a chain compares."""
         newest = self._scores.source(reference.nights[-1]).evaluated_on
         key = self._scores.source(self.tonight).key(newest, len(reference.nights))
         return key | {
             "run": question.run,
             "baseline": question.run,
             "reading": reading,
-            "measure": question.metric[0],
-            "cutoff": question.metric[1],
+            "measure": question.measure,
+            "cutoff": question.cutoff,
             "attribute": question.attribute,
             "value": question.value,
         }
@@ -302,7 +320,7 @@ class ReferenceScores:
         newest = scores.source(nights[-1]).evaluated_on
         key = scores.source(self.tonight).key(newest, len(nights))
         key["reading"] = reading
-        sides = Sides(own, baseline, metric, key, [(run, run)]).with_judgments_alike()
+        sides = Sides(own, baseline, metric, key, [(run, run)]).with_same_judgments()
         return list(comparison_rows(sides, self._options))
 
 
@@ -352,7 +370,7 @@ class _SliceMasks:
         """A function that returns the queries of a slice between a newer and an older night.
 
         A query has the attributes that the newer night keeps or, if that night does not judge it,
-        those of the older one.
+        the attributes that the older night keeps.
         """
 
         def mask(newer: Night, older: Night) -> Mask:

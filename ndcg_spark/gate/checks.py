@@ -3,7 +3,7 @@
 They fail closed: a check that was not measured or cannot be compared does not pass.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from ndcg_spark.comparison.baselines import ITSELF, Baseline, NotComparable
@@ -79,33 +79,57 @@ class Case(NamedTuple):
         return self.baseline.stands_for, self.reference, self.mean
 
 
-class _Evidence(NamedTuple):
-    """What is known about a part of a case before it is decided."""
+class _CheckedRun(NamedTuple):
+    """A check of one run."""
 
-    gate: GateConfig
+    #: The name of the check, such as gate.check[1].
     name: str
     check: CheckConfig
     run: str
+    min_queries: int
+    #: A sentence if the run's document ids are not in any judgment.
+    unknown_ids: str | None
+
+    @property
+    def subject(self) -> str:
+        """What is checked: `ndcg@10 of hybrid for language=de`."""
+        return self.check.subject(self.run)
+
+
+class _Evidence(NamedTuple):
+    """What is known about a part of a case before it is decided."""
+
+    checked: _CheckedRun
     baseline: Baseline
     side: str | None
-    row: Row | None
-    #: A sentence for each run whose document ids no judgment has.
-    unknown_ids: Mapping[str, str]
-    #: The night compared with the baseline of the case, and by itself.
+    #: The rows of the night against the baseline of the case, and of the night by itself.
     beside: ComparedNight
     itself: ComparedNight
 
     @property
-    def unweighted_row(self) -> Row | None:
-        return self.beside.rows.get(self.mean._replace(is_weighted=False))
+    def check(self) -> CheckConfig:
+        return self.checked.check
 
     @property
-    def mean(self) -> RowKey:
-        return _key(self.check, self.run, self.side)
+    def run(self) -> str:
+        return self.checked.run
 
     @property
     def subject(self) -> str:
-        return self.check.subject(self.run)
+        return self.checked.subject
+
+    @property
+    def mean(self) -> RowKey:
+        """The key of the row."""
+        return _key(self.check, self.run, self.side)
+
+    @property
+    def row(self) -> Row | None:
+        return self.beside.rows.get(self.mean)
+
+    @property
+    def unweighted_row(self) -> Row | None:
+        return self.beside.rows.get(self.mean._replace(is_weighted=False))
 
 
 def cases_of(
@@ -119,45 +143,28 @@ def cases_of(
     cases = []
     unknown_ids = unknown_ids_of(inputs.tonight)
     for name, check in inputs.checks:
+        least = gate.min_queries_of(check)
         for run in filter(check.is_for, inputs.runs):
+            checked = _CheckedRun(name, check, run, least, unknown_ids.get(run))
             for baseline in _baselines_of(gate, check, run, baselines, inputs.tonight):
                 if baseline.is_reference:
-                    case = _reference_case(gate, name, check, run, baseline, references)
+                    cases.append(_reference_case(checked, baseline, references))
                 else:
-                    case = _case(gate, name, check, run, baseline, unknown_ids, compared)
-                cases.append(case)
+                    cases.append(_case(checked, baseline, compared))
     return cases
 
 
-def _case(
-    gate: GateConfig,
-    name: str,
-    check: CheckConfig,
-    run: str,
-    baseline: Baseline,
-    unknown_ids: Mapping[str, str],
-    compared: Comparisons,
-) -> Case:
+def _case(checked: _CheckedRun, baseline: Baseline, compared: Comparisons) -> Case:
     """A check of a run against nights that all runs share, or against another run."""
+    metric = checked.check.metric
     beside = compared[baseline.stands_for]
-    baseline = beside.baselines.get(check.metric, baseline)
+    baseline = beside.baselines.get(metric, baseline)
+    itself = compared[ITSELF.stands_for]
     parts = []
-    for side in beside.sides_of(check.metric):
-        row = beside.rows.get(_key(check, run, side))
-        evidence = _Evidence(
-            gate,
-            name,
-            check,
-            run,
-            baseline,
-            side,
-            row,
-            unknown_ids,
-            beside,
-            itself=compared[ITSELF.stands_for],
-        )
-        parts.append(Part(row, _refusal(evidence), side))
-    return Case(name, check, run, baseline, tuple(parts))
+    for side in beside.sides_of(metric):
+        evidence = _Evidence(checked, baseline, side, beside, itself)
+        parts.append(Part(evidence.row, _refusal(evidence), side))
+    return Case(checked.name, checked.check, checked.run, baseline, tuple(parts))
 
 
 def _baselines_of(
@@ -184,67 +191,60 @@ def _baselines_of(
     return chosen
 
 
-def question_of(gate: GateConfig, check: CheckConfig, run: str) -> Question:
+def question_of(check: CheckConfig, run: str, min_queries: int) -> Question:
     """What a check asks about a run compared with a reference."""
     attribute, value = check.slice_pair
     return Question(
         run,
         check.metric,
         check.allowed,
-        min_queries=check.min_queries or gate.min_queries,
+        min_queries,
         attribute=attribute,
         value=value,
         is_weighted=check.weighted,
     )
 
 
-def _reference_case(
-    gate: GateConfig,
-    name: str,
-    check: CheckConfig,
-    run: str,
-    baseline: Baseline,
-    references: ReferenceScores,
-) -> Case:
-    """A check of a run against the nights that it reaches by its own chain."""
-    question = question_of(gate, check, run)
-    unknown_ids = unknown_ids_of(references.tonight).get(run)
-    if unknown_ids is not None:
-        refused = NotComparable("not_measured", unknown_ids, (run,))
+def _reference_case(checked: _CheckedRun, baseline: Baseline, references: ReferenceScores) -> Case:
+    """A check of a run against its own reference nights."""
+    name, check, run = checked.name, checked.check, checked.run
+    if checked.unknown_ids is not None:
+        refused = NotComparable("not_measured", checked.unknown_ids, (run,))
         return Case(name, check, run, baseline, (Part(None, refused),))
-    beside = references.compare(baseline, question)
+    beside = references.compare(baseline, question_of(check, run, checked.min_queries))
     parts = []
     for row in beside.rows:
-        refusal = _few_or_unpaired(check, run, question.min_queries, row)
+        refusal = _few_or_unpaired(checked, row)
         parts.append(Part(row, refusal, row["side"], row["reading"]))
     has_first_reading = any(part.reading == FIRST for part in parts)
     if not has_first_reading:
-        parts.append(Part(None, beside.refused or _no_query_has_value(check, run, beside)))
+        parts.append(Part(None, beside.refused or _no_query_has_value(checked, beside)))
     rates = references.judged_rates(beside.reference, run, check.cutoff)
     return Case(name, check, run, baseline, tuple(parts), beside.reference, rates)
 
 
-def _no_query_has_value(check: CheckConfig, run: str, beside: BesideReference) -> NotComparable:
+def _no_query_has_value(checked: _CheckedRun, beside: BesideReference) -> NotComparable:
     since = f" against {beside.reference.first}" if beside.reference else ""
-    return NotComparable("not_measured", f"{check.subject(run)}{since}: no query has a value")
+    return NotComparable("not_measured", f"{checked.subject}{since}: no query has a value")
 
 
-def _few_or_unpaired(check: CheckConfig, run: str, least: int, row: Row) -> NotComparable | None:
+def _few_or_unpaired(checked: _CheckedRun, row: Row) -> NotComparable | None:
     """Why a row of a chain cannot decide; None if it can."""
-    subject = check.subject(run)
-    if check.is_of_run and row["difference"] is None:
+    subject = checked.subject
+    if checked.check.is_of_run and row["difference"] is None:
         return NotComparable("not_measured", f"{subject}: it has no value on one side")
-    if {"run_missing", "baseline_missing"} & {*row["flags"]}:
+    if "run_missing" in row["flags"] or "baseline_missing" in row["flags"]:
         return NotComparable("missing_run", f"{subject}: nothing was returned on one side")
     if row["unpaired_queries"]:
         unpaired = f"{row['unpaired_queries']:,} queries have a value on only one side"
         return NotComparable("not_measured", f"{subject}: {unpaired}")
-    few = _too_few(check, row, least)
+    few = _too_few(checked, row)
     return NotComparable("few_queries", f"{subject}: {few}") if few else None
 
 
-def _too_few(check: CheckConfig, row: Row | None, least: int) -> str | None:
+def _too_few(checked: _CheckedRun, row: Row | None) -> str | None:
     """Why a row covers too few queries or lists to decide; None if it covers enough."""
+    check, least = checked.check, checked.min_queries
     kind = "queries"
     if check.is_of_run:
         kind = "lists"
@@ -284,14 +284,14 @@ def _refusal(evidence: _Evidence) -> NotComparable | None:
 
 
 def unknown_ids_of(night: Night) -> dict[str, str]:
-    """A sentence for each run whose document ids no judgment has."""
+    """A sentence for each run whose document ids are not in any judgment."""
     results = night.record["inputs"].get("results", {})
     return dict(results.get("unknown_ids", {}).get(night.dataset, {}))
 
 
 def _unknown_ids(evidence: _Evidence) -> NotComparable | None:
     """A run that writes ids differently: its scores of 0 say nothing about its ranking."""
-    sentence = evidence.unknown_ids.get(evidence.run)
+    sentence = evidence.checked.unknown_ids
     if sentence is None:
         return None
     return NotComparable("not_measured", sentence, (evidence.run,))
@@ -311,8 +311,9 @@ def _no_such_slice(evidence: _Evidence) -> NotComparable | None:
         return None
     slices = {f"{key.attribute}={key.value}": None for key in rows if key.attribute is not None}
     near = did_you_mean(check.slice, slices)
-    sentence = f"{evidence.name}: no query of this night is in the slice {check.slice}{near}"
-    return NotComparable("missing_slice", sentence, (evidence.name,))
+    name = evidence.checked.name
+    sentence = f"{name}: no query of this night is in the slice {check.slice}{near}"
+    return NotComparable("missing_slice", sentence, (name,))
 
 
 def _no_baseline(evidence: _Evidence) -> NotComparable | None:
@@ -323,6 +324,7 @@ def _no_baseline(evidence: _Evidence) -> NotComparable | None:
 
 
 def _new_run(evidence: _Evidence) -> NotComparable | None:
+    """A run that the baseline does not have, or a baseline run that tonight does not have."""
     key = RowKey(evidence.run, *evidence.check.metric, side=evidence.side)
     if key in evidence.beside.rows:
         return None
@@ -346,6 +348,7 @@ def _no_shared_query(evidence: _Evidence) -> NotComparable | None:
 
 
 def _returned_nothing(evidence: _Evidence) -> NotComparable | None:
+    """A run or a baseline without results for any query of the slice."""
     baseline = evidence.baseline
     flags = evidence.unweighted_row["flags"] if evidence.unweighted_row else []
     queries = "query of the slice" if evidence.check.slice else "judged query"
@@ -368,6 +371,7 @@ def _paired_queries(evidence: _Evidence) -> tuple[int, int]:
 
 
 def _no_value(evidence: _Evidence) -> NotComparable | None:
+    """A measure that has no value for any query on either side."""
     paired, unpaired = _paired_queries(evidence)
     if paired or unpaired:
         return None
@@ -381,6 +385,7 @@ def _no_value(evidence: _Evidence) -> NotComparable | None:
 
 
 def _unpaired(evidence: _Evidence) -> NotComparable | None:
+    """Queries with a value on only one side."""
     paired, unpaired = _paired_queries(evidence)
     if not unpaired:
         return None
@@ -402,8 +407,8 @@ def _without_weight(evidence: _Evidence) -> NotComparable | None:
 
 
 def _few_queries(evidence: _Evidence) -> NotComparable | None:
-    least = evidence.check.min_queries or evidence.gate.min_queries
-    few = _too_few(evidence.check, evidence.row, least)
+    """Fewer queries or lists than the check requires."""
+    few = _too_few(evidence.checked, evidence.row)
     if few is None:
         return None
     return NotComparable("few_queries", f"{evidence.subject}: {few}", (evidence.mean, few))
@@ -433,5 +438,5 @@ _REFUSALS = (
     _without_weight,
     _few_queries,
 )
-#: The same for a measure of a run, which has one number for all of its lists.
+#: The functions for a measure of a run, which has one number for all of its lists.
 _REFUSALS_OF_RUNS = (_unknown_ids, _no_baseline, _new_run, _no_number, _few_queries)

@@ -1,7 +1,7 @@
 """The COMPARISONS rows of a night against each baseline of its gate.
 
-Comparability is checked before any statistics, because even numbers with different meanings have
-a difference.
+Comparability is checked before any statistics are computed, because even numbers with different
+meanings have a difference.
 """
 
 import dataclasses
@@ -20,11 +20,11 @@ from ndcg_spark.comparison.sources import (
     ONE,
     NoCopyError,
     ScoreCache,
-    alike,
     both_sides,
     compared_numbers,
-    not_alike,
     side_names,
+    why_not_comparable,
+    with_comparable_nights,
 )
 from ndcg_spark.convention.measures import RUN_COLUMNS, measure_at
 from ndcg_spark.errors import InputError, StorageError
@@ -52,6 +52,7 @@ class RowKey(NamedTuple):
 
 
 def row_key(row: Row) -> RowKey:
+    """The key of a COMPARISONS row."""
     return RowKey(
         run=row["run"],
         measure=row["measure"],
@@ -84,7 +85,7 @@ class ComparedNight:
     changed: Sequence[tuple[str, str]]
     #: By measure and cutoff: both sides of a change of judgments, or only None without a change.
     sides: Mapping[Metric, Sequence[str | None]] = dataclasses.field(default_factory=dict)
-    #: By measure and cutoff, the baseline with only the nights in which the measure means the same.
+    #: By measure and cutoff, the baseline with only the nights whose values are comparable.
     baselines: Mapping[Metric, Baseline] = dataclasses.field(default_factory=dict)
 
     def refused(self, metric: Metric, side: str | None) -> NotComparable | None:
@@ -94,7 +95,7 @@ class ComparedNight:
         return self.sides.get(metric, ONE)
 
 
-#: The comparisons by what their baseline stands for.
+#: The comparisons, by the `stands_for` of their baseline.
 Comparisons = Mapping[Any, ComparedNight]
 
 
@@ -115,6 +116,7 @@ def resolve_baselines(
 def _resolved_by_run(
     name: str, gate: GateConfig, tonight: Night, nights: Nights, scores: ScoreCache
 ) -> list[Baseline]:
+    """What a baseline name means for each of tonight's runs."""
     return resolve(
         name,
         tonight,
@@ -128,8 +130,8 @@ def _resolved_by_run(
 def compare_night(inputs: GateInputs, baselines: Iterable[Baseline]) -> dict[Any, ComparedNight]:
     """The second step of a verdict: the night against each baseline, and by itself for `min_value`.
 
-    The key is what a baseline stands for, because baselines for the same nights share their rows.
-    Baselines that each run reaches by its own chain are compared by `against_reference`.
+    The key is the `stands_for` of a baseline, because baselines for the same nights share their
+    rows. `against_reference` compares with the baselines for which each run has its own nights.
     """
     compared: dict[Any, ComparedNight] = {}
     for baseline in [*baselines, ITSELF]:
@@ -152,7 +154,7 @@ def _compared_with(inputs: GateInputs, baseline: Baseline) -> ComparedNight:
     sides: dict[Metric, Sequence[str | None]] = {}
     metric_of_queries = _metric_of_kept_queries(checks)
     for metric in dict.fromkeys(check.metric for check in needed):
-        baselines[metric] = alike(baseline, tonight, metric)
+        baselines[metric] = with_comparable_nights(baseline, tonight, metric)
         sides[metric] = side_names(baseline, tonight, metric)
         queries = options.queries if metric == metric_of_queries else 0
         runs = _checked_runs(needed, metric, inputs.runs)
@@ -193,6 +195,7 @@ def _needs(gate: GateConfig, check: CheckConfig, baseline: Baseline) -> bool:
 
 
 def _checked_runs(checks: Iterable[CheckConfig], metric: Metric, runs: Iterable[str]) -> set[str]:
+    """The runs that these checks cover for a metric, out of all runs of the night."""
     checked: set[str] = set()
     for check in checks:
         if check.metric == metric:
@@ -224,7 +227,8 @@ def _rows_of_side(comparison: _Comparison, side: str | None) -> MetricRows:
         refused = _metric_is_absent(tonight, baseline, metric, scores)
         if refused:
             return MetricRows(refused=refused)
-        if metric[0] in RUN_COLUMNS:
+        measure, _ = metric
+        if measure in RUN_COLUMNS:
             rows = compared_numbers(baseline, tonight, metric, scores)
             return MetricRows([row for row in rows if row["run"] in runs])
         sides = both_sides(baseline, tonight, metric, scores, side)
@@ -232,8 +236,8 @@ def _rows_of_side(comparison: _Comparison, side: str | None) -> MetricRows:
         return MetricRows(refused=_unreadable(baseline, error))
     if side is not None and not sides.own.is_judged_with(sides.baseline):
         return MetricRows(refused=_no_query_in_both(comparison))
-    pairs = [pair for pair in sides.pairs if pair[0] in runs]
-    sides = dataclasses.replace(sides, pairs=pairs).with_judgments_alike()
+    pairs = [(run, baseline_run) for run, baseline_run in sides.pairs if run in runs]
+    sides = dataclasses.replace(sides, pairs=pairs).with_same_judgments()
     changed = _most_changed(sides, comparison.options)
     return MetricRows(comparison_rows(sides, comparison.options), None, changed)
 
@@ -275,7 +279,7 @@ def _metric_is_absent(
     if baseline.nights and not nights:
         about = (metric, baseline.name)
         return NotComparable("other_cutoff", f"{not_evaluated} {baseline.in_words}", about)
-    return not_alike(tonight, nights, metric)
+    return why_not_comparable(tonight, nights, metric)
 
 
 def _most_changed(sides: Sides, options: ComparisonOptions) -> list[tuple[str, str]]:

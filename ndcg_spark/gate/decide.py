@@ -77,7 +77,7 @@ class Acceptance(NamedTuple):
     runs: tuple[str, ...] | None = None
 
     def covers(self, run: str | None) -> bool:
-        """Whether it is for a run; None stands for a result that is not about one run."""
+        """Whether it covers a run; None means a result that is not about one run."""
         return self.runs is None or run in self.runs
 
 
@@ -90,7 +90,7 @@ def acceptance_of(night: Night) -> Acceptance | None:
 
 
 class Found(NamedTuple):
-    """What is known about a night before it is decided."""
+    """What is known about a night before its verdict."""
 
     baselines: Sequence[Baseline]
     compared: Comparisons
@@ -367,6 +367,7 @@ def _decided_missing(missing: Iterable[Missing]) -> list[Decided]:
 
 
 def _decided_cases(gate: GateConfig, cases: Sequence[Case]) -> list[Decided]:
+    """The result and the finding of each case."""
     decisions = []
     for case, result in zip(cases, decide_cases(gate, cases), strict=True):
         decisions.append(Decided(result, finding_of(case, result), case))
@@ -408,7 +409,7 @@ def _why_no_result(tonight: Night, notes: Sequence[str]) -> Missing:
 
 
 def _decisive(decisions: Sequence[Decided]) -> tuple[str, list[Decided]]:
-    """The word of a verdict, and the results that decide it, in the order of the sentence."""
+    """The word of a verdict, and the results that decide it, sorted by `_order`."""
     can_fail = [one for one in decisions if one.result.severity == FAIL]
     failed = [one for one in can_fail if one.result.result == FAIL]
     not_passed = [one for one in can_fail if one.result.result != PASS]
@@ -425,8 +426,9 @@ def _decisive(decisions: Sequence[Decided]) -> tuple[str, list[Decided]]:
 def _order(decided: Decided) -> tuple[bool, bool, bool, bool, float]:
     """A sort key: the order in which results decide.
 
-    Missing runs and datasets come first, then checks that can fail, then results that would not
-    repeat every night until somebody fixes them, then the largest drop.
+    Missing runs and datasets come first, and checks that can fail come before checks that only
+    warn. Results that repeat every night until somebody fixes them come after the others. Apart
+    from that, the largest drop comes first.
     """
     result = decided.result
     is_check = result.check != _ARRIVAL
@@ -489,7 +491,7 @@ def _results_of_first_check(decisions: Sequence[Decided]) -> list[Result]:
 
 
 def _baseline_in_words(decided: Decided) -> str:
-    """What a passed result is compared with; empty for a minimum."""
+    """The baseline of a result in words; empty for a minimum."""
     if decided.case is None or decided.result.baseline is None:
         return ""
     return against_in_words(decided.case)
@@ -534,6 +536,7 @@ def _warnings_of_checks(decisions: Sequence[Decided], deciding: Sequence[Decided
 
 
 def _warnings_beside_checks(gate: GateConfig, found: Found) -> list[str]:
+    """The warnings that do not come from a check."""
     warnings = [loss.sentence for loss in found.losses]
     warnings.extend(found.warnings)
     if found.same_results and gate.same_results == "warn":
@@ -605,7 +608,7 @@ def _slices_of_loss(case: Case, compared: ComparedNight) -> list[dict[str, Any]]
 def rehearse(
     gate: GateConfig, nights: Nights, options: ComparisonOptions, dataset: str | None = None
 ) -> Iterator[Verdict]:
-    """The verdict on each night of a dataset, or of all, as if the gate had run every night.
+    """The verdict on each night of one or all datasets, as if the gate had run every night.
 
     A night that was evaluated without a gate cannot have been accepted, so it is good if there is
     nothing to compare it with.
@@ -623,7 +626,7 @@ def rehearse(
 
 
 def _with_later_acceptance(verdict: Verdict, night: Night) -> Verdict:
-    """The verdict, with a note if the night was accepted later, which a rehearsal knows."""
+    """The verdict, with a note if the night was accepted after its own verdict."""
     if not night.row["accepted"] or not night.row["revision"]:
         return verdict
     note = "it was accepted after its verdict, and the acceptance is used here"

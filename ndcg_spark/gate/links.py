@@ -15,7 +15,7 @@ from ndcg_spark.tables.format import score
 
 
 def links_of(inputs: GateInputs) -> list[dict[str, Any]]:
-    """The facts about each run by every measure of a check, if tonight's judgments are new to it.
+    """The facts about each run whose judgments change tonight, by every measure of a check.
 
     A run without a kept copy has no facts.
     """

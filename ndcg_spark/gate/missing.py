@@ -33,6 +33,7 @@ def find_missing(inputs: GateInputs, baselines: Iterable[Baseline]) -> list[Miss
 
 
 def _newest_baseline(tonight: Night, nights: Nights, baselines: Iterable[Baseline]) -> Night | None:
+    """The newest night of the baselines or, if it is newer, the newest good night."""
     before = earlier(nights, tonight.dataset, tonight.evaluated_on)
     candidates = [night for night in before if night.is_good][-1:]
     for baseline in baselines:
@@ -157,8 +158,8 @@ def _nights_to_expect(newest: Night | None, tonight: Night, nights: Nights) -> l
 def _before_partial_acceptances(newest: Night, tonight: Night, nights: Nights) -> list[Night]:
     """The good nights before `newest`, back to one that is good for all runs, ordered by date.
 
-    A night that was accepted for only some runs does not show which others must arrive. There are
-    no such nights if `newest` is itself good for all runs.
+    A night that was accepted for only some runs does not show which others must arrive. The list is
+    empty if `newest` is itself good for all runs.
     """
     if not newest.record.get("accepted_runs"):
         return []

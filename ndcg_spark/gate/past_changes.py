@@ -1,5 +1,5 @@
-"""Changes of judgments whose sides disagreed: it is not known what happened there until a night is
-accepted.
+"""Changes of judgments whose sides disagreed: what happened there is unknown until somebody accepts
+a night.
 """
 
 from collections.abc import Iterable, Mapping
@@ -30,6 +30,7 @@ def unknown_changes(tonight: Night, nights: Iterable[Night]) -> list[str]:
 
 
 def _sentence(night: Night, result: Mapping[str, Any]) -> str:
+    """The sentence for a result whose sides disagree."""
     differences = [side["difference"] for side in result.get("sides", ())]
     ends = ""
     if differences:

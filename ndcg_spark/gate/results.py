@@ -123,8 +123,8 @@ def _largest_p(parts: Iterable[Part], alpha: float) -> float | None:
 def _p_value(row: Row | None, alpha: float) -> float | None:
     """The p value of a row; None if nothing changed.
 
-    It is the larger p value of the two tests. If the t test alone rules out a failure, it is that
-    of the t test.
+    It is the larger p value of the two tests, or the p value of the t test if this test alone rules
+    out a failure.
     """
     if row is None or row["difference"] is None or "unchanged" in row["flags"]:
         return None
@@ -136,6 +136,7 @@ def _p_value(row: Row | None, alpha: float) -> float | None:
 
 
 def _result(gate: GateConfig, case: Case, p: float | None) -> Result:
+    """The result of a case, given its adjusted p value."""
     check, baseline = case.check, case.baseline
     numbers = _numbers_together(case) | {"p": p}
     outcome = _outcome(gate, case, numbers)
@@ -201,7 +202,8 @@ def _numbers_together(case: Case) -> dict[str, Any]:
     parts = [_numbers(case, part) for part in case.first_parts]
     numbers = parts[-1]
     differences = _known(parts, "difference")
-    if len(parts) == 1 or len(differences) < len(parts):
+    has_two_sides = len(parts) > 1 and len(differences) == len(parts)
+    if not has_two_sides:
         return numbers
     numbers["difference"] = sum(differences) / len(differences)
     numbers["baseline_mean"] = numbers["mean"] - numbers["difference"]
@@ -274,10 +276,10 @@ def _outcome_of_sides(
     numbers: Numbers,
     allowed: float | None = None,
 ) -> Outcome:
-    """The outcome that all sides support; one side if the judgments have not changed.
+    """The outcome that all sides support; there is only one if the judgments have not changed.
 
-    `numbers`: those of the case. `allowed`: how far the mean may fall, by default as each side
-    allows.
+    `numbers`: the numbers of the case. `allowed`: how far the mean may fall, by default as each
+    side allows.
     """
     outcomes = []
     for side in sides:
@@ -315,9 +317,10 @@ def _outcome_beside_reference(gate: GateConfig, case: Case, numbers: Numbers) ->
     allowed = numbers["allowed"]
     first = _outcome_of_sides(gate, case, case.first_parts, numbers)
     second = _outcome_of_sides(gate, case, case.second_parts, numbers, allowed)
-    is_beyond = first.word in (FAIL, UNDECIDED)
-    if not is_beyond or first.word == second.word == FAIL:
+    changed_too_much = first.word in (FAIL, UNDECIDED)
+    if not changed_too_much or first.word == second.word == FAIL:
         return first
+    # The readings do not agree on a failure.
     if _fails_only_in_first_reading(gate, case, numbers):
         return Outcome(UNDECIDED, "unjudged_documents", _sentence_of_unjudged(case, numbers))
     if first.word == UNDECIDED:
@@ -369,8 +372,7 @@ def _outcome_without_failure(gate: GateConfig, case: Case, numbers: Numbers) -> 
 
 def _sentence_of_minimum(case: Case, row: Row | None, numbers: Numbers) -> str:
     """The sentence of a minimum: `ndcg@10 of a is 0.3812 (50 queries); the minimum is 0.4000`."""
-    minimum = numbers["mean"] - numbers["difference"]
-    value, least = apart(numbers["mean"], minimum)
+    value, least = apart(numbers["mean"], case.check.min_value or 0.0)
     if case.check.is_of_run:
         lists = f"{row['lists'] if row else 0:,} lists"
         return f"{case.check.subject(case.run)} is {value} ({lists}); the minimum is {least}"
@@ -468,7 +470,7 @@ def _in_words(gate: GateConfig, numbers: Numbers) -> str:
 
 
 def _few_answered(row: Row | None) -> str:
-    """A clause for a run that answered much fewer queries than its baseline; empty otherwise."""
+    """A clause for a run that answered far fewer queries than its baseline; empty otherwise."""
     few = answered_in_words(row) if row else ""
     if not few:
         return ""

@@ -49,7 +49,7 @@ class _Candidate(NamedTuple):
 
     loss: SliceLoss
     p: float
-    #: Whether it lost more in every comparison than `_TIMES` what the check allows.
+    #: Whether it lost more than `_TIMES` the allowed drop in every comparison.
     is_beyond: bool
 
 
@@ -63,8 +63,8 @@ def slice_losses(
 ) -> list[SliceLoss]:
     """The slices of these runs that lost most, at most three, the largest loss first.
 
-    `values`: the values of each attribute. The measure of a run is that of its strictest check that
-    can fail.
+    `values`: the values of each attribute. A run is compared by the measure of its strictest check
+    that can fail.
     """
     candidates = []
     slices = _slices_to_look_at(values)
@@ -72,7 +72,7 @@ def slice_losses(
         check = _strictest(inputs, run)
         if check is None:
             continue
-        of_run = question_of(inputs.gate, check, run)
+        of_run = question_of(check, run, inputs.gate.min_queries_of(check))
         for attribute, value in slices:
             question = of_run.in_slice(attribute, value)
             candidate = _candidate(check, question, baselines, compared, references)
@@ -146,7 +146,7 @@ def _candidate(
     compared: Comparisons,
     references: ReferenceScores,
 ) -> _Candidate | None:
-    """The change of a slice against the accepted night or, if that is not known, the good nights.
+    """The change of a slice against the accepted night or, if that is impossible, the good nights.
 
     None if it cannot be compared with either.
     """
@@ -175,7 +175,7 @@ def _of_both_readings(beside: BesideReference, question: Question) -> list[Row]:
     """The rows against the accepted night, if both readings have enough queries."""
     first = beside.of_reading(FIRST)
     second = beside.of_reading(SECOND)
-    if not first or not has_second_reading(question.metric[0]) or len(first) != len(second):
+    if not first or not has_second_reading(question.measure) or len(first) != len(second):
         return []
     return _large_enough([*first, *second], question)
 
@@ -189,8 +189,8 @@ def _beside_good(baseline: Baseline, question: Question, compared: Comparisons) 
     for side in beside.sides_of(question.metric):
         key = RowKey(
             run=question.run,
-            measure=question.metric[0],
-            cutoff=question.metric[1],
+            measure=question.measure,
+            cutoff=question.cutoff,
             attribute=question.attribute,
             value=question.value,
             side=side,

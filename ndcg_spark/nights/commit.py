@@ -100,7 +100,8 @@ class Publication:
 
     def verify(self, name: str, rows: int) -> None:
         """Raise StorageError unless the footers of a table's files add up to this many rows."""
-        files = self._files[name] = {}
+        files: dict[str, dict[str, int]] = {}
+        self._files[name] = files
         with self.store.failures("cannot be read back, and nothing was published"):
             for path, size in self._sizes(name).items():
                 whole = f"{self._folder(name)}/{path}"
@@ -166,7 +167,7 @@ class Publication:
         return rows
 
     def _refuse_lost(self) -> None:
-        """Raise StorageError if verified files are gone, as a slow evaluation's files may be."""
+        """Raise StorageError if verified files are gone, which can happen to a slow evaluation."""
         for name, files in self._files.items():
             sizes = self._sizes(name, suffix="")
             is_being_removed = REMOVING in sizes

@@ -4,7 +4,7 @@ import dataclasses
 import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ndcg_spark.nights.copies import RESCORED, unneeded_copies
 from ndcg_spark.nights.log import Nights, committed
@@ -23,8 +23,14 @@ _KEPT = (
 _REMOVE_TOO = Give("baselines", then="also removes them")
 _FOLDER = re.compile(r"query_scores/evaluated_on=([^/]+)/evaluation_id=([^/]+)/")
 
-#: The date and the id of an evaluation.
-_Evaluation = tuple[str, str]
+
+class _Evaluation(NamedTuple):
+    """What identifies an evaluation in the output."""
+
+    date: str
+    evaluation_id: str
+
+
 #: Returns the dates that gates compare with, given all nights and the dates that are too old.
 Needed = Callable[[Nights, set[str]], set[str]]
 
@@ -61,8 +67,8 @@ def _mark_unpublished(store: Store, evaluation: _Evaluation) -> bool:
     evaluation that was idle for a day adds its log row and then looks for this mark. The mark is
     written before the log is read, so that one of the two processes notices the other.
     """
-    mark = f"{folder('query_scores', *evaluation)}/{REMOVING}"
     date, evaluation_id = evaluation
+    mark = f"{folder('query_scores', date, evaluation_id)}/{REMOVING}"
     try:
         store.add(mark, b"")
         known = committed(store, [date])
@@ -143,7 +149,7 @@ def _read(store: Store) -> _Output:
     for path in store.files("query_scores", ""):
         match = _FOLDER.match(path)
         if match:
-            there.add((match[1], match[2]))
+            there.add(_Evaluation(match[1], match[2]))
     known = committed(store)
     now = store.now() if there else 0.0
     return _Output(store, there, known, _superseded(known), now)
@@ -152,14 +158,14 @@ def _read(store: Store) -> _Output:
 def _leftovers(output: _Output) -> list[Removal]:
     """Superseded and killed evaluations that are old enough, and unneeded copies."""
     removals = []
-    for key in sorted(output.there):
-        if key[0] in output.known.damaged:
+    for one in sorted(output.there):
+        if one.date in output.known.damaged:
             continue
-        if key in output.superseded:
-            if output.now - output.superseded[key] > SECONDS_SUPERSEDED:
-                removals.append(_removal(key, "was superseded"))
-        elif output.now - _last_written(output.store, key) > SECONDS_WITHOUT_ROW:
-            removals.append(_removal(key, "did not publish")._replace(unpublished=key))
+        if one in output.superseded:
+            if output.now - output.superseded[one] > SECONDS_SUPERSEDED:
+                removals.append(_removal(one, "was superseded"))
+        elif output.now - _last_written(output.store, one) > SECONDS_WITHOUT_ROW:
+            removals.append(_removal(one, "did not publish")._replace(unpublished=one))
     copies = unneeded_copies(output.store, output.known)
     if copies:
         what = f"{len(copies):,} unneeded copies of scores or judgments"
@@ -167,21 +173,26 @@ def _leftovers(output: _Output) -> list[Removal]:
     return removals
 
 
-def _removal(key: _Evaluation, why: str) -> Removal:
-    return Removal(f"{key[1]} of {key[0]}, which {why}", _folders(key))
+def _removal(evaluation: _Evaluation, why: str) -> Removal:
+    what = f"{evaluation.evaluation_id} of {evaluation.date}, which {why}"
+    return Removal(what, _folders(evaluation))
 
 
 def _nights_of(output: _Output, day: str) -> Removal:
     """All nights of a date."""
-    # In the order in which they were added, so that an older row never becomes current.
     rows = [row for row in output.known.rows if row["evaluated_on"] == day]
-    rows.sort(key=lambda row: (row["number"] or 0, row["written"], row["revision"] or 0))
-    paths = [row["file"] for row in rows]
-    for key in sorted(output.there & output.superseded.keys()):
-        if key[0] == day:
-            paths.extend(_folders(key))
-    copies = f"{RESCORED}/evaluated_on={day}"
-    return Removal(f"the nights of {day}", [copies, *dict.fromkeys(paths)])
+    rows.sort(key=_order_of_adding)
+    paths = [f"{RESCORED}/evaluated_on={day}"]
+    paths.extend(row["file"] for row in rows)
+    for evaluation in sorted(output.there & output.superseded.keys()):
+        if evaluation.date == day:
+            paths.extend(_folders(evaluation))
+    return Removal(f"the nights of {day}", list(dict.fromkeys(paths)))
+
+
+def _order_of_adding(row: Mapping[str, Any]) -> tuple[int, float, int]:
+    """A sort key for the order of removal: an older log row must never become current."""
+    return row["number"] or 0, row["written"], row["revision"] or 0
 
 
 def _superseded(known: Nights) -> dict[_Evaluation, float]:
@@ -195,7 +206,7 @@ def _superseded(known: Nights) -> dict[_Evaluation, float]:
         # Only published evaluations have a number.
         if not row["number"]:
             continue
-        evaluation = row["evaluated_on"], row["evaluation_id"]
+        evaluation = _Evaluation(row["evaluated_on"], row["evaluation_id"])
         night = current.get((row["dataset"], row["evaluated_on"]))
         time = math.inf
         if night is not None and night.evaluation_id != row["evaluation_id"]:
@@ -204,17 +215,18 @@ def _superseded(known: Nights) -> dict[_Evaluation, float]:
     return since
 
 
-def _last_written(store: Store, key: _Evaluation) -> float:
+def _last_written(store: Store, evaluation: _Evaluation) -> float:
     """When the newest file of an evaluation was written."""
     times = [0.0]
-    for path in _folders(key):
+    for path in _folders(evaluation):
         times.extend(file.mtime_ns / 1e9 for file in store.files(path, "").values())
     return max(times)
 
 
-def _folders(key: _Evaluation) -> list[str]:
+def _folders(evaluation: _Evaluation) -> list[str]:
     """The folders of an evaluation.
 
     query_scores, which identifies the evaluation, is written first and comes last here.
     """
-    return [folder(table, *key) for table in reversed(KEPT)]
+    date, evaluation_id = evaluation
+    return [folder(table, date, evaluation_id) for table in reversed(KEPT)]

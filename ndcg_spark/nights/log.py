@@ -76,6 +76,7 @@ class Night:
 
     @functools.cached_property
     def measure_set(self) -> MeasureSet:
+        """The measures that the night was evaluated with. StorageError if they are unknown."""
         configuration = self.record["configuration"]
         measures = configuration.get("measures") or ()
         try:

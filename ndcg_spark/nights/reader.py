@@ -140,7 +140,7 @@ def _read_sliced(
 
 
 def iso_date(date: datetime.date | str) -> str:
-    """YYYY-MM-DD, even for a pandas Timestamp, which is how pandas stores dates."""
+    """Format a date as YYYY-MM-DD; pandas stores dates as Timestamps, which also work."""
     if isinstance(date, str):
         return date
     return datetime.date(date.year, date.month, date.day).isoformat()
@@ -199,14 +199,14 @@ def nights_of_dataset(nights: Sequence[Night], output: str, dataset: str | None)
 
 
 def datasets_of_date(nights: Iterable[Night], date: str) -> set[str]:
-    """The datasets with a night of a date."""
+    """The datasets with a night on a date."""
     return {night.dataset for night in nights if night.evaluated_on == date}
 
 
 def datasets_left_out(nights: Sequence[Night], date: str, dataset: str | None = None) -> str | None:
     """A sentence about the datasets that have earlier nights but none on the date.
 
-    None if there are none, or if a `dataset` was named.
+    None if there are no such datasets, or if a `dataset` was named.
     """
     last_dates: dict[str, str] = {}
     for night in sorted(nights):
@@ -229,7 +229,8 @@ def failed_attempts(nights: Nights, dataset: str | None = None) -> list[Mapping[
     published_at: dict[str, str] = {}
     for night in nights:
         if dataset in (None, night.dataset):
-            date, time = night.evaluated_on, night.row["committed_at"] or ""
+            date = night.evaluated_on
+            time = night.row["committed_at"] or ""
             published_at[date] = max(time, published_at.get(date, ""))
     last_attempts = {row["evaluated_on"]: row for row in nights.attempts}
     failed = []
@@ -263,7 +264,7 @@ def unpublished(nights: Nights, dataset: str | None = None) -> list[str]:
 
 
 def _gaps(dataset: str, dates: Iterable[str]) -> Iterator[str]:
-    """A sentence for each two nights that are further apart than the nights usually are."""
+    """A sentence for each gap between two nights that is longer than usual."""
     days = list(map(datetime.date.fromisoformat, dates))
     steps = [(after - before).days for before, after in itertools.pairwise(days)]
     for before, after in itertools.pairwise(days):
@@ -330,6 +331,7 @@ def read_nights(nights: Sequence[Night], table: str, session: "SparkSession") ->
 def read_night_files(
     session: "SparkSession", table: str, paths: Sequence[str], date: str, evaluation_id: str
 ) -> "DataFrame":
+    """The rows of the files of an evaluation, as a lazy DataFrame of an engine."""
     # Imported here, because nights are also read without an engine.
     from pyspark.sql import functions as F
     from pyspark.sql.pandas.types import from_arrow_schema

@@ -161,7 +161,7 @@ class Store:
         return checksum
 
     def describe(self, path: str, size: int) -> dict[str, int]:
-        """What the log keeps of a file that was just written: its rows, bytes and checksum.
+        """What the log keeps about a file that was just written: its rows, bytes and checksum.
 
         A remote file that an engine wrote has no checksum. Computing it would mean fetching the
         file again, and remote storages verify their files.

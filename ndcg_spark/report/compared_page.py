@@ -21,8 +21,8 @@ from ndcg_spark.comparison.sources import (
     NoCopyError,
     ScoreCache,
     both_sides,
-    not_alike,
     side_names,
+    why_not_comparable,
 )
 from ndcg_spark.comparison.trend import History
 from ndcg_spark.convention.measures import CATALOG_COLUMNS, conclusions_of, format_cutoff
@@ -135,7 +135,7 @@ def compare_shown(history: History, shown: Outline) -> ComparedRuns:
     if not shown.baseline.nights and not shown.baseline.run:
         return ComparedRuns({}, {}, [], options)
     nights = [one for one in shown.baseline.nights if shown.metric in one.measure_set.metrics]
-    refused = not_alike(shown.night, nights, shown.metric)
+    refused = why_not_comparable(shown.night, nights, shown.metric)
     if refused is not None:
         not_compared = NotCompared(refused.sentence, is_of_items=True)
         return ComparedRuns({}, {}, [], options, refused=not_compared)
