@@ -711,6 +711,7 @@ def _bpref(ranking: Ranking, relevant: set[str]) -> float:
     if not relevant:
         return 0.0
     irrelevant = len(ranking.judged) - len(relevant)
+    # No more irrelevant documents are counted than there are relevant ones.
     most = max(min(irrelevant, len(relevant)), 1)
     irrelevant_above = 0
     terms = []

@@ -565,8 +565,8 @@ def test_runs_of_tables_of_any_kind_are_evaluated_together():
 
 def test_the_process_that_evaluates_may_end_and_is_started_again():
     evaluate(JUDGED, RETURNED, 10)
-    worker._running[1].kill()
-    worker._running[1].wait()
+    worker._running.process.kill()
+    worker._running.process.wait()
     evaluate(JUDGED, RETURNED, 10)
 
 

@@ -188,12 +188,14 @@ class ExplainRequest:
 
     def dataset_from(self, known: Sequence[str]) -> str:
         """The requested dataset, or the only known one."""
-        if self.dataset is None and len(known) > 1:
-            what = f"dataset: there are {len(known)}, e.g. {known[0]!r}"
-            raise ConfigurationError(what, Give("dataset", words="choose one with"))
-        if self.dataset not in (None, *known):
-            raise unknown_name("dataset", "dataset", str(self.dataset), known)
-        return self.dataset or known[0]
+        if self.dataset is None:
+            if len(known) > 1:
+                what = f"dataset: there are {len(known)}, e.g. {known[0]!r}"
+                raise ConfigurationError(what, Give("dataset", words="choose one with"))
+            return known[0]
+        if self.dataset not in known:
+            raise unknown_name("dataset", "dataset", self.dataset, known)
+        return self.dataset
 
     def runs(self, known: Sequence[str]) -> list[str]:
         """The runs to explain, followed by the baseline if there is one: ["dense", "bm25"]."""

@@ -8,8 +8,8 @@ from ndcg_spark.nights.log import Night, Nights
 from ndcg_spark.steps import report_step
 
 
-def accepted_before(night: Night, known: Nights) -> Night | None:
-    """The previous evaluation of this night whose acceptance or acknowledgement is kept.
+def taken_over(night: Night, known: Nights) -> Night | None:
+    """The previous evaluation of this night whose acceptance or acknowledgement applies to it too.
 
     None if nobody accepted or acknowledged it, or if it had different rows or options.
     """

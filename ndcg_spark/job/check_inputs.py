@@ -37,6 +37,7 @@ _RATE = ("dataset", "run", "cutoff", "judged_rate")
 
 @contextlib.contextmanager
 def _checked(config: EvaluationConfig) -> Iterator[Context]:
+    """The checked inputs, as long as their engine is open."""
     with engine_for(config, partitions=partitions_for(config)) as engine:
         context = read_inputs(engine, config)
         with translated_failures(context.sources):

@@ -68,6 +68,7 @@ def counted_refusals(*checked: CheckedLists) -> Iterator[None]:
             yield
     except PlanRefusedError:
         for lists in checked:
+            # This raises an error with counts if the lists have documents twice.
             with translated_failures(sources):
                 refuse_in_lists(lists.source, [lists.results], lists.convention)
         raise

@@ -122,8 +122,8 @@ def _agreements(pairs: pd.DataFrame, means: pd.DataFrame) -> list[dict[str, Any]
     different = "ids such as q1 and 1, or 007 and 7, are different"
     for row in rows:
         if not row["pairs"]:
-            nothing = f"{row['dataset']}: no document is judged by both for any query"
-            report_step("warning", f"{nothing}; {different}")
+            what = f"{row['dataset']}: no document of any query is judged by both"
+            report_step("warning", f"{what}; {different}")
     return rows
 
 

@@ -124,12 +124,12 @@ def withdraw(
         withdrawn.append(log.ACCEPTANCE)
     if night.row["acknowledged"]:
         withdrawn.append(log.ACKNOWLEDGEMENT)
-    undecided_row = {**night.row, "accepted": None, "accepted_runs": None, "acknowledged": None}
-    undecided = dataclasses.replace(night, row=undecided_row)
-    all_nights = [undecided if other == night else other for other in nights]
-    known = log.Nights(all_nights, nights.rows, nights.damaged)
-    verdict = judge(GateInputs(gate, undecided, known, scores, options)).verdict
-    log.revise(undecided, withdrawn=withdrawn, is_baseline=verdict.is_good)
+    plain = {**night.row, "accepted": None, "accepted_runs": None, "acknowledged": None}
+    without = dataclasses.replace(night, row=plain)
+    others = [without if other == night else other for other in nights]
+    known = log.Nights(others, nights.rows, nights.damaged)
+    verdict = judge(GateInputs(gate, without, known, scores, options)).verdict
+    log.revise(without, withdrawn=withdrawn, is_baseline=verdict.is_good)
     report_step("withdrawn", f"{' and '.join(withdrawn)} of {night}")
     return verdict
 

@@ -263,7 +263,7 @@ def _refuse_unusable(
         return
     if not unverified.strip():
         raise ConfigurationError(
-            "no reason is given, and the log keeps it; say why", option="publish-unverified"
+            "it needs a reason, which the log keeps; say why", option="publish-unverified"
         )
     if config.output is None:
         raise ConfigurationError(

@@ -81,8 +81,8 @@ def explain_on(engine: "Engine", config: EvaluationConfig, request: ExplainReque
         return table.where(F.col("dataset") == dataset) if "dataset" in key else table
 
     def of_query(table: "DataFrame") -> "DataFrame":
-        # Fetched so that it is read once; the embedded engine also fails to plan windows over a
-        # constant number.
+        # Fetched, so that the inputs are read only once, and because the embedded engine cannot
+        # plan windows over a column that the filter makes constant.
         found = keep_dataset(table).where(F.col("query_id") == request.query)
         return engine.session.createDataFrame(found.toArrow(), found.schema)
 
@@ -219,12 +219,17 @@ def _not_kept(night: Night, query: str) -> ConfigurationError:
 def read_facts(
     night: Night, runs: Sequence[str], cutoff: int | None, queries: Sequence[str]
 ) -> dict[tuple[str, str], Facts]:
-    """The facts of the lists whose documents a night keeps, for these runs and queries."""
+    """The facts of the lists whose documents a night keeps, by run and query.
+
+    Only lists of these runs and queries are read.
+    """
     if not queries or not night.kept_rows("ranked_documents"):
         return {}
-    based_on = night.record["convention"].partition(" ")[0]
-    convention = Convention(**night.record["options"], based_on=based_on)
+    # A label begins with the preset: `trec_eval gain=exp2`.
+    preset = night.record["convention"].partition(" ")[0]
+    convention = Convention(**night.record["options"], based_on=preset)
     keeps_all = keeps_whole_lists(night)
+    #: By run and query; the run of an ideal ranking is None.
     lists: dict[tuple[str | None, str], list[Row]] = {}
     for row in night_rows(night, "ranked_documents", query_id=queries, run=[*runs, None]):
         lists.setdefault((row["run"], row["query_id"]), []).append(row)
@@ -236,7 +241,6 @@ def read_facts(
         # A list without documents is kept if the ideal ranking of its query is kept.
         is_empty_list = score["returned"] == 0 and query in kept_queries
         if keeps_all or own or is_empty_list:
-            # An ideal ranking is kept without a run.
             ideal = lists.get((None, query), [])
             facts[run, query] = _kept_facts(score, own, ideal, convention)
     return facts
@@ -319,8 +323,11 @@ def night_documents_to_judge(
     """
     known = committed(output)
     nights = select_nights(known, output, date, dataset)
-    others = [named_night(known, night, baseline_date) for night in nights] if baseline_date else []
-    if others == nights and baseline in (None, run):
+    others: list[Night] = []
+    if baseline_date:
+        others = [named_night(known, night, baseline_date) for night in nights]
+    is_same_run = baseline is None or baseline == run
+    if others == nights and is_same_run:
         sentence = f"{nights[0]} would be compared with itself; choose a different night"
         raise ConfigurationError(sentence, option="baseline-date")
     for night, other in zip(nights, others, strict=False):
@@ -330,7 +337,9 @@ def night_documents_to_judge(
             what += ", so some of its documents may be judged"
             instead = "evaluate both with the same judgments, or leave out"
             raise ConfigurationError(what, Give("baseline_date", words=instead), "baseline-date")
-    others = others or (nights if baseline is not None else [])
+    if not others and baseline is not None:
+        # The baseline is another run of the same night.
+        others = nights
     run = _compared_run(run, baseline, nights, others)
     lists = _unjudged_lists(nights, run)
     if not others:

@@ -22,7 +22,7 @@ from ndcg_spark.gate.verdict import (
     has_dated_baseline,
     how_to_begin,
 )
-from ndcg_spark.job.acceptance import accepted_before, warn_if_ended
+from ndcg_spark.job.acceptance import taken_over, warn_if_ended
 from ndcg_spark.job.decisions import (
     NO_DECISION,
     Decision,
@@ -139,7 +139,7 @@ def judge_written(
     results = {}
     comparisons = []
     for night in written:
-        same = accepted_before(night, known)
+        same = taken_over(night, known)
         tonight = _with_known_loss(night, same)
         inputs = GateInputs(gate, tonight, nights, scores, options)
         judged = judge(inputs, _acceptance(accepted, same))

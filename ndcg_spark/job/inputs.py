@@ -322,6 +322,7 @@ def _can_share_lists(evaluation: Evaluation) -> bool:
 def _scores_of_shared_lists(
     context: Context, batch: CheckedTables, runs: DataFrame
 ) -> Iterator[BatchScores]:
+    """Rank the lists of a batch, and yield all scores of these lists."""
     evaluation, judgments = context.evaluation, batch.judgments
     key = query_key(judgments.columns)
     convention, depth = evaluation.convention, evaluation.depth
@@ -341,7 +342,10 @@ def accepted_means(context: Context, rows: Iterable[Row | Mapping[str, Any]]) ->
     """
     measures = context.evaluation.measures
     columns = measure_first(DATASET_SCORES, measures.columns_of_means)
-    means = split_slices({name: row[name] for name in columns} for row in rows)
+    shown_rows = []
+    for row in rows:
+        shown_rows.append({name: row[name] for name in columns})
+    means = split_slices(shown_rows)
     refuse_changed_files(context.sources)
     limits.refuse_lost(
         context.checked.judgment_counts, context.checked.result_counts, means.all_queries

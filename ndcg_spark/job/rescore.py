@@ -164,7 +164,7 @@ def _with_column(table: pa.Table, name: str, values: pa.Array) -> pa.Table:
 
 
 def _finite_measures(measures: MeasureSet) -> MeasureSet:
-    """The measures at the cutoffs that are ranks."""
+    """The measures whose cutoff is a rank, without those of the whole ranking."""
     pairs = [(name, cutoff) for name, cutoff in measures.pairs if cutoff is not None]
     return MeasureSet(tuple(pairs), None, measures.options)
 
@@ -329,13 +329,15 @@ def rescore(
         fingerprints = _newest_kept(nights)
     else:
         fingerprints = _keep_given(engine, config, chosen)
-    wanted = _under_one(chosen, fingerprints)
-    if config.judgments is None:
-        wanted = list(dict.fromkeys([*wanted, *_under_earlier(chosen)]))
-    wanted = [one for one in wanted if one.night.evaluated_on >= (since or "")]
     if not fingerprints:
         what = "judgments: no night keeps its judgments"
         raise ConfigurationError(what, Give("judgments", words="give"))
+    wanted = _under_one(chosen, fingerprints)
+    if config.judgments is None:
+        wanted.extend(_under_earlier(chosen))
+    wanted = list(dict.fromkeys(wanted))
+    if since is not None:
+        wanted = [one for one in wanted if one.night.evaluated_on >= since]
     existing = sum(read_copy(one.night, one.fingerprint) is not None for one in wanted)
     refused = make_copies(engine, wanted)
     return Rescored(len(wanted) - existing - len(refused), existing, refused)

@@ -58,4 +58,5 @@ def _by_document(lists: pa.Table, rank: pa.ChunkedArray, weight: pa.ChunkedArray
     """The table TO_JUDGE, in which the rows of a document in several runs are added up."""
     rows = lists.select(KEY).append_column("rank", rank).append_column("weight", weight)
     sums = rows.group_by(KEY).aggregate([([], "count_all"), ("rank", "min"), ("weight", "sum")])
+    # In TO_JUDGE, these are runs, best_rank and weight.
     return sums.select([*KEY, "count_all", "rank_min", "weight_sum"]).rename_columns(TO_JUDGE.names)
