@@ -1,6 +1,4 @@
-"""Text for people: names that cannot control a terminal, URLs without secrets, and messages about
-wrong names.
-"""
+"""Text for people: names that cannot control a terminal, no secrets, messages on wrong names."""
 
 import datetime
 import difflib
@@ -21,10 +19,10 @@ ROWS_ARE_DOCUMENTS = (
 #: $ match, and in which blanks a cast ignores.
 BLANKS = " \t\r\n\f"
 
-#: The word for earlier nights in which every check measured something and none failed, or that
-#: somebody accepted.
+#: The baseline of good nights: every check measured something and none failed, or somebody
+#: accepted them.
 GOOD = "good"
-#: The baseline that is the newest night that somebody accepted, however long ago.
+#: The baseline that is the newest accepted night, however old it is.
 ACCEPTED = "accepted"
 #: A baseline that begins with this is a run of the same night.
 RUN = "run "
@@ -39,7 +37,8 @@ _NEAR = 0.7
 #: Invisible letters and marks (Unicode: Default_Ignorable_Code_Point) and two blanks that count as
 #: symbols; `isprintable` considers them printable.
 _INVISIBLE = re.compile(
-    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\U0001d159\U000e0100-\U000e01ef]"
+    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0"
+    "\U0001d159\U000e0100-\U000e01ef]"
 )
 _VARIABLE = re.compile(r"\$(?:(\w+)|\{(\w+)\})")
 
@@ -74,7 +73,8 @@ _OPTION = re.compile(rf"((?:^|[\s'\"])--?{_HIDDEN}[\s=]+){_VALUE}", re.IGNORECAS
 _LOGIN = re.compile(r"((?:^|[\s'\"])(?:-u\s*|--(?:proxy-)?user[\s=]+)['\"]?)[^\s'\":]+:[^\s'\"]+")
 #: HTTP headers that grant access, and tokens that can be recognised by their prefix.
 _HEADER = re.compile(
-    r"(\b(?:(?:proxy-)?authorization|cookie|x-[\w-]*(?:key|token|auth|secret)[\w-]*|(?:api|private)-?(?:key|token))"
+    r"(\b(?:(?:proxy-)?authorization|cookie|x-[\w-]*(?:key|token|auth|secret)[\w-]*|"
+    r"(?:api|private)-?(?:key|token))"
     r"\s*:\s*)(?:(?:bearer|basic|token|digest|apikey)\s+)?[^\s'\"]+",
     re.IGNORECASE,
 )
@@ -90,17 +90,26 @@ def masked(text: str) -> str:
     headers are also masked.
     """
     text = _USER.sub(r"\g<scheme>***@", text)
-    text = _WEBHOOK.sub(lambda url: f"{url[1] or url[2]}/***", text)
-    text = _URL.sub(lambda url: _PARAMETER.sub(r"\1***", url[0]), text)
+    text = _WEBHOOK.sub(_without_path, text)
+    text = _URL.sub(_without_values, text)
     for pattern in (_HEADER, _BEARER, _LOGIN, _OPTION, _NAMED, _VARIABLE_KEY):
         text = pattern.sub(r"\1***", text)
     return _TOKEN.sub("***", text)
 
 
+def _without_path(webhook: re.Match[str]) -> str:
+    # Only one of the two alternatives of the pattern has matched.
+    host = webhook[1] or webhook[2]
+    return f"{host}/***"
+
+
+def _without_values(url: re.Match[str]) -> str:
+    """A URL without the values of its parameters."""
+    return _PARAMETER.sub(r"\1***", url[0])
+
+
 def program_of(command: str) -> str:
-    """The name of the program of a command. Everything after it may be secret and is replaced with
-    `***`.
-    """
+    """The name of a command's program, with `***` for its arguments, any of which may be secret."""
     try:
         words = shlex.split(command)
     except ValueError:
@@ -117,7 +126,9 @@ def masked_within(value: Any) -> Any:
         return masked(value)
     if isinstance(value, Mapping):
         return {key: masked_within(entry) for key, entry in value.items()}
-    return [masked_within(entry) for entry in value] if isinstance(value, list | tuple) else value
+    if isinstance(value, list | tuple):
+        return [masked_within(entry) for entry in value]
+    return value
 
 
 def from_home(path: Path) -> Path:
@@ -132,8 +143,8 @@ def expanded(path: str) -> str:
     """The path with ~ and $VARIABLE expanded as in a shell, unless it exists as written."""
     if path.startswith(("table:", "iceberg:")) or os.path.lexists(path):
         return path
-    # $NAME or ${NAME}: one of the two is empty.
     for plain, in_braces in _VARIABLE.findall(path):
+        # For $NAME the second is empty, for ${NAME} the first.
         name = plain or in_braces
         if name not in os.environ:
             raise ConfigurationError(f"{path}: the environment variable {name} is not set")
@@ -141,80 +152,100 @@ def expanded(path: str) -> str:
 
 
 def printable(text: str) -> str:
-    r"""The text in one line, with invisible characters and characters that XML does not allow
-    escaped: ``\x1b``, ``\n``.
+    r"""The text in one line, with escapes such as ``\x1b`` and ``\n``.
+
+    Characters that are invisible, or that XML does not allow, are escaped.
     """
     if text.isascii() and text.isprintable():
         return text
-    return "".join(
-        letter
-        if letter.isprintable() and not _INVISIBLE.match(letter)
-        else letter.encode("unicode_escape").decode()
-        for letter in text
-    )
+    return "".join(map(_printable_character, text))
+
+
+def _printable_character(character: str) -> str:
+    if character.isprintable() and not _INVISIBLE.match(character):
+        return character
+    return character.encode("unicode_escape").decode()
 
 
 def message(text: str) -> str:
+    """A text that may be shown to people: printable, and without secrets."""
     return printable(masked(text))
 
 
 def day(date: str, year: bool = False) -> str:
     """A date as people write it: `20 November`, with the year if requested."""
     parsed = datetime.date.fromisoformat(date)
-    return f"{parsed.day} {parsed:%B %Y}" if year else f"{parsed.day} {parsed:%B}"
+    text = f"{parsed.day} {parsed:%B}"
+    if year:
+        text += f" {parsed:%Y}"
+    return text
 
 
 def baseline_run(baseline: str) -> str | None:
     """The run of the same night that a baseline names, or None if it means other nights."""
-    return baseline.removeprefix(RUN) if baseline.startswith(RUN) else None
+    if not baseline.startswith(RUN):
+        return None
+    return baseline.removeprefix(RUN)
 
 
 def label_text(label: object) -> str:
     """A label as it is compared: without surrounding blanks; booleans as engines write them."""
-    text = str(label).lower() if isinstance(label, bool) else str(label)
-    return text.strip(BLANKS)
+    if isinstance(label, bool):
+        return str(label).lower()
+    return str(label).strip(BLANKS)
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """` (did you mean 'trec_eval'?)` if a known name differs in a letter or two or begins with the
-    word, otherwise empty.
+    """` (did you mean 'trec_eval'?)`, or empty if no known name is similar.
+
+    A name is similar if it differs in a letter or two, or begins with the word.
     """
     # A number that differs in a digit is a different number.
     if word.isdecimal():
         return ""
-    folded = {name.lower().replace("-", "_"): name for name in known}
-    meant = word.lower().replace("-", "_")
-    near = difflib.get_close_matches(meant, folded, n=1, cutoff=_NEAR)
-    near += [name for name in folded if len(meant) > 2 and name.startswith(meant)]
-    return f" (did you mean {folded[near[0]]!r}?)" if near else ""
+    by_folded = {_folded(name): name for name in known}
+    wanted = _folded(word)
+    similar = difflib.get_close_matches(wanted, by_folded, n=1, cutoff=_NEAR)
+    if len(wanted) > 2:
+        similar += [name for name in by_folded if name.startswith(wanted)]
+    return f" (did you mean {by_folded[similar[0]]!r}?)" if similar else ""
+
+
+def _folded(name: str) -> str:
+    """A name in the form in which names are compared: `beir_v2` for `BEIR-v2`."""
+    return name.lower().replace("-", "_")
 
 
 def unknown_name(option: str, kind: str, name: str, known: Iterable[str]) -> ConfigurationError:
     """The error for an unknown name. It shows the known names, the most similar first."""
     names = sorted(known)
-    nearest = ", ".join(difflib.get_close_matches(name, names, 10, cutoff=0.0))
-    several = f"one of {len(names):,}: " if len(names) > 1 else ""
-    return ConfigurationError(f"{option}: no {kind} is called {name!r}; choose {several}{nearest}")
+    # Without a limit of similarity, this sorts the names.
+    nearest = ", ".join(difflib.get_close_matches(name, names, n=10, cutoff=0.0))
+    how_many = f"one of {len(names):,}: " if len(names) > 1 else ""
+    return ConfigurationError(f"{option}: no {kind} is called {name!r}; choose {how_many}{nearest}")
 
 
 def refuse_alike(names: Iterable[str]) -> None:
     """Raise InputError if column names are blank or differ only in case, which Spark ignores."""
-    alike: dict[str, list[str]] = {}
-    unnamed: list[str] = []
+    by_lower_case: dict[str, list[str]] = {}
+    blank: list[str] = []
     for name in names:
         if name.strip():
-            alike.setdefault(name.lower(), []).append(name)
+            by_lower_case.setdefault(name.lower(), []).append(name)
         else:
-            unnamed.append(name)
-    if len(unnamed) > 1:
-        named = next(iter(alike.values()), unnamed)
-        raise InputError(f"{len(unnamed)} columns have no name, next to {named[0]!r}; {UNNAMED}")
-    twice = [" and ".join(same) for same in alike.values() if len(same) > 1]
-    if twice:
-        what = f"{len(twice)} column name(s) occur twice or differ only in case, e.g. {twice[0]}"
+            blank.append(name)
+    if len(blank) > 1:
+        named = next(iter(by_lower_case.values()), blank)
+        raise InputError(f"{len(blank)} columns have no name, next to {named[0]!r}; {UNNAMED}")
+    alike = [same for same in by_lower_case.values() if len(same) > 1]
+    if alike:
+        example = " and ".join(alike[0])
+        what = f"{len(alike)} column name(s) occur twice or differ only in case, e.g. {example}"
         raise InputError(f"{what}; rename them")
 
 
-def rename_advice(lost: Iterable[str], has: Iterable[str]) -> str:
+def rename_advice(missing: Iterable[str], found: Iterable[str]) -> str:
     """The advice for missing columns; if a name is blank, a title may hide the names."""
-    return f"rename its columns to {' and '.join(lost)}" if all(map(str.strip, has)) else UNNAMED
+    if all(name.strip() for name in found):
+        return f"rename its columns to {' and '.join(missing)}"
+    return UNNAMED

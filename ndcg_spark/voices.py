@@ -15,11 +15,9 @@ from typing import Any
 
 #: The keys of a configuration that are not in any of its tables.
 _TOP_KEYS = ("documents", "engine", "max_rejected_fraction", "output")
-
-
 #: The tables whose columns can be mapped.
 MAPPED = ("judgments", "results", "exclude", "items", "interactions")
-#: The arguments for keys that have different names.
+#: The Python arguments for keys that have different names.
 _OF_KEYS = {
     "judgments.relevance": "relevance",
     "judgments.grades": "grades",
@@ -30,7 +28,7 @@ _OF_KEYS = {
 class Voice(abc.ABC):
     """How options are named."""
 
-    #: Whether columns of files can be mapped; in Python, users rename the columns of a table.
+    #: Whether advice may map columns of files; in Python, users rename the columns of a table.
     maps_columns = True
 
     def named(self, option: str) -> str:
@@ -75,9 +73,10 @@ class _Arguments(Voice):
         return name if value == "" else f"{name}={value!r}"
 
     def convention(self, option: str, value: str) -> str:
-        # A Convention does not show whether its order was chosen.
-        how = f" as text, 'standard {option}={value}'" if option == "order" else ""
-        return f"{option}={value} in convention{how}"
+        if option == "order":
+            # A Convention does not show whether its order was chosen, but a text does.
+            return f"{option}={value} in convention as text, 'standard {option}={value}'"
+        return f"{option}={value} in convention"
 
     def column(self, table: str, ours: str, theirs: str) -> str:
         return f"rename it to {ours}"
@@ -86,7 +85,7 @@ class _Arguments(Voice):
 class _Keys(Voice):
     def setting(self, name: str, value: object = "", table: str = "") -> str:
         if not table and name not in _TOP_KEYS:
-            # It has no key: it is about what to do with the configuration, or with a night.
+            # It has no key, because it says what to do with the configuration or with a night.
             return OPTIONS.setting(name, value)
         key = f"{table}.{name}" if table else name
         return key if value == "" else f"{key} = {json.dumps(value, ensure_ascii=False)}"
@@ -95,7 +94,7 @@ class _Keys(Voice):
         return f"convention.{option} = {json.dumps(value)}"
 
     def column(self, table: str, ours: str, theirs: str) -> str:
-        # The interactions are a key of the items.
+        # [items.interactions] is inside [items].
         key = "items.interactions" if table == "interactions" else table
         prefix = f"{key}." if key else ""
         return f"{prefix}columns.{ours} = {json.dumps(theirs, ensure_ascii=False)}"
@@ -105,30 +104,33 @@ OPTIONS, ARGUMENTS, KEYS = _Options(), _Arguments(), _Keys()
 
 
 def voice_of(file: str | None) -> Voice:
-    """The voice for users who evaluate with this file as configuration, or without one."""
+    """The voice for users with this configuration file, or without one."""
     return KEYS if file else OPTIONS
 
 
 @dataclasses.dataclass(frozen=True)
 class Advice(abc.ABC):
-    #: The words that every voice puts before it, and after it.
+    """What to do about an error. Each kind of advice knows the facts that its wording needs."""
+
+    #: Words before and after the advice, which are the same in every voice.
     words: str = dataclasses.field(default="", kw_only=True)
     then: str = dataclasses.field(default="", kw_only=True)
 
     @abc.abstractmethod
-    def said(self, voice: Voice) -> str:
+    def wording(self, voice: Voice) -> str:
         """What to do, in this voice; empty if the voice offers no way."""
 
     def about(self, table: str) -> "Advice":
-        """The advice for this table, if it was raised without knowing the table."""
+        """The advice with the name of its table, which the code that raised it may not know."""
         return self
 
     def text(self, voice: Voice) -> str:
-        return " ".join(part for part in (self.words, self.said(voice), self.then) if part)
+        """The wording with the words before and after it."""
+        return " ".join(part for part in (self.words, self.wording(voice), self.then) if part)
 
 
-def _mapped(table: str) -> str:
-    """The table if its columns can be mapped, or ""."""
+def _if_mapped(table: str) -> str:
+    """The table if its columns can be mapped, otherwise empty."""
     return table if table in MAPPED else ""
 
 
@@ -152,16 +154,16 @@ class Notice:
 
 def worded(sentence: str, advice: Advice | None, voice: Voice, option: str = "") -> str:
     """The sentence, after the option that it is about and before the advice."""
-    where = f"{voice.named(option)}: " if option else ""
-    said = advice.text(voice) if advice is not None else ""
-    return f"{where}{sentence}; {said}" if said else f"{where}{sentence}"
+    text = f"{voice.named(option)}: {sentence}" if option else sentence
+    what_to_do = advice.text(voice) if advice is not None else ""
+    return f"{text}; {what_to_do}" if what_to_do else text
 
 
 @dataclasses.dataclass(frozen=True)
 class Do(Advice):
     """Advice that needs no option, only words."""
 
-    def said(self, voice: Voice) -> str:
+    def wording(self, voice: Voice) -> str:
         return ""
 
 
@@ -176,9 +178,9 @@ class Either(Advice):
         ways = tuple(way.about(table) for way in self.ways)
         return dataclasses.replace(self, ways=ways)
 
-    def said(self, voice: Voice) -> str:
-        said = [way.text(voice) for way in self.ways]
-        return self.joint.join(text for text in said if text)
+    def wording(self, voice: Voice) -> str:
+        texts = [way.text(voice) for way in self.ways]
+        return self.joint.join(text for text in texts if text)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -192,7 +194,7 @@ class Give(Advice):
     value: object = ""
     table: str = ""
 
-    def said(self, voice: Voice) -> str:
+    def wording(self, voice: Voice) -> str:
         return voice.setting(self.option, self.value, self.table)
 
 
@@ -202,18 +204,21 @@ class GiveTable(Advice):
 
     table: str
 
-    def said(self, voice: Voice) -> str:
+    def wording(self, voice: Voice) -> str:
         if voice is OPTIONS:
             return f"give {voice.setting(self.table)} or [{self.table}]"
-        return f"give [{self.table}]" if voice is KEYS else f"give {self.table}"
+        if voice is KEYS:
+            return f"give [{self.table}]"
+        return f"give {self.table}"
 
 
 @dataclasses.dataclass(frozen=True)
 class GiveBaseline(Advice):
     """Name a run, or a night, to compare with."""
 
-    def said(self, voice: Voice) -> str:
-        run, night = voice.setting("baseline", "RUN"), voice.setting("baseline_date", "YYYY-MM-DD")
+    def wording(self, voice: Voice) -> str:
+        run = voice.setting("baseline", "RUN")
+        night = voice.setting("baseline_date", "YYYY-MM-DD")
         return f"give {run}, or {night} or good"
 
 
@@ -224,7 +229,7 @@ class SetOption(Advice):
     option: str
     value: str
 
-    def said(self, voice: Voice) -> str:
+    def wording(self, voice: Voice) -> str:
         return voice.convention(self.option, self.value)
 
 
@@ -236,15 +241,15 @@ IN_ORDER = SetOption(
 
 @dataclasses.dataclass(frozen=True)
 class SplitIds(Advice):
-    """Say which separator is between the ids of a cell."""
+    """Say which separator is between ids that share a cell."""
 
     separator: str
     table: str = "results"
 
     def about(self, table: str) -> Advice:
-        return dataclasses.replace(self, table=_mapped(table))
+        return dataclasses.replace(self, table=_if_mapped(table))
 
-    def said(self, voice: Voice) -> str:
+    def wording(self, voice: Voice) -> str:
         if not voice.maps_columns:
             return f"split_ids={{{self.table!r}: {self.separator!r}}}"
         if voice is KEYS:
@@ -258,15 +263,15 @@ class SetOptions(Advice):
 
     options: tuple[tuple[str, str], ...]
 
-    def said(self, voice: Voice) -> str:
+    def wording(self, voice: Voice) -> str:
         return " ".join(voice.convention(option, value) for option, value in self.options)
 
 
 @dataclasses.dataclass(frozen=True)
 class AllowRejected(Advice):
-    """Allow some rows of a table to be rejected. Python refuses a table with any."""
+    """Allow some rows of a table to be rejected. Python refuses a table with any such row."""
 
-    def said(self, voice: Voice) -> str:
+    def wording(self, voice: Voice) -> str:
         if not voice.maps_columns:
             return ""
         return f"allow a few, {voice.setting('max_rejected_fraction')}"
@@ -274,12 +279,12 @@ class AllowRejected(Advice):
 
 @dataclasses.dataclass(frozen=True)
 class NameColumn(Advice):
-    """Say which column of a table is the missing one."""
+    """Name the column of a table that is missing under our name."""
 
     table: str
     column: str
 
-    def said(self, voice: Voice) -> str:
+    def wording(self, voice: Voice) -> str:
         if voice.maps_columns:
             return f"name it, {voice.column(self.table, self.column, 'NAME')}"
         return f"rename its column to {self.column}"
@@ -287,17 +292,17 @@ class NameColumn(Advice):
 
 @dataclasses.dataclass(frozen=True)
 class NameColumns(Advice):
-    """Say which columns of a table are the missing ones; `a or b` is one of two."""
+    """Name the columns of a table that are missing under our names; `a or b` needs only one."""
 
     columns: tuple[str, ...]
-    #: Whether the first line of its text may be a row, so that fields have numbers and no names.
+    #: Whether the first line of the text may be a row, so that its fields have only numbers.
     may_be_numbers: bool = False
     table: str = ""
 
     def about(self, table: str) -> Advice:
-        return dataclasses.replace(self, table=_mapped(table))
+        return dataclasses.replace(self, table=_if_mapped(table))
 
-    def said(self, voice: Voice) -> str:
+    def wording(self, voice: Voice) -> str:
         if not voice.maps_columns:
             return f"rename its columns to {' and '.join(self.columns)}"
         ways = " ".join(self._mapped(column, voice) for column in self.columns)
@@ -316,13 +321,13 @@ class NameColumns(Advice):
 
 @dataclasses.dataclass(frozen=True)
 class NameInOneTable(Advice):
-    """Say which columns of a table with both judgments and results are meant."""
+    """Name the columns of a table that has both judgments and results."""
 
     columns: tuple[str, ...]
-    #: Whether its fields have numbers and no names.
+    #: Whether its fields have only numbers.
     are_numbers: bool = False
 
-    def said(self, voice: Voice) -> str:
+    def wording(self, voice: Voice) -> str:
         if not voice.maps_columns:
             return f"rename its columns to {' and '.join(self.columns)}"
         ways = [self._mapped(column, voice) for column in self.columns]
@@ -332,7 +337,7 @@ class NameInOneTable(Advice):
         tables = {"relevance": ["judgments"], "score": ["results"]}
         owners = tables.get(column, ["judgments", "results"])
         if voice is OPTIONS and len(owners) > 1:
-            # Without a table, the option applies to both.
+            # Without a table, the option applies to both tables.
             owners = [""]
         name = str(self.columns.index(column) + 1) if self.are_numbers else "NAME"
         return " ".join(voice.column(owner, column, name) for owner in owners)
@@ -342,11 +347,11 @@ class NameInOneTable(Advice):
 class NameGrades(Advice):
     """Say which column has the grades, or give one grade to all judgments."""
 
-    def said(self, voice: Voice) -> str:
+    def wording(self, voice: Voice) -> str:
         grade = voice.setting("relevance", 1, "judgments")
         name = "rename the column of the grades to relevance"
         if voice.maps_columns:
-            # No other table has grades, so the option is clear without the table.
+            # Only judgments have grades, so the option does not need the table.
             table = "judgments" if voice is KEYS else ""
             column = voice.column(table, "relevance", "NAME")
             name = f"name the column of the grades, {column}"
@@ -359,7 +364,7 @@ class GiveGrades(Advice):
 
     labels: tuple[str, ...]
 
-    def said(self, voice: Voice) -> str:
+    def wording(self, voice: Voice) -> str:
         if voice is OPTIONS:
             return voice.setting("grades", ",".join(f"{label}=GRADE" for label in self.labels))
         if voice is KEYS:
@@ -371,13 +376,13 @@ class GiveGrades(Advice):
 
 @dataclasses.dataclass(frozen=True)
 class ColumnIs(Advice):
-    """Say that a column of the table is one of ours although it was not recognised."""
+    """Map a column that was not recognised."""
 
     table: str
     column: str
     theirs: str
 
-    def said(self, voice: Voice) -> str:
+    def wording(self, voice: Voice) -> str:
         return voice.column(self.table, self.column, self.theirs)
 
 
@@ -390,9 +395,9 @@ class ChooseColumn(Advice):
     table: str = ""
 
     def about(self, table: str) -> Advice:
-        return dataclasses.replace(self, table=_mapped(table))
+        return dataclasses.replace(self, table=_if_mapped(table))
 
-    def said(self, voice: Voice) -> str:
+    def wording(self, voice: Voice) -> str:
         text = "drop or rename all but one"
         if voice.maps_columns:
             text += f", or say which, {voice.column(self.table, self.column, self.first)}"
@@ -407,11 +412,11 @@ class NumberColumns(Advice):
     fields: tuple[tuple[str, int], ...]
     joint: str = " "
 
-    def said(self, voice: Voice) -> str:
+    def wording(self, voice: Voice) -> str:
         if not voice.maps_columns:
             return "write it with the names of its columns, such as CSV"
-        columns = [voice.column(self.table, name, str(number)) for name, number in self.fields]
-        return f"write {self.joint.join(columns)}"
+        mapped = [voice.column(self.table, column, str(number)) for column, number in self.fields]
+        return f"write {self.joint.join(mapped)}"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -421,7 +426,7 @@ class GiveFormat(Advice):
     table: str
     formats: str
 
-    def said(self, voice: Voice) -> str:
+    def wording(self, voice: Voice) -> str:
         if not voice.maps_columns:
             return f"use a file name that ends in {self.formats}"
         name = "format" if voice is KEYS else "input_format"
@@ -435,7 +440,7 @@ class RankAndScore(Advice):
     rank: str = "NAME"
     score: str = "NAME"
 
-    def said(self, voice: Voice) -> str:
+    def wording(self, voice: Voice) -> str:
         if not voice.maps_columns:
             return "name the columns rank and score"
         rank = voice.column("results", "rank", self.rank)
@@ -448,7 +453,7 @@ class NameRuns(Advice):
 
     column: str
 
-    def said(self, voice: Voice) -> str:
+    def wording(self, voice: Voice) -> str:
         column = voice.column("results", "run", self.column)
         run = voice.setting("run", "NAME", "results")
         return f"if it names the runs, {column}, otherwise {run}"
@@ -461,7 +466,7 @@ class NameRunColumn(Advice):
     #: Whether a run name was given that overrides the table.
     is_run_given: bool
 
-    def said(self, voice: Voice) -> str:
+    def wording(self, voice: Voice) -> str:
         if not voice.maps_columns:
             return "if they are several runs, rename the column of runs to run"
         column = f"name the column that says which, {voice.column('results', 'run', 'NAME')}"
@@ -476,7 +481,7 @@ class RunsFromFiles(Advice):
 
     files: int
 
-    def said(self, voice: Voice) -> str:
+    def wording(self, voice: Voice) -> str:
         if not voice.maps_columns:
             return ""
         run_from = voice.setting("run_from", "file", "results")
@@ -490,28 +495,27 @@ class SeparateRuns(Advice):
     is_run_given: bool
     are_files: bool
 
-    def said(self, voice: Voice) -> str:
-        if not voice.maps_columns:
-            own = "name them in a column run" if self.is_run_given else "give each its own name"
+    def wording(self, voice: Voice) -> str:
+        way = "give each its own name"
+        if self.is_run_given and voice.maps_columns:
+            way = f"leave {voice.setting('run', table='results')} out"
         elif self.is_run_given:
-            own = f"leave {voice.setting('run', table='results')} out"
-        elif self.are_files:
-            own = f"give each its own name, such as {voice.setting('run_from', 'file', 'results')}"
-        else:
-            own = "give each its own name"
-        return f"if two runs share this name, {own}"
+            way = "name them in a column run"
+        elif self.are_files and voice.maps_columns:
+            way += f", such as {voice.setting('run_from', 'file', 'results')}"
+        return f"if two runs share this name, {way}"
 
 
 @dataclasses.dataclass(frozen=True)
 class WriteIds(Advice):
     """Give columns the types that they need. In pandas, ids are often numbers with a fraction."""
 
-    def said(self, voice: Voice) -> str:
-        ids, numbers = "ids are text or whole numbers", "relevance, score and rank are numbers"
+    def wording(self, voice: Voice) -> str:
+        ids = "ids are text or whole numbers"
         if voice is ARGUMENTS:
             ids += " (pandas makes them floats if one is missing; drop it and use astype;"
             ids += " UUIDs need astype(str))"
-        return f"{ids}, {numbers}"
+        return f"{ids}, relevance, score and rank are numbers"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -521,14 +525,17 @@ class Convert(Advice):
     table: str = ""
 
     def about(self, table: str) -> Advice:
-        return dataclasses.replace(self, table=_mapped(table))
+        return dataclasses.replace(self, table=_if_mapped(table))
 
-    def said(self, voice: Voice) -> str:
+    def wording(self, voice: Voice) -> str:
         text = "write them as Parquet where it can read them"
         if not voice.maps_columns:
             return text
-        kind = f" {OPTIONS.setting('input', self.table)}" if self.table == "judgments" else ""
-        return f"{text}, ndcg-spark convert IN OUT{kind}"
+        command = "ndcg-spark convert IN OUT"
+        if self.table == "judgments":
+            # Without this option, the command reads results.
+            command += f" {OPTIONS.setting('input', self.table)}"
+        return f"{text}, {command}"
 
 
 def absolute_path(path: str) -> str:

@@ -255,8 +255,8 @@ MUTATIONS = (
     Mutation(
         "more of the catalog is better on a page",
         "report/compared_page.py",
-        'way = "lower" if row["difference"] < 0 else "higher"',
-        'way = "worse" if row["difference"] < 0 else "better"',
+        'below, above = conclusions_of(row["measure"])',
+        'below, above = "worse", "better"',
         ("report/test_catalog_page.py",),
     ),
 )

@@ -28,7 +28,7 @@ from ndcg_spark.gate.links import changes_in_words, links_of
 from ndcg_spark.gate.missing import Missing, find_missing
 from ndcg_spark.gate.past_changes import unknown_changes
 from ndcg_spark.gate.results import Finding, against_in_words, decide_cases, finding_of, is_note
-from ndcg_spark.gate.settings import GateConfig
+from ndcg_spark.gate.settings import GateConfig, checked_mean
 from ndcg_spark.gate.slices import MOST_VALUES, SliceLoss, named_slices, slice_losses
 from ndcg_spark.gate.verdict import (
     EXIT_CODES,
@@ -500,9 +500,8 @@ def _baseline_in_words(decided: Decided) -> str:
 def _measured(decided: Decided) -> str:
     """The measure of a check: `weighted ndcg@10 for language=de`."""
     result = decided.result
-    weighted = "weighted " if result.weighted else ""
-    slice_ = f" for {result.slice}" if result.slice else ""
-    return f"{weighted}{result.measure}@{result.cutoff}{slice_}"
+    measure = f"{result.measure}@{result.cutoff}"
+    return checked_mean(measure, result.weighted, result.slice)
 
 
 def _in_short(result: Result) -> str:

@@ -5,6 +5,7 @@ a night.
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from ndcg_spark.gate.verdict import side_changes
 from ndcg_spark.nights.log import Night
 from ndcg_spark.nights.reader import earlier
 from ndcg_spark.tables.format import difference as signed
@@ -31,9 +32,9 @@ def unknown_changes(tonight: Night, nights: Iterable[Night]) -> list[str]:
 
 def _sentence(night: Night, result: Mapping[str, Any]) -> str:
     """The sentence for a result whose sides disagree."""
-    differences = [side["difference"] for side in result.get("sides", ())]
+    changes = side_changes(result.get("sides", ())).values()
     ends = ""
-    if differences:
-        ends = f" ({signed(min(differences))} to {signed(max(differences))})"
+    if changes:
+        ends = f" ({signed(min(changes))} to {signed(max(changes))})"
     change = f"what happened to {result['run']} at the change of {day(night.evaluated_on)}"
     return f"{change} is not known{ends}; look at it, or accept a night"

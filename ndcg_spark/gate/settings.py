@@ -46,6 +46,26 @@ def _baselines(given: object) -> tuple[str, ...]:
     return texts
 
 
+def checked_mean(
+    measure: str,
+    weighted: bool,
+    slice_name: str | None,
+    run: str | None = None,
+) -> str:
+    """What a check measures, in words: `weighted ndcg@10 of hybrid for language=de`.
+
+    `measure` includes its cutoff. Without `run`, the words hold for several runs.
+    """
+    words = [measure]
+    if weighted:
+        words.insert(0, "weighted")
+    if run is not None:
+        words.append(f"of {run}")
+    if slice_name is not None:
+        words.append(f"for {slice_name}")
+    return " ".join(words)
+
+
 class Strict(BaseModel):
     """A table of the configuration in which unknown keys, and booleans for numbers, are errors."""
 
@@ -151,9 +171,7 @@ class CheckConfig(Strict):
 
     def subject(self, run: str) -> str:
         """What the check measures: `ndcg@10 of hybrid for language=de`."""
-        weighted = "weighted " if self.weighted else ""
-        of_slice = f" for {self.slice}" if self.slice else ""
-        return f"{weighted}{measure_at(self.measure, self.cutoff)} of {run}{of_slice}"
+        return checked_mean(measure_at(*self.metric), self.weighted, self.slice, run)
 
 
 class GateConfig(Strict):

@@ -1,6 +1,6 @@
 """Notifies other programs that an evaluation has ended: writes its metrics, and runs a command.
 
-A failure of these is only a warning and has no other effect.
+If one of these fails, it is only a warning and has no other effect.
 """
 
 import contextlib
@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from ndcg_spark.config import EvaluationConfig
 from ndcg_spark.errors import BUG, ConfigurationError, NdcgSparkError, StorageError
 from ndcg_spark.monitoring.metrics import failures_shown, measured_outcome, write_metrics
-from ndcg_spark.monitoring.told import SIGNAL, told_lines
+from ndcg_spark.monitoring.summary import SIGNAL, summary_lines
 from ndcg_spark.nights.export import export
 from ndcg_spark.nights.log import Night, committed
 from ndcg_spark.steps import report_step
@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 _SECONDS = 300
 #: The environment variable with the file for the text, which nightly.sh prints as its last line.
 _TEXT_FILE = "NDCG_SPARK_ENDED"
+#: The descriptor of the standard error stream.
+_STDERR = 2
 
 
 def notify_failure(
@@ -46,16 +48,12 @@ def notify_failure(
     """
     if isinstance(error, SystemExit):
         notify(config, int(error.code or 0), None, outcome, is_silent)
-        return
-    kind = "" if isinstance(error, NdcgSparkError) else f"{type(error).__name__}: "
-    exit_code = getattr(error, "exit_code", BUG)
-    notify(config, exit_code, f"{kind}{_worded(error, config)}", outcome, is_silent)
-
-
-def _worded(error: BaseException, config: EvaluationConfig) -> str:
-    if isinstance(error, NdcgSparkError):
-        return error.worded(voice_of(config.source["file"]))
-    return str(error)
+    elif isinstance(error, NdcgSparkError):
+        failure = error.worded(voice_of(config.source["file"]))
+        notify(config, error.exit_code, failure, outcome, is_silent)
+    else:
+        failure = f"{type(error).__name__}: {error}"
+        notify(config, BUG, failure, outcome, is_silent)
 
 
 def notify(
@@ -80,7 +78,8 @@ def notify(
                 write_metrics(config, measured_outcome(outcome, dataset), nights)
     if has_listener:
         with failures_shown("on-end"):
-            _tell(config.on_end, _content(config, exit_code, failure, outcome, nights), is_silent)
+            content = _content(config, exit_code, failure, outcome, nights)
+            _pass_on(content, config.on_end, is_silent)
 
 
 def notify_unreadable(
@@ -88,12 +87,14 @@ def notify_unreadable(
     error: ConfigurationError,
     is_silent: bool = False,
 ) -> None:
-    """Report an unreadable configuration, if it contains the command or that is an argument."""
+    """Report an unreadable configuration to the command, which an argument or the file gives."""
     file = arguments.get("config")
-    command = arguments.get("on_end") or (command_of_file(file) if file else None)
+    command = arguments.get("on_end")
+    if not command and file:
+        command = command_of_file(file)
     date = arguments.get("date")
     sentence = error.worded(voice_of(str(file) if file else None))
-    named = f"evaluation of {date}" if date else "evaluation"
+    evaluation = f"evaluation of {date}" if date else "evaluation"
     content: dict[str, Any] = {
         "evaluation_id": None,
         "datasets": [],
@@ -104,10 +105,10 @@ def notify_unreadable(
         "verdicts": [],
         "verified": None,
         "previous": {},
-        "text": printable(f"{named}: exit code {error.exit_code}. {sentence}"),
+        "text": printable(f"{evaluation}: exit code {error.exit_code}. {sentence}"),
     }
     with failures_shown("on-end"):
-        _tell(command, content, is_silent)
+        _pass_on(content, command, is_silent)
 
 
 def command_of_file(file: Path) -> str | None:
@@ -128,19 +129,22 @@ def command_of_file(file: Path) -> str | None:
 
 def _is_command(text: str) -> bool:
     """Whether a command names a program; the configuration refuses one that does not."""
-    with contextlib.suppress(ValueError):
-        return any(shlex.split(text)[:1])
-    return False
+    try:
+        words = shlex.split(text)
+    except ValueError:
+        return False
+    return bool(words) and words[0] != ""
 
 
-def _tell(command: str | None, content: Mapping[str, Any], is_silent: bool) -> None:
+def _pass_on(content: Mapping[str, Any], command: str | None, is_silent: bool) -> None:
     """Write the text for nightly.sh, and run the user's command, if there is one."""
-    shown = masked_within(content)
+    without_secrets = masked_within(content)
     file = os.environ.get(_TEXT_FILE)
     if file:
-        Path(file).write_text(shown["text"], encoding="utf-8")
+        Path(file).write_text(without_secrets["text"], encoding="utf-8")
     if command is not None and _is_command(command):
-        _run(command, json.dumps(shown, ensure_ascii=False, default=str).encode(), is_silent)
+        as_json = json.dumps(without_secrets, ensure_ascii=False, default=str)
+        _run(command, as_json.encode(), is_silent)
 
 
 def _run(command: str, content: bytes, is_silent: bool) -> None:
@@ -148,19 +152,20 @@ def _run(command: str, content: bytes, is_silent: bool) -> None:
 
     Messages about its failure do not contain its arguments, which may be secret.
     """
-    words = shlex.split(command)
     program = program_of(command)
-    # Our stdout is only for scores.
-    shown: dict[str, Any] = {"stdout": 2}
+    # Our stdout is only for scores, so the command writes to our stderr.
+    stdout: int = _STDERR
+    stderr: int | None = None
     if is_silent:
-        shown = dict.fromkeys(("stdout", "stderr"), subprocess.DEVNULL)
+        stdout = stderr = subprocess.DEVNULL
     try:
         done = subprocess.run(  # noqa: S603  # the user's own command
-            words,
+            shlex.split(command),
             input=content,
             timeout=_SECONDS,
             check=False,
-            **shown,
+            stdout=stdout,
+            stderr=stderr,
         )
     except subprocess.TimeoutExpired as error:
         raise OSError(f"{program} took longer than {_SECONDS} s and was stopped") from error
@@ -171,9 +176,9 @@ def _run(command: str, content: bytes, is_silent: bool) -> None:
 
 
 def after_evaluation(config: EvaluationConfig, exit_code: int) -> None:
-    """After an evaluation's process has ended: notify of a signal, or copy the nights.
+    """Report the signal that ended an evaluation's process, or copy its nights.
 
-    They are copied to the tables that NDCG_SPARK_EXPORT names.
+    Nights are copied to the tables that NDCG_SPARK_EXPORT names.
     """
     tables = os.environ.get("NDCG_SPARK_EXPORT")
     if exit_code > SIGNAL:
@@ -201,7 +206,7 @@ def _content(
         datasets = list(outcome.datasets)
         verdicts = [verdict.as_json() for verdict in outcome.verdicts]
     sentences = "; ".join(verdict["sentence"] for verdict in verdicts)
-    lines = told_lines(config, exit_code, failure, outcome, nights)
+    lines = summary_lines(config, exit_code, failure, outcome, nights)
     return {
         "evaluation_id": evaluation_id,
         "datasets": datasets,
@@ -227,8 +232,8 @@ def _previous(
     previous = {}
     # Nights are sorted by date, so the last one of each dataset is kept.
     for night in nights:
-        is_asked = not datasets or night.dataset in datasets
-        if night.evaluated_on < date and is_asked:
-            names = ("evaluated_on", "verdict", "reason", "accepted")
-            previous[night.dataset] = {name: night.row[name] for name in names}
+        is_of_evaluation = not datasets or night.dataset in datasets
+        if night.evaluated_on < date and is_of_evaluation:
+            columns = ("evaluated_on", "verdict", "reason", "accepted")
+            previous[night.dataset] = {name: night.row[name] for name in columns}
     return previous

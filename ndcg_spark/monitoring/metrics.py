@@ -1,6 +1,6 @@
 """Writes the metrics of a night to a file per dataset, for a collector such as Prometheus.
 
-A failure is only a warning and has no other effect.
+If this fails, it is only a warning and has no other effect.
 """
 
 import contextlib
@@ -28,6 +28,7 @@ from ndcg_spark.text import expanded, masked
 if TYPE_CHECKING:
     from ndcg_spark.job.evaluate_inputs import EvaluationOutcome
 
+#: The numbers of verdicts in the metrics.
 _VERDICTS = {PASS: 0, FAIL: 1, NONE: 2}
 #: The metrics of a dataset, in the order in which they are written.
 _HELP = {
@@ -42,7 +43,7 @@ _HELP = {
     "last_success_timestamp_seconds": "The end of the last evaluation that has scores.",
 }
 _ESCAPES = str.maketrans({"\\": "\\\\", '"': '\\"', "\n": "\\n"})
-#: The first line of a metrics file, a comment, before the date of its night.
+#: The first line of a metrics file is a comment: this, and the date of its night.
 _NIGHT = "# The night of "
 #: The dataset names that are safe in a file name without changes.
 _PLAIN = re.compile(r"[a-z0-9_-]{1,100}")
@@ -83,15 +84,16 @@ class Measured:
 
 
 def measured_outcome(outcome: "EvaluationOutcome", dataset: str) -> Measured:
+    """The metrics of a dataset in an evaluation that has just ended."""
     rows = [row for row in outcome.dataset_scores if row["dataset"] == dataset]
-    verdicts = [verdict for verdict in outcome.verdicts if verdict.dataset == dataset]
     number = is_acknowledged = None
     named: Sequence[Mapping[str, str]] = ()
-    if verdicts:
-        number = _verdict_number(verdicts[0].verdict, verdicts[0].accepted)
-        is_acknowledged = verdicts[0].acknowledged is not None
-        named = verdicts[0].named_slices
-    of_dataset = (row for row in outcome.slice_scores if row["dataset"] == dataset)
+    for verdict in outcome.verdicts:
+        if verdict.dataset == dataset:
+            number = _verdict_number(verdict.verdict, verdict.accepted)
+            is_acknowledged = verdict.acknowledged is not None
+            named = verdict.named_slices
+    of_dataset = [row for row in outcome.slice_scores if row["dataset"] == dataset]
     return Measured(
         dataset=dataset,
         evaluated_on=str(rows[0]["evaluated_on"]),
@@ -101,13 +103,13 @@ def measured_outcome(outcome: "EvaluationOutcome", dataset: str) -> Measured:
         ended_at=time.time(),
         verdict=number,
         is_acknowledged=is_acknowledged,
-        slices=_of_slices(of_dataset, named),
+        slices=_rows_of_slices(of_dataset, named),
     )
 
 
 def measured_night(night: Night) -> Measured:
-    """The same for a published night, which may have been accepted since then."""
-    (rows,) = read_dataset_scores([night])
+    """The metrics of a published night, which may have been accepted since then."""
+    rows = read_dataset_scores([night])[0]
     row = night.row
     number = is_acknowledged = None
     named: Sequence[Mapping[str, str]] = ()
@@ -125,26 +127,28 @@ def measured_night(night: Night) -> Measured:
         ended_at=datetime.datetime.fromisoformat(row["committed_at"]).timestamp(),
         verdict=number,
         is_acknowledged=is_acknowledged,
-        slices=_of_slices(_slice_rows(night, named), named),
+        slices=_rows_of_slices(_read_slices(night, named), named),
     )
 
 
-def _slice_rows(night: Night, named: Sequence[Mapping[str, str]]) -> list[dict[str, Any]]:
+def _read_slices(night: Night, named: Sequence[Mapping[str, str]]) -> list[dict[str, Any]]:
     """The rows for the attributes of these slices."""
-    attributes = sorted({one["attribute"] for one in named})
+    attributes = sorted({slice_["attribute"] for slice_ in named})
     return night_rows(night, "dataset_scores", attribute=attributes) if attributes else []
 
 
-def _of_slices(
-    rows: Iterable[Mapping[str, Any]], named: Sequence[Mapping[str, str]]
+def _rows_of_slices(
+    rows: Iterable[Mapping[str, Any]],
+    named: Sequence[Mapping[str, str]],
 ) -> list[dict[str, Any]]:
-    """The sorted rows of these slices."""
-    pairs = {(one["attribute"], one["value"]) for one in named}
-    own = [row for row in rows if (row["attribute"], row["value"]) in pairs]
-    return split_slices(own).slices
+    """The sorted rows of these slices: `[{"attribute": "language", "value": "de"}]`."""
+    pairs = {(slice_["attribute"], slice_["value"]) for slice_ in named}
+    of_slices = [row for row in rows if (row["attribute"], row["value"]) in pairs]
+    return split_slices(of_slices).slices
 
 
 def _verdict_number(verdict: str, accepted: str | None) -> int:
+    """The number of a verdict; an accepted night without a verdict has that of a pass."""
     is_accepted = verdict == NONE and accepted is not None
     return _VERDICTS[PASS if is_accepted else verdict]
 
@@ -158,10 +162,10 @@ def write_metrics(config: EvaluationConfig, measured: Measured, nights: Sequence
     file = metrics_file(config, dataset)
     if not file.parent.is_dir():
         raise FileNotFoundError(f"there is no folder {file.parent}; create it")
-    known = [night.evaluated_on for night in nights if night.dataset == dataset]
+    dates = [night.evaluated_on for night in nights if night.dataset == dataset]
     # Evaluations with other outputs may have written the file.
-    known.append(_night_of(file))
-    newest = max(known)
+    dates.append(_night_of(file))
+    newest = max(dates)
     if newest > measured.evaluated_on:
         reason = f"the night {newest} of {dataset} is newer"
         report_step("metrics", f"{file} was not replaced, because {reason}")
@@ -207,7 +211,7 @@ def prometheus_text(measured: Measured) -> str:
     begin = datetime.datetime.fromisoformat(f"{measured.evaluated_on}T00:00Z").timestamp()
     samples: dict[str, list[str]] = {name: [] for name in _HELP}
 
-    # A label may have the name of an argument.
+    # Its own arguments are positional, because a label may also be called `name` or `value`.
     def add(name: str, value: float | None, /, **labels: str) -> None:
         if value is not None:
             samples[name].append(_sample_line(name, value, dataset=measured.dataset, **labels))
@@ -225,11 +229,11 @@ def prometheus_text(measured: Measured) -> str:
         for measure in ("ndcg", *measured.measures):
             add("score", row[measure], **_labels_of(row), measure=measure)
     lines = [f"{_NIGHT}{measured.evaluated_on}"]
-    for name, own in samples.items():
-        if own:
+    for name, of_metric in samples.items():
+        if of_metric:
             lines.append(f"# HELP ndcg_spark_{name} {_HELP[name]}")
             lines.append(f"# TYPE ndcg_spark_{name} gauge")
-            lines.extend(own)
+            lines.extend(of_metric)
     return "".join(f"{line}\n" for line in lines)
 
 
@@ -245,9 +249,9 @@ def _labels_of(row: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _sample_line(name: str, value: float, /, **labels: str) -> str:
-    """A line of the format; label values use three escapes.
+    """A line of the format: `ndcg_spark_score{dataset="web",run="bm25"} 0.41`.
 
-    All other characters are unchanged.
+    Label values use three escapes. All other characters are unchanged.
     """
-    shown = ",".join(f'{label}="{text.translate(_ESCAPES)}"' for label, text in labels.items())
-    return f"ndcg_spark_{name}{{{shown}}} {value!r}"
+    texts = [f'{label}="{text.translate(_ESCAPES)}"' for label, text in labels.items()]
+    return f"ndcg_spark_{name}{{{','.join(texts)}}} {value!r}"

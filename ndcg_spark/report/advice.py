@@ -2,13 +2,13 @@
 
 import os
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from markupsafe import Markup
 
 from ndcg_spark.comparison.baselines import has_judgments_of
 from ndcg_spark.comparison.judged_apart import Rates, are_apart, depends_on_judged, largest_gaps
-from ndcg_spark.convention.measures import CATALOG_COLUMNS
+from ndcg_spark.convention.measures import CATALOG_COLUMNS, RUN_COLUMNS
 from ndcg_spark.gate.verdict import FAIL, NOT_COMPARABLE, UNDECIDED, runs_to_accept
 from ndcg_spark.nights.catalog_kinds import OTHER_ITEMS
 from ndcg_spark.nights.log import Night
@@ -18,9 +18,10 @@ from ndcg_spark.report.sentences import (
     ALL_KEPT,
     Rule,
     Sentence,
+    apply_rules,
+    code,
     command_text,
     night_command,
-    said,
     sentence,
     slice_name,
 )
@@ -39,21 +40,21 @@ from ndcg_spark.text import ACCEPTED, GOOD, baseline_run, day
 from ndcg_spark.voices import KEYS, OPTIONS
 
 Row = Mapping[str, Any]
-#: From this share of a loss at unjudged ranks, it is worth having documents judged.
+#: If at least this share of a loss is at unjudged ranks, it is worth having documents judged.
 _UNJUDGED = 0.1
 #: How many of the queries with the largest losses the page suggests opening.
 _OPENED = 2
-#: Codes that changed judgments can cause: only queries that both sets judge are compared.
+#: Reasons that changed judgments can cause: only queries that both sets judge are compared.
 _OF_REJUDGED = ("few_queries", "missing_slice")
-#: A result that accepting the night fixes.
+#: The kind of remedy for a result that accepting the night fixes.
 _ACCEPT = "accept"
-#: Results whose code says what would fix them.
+#: Reasons of results that are also kinds of remedies.
 _CODES = ("few_queries", "below_min_value", "missing_slice", "not_measured", "missing_dataset")
 
 
 def next_steps(page: NightPage) -> list[Sentence]:
     """What to do about a night; never empty."""
-    found = said(RULES, page)
+    found = apply_rules(RULES, page)
     if found:
         return found
     if warnings(page):
@@ -65,7 +66,7 @@ def next_steps(page: NightPage) -> list[Sentence]:
 
 
 def _file(page: NightPage) -> str | None:
-    """The configuration file of the evaluation."""
+    """The configuration file of the evaluation, if there was one."""
     file: str | None = page.record["configuration"].get("file")
     return file
 
@@ -168,8 +169,11 @@ def make_copies(page: NightPage) -> Sentence | None:
     if refused is None or refused.reason is not None or not page.output:
         return None
     text = "Score the kept lists of each night under the judgments of the other night: {}"
-    command = command_text("rescore", [page.output], {"dataset": page.night.dataset})
-    return sentence("make_copies", text, command)
+    commands = list(map(code, refused.commands))
+    if not commands:
+        # A link of a chain is missing, or a copy is damaged.
+        commands = [command_text("rescore", [page.output], {"dataset": page.night.dataset})]
+    return sentence("make_copies", text, joined(commands, ", "))
 
 
 # Where to look.
@@ -223,7 +227,7 @@ def repair(page: NightPage) -> Sentence | None:
 
 def _fails_by_catalog_alone(page: NightPage) -> bool:
     """Whether only catalog checks fail, which are neither better nor worse."""
-    failed = [row for row in page.results if row["result"] == row["severity"] == FAIL]
+    failed = [row for row in page.results if row["result"] == FAIL and row["severity"] == FAIL]
     return all(row["measure"] in CATALOG_COLUMNS for row in failed)
 
 
@@ -249,9 +253,11 @@ def judge_alike(page: NightPage) -> Sentence | None:
     shares = []
     commands = []
     for run in runs:
-        own, before = rates[run]
+        own, _ = rates[run]
         shares.append(marked("{} for {}", share(own), name(run)))
         commands.append(_judge_next(page, run))
+    # All runs are compared with the same rate.
+    _, before = rates[runs[0]]
     text = "Have the unjudged documents of {} judged, because the difference may come from them "
     text += "(judged down to rank {}: {} for the baseline, but {}): {}"
     values = (joined(map(name, runs)), page.metric[1], share(before), joined(shares))
@@ -259,19 +265,21 @@ def judge_alike(page: NightPage) -> Sentence | None:
 
 
 def _rates_apart(page: NightPage) -> dict[str, Rates]:
-    """By run, its judged rate and that of its baseline, if they are far apart."""
+    """The judged rates of each run and its baseline, if they are far apart: `{"als": (0.4, 0.9)}`.
+
+    Runs whose documents `judge_aged` asks for are left out.
+    """
     found: dict[str, Rates] = {}
     if page.over_change or not depends_on_judged(*page.metric):
         return found
-    # The gate names these runs, and the page asks for their documents.
-    aged = page.verdict.get("unjudged_runs", ())
+    left_out = page.verdict.get("unjudged_runs", ())
     for run in page.compared:
-        before = _rate_before(page, run)
-        rate = page.scores[run, page.metric[1]]["judged_rate"] if run in page.runs else None
-        if run in aged or rate is None or before is None:
+        if run in left_out or run not in page.runs:
             continue
-        if are_apart((rate, before)):
-            found[run] = (rate, before)
+        own = page.scores[run, page.metric[1]]["judged_rate"]
+        before = _rate_before(page, run)
+        if own is not None and before is not None and are_apart((own, before)):
+            found[run] = (own, before)
     return found
 
 
@@ -279,9 +287,10 @@ def _rate_before(page: NightPage, run: str) -> float | None:
     """The judged rate of what a run is compared with, if the page knows it."""
     baseline, cutoff = page.baseline.run, page.metric[1]
     if baseline and not page.baseline.nights:
-        row = page.scores.get((baseline, cutoff), {})
-        rate: float | None = row.get("judged_rate")
+        scores = page.scores.get((baseline, cutoff), {})
+        rate: float | None = scores.get("judged_rate")
         return rate
+    # For nights, the page knows only the rate of its own run.
     return page.judged_before if run == page.run else None
 
 
@@ -315,14 +324,16 @@ def look_at_others(page: NightPage) -> Sentence | None:
     runs = worse_others(page)
     if not runs:
         return None
-    commands = [_report_of(page, run) for run in runs] if page.output else []
+    end = Markup(".")
+    if page.output:
+        end = marked(": {}", joined([_report_of(page, run) for run in runs], ", "))
     are = "are" if len(runs) > 1 else "is"
-    end = marked(": {}", joined(commands, ", ")) if commands else "."
     text = "Look at {}, which {} worse{}"
     return sentence("look_at_others", text, joined(map(name, runs)), are, end)
 
 
 def _report_of(page: NightPage, run: str) -> Markup:
+    """The command that writes the page of this night for a different run."""
     baseline = page.baseline
     options = {"run": run, "html": "report.html"}
     if page.request.measure:
@@ -367,13 +378,15 @@ def keep_documents(page: NightPage) -> Sentence | None:
 
 
 def find_out_why_judgments_changed(page: NightPage) -> Sentence | None:
-    if page.verdict and (_reason(page) != "other_judgments" or _is_accepted(page)):
+    kind = "find_out_why_judgments_changed"
+    if page.verdict:
+        if _reason(page) != "other_judgments" or _is_accepted(page):
+            return None
+        text = "Find out why the judgments changed before you accept the night."
+        return sentence(kind, text)
+    if "judgments" not in page.trend.points[-1].breaks:
         return None
-    if not page.verdict and "judgments" not in page.trend.points[-1].breaks:
-        return None
-    before = " before you accept the night" if page.verdict else ""
-    text = "Find out why the judgments changed{}."
-    return sentence("find_out_why_judgments_changed", text, before)
+    return sentence(kind, "Find out why the judgments changed.")
 
 
 def restore_items(page: NightPage) -> Sentence | None:
@@ -397,8 +410,9 @@ def accepts_loss(page: NightPage) -> Sentence | None:
 
 def _has_recovered(page: NightPage, failed: Night) -> bool:
     """Whether the run of a failed night is known to be back at its earlier level."""
-    newest = page.baseline.nights[-1:]
-    if not newest or newest[0].evaluated_on >= failed.evaluated_on:
+    nights = page.baseline.nights
+    if not nights or nights[-1].evaluated_on >= failed.evaluated_on:
+        # The baseline is not from before the loss.
         return False
     row = page.compared.get(failed.record["verdict"]["run"])
     margin = page.compared_with.options.margin
@@ -409,15 +423,16 @@ def accept_night(page: NightPage) -> Sentence | None:
     file = _file(page)
     if not file or not page.output or not accepting_helps(page):
         return None
-    stays = " (its exit code remains 5)" if page.verdict["verdict"] == FAIL else ""
+    exit_code = " (its exit code remains 5)" if page.verdict["verdict"] == FAIL else ""
     options: dict[str, Any] = {"config": file, "accept_baseline": "say why"}
     runs = runs_to_accept(page.results)
+    of_runs = Markup("")
     if runs:
         options["run"] = runs
-    gate = night_command(page, "gate", options)
-    whose = marked(" of {}", joined(map(name, runs))) if runs else ""
+        of_runs = marked(" of {}", joined(map(name, runs)))
+    command = night_command(page, "gate", options)
     text = "If this is intended, accept the night as the new baseline{}{}: {}"
-    return sentence("accept_night", text, whose, stays, gate)
+    return sentence("accept_night", text, of_runs, exit_code, command)
 
 
 def acknowledge(page: NightPage) -> Sentence | None:
@@ -427,13 +442,13 @@ def acknowledge(page: NightPage) -> Sentence | None:
         return None
     if verdict.get("acknowledged") or page.record.get("acknowledged"):
         return None
-    gate = night_command(page, "gate", {"config": file, "acknowledge": "say why"})
+    command = night_command(page, "gate", {"config": file, "acknowledge": "say why"})
     what = "change" if _fails_by_catalog_alone(page) else "loss"
-    text = f"If the {what} is known and its fix has to wait, acknowledge it: {{}}"
-    return sentence("acknowledge", text, gate)
+    text = "If the {} is known and its fix has to wait, acknowledge it: {}"
+    return sentence("acknowledge", text, what, command)
 
 
-# Other changes of the configuration that later nights need.
+# Changes of the configuration that later nights need.
 
 
 def lower_min_queries(page: NightPage) -> Sentence | None:
@@ -483,31 +498,30 @@ def allow_against_run(page: NightPage) -> Sentence | None:
 
 
 def name_this_night(page: NightPage) -> Sentence | None:
-    text = (
-        f"If this is intended, set `baseline` in the [gate] of the configuration to "
-        f"{page.night.evaluated_on} instead of {{}}."
-    )
+    text = "If this is intended, set `baseline` in the [gate] of the configuration to "
+    text += f"{page.night.evaluated_on} instead of {{}}."
     return _change_of_gate(page, "other_night", text)
 
 
 def _change_of_gate(page: NightPage, kind: str, text: str) -> Sentence | None:
     """A change of the configuration, if a result needs it, with the names that it is about."""
-    found = remedies(page)
-    if kind not in found:
+    names = remedies(page).get(kind)
+    if names is None:
         return None
-    return sentence(kind, text, joined(map(name, found[kind])))
+    return sentence(kind, text, joined(map(name, names)))
 
 
 def accepting_helps(page: NightPage) -> bool:
     """Whether accepting the night changes the verdict on later ones."""
     if not _is_open(page):
         return False
-    found = remedies(page)
-    if not found or _ACCEPT in found or "missing_dataset" in found:
+    kinds = remedies(page).keys()
+    if not kinds or _ACCEPT in kinds or "missing_dataset" in kinds:
         return True
+    # Later nights then compare with this night, and so with its judgments.
     nights = page.baseline.nights
     is_rejudged = any(not has_judgments_of(night, page.night) for night in nights)
-    return is_rejudged and any(kind in found for kind in _OF_REJUDGED)
+    return is_rejudged and any(kind in kinds for kind in _OF_REJUDGED)
 
 
 def _is_open(page: NightPage) -> bool:
@@ -516,47 +530,67 @@ def _is_open(page: NightPage) -> bool:
 
 
 def remedies(page: NightPage) -> dict[str, list[str]]:
-    """What would fix the results that decided: each kind of remedy, and the names it is about."""
+    """What would fix the results that decided: the kinds of remedy, and the names they are about.
+
+    For example `{"accept": [], "other_run": ["bm25"]}`.
+    """
     if not _is_open(page):
         return {}
     words = (FAIL,) if page.verdict["verdict"] == FAIL else (UNDECIDED, NOT_COMPARABLE)
-    measured = [row for row in page.results if row["result"] in words]
-    deciding = [row for row in measured if row["severity"] == FAIL]
+    deciding = []
+    for row in page.results:
+        if row["result"] in words and row["severity"] == FAIL:
+            deciding.append(row)
     found: dict[str, list[str]] = {}
     # If nothing was measured, even the checks that only warn decide.
     for row in deciding or page.results:
-        kind, about = _remedy(row, page)
-        names = found.setdefault(kind, [])
-        if about is not None and about not in names:
-            names.append(about)
+        remedy = _remedy(row, page)
+        names = found.setdefault(remedy.kind, [])
+        if remedy.about is not None and remedy.about not in names:
+            names.append(remedy.about)
     return found
 
 
-def _remedy(row: Row, page: NightPage) -> tuple[str, str | None]:
-    """What would fix a result, and the run or night that it is about."""
+class _Remedy(NamedTuple):
+    """What would fix a result, and the run or the night that it is about."""
+
+    kind: str
+    about: str | None = None
+
+
+def _remedy(row: Row, page: NightPage) -> _Remedy:
     reason, baseline = row["reason"], row["baseline"]
-    if reason in _CODES:
-        return reason, None
+    if reason in _CODES and not _shares_no_query(row):
+        return _Remedy(reason)
     if reason == "missing_run" and row["slice"] is not None:
-        return "silent_slice", row["run"]
+        return _Remedy("silent_slice", row["run"])
     if reason == "missing_run" and row["check"] == "gate" and row["run"] in _runs_of_gate(page):
-        return "named_run", row["run"]
+        return _Remedy("named_run", row["run"])
     if baseline in (None, GOOD, ACCEPTED, page.night.evaluated_on):
-        return _ACCEPT, None
+        return _Remedy(_ACCEPT)
     other = baseline_run(baseline)
     if other is not None:
-        return "other_run", other
-    return "other_night", baseline
+        return _Remedy("other_run", other)
+    return _Remedy("other_night", baseline)
+
+
+def _shares_no_query(row: Row) -> bool:
+    """Whether tonight's judgments share no query with the earlier ones, whatever min_queries is."""
+    is_of_nights = baseline_run(row["baseline"] or "") is None
+    is_of_queries = row["measure"] not in RUN_COLUMNS
+    return row["reason"] == "few_queries" and is_of_nights and is_of_queries and not row["queries"]
 
 
 def _runs_of_gate(page: NightPage) -> set[str]:
     """The runs that the gate names, in a check or as a baseline."""
     gate = page.night.gate
-    named = set()
+    named: set[str] = set()
     for check in gate.get("check", ()):
-        named |= set(check.get("runs") or ())
+        named.update(check.get("runs") or ())
     for baseline in gate.get("baseline", ()):
-        named.add(baseline_run(baseline) or "")
+        run = baseline_run(baseline)
+        if run is not None:
+            named.add(run)
     return named
 
 

@@ -1,7 +1,6 @@
 """The answer at the top of a page: the verdict, what happened to the run, and how certain it is."""
 
-import functools
-import itertools
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -16,13 +15,14 @@ from ndcg_spark.report.comparisons import CONCLUSIONS, conclusion_in_words
 from ndcg_spark.report.human_words import is_judge_doubted, judged_by_people
 from ndcg_spark.report.night import NightPage
 from ndcg_spark.report.outline import NIGHTS, deciding_result
-from ndcg_spark.report.sentences import Rule, Sentence, said, sentence, together
+from ndcg_spark.report.sentences import Rule, Sentence, apply_rules, sentence, together
 from ndcg_spark.report.words import (
     CONCLUDED,
     DRAWN,
     TONES,
     answered,
     capital,
+    capital_first,
     cause,
     falling,
     is_unchanged,
@@ -34,7 +34,7 @@ from ndcg_spark.tables.html import joined, marked, name
 from ndcg_spark.text import day, message
 
 Row = Mapping[str, Any]
-#: From this share of the difference, its cause belongs in the answer.
+#: The answer names the cause of a difference if it has at least this share of it.
 _MAIN_CAUSE = 0.5
 #: The smallest difference that four digits show.
 _SMALLEST = 0.0001
@@ -42,7 +42,7 @@ _SMALLEST = 0.0001
 NEW = "not in the baseline"
 _BY_INTERVAL = "by its {level} interval"
 _SAYS_NOTHING = "so the difference says nothing about the run"
-#: Whether a difference may be chance, by the kind of the sentence.
+#: Whether a difference may be due to chance, by the kind of the sentence.
 _CHANCE = {
     "real": "it is unlikely to be due to chance",
     "same": "any difference is smaller than {margin}, the margin of this report, " + _BY_INTERVAL,
@@ -73,27 +73,30 @@ class Answer(NamedTuple):
 
 
 def answer(page: NightPage) -> Answer:
-    word, tone = verdict_label(page.record)
+    label = verdict_label(page.record)
+    tone = label.tone
     headline = headline_of(page)
-    sentences = said(EVIDENCE, page)
+    sentences = apply_rules(EVIDENCE, page)
     verdict = page.verdict
     if page.baseline.is_first and verdict.get("reason") in (None, "no_baseline"):
         sentences = [headline, *sentences] if page.row else []
         headline = first_night(page)
     elif not verdict:
-        tone = _tone(page)
+        tone = _tone_of_difference(page)
     elif verdict.get("reason") == SIDES_DISAGREE and _has_sides(page):
         headline = _not_known(page)
     elif _is_about_something_else(page):
-        # It may begin with the name of a run.
-        is_of_run = page.row is None and page.run == verdict["run"]
-        sentences = [] if is_of_run else [_by_measure(page, headline)]
+        # If the run is not compared, the verdict already says what happened to it.
+        is_said_by_verdict = page.row is None and page.run == verdict["run"]
+        sentences = [] if is_said_by_verdict else [_by_measure(page, headline)]
         text = capital(message(verdict["sentence"]).rstrip("."))
         headline = sentence("verdict", "{}.", text)
-    return Answer(word.upper(), tone, headline, [*sentences, *said([others, human_grades], page)])
+    sentences += apply_rules([others, human_grades], page)
+    return Answer(label.text.upper(), tone, headline, sentences)
 
 
-def _tone(page: NightPage) -> str:
+def _tone_of_difference(page: NightPage) -> str:
+    """The colour of an answer without a gate, which depends only on the difference of the run."""
     if page.row is None or not page.baseline.nights:
         return "mid"
     if _is_doubted_by_people(page):
@@ -114,13 +117,13 @@ def is_by_judge(page: NightPage) -> bool:
 
 def _is_about_something_else(page: NightPage) -> bool:
     """Whether the verdict is about something other than the difference of the run."""
-    result = page.result(page.run) or {}
-    word = page.verdict["verdict"]
     if page.row is None:
         return True
-    if word == "none" and result.get("result") == "undecided":
+    result = page.result(page.run) or {}
+    verdict = page.verdict["verdict"]
+    if verdict == "none" and result.get("result") == "undecided":
         return deciding_result(page.night) != result
-    return word not in ("pass", result.get("result"))
+    return verdict not in ("pass", result.get("result"))
 
 
 def _by_measure(page: NightPage, headline: Sentence) -> Sentence:
@@ -151,7 +154,7 @@ def _has_sides(page: NightPage) -> bool:
 def _not_known(page: NightPage) -> Sentence:
     """The headline if the two sides of a change of judgments disagree."""
     text = "It is not known whether {} changed when the judgments did: {}."
-    return sentence(SIDES_DISAGREE, text, name(page.run), _ends(page))
+    return sentence(SIDES_DISAGREE, text, name(page.run), _both_sides(page))
 
 
 def headline_of(page: NightPage) -> Sentence:
@@ -163,93 +166,94 @@ def headline_of(page: NightPage) -> Sentence:
     if is_unchanged(page):
         text = "{} is unchanged: {}{}."
         return sentence("unchanged", text, run, score(row["mean"]), _still_falling(page))
-    kind, what = _conclusion_said(page, row)
+    conclusion = _conclusion(page, row)
     size = score(abs(row["difference"]))
     if abs(row["difference"]) < _SMALLEST / 2:
         size = f"less than {score(_SMALLEST)}"
     way = "down" if row["difference"] < 0 else "up"
     numbers = (score(row["mean"]), way, size, score(row["baseline_mean"]))
-    return sentence(kind, "{}: {}, {} {} from {}{}.", what, *numbers, _begun(page))
+    text = "{}: {}, {} {} from {}{}."
+    return sentence(conclusion.kind, text, conclusion.text, *numbers, _since_in_words(page))
 
 
 def _not_compared(page: NightPage) -> Sentence:
+    """Why the run has no difference, with its score if it has one."""
     run = name(page.run)
     if page.run in page.silent:
         return sentence("silent", "{} returned nothing.", run)
     if page.run in page.unknown_ids:
         return sentence("unknown_ids", "{}.", capital(page.unknown_ids[page.run]))
-    why = "it cannot be compared"
+    value = score(page.value(page.run))
     refused = page.compared_with.refused
     if refused is not None and refused.is_of_items:
         text = "{} scores {}; {}, so it was not compared."
-        return sentence("other_items", text, run, score(page.value(page.run)), refused.reason)
+        return sentence("other_items", text, run, value, refused.reason)
     if refused is not None:
         missing = refused.reason or "both sides of the change are not scored yet"
         text = "{} scores {}; the judgments changed, and {}."
-        return sentence("no_copies", text, run, score(page.value(page.run)), missing)
+        return sentence("no_copies", text, run, value, missing)
+    why = "it cannot be compared"
     breaks = page.trend.points[-1].breaks
     if breaks and not page.baseline.label:
         changed = " and the ".join(breaks)
         why = f"the {changed} changed, so it cannot be compared with earlier nights"
-    return sentence("not_compared", "{} scores {}; {}.", run, score(page.value(page.run)), why)
+    return sentence("not_compared", "{} scores {}; {}.", run, value, why)
 
 
-def _conclusion_said(page: NightPage, row: Row) -> tuple[str, Markup]:
-    """The conclusion, and its sentence: `hybrid is worse than bm25`."""
+def _conclusion(page: NightPage, row: Row) -> Sentence:
+    """The conclusion about the run in words, without a full stop: `hybrid is worse than bm25`."""
     run, baseline = name(page.run), page.baseline
     label = name(baseline.label)
     conclusion = str(row["conclusion"])
     if conclusion == "same":
         than = marked(" as {}", label) if baseline.run else ""
-        return conclusion, marked("{} is about the same{}", run, than)
+        return sentence(conclusion, "{} is about the same{}", run, than)
     if conclusion in CONCLUDED:
-        side = _side_of(page, row)
+        below, above = conclusions_of(page.metric[0])
+        side = above if row["difference"] > 0 else below
         than = marked(" than {}", label) if baseline.run else ""
         by_whom = "By the judge, " if is_by_judge(page) else ""
-        return conclusion, marked("{}{} is {}{}", by_whom, run, side, than)
+        return sentence(conclusion, "{}{} is {}{}", by_whom, run, side, than)
     differs = marked("differs from {}", label) if baseline.run else "changed"
-    return "cannot_tell", marked("We cannot tell whether {} {}", run, differs)
+    return sentence("cannot_tell", "We cannot tell whether {} {}", run, differs)
 
 
-def _side_of(page: NightPage, row: Row) -> str:
-    """The side of the baseline that a run is on, in words."""
-    below, above = conclusions_of(page.metric[0])
-    return above if row["difference"] > 0 else below
+class FirstSeen(NamedTuple):
+    """When a run first scored as it does tonight."""
 
-
-class Begun(NamedTuple):
-    """Since when a run has scored as it does tonight: a kind, and its dates."""
-
+    #: `since` a date; `seen_before` on earlier dates, but not the night before; `first` tonight;
+    #: `first_of_all`: the first of a whole trend.
     kind: str
     dates: Sequence[str] = ()
 
 
-def begun(page: NightPage) -> Begun | None:
-    """Since when a run has scored at this level; if only tonight, the earlier nights like it."""
+def first_seen(page: NightPage) -> FirstSeen | None:
+    """When the run first scored as it does tonight; None if it is not known or not concluded."""
     first = since(page)
     if first is None:
         return None
     if first != page.night.evaluated_on:
-        return Begun("since", [first])
+        return FirstSeen("since", [first])
     stretch = last_stretch(page.trend.points)
     before = [point.date for point in stretch[:-1] if _is_as_tonight(page, point)]
     if before:
-        return Begun("seen_before", before)
-    # Earlier nights are not considered.
-    return Begun("first_of_all" if len(stretch) == NIGHTS else "first")
+        return FirstSeen("seen_before", before)
+    # A trend is no longer than this, so nights before it are not considered.
+    return FirstSeen("first_of_all" if len(stretch) == NIGHTS else "first")
 
 
-def _begun(page: NightPage) -> str:
+def _since_in_words(page: NightPage) -> str:
+    """The end of the headline: ` since 3 November`, or `; first seen tonight`."""
     if page.baseline.is_reference:
         first = page.baseline.nights[0].evaluated_on
         return f" since {day(first)}{_still_falling(page)}"
     if falling(page) is not None:
         return _still_falling(page)
-    found = begun(page)
-    return "" if found is None else f"; {_begun_in_words(found)}"
+    found = first_seen(page)
+    return "" if found is None else f"; {_first_seen_in_words(found)}"
 
 
-def _begun_in_words(found: Begun) -> str:
+def _first_seen_in_words(found: FirstSeen) -> str:
     if found.kind == "since":
         return f"since {day(found.dates[0])}"
     if found.kind == "seen_before":
@@ -263,7 +267,7 @@ def _begun_in_words(found: Begun) -> str:
 
 
 def _still_falling(page: NightPage) -> str:
-    """Words for a falling line, whatever the baseline says: it may have followed the line down."""
+    """Words for a falling line, whatever the conclusion: the baseline may have fallen with it."""
     found = falling(page)
     if found is None:
         return ""
@@ -273,19 +277,22 @@ def _still_falling(page: NightPage) -> str:
 
 
 def since(page: NightPage) -> str | None:
-    """The first of the nights up to this one that scored like it; None if it is not known."""
+    """The first of the consecutive nights up to this one that scored like it.
+
+    None if it is not known: all comparable nights scored like it, or nothing was concluded.
+    """
     row = page.row
     if row is None or row["conclusion"] not in CONCLUDED or not page.baseline.nights:
         return None
     if row["queries"] < page.counted(page.run):
-        # The trend is computed over all queries.
+        # The trend is computed over all queries, the difference only over some.
         return None
-    stretch = last_stretch(page.trend.points)
-    is_near = functools.partial(_is_as_tonight, page)
-    near = list(itertools.takewhile(is_near, reversed(stretch)))
-    if not near or near[-1] is stretch[0]:
-        return None
-    return near[-1].date
+    first = None
+    for point in reversed(last_stretch(page.trend.points)):
+        if not _is_as_tonight(page, point):
+            return first
+        first = point.date
+    return None
 
 
 def _is_as_tonight(page: NightPage, point: Point) -> bool:
@@ -304,7 +311,8 @@ def notes(page: NightPage) -> list[Sentence]:
     dates = (page.night.evaluated_on, since(page))
     for point in page.trend.points:
         if point.date in dates:
-            found += [sentence("note", "Note on {}: {}", day(point.date), n) for n in point.notes]
+            for text in point.notes:
+                found.append(sentence("note", "Note on {}: {}", day(point.date), text))
     return found
 
 
@@ -316,18 +324,15 @@ def accepted_or_known(record: Row) -> list[Sentence]:
         whose = marked(" for {}", joined(map(name, runs))) if runs else ""
         found.append(sentence("accepted", "Accepted{}: {}", whose, record["accepted"]))
     known = (record["verdict"] or {}).get("acknowledged")
-    own = record.get("acknowledged")
+    tonight = record.get("acknowledged")
     if known:
+        # The loss of an earlier night, which this night repeats.
         text = capital_first(acknowledged_in_words(known))
         found.append(sentence("acknowledged", "{}", text))
-    elif own:
-        values = (day(own["until"]), own["reason"])
+    elif tonight:
+        values = (day(tonight["until"]), tonight["reason"])
         found.append(sentence("acknowledged", "Acknowledged until {}: {}", *values))
     return found
-
-
-def capital_first(text: str) -> str:
-    return f"{text[:1].upper()}{text[1:]}"
 
 
 # How certain it is.
@@ -364,31 +369,37 @@ def evidence(page: NightPage) -> Sentence | None:
     if row is None or not _is_tested(page):
         return None
     kind = _chance(row)
-    numbers = _numbers_said(page, row)
-    options = page.compared_with.options
-    shown = {
-        "margin": score(options.margin),
-        "level": level(2 * options.alpha),
-        "queries": row["queries"],
-    }
+    numbers = _numbers_in_words(page, row)
     if not numbers and kind != "other_judgments":
         kind = "too_few"
-    text = _CHANCE[kind].format(**shown)
+    options = page.compared_with.options
+    text = _CHANCE[kind].format(
+        margin=score(options.margin),
+        level=level(2 * options.alpha),
+        queries=row["queries"],
+    )
     if kind not in ("too_few", "other_judgments"):
         text = f"{text}: {', '.join(numbers)}"
-    way, limit = "drop", "allowed"
-    if row["difference"] > 0:
-        way, limit = "rise", "allowed_rise"
+    limit = _limit_in_words(page, row)
+    if limit:
+        text = f"{limit}, and {text}"
+    return sentence(kind, "{}.", capital_first(text))
+
+
+def _limit_in_words(page: NightPage, row: Row) -> str:
+    """`the drop is larger than the allowed 0.0100`; empty if the gate has no such limit."""
+    is_rise = row["difference"] > 0
+    way = "rise" if is_rise else "drop"
+    limit = "allowed_rise" if is_rise else "allowed"
     allowed = (page.result(page.run) or {}).get(limit)
-    if allowed is not None:
-        size = "within"
-        if abs(row["difference"]) > allowed:
-            size = "larger than"
-        text = f"the {way} is {size} the allowed {score(allowed)}, and {text}"
-    return sentence(kind, "{}.", f"{text[:1].upper()}{text[1:]}")
+    if allowed is None:
+        return ""
+    size = "larger than" if abs(row["difference"]) > allowed else "within"
+    return f"the {way} is {size} the allowed {score(allowed)}"
 
 
 def _chance(row: Row) -> str:
+    """Whether the difference of a row may be due to chance, as a key of `_CHANCE`."""
     for flag in ("other_judgments", "doubt"):
         if flag in row["flags"]:
             return flag
@@ -397,7 +408,7 @@ def _chance(row: Row) -> str:
     return "same" if row["conclusion"] == "same" else "may_be_chance"
 
 
-def _numbers_said(page: NightPage, row: Row) -> list[str]:
+def _numbers_in_words(page: NightPage, row: Row) -> list[str]:
     """The interval and the p value, and what they cover."""
     p, low, high = row["p_decides"], row["interval_low"], row["interval_high"]
     alpha = page.compared_with.options.alpha
@@ -428,22 +439,24 @@ def _adjusted(page: NightPage, row: Row) -> str:
 
 def change_of_judgments(page: NightPage) -> Sentence | None:
     """By how much the run changed across a change of judgments, under the old and the new ones."""
-    measure, cutoff = page.metric
-    wanted = {"run": page.run, "measure": measure, "cutoff": cutoff}
-    links = [link for link in page.links if wanted.items() <= link.items()]
-    if links:
-        (text, *_) = changes_in_words(links)
-        return sentence("change_of_judgments", "{}", text)
+    for link in page.links:
+        metric = (link["measure"], link["cutoff"])
+        if link["run"] == page.run and metric == page.metric:
+            text = changes_in_words([link])[0]
+            return sentence("change_of_judgments", "{}", text)
     row = page.row
     if row is None or not row["sides"] or page.verdict.get("reason") == SIDES_DISAGREE:
         return None
     text = "Across the change of judgments, it changed by {}, on {:,} queries."
-    return sentence("both_sides", text, _ends(page), row["queries"])
+    return sentence("both_sides", text, _both_sides(page), row["queries"])
 
 
-def _ends(page: NightPage) -> str:
-    sides = page.row["sides"] if page.row else ()
-    return " and ".join(f"{difference(one['difference'])} {SIDES[one['side']]}" for one in sides)
+def _both_sides(page: NightPage) -> str:
+    """`-0.0120 under the old judgments and +0.0031 under the new ones`."""
+    texts = []
+    for side in page.row["sides"] if page.row else ():
+        texts.append(f"{difference(side['difference'])} {SIDES[side['side']]}")
+    return " and ".join(texts)
 
 
 def human_grades(page: NightPage) -> Sentence | None:
@@ -467,16 +480,13 @@ def others(page: NightPage) -> Sentence | None:
     """The number of other runs by conclusion, if the chart does not show all of them."""
     if len(page.compared) <= DRAWN:
         return None
-    runs: dict[str, list[Markup]] = {}
+    counts: Counter[str] = Counter()
     for run, row in page.compared.items():
         if run != page.run:
-            runs.setdefault(conclusion_in_words(row), []).append(name(run))
-    new = [name(run) for run in page.new if run != page.run]
-    if new:
-        runs[NEW] = new
-    if not runs:
+            counts[conclusion_in_words(row)] += 1
+    counts[NEW] = len([run for run in page.new if run != page.run])
+    total = counts.total()
+    if not total:
         return None
-    words = [word for word in (*CONCLUSIONS, NEW) if word in runs]
-    total = sum(map(len, runs.values()))
-    counts = ", ".join(f"{len(runs[word]):,} {word}" for word in words)
-    return sentence("others_counted", "Of {:,} other runs: {}.", total, counts)
+    texts = [f"{counts[word]:,} {word}" for word in (*CONCLUSIONS, NEW) if counts[word]]
+    return sentence("others_counted", "Of {:,} other runs: {}.", total, ", ".join(texts))

@@ -1,4 +1,4 @@
-"""What the templates of a page lay out: cards and folded parts, each made of blocks."""
+"""The layout of a page: cards and folded parts, each made of blocks that the templates draw."""
 
 import dataclasses
 from collections.abc import Mapping, Sequence
@@ -8,18 +8,28 @@ from markupsafe import Markup
 
 from ndcg_spark.comparison.human_grades import HumanEstimate
 from ndcg_spark.convention.measures import CATALOG_COLUMNS, RUN_COLUMNS, measure_at
-from ndcg_spark.convention.parsing import parse_cutoff
 from ndcg_spark.gate.verdict import DROPPED, FAIL, PASS, ROSE
 from ndcg_spark.report import advice, charts, human_words, words
 from ndcg_spark.report.answer import Answer, is_by_judge, notes
+from ndcg_spark.report.compared_page import QueryScore
 from ndcg_spark.report.details import PagePart, details
 from ndcg_spark.report.human_chart import both_intervals
-from ndcg_spark.report.night import NightPage, QueryScore
-from ndcg_spark.report.night_tables import WORST_FIRST
-from ndcg_spark.report.sentences import Sentence, said, together
+from ndcg_spark.report.night import NightPage
+from ndcg_spark.report.night_tables import WORST_FIRST, against_of, checked_mean_of
+from ndcg_spark.report.sentences import Sentence, apply_rules, together
 from ndcg_spark.report.words import TONES
 from ndcg_spark.tables.format import difference, score
-from ndcg_spark.tables.html import NUMBER, Block, Cell, HtmlTable, joined, marked, name, plain_table
+from ndcg_spark.tables.html import (
+    NUMBER,
+    TEXT,
+    Block,
+    Cell,
+    HtmlTable,
+    joined,
+    marked,
+    name,
+    plain_table,
+)
 from ndcg_spark.tables.macro import DATASETS, NO_MEANS, MacroMeans
 from ndcg_spark.tables.table import best_first
 from ndcg_spark.text import day
@@ -28,7 +38,7 @@ from ndcg_spark.tolerance import DECIMALS, EQUAL
 Row = Mapping[str, Any]
 #: How many runs without a difference are listed, and how many queries the queries card shows.
 _RUNS, _QUERIES = 12, 3
-_HOME = Markup(' · <a href="index.html">all nights</a>')
+_INDEX_LINK = Markup(' · <a href="index.html">all nights</a>')
 
 
 class Card(NamedTuple):
@@ -43,7 +53,7 @@ class Section:
     """One night of a dataset on a page."""
 
     id: str
-    #: The heading elements: for the section, and below it.
+    #: The HTML elements of the section's heading and of the headings below it: `h1` and `h2`.
     heading: str
     below: str
     name: str
@@ -69,78 +79,79 @@ def layout(
     answers: Sequence[Answer],
     note: str | None,
     in_site: bool,
-    over: MacroMeans = NO_MEANS,
+    macro: MacroMeans = NO_MEANS,
 ) -> Layout:
     """The page for these nights of one date, each with its answer.
 
-    `in_site`: whether an index.html is in the same folder. `over`: the means over the datasets.
+    `in_site`: whether an index.html is in the same folder. `macro`: the means over the datasets.
     """
-    home = _HOME if in_site else Markup("")
+    index_link = _INDEX_LINK if in_site else Markup("")
     top = [Block("note", note)] if note else []
     if len(pages) == 1:
-        return Layout(top, [_section(pages[0], answers[0], ("h1", "h2"), home)])
-    top.append(Block("title", _title(pages, home)))
+        section = _section(pages[0], answers[0], "h1", "h2")
+        section = dataclasses.replace(section, about=section.about + index_link)
+        return Layout(top, [section])
+    top.append(Block("title", _title(pages, index_link)))
     top.append(Block("overview", _overview(pages, answers)))
-    if over.notes:
-        top.append(Block("overview", _over_datasets(pages[0], over)))
+    if macro.notes:
+        top.append(Block("overview", _macro_table(macro, *pages[0].metric)))
     sections = []
     for page, answer in zip(pages, answers, strict=True):
-        sections.append(_section(page, answer, ("h2", "h3"), Markup("")))
+        sections.append(_section(page, answer, "h2", "h3"))
     return Layout(top, sections)
 
 
-def _title(pages: Sequence[NightPage], home: Markup) -> dict[str, Markup]:
+def _title(pages: Sequence[NightPage], index_link: Markup) -> dict[str, Markup]:
     names = joined([name(page.night.dataset) for page in pages], ", ")
     date = day(pages[0].night.evaluated_on, year=True)
-    return {"names": names, "about": marked("night of {}{}", date, home)}
+    return {"names": names, "about": marked("night of {}{}", date, index_link)}
 
 
 def _overview(pages: Sequence[NightPage], answers: Sequence[Answer]) -> HtmlTable:
-    """The datasets of a page, the verdict on each, and the cause."""
+    """A row for each dataset of a page: the verdict, the run, its difference and the cause."""
     rows = []
-    for page, top in zip(pages, answers, strict=True):
+    for page, answer in zip(pages, answers, strict=True):
         link = marked('<a href="#dataset{}">{}</a>', page.id, name(page.night.dataset))
-        verdict = marked('<b class="{}">{}</b>', top.tone, top.word.lower())
+        verdict = marked('<b class="{}">{}</b>', answer.tone, answer.word.lower())
         change = difference(page.row["difference"]) if page.row else "-"
-        plain = [Cell(Markup(""), value) for value in (link, verdict, name(page.run))]
-        rows.append([*plain, Cell(NUMBER, change), Cell(Markup(""), _short_cause(page))])
+        cells = [Cell(TEXT, link), Cell(TEXT, verdict), Cell(TEXT, name(page.run))]
+        cells += [Cell(NUMBER, change), Cell(TEXT, _short_cause(page))]
+        rows.append(cells)
     headings = ("dataset", "verdict", "run", "difference", "cause")
     return plain_table(headings, rows, "datasets")
 
 
-def _over_datasets(page: NightPage, over: MacroMeans) -> HtmlTable:
-    """The mean of each run over the datasets, by the measure of the first dataset."""
-    column, cutoff = page.metric
-    rows = [row for row in over.rows if row["cutoff"] == cutoff]
-    rows.sort(key=lambda row: best_first(row.get(column), row["run"]))
-    lines = []
-    for row in rows[:_RUNS]:
-        value = row.get(column)
-        mean = Cell(NUMBER, "-" if value is None else score(value))
-        lines.append([Cell(Markup(""), name(row["run"])), mean, Cell(NUMBER, str(row[DATASETS]))])
+def _macro_table(macro: MacroMeans, column: str, cutoff: int | None) -> HtmlTable:
+    """The mean of each run over the datasets, by the measure of a column at a cutoff."""
+    means = [row for row in macro.rows if row["cutoff"] == cutoff]
+    means.sort(key=lambda row: best_first(row.get(column), row["run"]))
+    rows = []
+    for row in means[:_RUNS]:
+        mean = score(row.get(column))
+        datasets = str(row[DATASETS])
+        rows.append([Cell(TEXT, name(row["run"])), Cell(NUMBER, mean), Cell(NUMBER, datasets)])
     headings = ("run", f"mean of {measure_at(column, cutoff)} over the datasets", DATASETS)
-    table = plain_table(headings, lines, "over the datasets")
-    return table._replace(notes=over.notes)
+    table = plain_table(headings, rows, "over the datasets")
+    return table._replace(notes=macro.notes)
 
 
 def _short_cause(page: NightPage) -> Markup:
-    answers = said((words.unanswered, words.answered), page)
-    most = words.cause(page) or words.slices(page)
-    return together([*answers, most] if most else answers)
+    sentences = apply_rules((words.unanswered, words.answered), page)
+    cause = words.cause(page) or words.slices(page)
+    if cause is not None:
+        sentences.append(cause)
+    return together(sentences)
 
 
-def _section(
-    page: NightPage,
-    answer: Answer,
-    headings: tuple[str, str],
-    home: Markup,
-) -> Section:
+def _section(page: NightPage, answer: Answer, heading: str, below: str) -> Section:
+    """The section of a night. `heading`, `below`: the HTML elements of its headings."""
     return Section(
-        page.id,
-        *headings,
+        id=page.id,
+        heading=heading,
+        below=below,
         name=page.night.dataset,
         dataset=name(page.night.dataset),
-        about=_about_night(page) + home,
+        about=_about_night(page),
         answer=answer,
         notes=notes(page),
         warnings=words.warnings(page),
@@ -180,42 +191,39 @@ def _catalog(page: NightPage) -> Card | None:
     if not results:
         return None
     results.sort(key=lambda row: WORST_FIRST.index(row["result"]))
-    # Only the baseline with the worst result of a check is shown.
+    # A mean that is compared with several baselines is shown once, with the worst result.
     worst: dict[str, Row] = {}
     for row in results:
-        worst.setdefault(_catalog_subject(row), row)
-    rows = [_catalog_cells(subject, row) for subject, row in list(worst.items())[:_RUNS]]
+        worst.setdefault(checked_mean_of(row, row["run"]), row)
+    rows = []
+    for subject, row in list(worst.items())[:_RUNS]:
+        rows.append(_catalog_cells(subject, row))
     headings = ("", "against", "now", "before", "difference", "allowed", "")
-    blocks = [Block("plain", plain_table(headings, rows, "catalog checks"))]
-    note = "A higher or lower value is not an improvement: a check limits how far it may change."
-    of_runs = [row["measure"] for row in results if row["measure"] in RUN_COLUMNS]
-    if of_runs:
-        named = ", ".join(dict.fromkeys(of_runs))
-        note += f" Measures with one number per run ({named}) cannot be tested."
-    blocks.append(Block("note", note))
+    table = plain_table(headings, rows, "catalog checks")
+    blocks = [Block("plain", table), Block("note", _catalog_note(results))]
     return Card(Markup("Catalog checks"), blocks, "card wide12")
 
 
-def _catalog_subject(row: Row) -> str:
-    """`weighted popularity@10 of als for language=de`."""
-    measure = measure_at(row["measure"], parse_cutoff(row["cutoff"]))
-    weighted = "weighted " if row["weighted"] else ""
-    slice_ = f" for {row['slice']}" if row["slice"] else ""
-    return f"{weighted}{measure} of {row['run']}{slice_}"
+def _catalog_note(results: Sequence[Row]) -> str:
+    note = "A higher or lower value is not an improvement: a check limits how far it may change."
+    of_runs = [row["measure"] for row in results if row["measure"] in RUN_COLUMNS]
+    if of_runs:
+        measures = ", ".join(dict.fromkeys(of_runs))
+        note += f" Measures with one number per run ({measures}) cannot be tested."
+    return note
 
 
 def _catalog_cells(subject: str, row: Row) -> list[Cell]:
-    """The line of a result: what was checked, against what, the numbers, and a word."""
-    text = Markup("")
-    night = row["since"] or row["baseline_night"]
-    against = " ".join(dict.fromkeys(filter(None, (row["baseline"], night)))) or "the minimum"
-    numbers = [score(row["mean"]), score(row["baseline_mean"]), difference(row["difference"])]
-    word = marked('<b class="{}">{}</b>', *_catalog_word(row))
+    """The cells of a result: what was checked, against what, the numbers, and the outcome."""
+    outcome = marked('<b class="{}">{}</b>', _catalog_tone(row), _catalog_outcome(row))
     return [
-        Cell(text, name(subject)),
-        Cell(text, name(against)),
-        *[Cell(NUMBER, value) for value in (*numbers, _allowed(row))],
-        Cell(text, word),
+        Cell(TEXT, name(subject)),
+        Cell(TEXT, name(against_of(row) or "")),
+        Cell(NUMBER, score(row["mean"])),
+        Cell(NUMBER, score(row["baseline_mean"])),
+        Cell(NUMBER, difference(row["difference"])),
+        Cell(NUMBER, _allowed(row)),
+        Cell(TEXT, outcome),
     ]
 
 
@@ -231,14 +239,21 @@ def _allowed(row: Row) -> str:
     return " to ".join(ends) or "-"
 
 
-def _catalog_word(row: Row) -> tuple[str, str]:
-    """The colour of a result, and its words."""
-    if row["result"] == FAIL:
-        what = {DROPPED: "fell too far", ROSE: "rose too far"}.get(row["reason"], "too low")
-        return TONES[FAIL] if row["severity"] == FAIL else "mid", what
+def _catalog_tone(row: Row) -> str:
+    """The colour of a result. A failed check that only warns is not red."""
+    if row["result"] == FAIL and row["severity"] == FAIL:
+        return TONES[FAIL]
+    return TONES[PASS] if row["result"] == PASS else "mid"
+
+
+def _catalog_outcome(row: Row) -> str:
+    """A result in words: `fell too far`, `within`, or the reason why there is no result."""
     if row["result"] == PASS:
-        return TONES[PASS], "within"
-    return "mid", str(row["reason"]).replace("_", " ")
+        return "within"
+    if row["result"] != FAIL:
+        return str(row["reason"]).replace("_", " ")
+    failures = {DROPPED: "fell too far", ROSE: "rose too far"}
+    return failures.get(row["reason"], "too low")
 
 
 def _people(human: HumanEstimate) -> Card:
@@ -268,33 +283,34 @@ def _runs(page: NightPage) -> Card:
 
 def _sides(page: NightPage) -> HtmlTable | None:
     """By how much each run changed on both sides of a change of judgments, and their mean."""
-    on_sides = [row for row in page.compared.values() if row["sides"]]
-    drawn = [row for row in on_sides if row["difference"] is not None]
-    if not drawn:
+    compared = [row for row in page.compared.values() if row["difference"] is not None]
+    compared = [row for row in compared if row["sides"]]
+    if not compared:
         return None
-    drawn.sort(key=lambda row: (round(row["difference"], DECIMALS), row["run"]))
+    compared.sort(key=lambda row: (round(row["difference"], DECIMALS), row["run"]))
     rows = []
-    for row in drawn[: words.DRAWN]:
-        values = [side["difference"] for side in row["sides"]] + [row["difference"]]
-        cells = [Cell(NUMBER, difference(value)) for value in values]
-        rows.append([Cell(Markup(""), name(row["run"])), *cells])
-    first = str(drawn[0]["sides"][0]["side"])
-    headings = ("old judgments", "new judgments")
-    if first.startswith("chain"):
-        headings = ("lower sides", "higher sides")
-    return plain_table(("run", *headings, "mean of both"), rows, "both sides")
+    for row in compared[: words.DRAWN]:
+        cells = [Cell(TEXT, name(row["run"]))]
+        for side in row["sides"]:
+            cells.append(Cell(NUMBER, difference(side["difference"])))
+        cells.append(Cell(NUMBER, difference(row["difference"])))
+        rows.append(cells)
+    sides = ("old judgments", "new judgments")
+    if page.compared_with.chains:
+        sides = ("lower sides", "higher sides")
+    return plain_table(("run", *sides, "mean of both"), rows, "both sides")
 
 
 def _means(page: NightPage) -> HtmlTable:
     """The means of runs that are not compared with anything."""
     rows = []
     for run in page.runs[:_RUNS]:
-        number = Cell(NUMBER, score(page.value(run)))
-        rows.append([Cell(Markup(""), name(run)), number])
+        rows.append([Cell(TEXT, name(run)), Cell(NUMBER, score(page.value(run)))])
     for row in page.missing:
+        # A missing dataset has no run.
         if row["run"]:
-            none = Cell(Markup(' class="n bad"'), "no results")
-            rows.append([Cell(Markup(""), name(row["run"])), none])
+            no_results = Cell(Markup(' class="n bad"'), "no results")
+            rows.append([Cell(TEXT, name(row["run"])), no_results])
     return plain_table((), rows)
 
 
@@ -305,7 +321,7 @@ def _trend(page: NightPage, tone: str) -> Card:
         return Card(title, [Block("paragraph", "The trend starts with the second night.")])
     title = marked("{}, the last {} nights", name(page.run), nights)
     chart = charts.place_trend(page.trend, tone, page.usual)
-    note = together(said(words.TREND, page))
+    note = together(apply_rules(words.TREND, page))
     return Card(title, [Block("trend", chart), Block("note", note)])
 
 
@@ -314,8 +330,10 @@ def _queries_card(page: NightPage) -> Card:
     if page.row and page.row["queries"]:
         blocks.append(Block("split", charts.split(page.row)))
     first = _first_queries(page)
-    if first:
-        blocks.append(Block("plain", _first_queries_table(page, first)))
+    if first and page.compares:
+        blocks.append(Block("plain", _largest_changes_table(page, first)))
+    elif first:
+        blocks.append(Block("plain", _lowest_scores_table(page, first)))
     if page.queries:
         text = '<a href="#queries{}">all {:,} queries</a>'
         blocks.append(Block("note", marked(text, page.id, len(page.queries))))
@@ -338,44 +356,60 @@ def _first_queries(page: NightPage) -> list[QueryScore]:
     return [query for query in page.queries[:_QUERIES] if query.change < -EQUAL]
 
 
-def _first_queries_table(page: NightPage, queries: Sequence[QueryScore]) -> HtmlTable:
-    baseline = page.baseline
-    now = name(page.run) if baseline.run else "now"
-    headings = ["lowest scores", now]
-    if page.compares:
-        before = "before" if baseline.nights else name(baseline.run or "")
-        what = words.change_in_words(page, page.compared_with.difference(page.run) or -1.0)
-        largest = {"loss": "largest losses", "gain": "largest gains"}.get(what, f"largest {what}s")
-        headings = [largest, before, now, "change"]
+def _lowest_scores_table(page: NightPage, queries: Sequence[QueryScore]) -> HtmlTable:
     rows = []
     for query in queries:
-        label = page.request.labels.query(query.query_id)
-        link = marked('<a href="#{}">{}</a>', page.anchors[query.query_id], label)
-        cells = [Cell(Markup(""), link)]
-        if page.compares:
-            colour = charts.tone_of(query.change) if page.is_concluded else "mid"
-            tone = marked(' class="n {}"', colour)
-            cells.append(Cell(NUMBER, score(query.before)))
-            cells.append(Cell(NUMBER, score(query.score)))
-            cells.append(Cell(tone, difference(query.change)))
-        else:
-            cells.append(Cell(NUMBER, score(query.score)))
+        rows.append([Cell(TEXT, _query_link(page, query)), Cell(NUMBER, score(query.score))])
+    return plain_table(["lowest scores", _heading_of_run(page)], rows)
+
+
+def _largest_changes_table(page: NightPage, queries: Sequence[QueryScore]) -> HtmlTable:
+    baseline = page.baseline
+    before = "before" if baseline.nights else name(baseline.run or "")
+    headings = [_largest_changes(page), before, _heading_of_run(page), "change"]
+    rows = []
+    for query in queries:
+        tone = charts.tone_of(query.change) if page.is_concluded else "mid"
+        cells = [
+            Cell(TEXT, _query_link(page, query)),
+            Cell(NUMBER, score(query.before)),
+            Cell(NUMBER, score(query.score)),
+            Cell(marked(' class="n {}"', tone), difference(query.change)),
+        ]
         rows.append(cells)
     return plain_table(headings, rows)
 
 
+def _largest_changes(page: NightPage) -> str:
+    """`largest losses` or `largest gains`; for a catalog measure, `largest drops` or `rises`."""
+    has_won = _has_won(page)
+    if page.is_of_catalog:
+        return "largest rises" if has_won else "largest drops"
+    return "largest gains" if has_won else "largest losses"
+
+
+def _heading_of_run(page: NightPage) -> str:
+    """The heading of tonight's scores: the run if it is compared with a different run."""
+    return name(page.run) if page.baseline.run else "now"
+
+
+def _query_link(page: NightPage, query: QueryScore) -> Markup:
+    label = page.request.labels.query(query.query_id)
+    return marked('<a href="#{}">{}</a>', page.anchors[query.query_id], label)
+
+
 def _why(page: NightPage, answer: Answer) -> Card:
     # The card does not repeat what the answer says.
-    there = {one.text for one in (answer.headline, *answer.sentences)}
-    causes = [one for one in said(words.WHY, page) if one.text not in there]
+    in_answer = {one.text for one in (answer.headline, *answer.sentences)}
+    causes = [one for one in apply_rules(words.WHY, page) if one.text not in in_answer]
     blocks = [Block("paragraph", one.text) for one in causes]
     moved = page.moved
     if moved and moved.sums and words.explains(page):
         blocks.append(Block("causes", charts.place_moved(moved, page.metric[1], page.is_concluded)))
-        blocks += [Block("note", one.text) for one in said([words.partly], page)]
+        blocks += [Block("note", one.text) for one in apply_rules([words.partly], page)]
     else:
-        blocks += [Block("paragraph", one.text) for one in said(words.UNMOVED, page)]
-    blocks.append(Block("note", together(said(words.JUDGED, page))))
+        blocks += [Block("paragraph", one.text) for one in apply_rules(words.UNMOVED, page)]
+    blocks.append(Block("note", together(apply_rules(words.JUDGED, page))))
     return Card(_why_title(page), blocks)
 
 

@@ -29,7 +29,7 @@ from ndcg_spark.convention.measures import CATALOG_COLUMNS, conclusions_of, form
 from ndcg_spark.gate.against_reference import Question, ReferenceScores
 from ndcg_spark.gate.checks import unknown_ids_of
 from ndcg_spark.gate.verdict import FAIL
-from ndcg_spark.nights.copies import why_not_rescored
+from ndcg_spark.nights.copies import has_copy, rescore_command, why_not_rescored
 from ndcg_spark.report.outline import (
     Outline,
     chain_rows,
@@ -40,7 +40,7 @@ from ndcg_spark.report.outline import (
 from ndcg_spark.tolerance import EQUAL
 
 Row = Mapping[str, Any]
-#: Columns whose largest value is kept of two sides, and those whose smallest is kept.
+#: Columns for which one row for both sides keeps the larger value, and the smaller value.
 _LARGEST = ("p_value", "p_randomization", "p_adjusted", "p_decides", "interval_high")
 _SMALLEST = ("interval_low", "queries")
 #: The default number of nights that a gate compares with, and of queries that it needs.
@@ -53,27 +53,32 @@ class NotCompared(NamedTuple):
     #: None if only copies are missing, which `rescore` makes.
     reason: str | None
     is_of_items: bool = False
+    #: The commands that make the missing copies.
+    commands: tuple[str, ...] = ()
 
 
-class Changes(NamedTuple):
-    """The queries of a run that have a difference: their ids and both scores."""
-
-    ids: Sequence[str]
-    own: Sequence[float]
-    before: Sequence[float]
-    #: How many nights each earlier score is averaged over.
-    nights: Sequence[int | None]
+class QueryScore(NamedTuple):
+    query_id: str
+    score: float
+    before: float | None
+    #: The difference, or the score if there is no score before.
+    change: float
+    #: The number of nights that `before` is averaged over.
+    nights: int | None = None
 
 
 @dataclasses.dataclass(frozen=True)
 class ComparedRuns:
+    """The runs of a night that can be compared, or why none can be."""
+
     #: The rows of COMPARISONS for all queries by run, and those for slices.
     rows: Mapping[str, Row]
     slices: Mapping[str, Sequence[Row]]
     #: The runs whose p and conclusion come from the gate, which adjusts for its own checks.
     decided_by_gate: Sequence[str]
     options: ComparisonOptions
-    #: The scores of queries, after a change under the new judgments; None if nothing is compared.
+    #: The query scores of both nights, under the new judgments if they changed; None if nothing
+    #: is compared, or only by chains.
     sides: Sides | None = None
     #: The reference of each run that is compared by a chain across changes of judgments.
     chains: Mapping[str, Reference] = dataclasses.field(default_factory=dict)
@@ -106,7 +111,7 @@ def gate_result(shown: Outline, results: Iterable[Row], run: str) -> Row | None:
     if not name:
         return None
     measure, cutoff = shown.metric
-    wanted: Row = {
+    wanted = {
         "run": run,
         "measure": measure,
         "cutoff": format_cutoff(cutoff),
@@ -114,7 +119,10 @@ def gate_result(shown: Outline, results: Iterable[Row], run: str) -> Row | None:
         "weighted": False,
         "baseline": name,
     }
-    return next((row for row in results if wanted.items() <= row.items()), None)
+    for row in results:
+        if all(row.get(column) == value for column, value in wanted.items()):
+            return row
+    return None
 
 
 def compare_shown(history: History, shown: Outline) -> ComparedRuns:
@@ -137,7 +145,8 @@ def compare_shown(history: History, shown: Outline) -> ComparedRuns:
             return _compare_chains(history, shown, cache, options)
         return _compare_sides(shown, cache, options)
     except NoCopyError:
-        return ComparedRuns({}, {}, [], options, refused=NotCompared(_why_no_copy(shown)))
+        refused_by = NotCompared(_why_no_copy(shown), commands=_commands_for_copies(shown))
+        return ComparedRuns({}, {}, [], options, refused=refused_by)
 
 
 def _why_no_copy(shown: Outline) -> str | None:
@@ -149,28 +158,37 @@ def _why_no_copy(shown: Outline) -> str | None:
     return None
 
 
+def _commands_for_copies(shown: Outline) -> tuple[str, ...]:
+    """The commands that make the missing copies, each once."""
+    commands: dict[str, None] = {}
+    for night, judgments in needed_copies(shown):
+        if not has_copy(night, judgments):
+            commands[rescore_command(night, judgments)] = None
+    return tuple(commands)
+
+
 def _compare_sides(shown: Outline, cache: ScoreCache, options: ComparisonOptions) -> ComparedRuns:
     """The runs against the nights of the baseline, on both sides if the judgments differ."""
-    names = side_names(shown.baseline, shown.night, shown.metric)
-    given = shown.request.attributes
-    known = [both_sides(shown.baseline, shown.night, shown.metric, cache, side) for side in names]
-    by_side = [shown_rows(shown, sides, options, given) for sides in known]
-    return _together(shown, by_side, options, sides=known[-1])
+    baseline, night, metric = shown.baseline, shown.night, shown.metric
+    names = side_names(baseline, night, metric)
+    all_sides = [both_sides(baseline, night, metric, cache, name) for name in names]
+    rows_by_side = [shown_rows(shown, sides, options) for sides in all_sides]
+    compared = _combined(shown, rows_by_side, options)
+    # The side under the new judgments comes last.
+    return dataclasses.replace(compared, sides=all_sides[-1])
 
 
-def _together(
+def _combined(
     shown: Outline,
-    by_side: Sequence[Sequence[Row]],
+    rows_by_side: Sequence[Sequence[Row]],
     options: ComparisonOptions,
-    **more: Any,
 ) -> ComparedRuns:
     """One row per run and slice, from the rows of each side."""
     rows: dict[str, Row] = {}
     slices: dict[str, list[Row]] = {}
     decided = []
-    results = (shown.night.record["verdict"] or {}).get("results", ())
     unknown = unknown_ids_of(shown.night)
-    for parts in _by_subject(by_side):
+    for parts in _by_run_and_slice(rows_by_side):
         row = one_row(parts)
         run = row["run"]
         # Nothing was measured if no judgment has the document ids of the run.
@@ -179,14 +197,16 @@ def _together(
         if row["attribute"] is not None:
             slices.setdefault(run, []).append(row)
             continue
-        rows[run] = _as_decided(row, gate_result(shown, results, run), options.alpha)
-        if rows[run] is not row:
+        result = gate_result(shown, shown.results, run)
+        if result is not None and _is_tested_by_gate(row, result):
+            row = _as_decided(row, result, options.alpha)
             decided.append(run)
-    return ComparedRuns(rows, slices, decided, options, **more)
+        rows[run] = row
+    return ComparedRuns(rows, slices, decided, options)
 
 
-def _by_subject(by_side: Sequence[Sequence[Row]]) -> list[list[Row]]:
-    """The rows about the same run and slice, if every side has one."""
+def _by_run_and_slice(by_side: Sequence[Sequence[Row]]) -> list[list[Row]]:
+    """The rows about the same run and slice, one from each side, if every side has one."""
     found: dict[tuple[Any, ...], list[Row]] = {}
     for rows in by_side:
         for row in rows:
@@ -201,43 +221,48 @@ def one_row(parts: Sequence[Row]) -> dict[str, Any]:
     It has the mean of the differences, the union of the intervals, the larger p, the smaller n
     and `sides`. The conclusion is `cannot_tell` unless both sides agree.
     """
-    last = dict(parts[-1])
+    row = dict(parts[-1])
     if len(parts) == 1:
-        return {**last, "sides": []}
-    for names, choose in ((_LARGEST, max), (_SMALLEST, min)):
-        for name in names:
-            known = [part[name] for part in parts if part[name] is not None]
-            last[name] = choose(known, default=None)
+        return {**row, "sides": []}
+    for column in _LARGEST:
+        row[column] = max(_known(parts, column), default=None)
+    for column in _SMALLEST:
+        row[column] = min(_known(parts, column), default=None)
     differences = [part["difference"] for part in parts]
-    last["sides"] = list(map(_side_of, parts))
+    row["sides"] = [{"side": part["side"], "difference": part["difference"]} for part in parts]
     if None in differences:
-        return {**last, "difference": None, "conclusion": None}
-    last["difference"] = sum(differences) / len(differences)
-    last["baseline_mean"] = last["mean"] - last["difference"]
+        return {**row, "difference": None, "conclusion": None}
+    row["difference"] = sum(differences) / len(differences)
+    row["baseline_mean"] = row["mean"] - row["difference"]
     conclusions = {part["conclusion"] for part in parts}
     if len(conclusions) > 1:
-        last["conclusion"] = "cannot_tell"
-    if "unchanged" in last["flags"] and any(abs(value) > 0 for value in differences):
-        last["flags"] = [flag for flag in last["flags"] if flag != "unchanged"]
-    return last
+        row["conclusion"] = "cannot_tell"
+    # The flag comes from the last side only.
+    if any(change != 0 for change in differences):
+        row["flags"] = [flag for flag in row["flags"] if flag != "unchanged"]
+    return row
 
 
-def _side_of(part: Row) -> dict[str, Any]:
-    return {"side": part["side"], "difference": part["difference"]}
+def _known(parts: Iterable[Row], column: str) -> list[Any]:
+    return [part[column] for part in parts if part[column] is not None]
 
 
-def _as_decided(row: dict[str, Any], result: Row | None, alpha: float) -> dict[str, Any]:
-    """The row with the p value and conclusion of the gate, if the gate tested a loss, or a
-    change of a catalog measure.
+def _is_tested_by_gate(row: Row, result: Row) -> bool:
+    """Whether the gate tested the change of a run: a loss, or any change of a catalog measure.
 
-    The gate adjusts p for its own checks. For a gain it may have only the t test.
+    For a gain, the gate may have only the p value of the t test.
     """
-    p = result.get("p") if result else None
-    differences = [side["difference"] for side in row["sides"]] or [row["difference"]]
-    is_of_catalog = row["measure"] in CATALOG_COLUMNS
-    is_tested = all(value is not None and (value < 0 or is_of_catalog) for value in differences)
-    if result is None or p is None or not is_tested:
-        return row
+    if result.get("p") is None:
+        return False
+    changes = [side["difference"] for side in row["sides"]] or [row["difference"]]
+    if None in changes:
+        return False
+    return row["measure"] in CATALOG_COLUMNS or all(change < 0 for change in changes)
+
+
+def _as_decided(row: Row, result: Row, alpha: float) -> dict[str, Any]:
+    """The row with the p value of the gate, adjusted for its own checks, and its conclusion."""
+    p = result["p"]
     below, above = conclusions_of(row["measure"])
     conclusion = "cannot_tell"
     if p < alpha:
@@ -258,43 +283,46 @@ def _compare_chains(
     options: ComparisonOptions,
 ) -> ComparedRuns:
     """The runs against the accepted or a dated night, across the changes of judgments since."""
-    night, baseline, gate = shown.night, shown.baseline, shown.night.gate
-    most = gate.get("nights", _NIGHTS)
-    beside = ReferenceScores(night, history.nights, cache, options, most)
+    night, baseline = shown.night, shown.baseline
+    most = night.gate.get("nights", _NIGHTS)
+    reference_scores = ReferenceScores(night, history.nights, cache, options, most)
     rows: list[Row] = []
     chains: dict[str, Reference] = {}
     for run in cache.source(night).runs:
-        found = beside.compare(baseline, _question(shown, gate, run))
+        found = reference_scores.compare(baseline, _question(shown, run))
+        # Without a link, no change of judgments was crossed.
         if found.reference is None or not found.reference.links:
             continue
-        made = [row for row in found.of_reading(FIRST) if row["difference"] is not None]
-        if made:
+        known = [row for row in found.of_reading(FIRST) if row["difference"] is not None]
+        if known:
             chains[run] = found.reference
-            rows += [_with_counts(row, shown, cache, found.reference) for row in made]
+            counts = _query_counts(_chain_changes(run, shown, cache, found.reference))
+            rows += [{**row, **counts} for row in known]
     if not rows:
         raise NoCopyError(f"no chain leads from {baseline.in_words} to {night}")
-    return _together(shown, chain_rows(rows, options), options, chains=chains)
+    compared = _combined(shown, chain_rows(rows, options), options)
+    return dataclasses.replace(compared, chains=chains)
 
 
-def _question(shown: Outline, gate: Row, run: str) -> Question:
-    """The strictest check of the run, which also limits how far the sides may be apart."""
-    result = gate_result(shown, (shown.night.record["verdict"] or {}).get("results", ()), run) or {}
+def _question(shown: Outline, run: str) -> Question:
+    """What to ask about a run: how far it may fall, which also limits how far its sides differ."""
+    result = gate_result(shown, shown.results, run) or {}
     allowed = result.get("allowed")
 
     def may_fall(_mean: float) -> float:
         return ComparisonOptions().margin if allowed is None else float(allowed)
 
-    return Question(run, shown.metric, may_fall, gate.get("min_queries", _MIN_QUERIES))
+    min_queries = shown.night.gate.get("min_queries", _MIN_QUERIES)
+    return Question(run, shown.metric, may_fall, min_queries)
 
 
-def _with_counts(row: Row, shown: Outline, cache: ScoreCache, reference: Reference) -> Row:
-    """A row of a chain, with the numbers of queries that won, tied and lost."""
-    apart = _chain_changes(row["run"], shown, cache, reference)
-    known = apart[~np.isnan(apart)]
+def _query_counts(changes: NDArray[np.float64]) -> dict[str, int]:
+    """How many queries won, tied and lost, as columns of COMPARISONS."""
+    known = changes[~np.isnan(changes)]
     wins = int((known > EQUAL).sum())
     losses = int((known < -EQUAL).sum())
-    counts = {"wins": wins, "losses": losses, "ties": len(known) - wins - losses}
-    return {**row, **counts, "unpaired_queries": 0}
+    ties = len(known) - wins - losses
+    return {"wins": wins, "losses": losses, "ties": ties, "unpaired_queries": 0}
 
 
 def _chain_changes(
@@ -303,34 +331,49 @@ def _chain_changes(
     cache: ScoreCache,
     reference: Reference,
 ) -> NDArray[np.float64]:
-    """The change of a run by query over a chain, with the mean of both sides of each link."""
-    made = chain(reference, shown.night, RunScores(run, shown.metric, cache), FIRST)
-    if made is None:
+    """The change of a run over a chain, by query; NaN for a query that is not in every piece.
+
+    Each change of judgments adds the mean of its two sides.
+    """
+    found = chain(reference, shown.night, RunScores(run, shown.metric, cache), FIRST)
+    if found is None:
         raise NoCopyError("a copy has disappeared")
-    parts = [piece.apart for piece in made.pieces]
-    for link in made.links:
-        parts.append((_padded(link.old, cache, shown) + _padded(link.new, cache, shown)) / 2)
-    padded = [_padded(apart, cache, shown) for apart in parts]
-    return np.asarray(np.sum(padded, axis=0))
+    dataset = shown.night.dataset
+    changes = [_for_all_queries(piece.apart, cache, dataset) for piece in found.pieces]
+    for link in found.links:
+        old = _for_all_queries(link.old, cache, dataset)
+        new = _for_all_queries(link.new, cache, dataset)
+        changes.append((old + new) / 2)
+    return np.asarray(np.sum(changes, axis=0))
 
 
-def _padded(
-    apart: NDArray[np.float64],
+def _for_all_queries(
+    values: NDArray[np.float64],
     cache: ScoreCache,
-    shown: Outline,
+    dataset: str,
 ) -> NDArray[np.float64]:
-    """The differences padded to all queries, including those that were first seen later."""
-    many = len(cache.queries(shown.night.dataset))
-    return np.pad(apart, (0, many - len(apart)), constant_values=np.nan)
+    """Values by query, with NaN for queries that the cache did not yet know when they were read."""
+    missing = len(cache.queries(dataset)) - len(values)
+    return np.pad(values, (0, missing), constant_values=np.nan)
 
 
-def chain_queries(shown: Outline, history: History, compared: ComparedRuns, run: str) -> Changes:
-    """The queries that are in every piece of the chain of a run."""
+def chain_queries(
+    shown: Outline,
+    history: History,
+    compared: ComparedRuns,
+    run: str,
+) -> list[QueryScore]:
+    """The queries that every piece of a run's chain compares.
+
+    `before` is not a score of one night: it is tonight's score minus the change over the chain.
+    """
     cache = ScoreCache(history.scores)
-    apart = _chain_changes(run, shown, cache, compared.chains[run])
+    changes = _chain_changes(run, shown, cache, compared.chains[run])
     own = cache.matrix(shown.night, shown.metric).scores(run)
-    apart = _padded(apart, cache, shown)
-    at = np.flatnonzero(~np.isnan(apart) & ~np.isnan(own))
+    before = own - _for_all_queries(changes, cache, shown.night.dataset)
+    at = np.flatnonzero(~np.isnan(before))
     ids = cache.queries(shown.night.dataset).ids.take(at).to_pylist()
-    before = (own - apart)[at].tolist()
-    return Changes(ids, own[at].tolist(), before, [None] * len(ids))
+    queries = []
+    for query_id, score, was in zip(ids, own[at].tolist(), before[at].tolist(), strict=True):
+        queries.append(QueryScore(query_id, score, was, score - was))
+    return queries

@@ -1,6 +1,4 @@
-"""Tables of comparisons: of runs, with the test, stars and flags in words; of judgments; and of
-lists.
-"""
+"""Tables that compare runs, with the test, stars and flags in words; judgments; and lists."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -8,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from ndcg_spark.comparison.differences import MISSING_FLAGS, NO_SHARED_QUERIES
 from ndcg_spark.comparison.over_datasets import COLUMNS as OVER
 from ndcg_spark.comparison.over_datasets import fewest_datasets
 from ndcg_spark.comparison.run_numbers import NO_VALUE, ONE_NUMBER
@@ -30,19 +29,22 @@ if TYPE_CHECKING:
 Row = Mapping[str, Any]
 Rows = Sequence[Row]
 
+#: The stars of a p value below a limit.
 _MARKS = ((0.001, "***"), (0.01, "**"), (0.05, "*"))
+#: The columns in which a comparison must agree with the first one to be counted with it.
+_LIKE_FIRST = ("attribute", "weight_effective_n")
 #: The conclusions in words, in the order in which they are counted.
 CONCLUSIONS = (
     *("worse", "better", "lower", "higher", "same"),
     *("cannot tell", "unchanged", "not tested"),
 )
-#: What else decides besides the p value named before it: for stars, and for conclusions.
+#: The end of the note on p values: what a star means, and what else a conclusion needs.
 _STARRED = (
     "; * below 0.05, ** below 0.01, *** below 0.001 if the randomization test agrees; "
     "? if only one of the two tests is below 0.05, before or after adjustment"
 )
 _CONCLUDED = "; conclusions also need the randomization test to agree"
-#: The headings of adjusted p values: that of the t test, and the larger of the two tests.
+#: The headings of adjusted p values: the t test's, and the larger one of the two tests.
 _P = {"p_adjusted": "p (adjusted)", "p_decides": "p (decides)"}
 DECIDES = "p (decides): the larger p value of the t test and the randomization test, adjusted"
 _CORRECTIONS = {"holm": "Holm", "bonferroni": "Bonferroni", "bh": "Benjamini-Hochberg"}
@@ -50,6 +52,7 @@ _CORRECTIONS = {"holm": "Holm", "bonferroni": "Bonferroni", "bh": "Benjamini-Hoc
 FLAGS = {
     "run_missing": "run missing: it returned nothing here",
     "baseline_missing": "baseline missing: it returned nothing here",
+    NO_SHARED_QUERIES: "no shared queries: no query is in both sets",
     "few_answered": (
         "answered few: one side has no results for at least 10 % more of the queries than the other"
     ),
@@ -79,6 +82,7 @@ FLAGS = {
 _DOUBTED = {"doubt", "other_judgments", "sides_disagree"}
 #: The columns in which the rows of both sides of a comparison agree.
 _COMPARED = ("dataset", "run", "baseline", "measure", "cutoff", "attribute", "value")
+_MEANS_OF_SIDES = ("dataset", "run", "baseline", "measure", "cutoff", "baseline_night")
 _ON_SIDES = (
     "side: both nights under the old judgments and under the new ones, over the queries that both "
     "judge; better or worse only if both sides agree; p: the larger of both sides, adjusted"
@@ -91,9 +95,10 @@ _QUERIES = ("run", "cutoff", "query_id", "entered", "left", "rbo", "moved_discou
 
 
 def print_compared(compared: "Comparison", style: str | None) -> None:
-    tables, value = comparison_tables(compared), comparison_value(compared)
+    value = comparison_value(compared)
     value["means_of_sides"] = means_of_sides(compared.rows)
-    print_view(View(tables, value, COMPARISONS.names, flat(compared.all_rows)), style)
+    csv_rows = flat(compared.all_rows)
+    print_view(View(comparison_tables(compared), value, COMPARISONS.names, csv_rows), style)
 
 
 def print_over_datasets(compared: "Comparison", style: str | None) -> None:
@@ -108,31 +113,39 @@ def _flat_over(row: Row) -> dict[str, Any]:
 
 
 def print_judgments(rows: Rows, style: str | None, ranked_by: str) -> None:
-    notes = (
-        [f"tau: over the runs, ranked by {ranked_by}"]
-        if any(row["runs"] is not None for row in rows)
-        else []
-    )
-    print_view(
-        View([make_table(rows, AGREEMENTS.names, notes)], rows, AGREEMENTS.names, rows), style
-    )
+    """Print how two sets of judgments agree, from rows of AGREEMENTS."""
+    notes = []
+    if any(row["runs"] is not None for row in rows):
+        notes.append(f"tau: over the runs, ranked by {ranked_by}")
+    table = make_table(rows, AGREEMENTS.names, notes)
+    print_view(View([table], rows, AGREEMENTS.names, rows), style)
 
 
 def print_lists(changes: "pd.DataFrame", queries: int, style: str | None) -> None:
+    """Print how the lists of two sides differ: a summary, and the queries that changed most."""
     # Imported here, so that other comparisons do not wait for pyspark.
     from ndcg_spark.comparison.list_changes import most_changed, summarized
 
-    frames = summarized(changes), most_changed(changes, queries)
-    rows, most = (pa.Table.from_pandas(frame, preserve_index=False).to_pylist() for frame in frames)
-    tables = [make_table(rows, (), [_MOVED]), *([make_table(most, _QUERIES)] if most else [])]
+    rows = _rows_of(summarized(changes))
+    most = _rows_of(most_changed(changes, queries))
+    tables = [make_table(rows, (), [_MOVED])]
+    if most:
+        tables.append(make_table(most, _QUERIES))
     print_view(View(tables, {"rows": rows, "queries": most}, list(rows[0]), rows), style)
 
 
+def _rows_of(frame: "pd.DataFrame") -> list[dict[str, Any]]:
+    rows: list[dict[str, Any]] = pa.Table.from_pandas(frame, preserve_index=False).to_pylist()
+    return rows
+
+
 def flat(rows: Rows) -> list[dict[str, Any]]:
+    """The rows of COMPARISONS for CSV, which has no lists."""
     return [{**row, "flags": " ".join(row["flags"])} for row in rows]
 
 
 def comparison_value(compared: "Comparison") -> dict[str, Any]:
+    """The JSON value of a comparison of runs."""
     warnings = [notice.worded(OPTIONS) for notice in compared.warnings]
     warnings += compared.over_datasets.sentences
     value = {"comparisons": compared.rows, "queries": compared.queries, "warnings": warnings}
@@ -149,19 +162,24 @@ def means_of_sides(rows: Rows) -> list[dict[str, Any]]:
     """
     by_side: dict[str | None, dict[tuple[Any, ...], Row]] = {OLD: {}, NEW: {}}
     for row in rows:
-        is_whole = row["attribute"] is None and row["weight_effective_n"] is None
-        if row["side"] in (OLD, NEW) and is_whole and row["difference"] is not None:
+        is_of_side = row["side"] in (OLD, NEW)
+        if is_of_side and _is_over_all_queries(row) and row["difference"] is not None:
             by_side[row["side"]][_comparison_of(row)] = row
     means = []
     for key, old in by_side[OLD].items():
         new = by_side[NEW].get(key)
         if new is not None:
-            names = ("dataset", "run", "baseline", "measure", "cutoff", "baseline_night")
-            ends = {"old": old["difference"], "new": new["difference"]}
-            ends["mean"] = (ends["old"] + ends["new"]) / 2
-            queries = min(old["queries"], new["queries"])
-            means.append({**{name: old[name] for name in names}, **ends, "queries": queries})
+            mean = {name: old[name] for name in _MEANS_OF_SIDES}
+            mean |= {"old": old["difference"], "new": new["difference"]}
+            mean["mean"] = (old["difference"] + new["difference"]) / 2
+            mean["queries"] = min(old["queries"], new["queries"])
+            means.append(mean)
     return means
+
+
+def _is_over_all_queries(row: Row) -> bool:
+    """Whether a comparison is over all queries, without weights."""
+    return row["attribute"] is None and row["weight_effective_n"] is None
 
 
 def _comparison_of(row: Row) -> tuple[Any, ...]:
@@ -173,55 +191,70 @@ def _sentences_on_sides(means: Rows) -> list[str]:
     changes: dict[str, list[str]] = {}
     for row in means:
         since = f"the judgments have changed since {row['baseline_night']}"
-        what = f"{row['dataset']}: {since}; over the {row['queries']:,} queries that both judge"
-        what += f", the mean of both sides of {_measure(row)} is"
+        beginning = f"{row['dataset']}: {since}; over the {row['queries']:,} queries that both "
+        beginning += f"judge, the mean of both sides of {_measure(row)} is"
         pair = row["run"]
         if row["run"] != row["baseline"]:
             pair = f"{pair} against {row['baseline']}"
-        changes.setdefault(what, []).append(f"{numbers.difference(row['mean'])} for {pair}")
-    return [f"{what} {', '.join(found)}" for what, found in changes.items()]
+        change = f"{numbers.difference(row['mean'])} for {pair}"
+        changes.setdefault(beginning, []).append(change)
+    return [f"{beginning} {', '.join(ends)}" for beginning, ends in changes.items()]
 
 
 def comparison_tables(compared: "Comparison") -> list[Table]:
-    """One row per comparison by dataset, measure and attribute, worst first, then the queries that
-    changed most.
-    """
-    rows = _worst_first(compared.rows)
-    lines = [
-        {
-            "dataset": row["dataset"],
-            "run": row["run"],
-            "against": row["baseline"],
-            "measure": _measure(row),
-        }
-        | {"slice": "" if row["attribute"] is None else f"{row['attribute']}={row['value']}"}
-        | {"side": row["side"]}
-        | compared_cells(row, counted=counted_heading(rows))
-        for row in rows
-    ]
-    hidden = {
-        name for name in ("measure", "slice", "side") if len({line[name] for line in lines}) < 2
-    }
-    if len({(row["run"], row["baseline"]) for row in rows}) == len({row["run"] for row in rows}):
-        hidden.add("against")
-    # Keeps lines to about a hundred characters.
-    has_intervals = any(line["interval"] for line in lines)
-    if has_intervals and len({"measure", "slice"} & hidden) < 2:
-        hidden.add("baseline")
-    names = [name for name in (lines[0] if lines else ()) if name not in hidden]
-    sentences = [notice.worded(OPTIONS) for notice in compared.warnings]
-    sentences += _sentences_on_sides(means_of_sides(rows))
-    more = {"title": counts(compared.rows), "sentences": sentences}
-    notes = comparison_notes(rows, compared.correction, compared.alpha)
-    compared_table = make_table(lines, names, notes, ["mean", "baseline", "difference"], **more)
-    tables = [compared_table]
+    """The comparisons of runs, then other tables about them that apply."""
+    tables = [_runs_table(compared)]
     if compared.human is not None:
         tables.append(human_table(compared.human))
     if compared.over_datasets.rows or compared.over_datasets.sentences:
         tables.append(over_datasets_table(compared))
     if compared.queries:
-        tables.append(_queries_table(compared.queries, hidden & {"against"}))
+        has_one_baseline = _have_one_baseline(compared.rows)
+        tables.append(_queries_table(compared.queries, {"against"} if has_one_baseline else set()))
     return tables
+
+
+def _runs_table(compared: "Comparison") -> Table:
+    """One row per comparison by dataset, measure and attribute, worst first."""
+    rows = _worst_first(compared.rows)
+    counted = counted_heading(rows)
+    lines = []
+    for row in rows:
+        slice_name = ""
+        if row["attribute"] is not None:
+            slice_name = f"{row['attribute']}={row['value']}"
+        line = {"dataset": row["dataset"], "run": row["run"], "against": row["baseline"]}
+        line |= {"measure": _measure(row), "slice": slice_name, "side": row["side"]}
+        lines.append({**line, **compared_cells(row, counted=counted)})
+    hidden = _hidden_columns(rows, lines)
+    names = [name for name in (lines[0] if lines else ()) if name not in hidden]
+    sentences = [notice.worded(OPTIONS) for notice in compared.warnings]
+    sentences += _sentences_on_sides(means_of_sides(rows))
+    notes = comparison_notes(rows, compared.correction, compared.alpha)
+    kept = ["mean", "baseline", "difference"]
+    title = counts(compared.rows)
+    return make_table(lines, names, notes, kept, title=title, sentences=sentences)
+
+
+def _hidden_columns(rows: Rows, lines: Rows) -> set[str]:
+    """The columns that are the same in every line, or for which there is no space."""
+    hidden = set()
+    for name in ("measure", "slice", "side"):
+        if len({line[name] for line in lines}) < 2:
+            hidden.add(name)
+    # Lines must not be much longer than a hundred characters.
+    has_intervals = any(line["interval"] for line in lines)
+    if has_intervals and not hidden.issuperset(["measure", "slice"]):
+        hidden.add("baseline")
+    if _have_one_baseline(rows):
+        hidden.add("against")
+    return hidden
+
+
+def _have_one_baseline(rows: Rows) -> bool:
+    """Whether each run is compared with only one other."""
+    pairs = {(row["run"], row["baseline"]) for row in rows}
+    return len(pairs) == len({row["run"] for row in rows})
 
 
 def _queries_table(queries: Rows, hidden: set[str]) -> Table:
@@ -243,8 +276,8 @@ def _queries_table(queries: Rows, hidden: set[str]) -> Table:
 
 def over_datasets_table(compared: "Comparison") -> Table:
     """A row per run, baseline and measure, in which each dataset is one observation."""
-    rows, sentences = compared.over_datasets
-    rows = sorted(rows, key=_over_order)
+    rows = sorted(compared.over_datasets.rows, key=_over_order)
+    sentences = compared.over_datasets.sentences
     lines = []
     for row in rows:
         line = {"run": row["run"], "against": row["baseline"], "measure": _measure(row)}
@@ -260,6 +293,7 @@ def over_datasets_table(compared: "Comparison") -> Table:
 
 
 def _over_order(row: Row) -> tuple[Any, ...]:
+    """A sort key: by measure, the largest loss first, the old side before the new one."""
     return _measure(row), round(row["difference"], DECIMALS), row["run"], row["side"] == NEW
 
 
@@ -291,11 +325,13 @@ def _worst_first(rows: Rows) -> list[Row]:
             known.append(row["difference"])
 
     def key(row: Row) -> tuple[Any, ...]:
-        what = row["dataset"], measures.index(_measure(row)), row["attribute"] or ""
         known = differences[_measure(row), *_comparison_of(row)]
-        difference = not known, round(sum(known) / max(len(known), 1), DECIMALS)
-        which = row["run"], row["baseline"], row["value"] or ""
-        return *what, difference, *which, row["side"] == NEW
+        mean = sum(known) / len(known) if known else 0.0
+        group = (row["dataset"], measures.index(_measure(row)), row["attribute"] or "")
+        # Comparisons without a difference come last.
+        difference = (not known, round(mean, DECIMALS))
+        names = (row["run"], row["baseline"], row["value"] or "")
+        return *group, *difference, *names, row["side"] == NEW
 
     return sorted(rows, key=key)
 
@@ -307,11 +343,21 @@ def counted_heading(rows: Rows) -> str:
 
 
 def compared_cells(
-    row: Row, mean: str = "mean", p: str = "p_adjusted", counted: str = "won/tied/lost"
+    row: Row,
+    mean: str = "mean",
+    p: str = "p_adjusted",
+    counted: str = "won/tied/lost",
 ) -> dict[str, Any]:
+    """The numbers and the conclusion of a row of COMPARISONS by heading.
+
+    `mean`, `counted`: the headings of the mean and of the query counts. `p`: the column to show.
+    """
     is_tested = "unchanged" not in row["flags"]
     has_interval = is_tested and row["interval_low"] is not None
-    flags = ", ".join(_flag(flag, row) for flag in _shown_flags(row) if flag != "unchanged")
+    conclusion = conclusion_in_words(row)
+    flags = [_flag_in_words(flag, row) for flag in _shown_flags(row) if flag != "unchanged"]
+    if flags:
+        conclusion += f" ({', '.join(flags)})"
     return {
         mean: row["mean"],
         "baseline": row["baseline_mean"],
@@ -319,156 +365,167 @@ def compared_cells(
         "interval": _interval(row) if has_interval else None,
         _P[p]: row[p] if is_tested else None,
         counted: _counts_of_queries(row),
-        "conclusion": f"{conclusion_in_words(row)} ({flags})"
-        if flags
-        else conclusion_in_words(row),
+        "conclusion": conclusion,
     }
 
 
 def _counts_of_queries(row: Row) -> str | None:
     if row["wins"] is None:
         return None
-    return "/".join(f"{row[name]:,}" for name in ("wins", "ties", "losses"))
+    return f"{row['wins']:,}/{row['ties']:,}/{row['losses']:,}"
 
 
 def _interval(row: Row) -> str:
-    low, high = (numbers.difference(row[end]) for end in ("interval_low", "interval_high"))
+    low = numbers.difference(row["interval_low"])
+    high = numbers.difference(row["interval_high"])
     return f"{low}, {high}"
 
 
 def _shown_flags(row: Row) -> list[str]:
     """The flags of a row, or only that results are missing, which explains the others."""
-    missing = [flag for flag in row["flags"] if flag in ("run_missing", "baseline_missing")]
+    missing = [flag for flag in row["flags"] if flag in MISSING_FLAGS]
     return missing or list(row["flags"])
 
 
-def _flag(flag: str, row: Row) -> str:
-    return answered_in_words(row) if flag == "few_answered" else FLAGS[flag].partition(":")[0]
+def _flag_in_words(flag: str, row: Row) -> str:
+    if flag == "few_answered":
+        return answered_in_words(row)
+    words, _, _ = FLAGS[flag].partition(":")
+    return words
 
 
 def _measure(row: Row) -> str:
-    weighted = " weighted" if row.get("weight_effective_n") is not None else ""
-    return f"{measure_at(row['measure'], row['cutoff'])}{weighted}"
+    """`ndcg@10`, or `ndcg@10 weighted`."""
+    measure = measure_at(row["measure"], row["cutoff"])
+    is_weighted = row.get("weight_effective_n") is not None
+    return f"{measure} weighted" if is_weighted else measure
 
 
 def counts(rows: Rows) -> str:
-    """The number of comparisons by measure and conclusion.
+    """The number of comparisons by measure and conclusion: `ndcg@10: 1 worse, 2 same`.
 
     Only comparisons like the first one are counted, which is over all queries if there are any.
     """
-    like = [
-        row
-        for row in rows
-        if all(row[name] == rows[0][name] for name in ("attribute", "weight_effective_n"))
-    ]
-    # Both sides of a comparison share one conclusion.
-    like = [row for row in like if row["side"] != OLD]
-    own = Counter((_measure(row), conclusion_in_words(row)) for row in like)
-
-    def listed(measure: str) -> str:
-        return ", ".join(
-            f"{own[measure, word]:,} {word}" for word in CONCLUSIONS if (measure, word) in own
-        )
-
-    return "; ".join(
-        f"{measure}: {listed(measure)}" for measure in dict.fromkeys(map(_measure, like))
-    )
+    counted: dict[str, Counter[str]] = {}
+    for row in rows:
+        is_like_first = all(row[name] == rows[0][name] for name in _LIKE_FIRST)
+        # Both sides of a comparison share one conclusion.
+        if is_like_first and row["side"] != OLD:
+            counted.setdefault(_measure(row), Counter())[conclusion_in_words(row)] += 1
+    texts = []
+    for measure, by_word in counted.items():
+        listed = [f"{by_word[word]:,} {word}" for word in CONCLUSIONS if word in by_word]
+        texts.append(f"{measure}: {', '.join(listed)}")
+    return "; ".join(texts)
 
 
 def conclusion_in_words(row: Row) -> str:
-    return (
-        "unchanged"
-        if "unchanged" in row["flags"]
-        else (row["conclusion"] or "not_tested").replace("_", " ")
-    )
+    if "unchanged" in row["flags"]:
+        return "unchanged"
+    return str(row["conclusion"] or "not_tested").replace("_", " ")
 
 
 def stars(row: Row) -> str:
-    """One, two or three stars if the deciding p value is below 0.05, 0.01 or 0.001; `?` if the
-    tests disagree.
+    """The stars of the deciding p value; `?` if the tests disagree, and empty if it is not below
+    0.05.
     """
+    if "doubt" in row["flags"]:
+        return "?"
     p = row["p_decides"]
     if p is None or _DOUBTED.intersection(row["flags"]):
-        return "?" if "doubt" in row["flags"] else ""
-    return next((sign for limit, sign in _MARKS if p < limit), "")
+        return ""
+    for limit, sign in _MARKS:
+        if p < limit:
+            return sign
+    return ""
 
 
 def significance_marks(compared: Rows) -> dict[tuple[str, str, str, int | None], str]:
-    return {
-        (row["dataset"], row["run"], row["measure"], row["cutoff"]): stars(row)
-        for row in compared
-        if row["attribute"] is None and row["weight_effective_n"] is None
-    }
+    """The stars of each comparison over all queries, by dataset, run, measure and cutoff."""
+    marks = {}
+    for row in compared:
+        if _is_over_all_queries(row):
+            marks[row["dataset"], row["run"], row["measure"], row["cutoff"]] = stars(row)
+    return marks
 
 
 def comparison_notes(rows: Rows, correction: str, alpha: float) -> list[str]:
+    """What the columns of a comparison mean, and the flags in it."""
     notes = notes_on_tests(rows, correction, _CONCLUDED)
     if any(row["interval_low"] is not None for row in rows):
-        what = (
-            f"{numbers.level(alpha)} confidence interval of the mean difference, over the queries "
-            "that both sides have"
-        )
+        what = f"{numbers.level(alpha)} confidence interval of the mean difference, over the "
+        what += "queries that both sides have"
         notes.append(f"interval: {what}, not adjusted for the number of comparisons")
     notes += note_on_unpaired(rows)
-    sizes: dict[str, list[float]] = {}
-    for row in rows:
-        is_unsure = conclusion_in_words(row) == "cannot tell" and not _DOUBTED.intersection(
-            row["flags"]
-        )
-        if is_unsure and row["minimum_detectable"] is not None:
-            sizes.setdefault(_measure(row), []).append(row["minimum_detectable"])
-    if sizes:
-        ranges = {
-            measure: dict.fromkeys(map(numbers.score, (min(own), max(own))))
-            for measure, own in sizes.items()
-        }
-        found = ", ".join(f"{' to '.join(ends)} in {measure}" for measure, ends in ranges.items())
-        notes.append(
-            f"cannot tell: a difference of {found} would be detected with 80 % power, "
-            "without adjustment"
-        )
+    notes += _note_on_power(rows)
     if any(row["side"] is not None for row in rows):
         notes.append(_ON_SIDES)
-    return notes + [
-        FLAGS[flag] for flag in dict.fromkeys(flag for row in rows for flag in _shown_flags(row))
-    ]
+    flags: dict[str, None] = {}
+    for row in rows:
+        flags |= dict.fromkeys(_shown_flags(row))
+    return notes + [FLAGS[flag] for flag in flags]
+
+
+def _note_on_power(rows: Rows) -> list[str]:
+    """How large a difference would have been detected, if a comparison cannot tell."""
+    sizes: dict[str, list[float]] = {}
+    for row in rows:
+        is_unsure = conclusion_in_words(row) == "cannot tell"
+        is_doubted = bool(_DOUBTED.intersection(row["flags"]))
+        if is_unsure and not is_doubted and row["minimum_detectable"] is not None:
+            sizes.setdefault(_measure(row), []).append(row["minimum_detectable"])
+    if not sizes:
+        return []
+    ranges = []
+    for measure, own in sizes.items():
+        # A single size, or several that look the same, are written once.
+        ends = dict.fromkeys([numbers.score(min(own)), numbers.score(max(own))])
+        ranges.append(f"{' to '.join(ends)} in {measure}")
+    note = f"cannot tell: a difference of {', '.join(ranges)} would be detected with 80 % power, "
+    return [f"{note}without adjustment"]
 
 
 def notes_on_answers(rows: Rows) -> list[str]:
-    """A sentence for each run that returned nothing, and so has no stars, or that answered few
-    queries.
+    """A sentence for each run that returned nothing, or that answered few queries.
+
+    A run that returned nothing has no stars.
     """
     notes = []
     for row in rows:
-        if row["attribute"] is not None or row["weight_effective_n"] is not None:
+        if not _is_over_all_queries(row):
             continue
         if "run_missing" in row["flags"]:
             notes.append(f"{row['run']} returned nothing and is not tested")
-        if few := answered_in_words(row):
+        few = answered_in_words(row)
+        if few:
             notes.append(f"{row['run']}: {few}")
     return list(dict.fromkeys(notes))
 
 
 def notes_on_tests(rows: Rows, correction: str, meaning: str = _STARRED) -> list[str]:
-    sizes, adjusted = (
-        sorted({row["family_size"] for row in rows if row["family_size"] is not None}),
-        "",
-    )
-    if correction in _CORRECTIONS and max(sizes, default=0) > 1:
-        adjusted = (
-            f", adjusted for {' or '.join(map(str, sizes))} comparisons "
-            f"({_CORRECTIONS[correction]})"
-        )
-    names = {
-        "the run of the same name" if row["baseline"] == row["run"] else row["baseline"]
-        for row in rows
-    }
-    dates = {str(row["baseline_night"])[:10] for row in rows if row["baseline_night"] is not None}
-    against = (
-        f"baseline: {', '.join(sorted(names))}{' of ' * bool(dates)}{', '.join(sorted(dates))}"
-    )
-    is_tested = any(row["p_value"] is not None for row in rows)
-    return [
-        *([against] if rows else []),
-        *([f"p: two-sided paired t test{adjusted}{meaning}"] if is_tested else []),
-    ]
+    """What the runs are compared with, and how. `meaning`: the end of the note on p values."""
+    notes = []
+    if rows:
+        notes.append(f"baseline: {_baselines_in_words(rows)}")
+    if any(row["p_value"] is not None for row in rows):
+        sizes = sorted({row["family_size"] for row in rows if row["family_size"] is not None})
+        adjusted = ""
+        if correction in _CORRECTIONS and max(sizes, default=0) > 1:
+            numbers_of_tests = " or ".join(map(str, sizes))
+            method = _CORRECTIONS[correction]
+            adjusted = f", adjusted for {numbers_of_tests} comparisons ({method})"
+        notes.append(f"p: two-sided paired t test{adjusted}{meaning}")
+    return notes
+
+
+def _baselines_in_words(rows: Rows) -> str:
+    """`bm25`, or `the run of the same name of 2026-11-19`."""
+    names = set()
+    dates = set()
+    for row in rows:
+        is_same = row["baseline"] == row["run"]
+        names.add("the run of the same name" if is_same else row["baseline"])
+        if row["baseline_night"] is not None:
+            dates.add(str(row["baseline_night"])[:10])
+    baselines = ", ".join(sorted(names))
+    return f"{baselines} of {', '.join(sorted(dates))}" if dates else baselines

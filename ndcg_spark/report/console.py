@@ -40,9 +40,10 @@ def prepare_streams() -> None:
 
 @contextlib.contextmanager
 def printing() -> Iterator[None]:
-    lost = "so the results could not be printed; published data is kept"
+    """Raise StorageError if something printed inside cannot be written to stdout."""
+    consequence = "so the results could not be printed; published data is kept"
     if sys.stdout is None:
-        raise StorageError(f"stdout: it is closed, {lost}")
+        raise StorageError(f"stdout: it is closed, {consequence}")
     # Erases the line that shows the current activity.
     LOGGER.debug("")
     try:
@@ -51,7 +52,7 @@ def printing() -> Iterator[None]:
     except BrokenPipeError as error:
         raise SystemExit(141) from error  # the exit code of a program that SIGPIPE ended
     except OSError as error:
-        raise StorageError(f"stdout: {first_line(error)}, {lost}") from error
+        raise StorageError(f"stdout: {first_line(error)}, {consequence}") from error
 
 
 def print_view(view: View, style: str | None) -> None:
@@ -76,8 +77,11 @@ def echo(lines: Iterable[str]) -> None:
 def print_text(text: str) -> None:
     """Print the text of a file unchanged; on a terminal, unprintable characters are escaped."""
     with printing():
-        lines = text.splitlines(keepends=True) if sys.stdout.isatty() else []
-        sys.stdout.write("".join(printable(line) + "\n" for line in lines) or text)
+        if not sys.stdout.isatty():
+            sys.stdout.write(text)
+            return
+        for line in text.splitlines(keepends=True):
+            sys.stdout.write(printable(line) + "\n")
 
 
 def is_merged(style: str | None) -> bool:
@@ -111,6 +115,7 @@ class Messages(logging.Handler):
 
     @contextlib.contextmanager
     def printed(self) -> Iterator["Messages"]:
+        """Print what the program logs inside."""
         level = LOGGER.level
         LOGGER.setLevel(logging.DEBUG)
         _PROGRAM.addHandler(self)
@@ -131,10 +136,11 @@ class Messages(logging.Handler):
         if step is None and not is_warning:
             self._show_activity(line)
             return
-        is_loud = is_warning or step in ("gate", "acknowledged")
-        # Warns once about a log that is read several times.
-        is_said = step is None and line in self._warned
-        if is_said or (self._is_quiet and not is_loud):
+        # A log that is read several times is warned about once.
+        if step is None and line in self._warned:
+            return
+        is_important = is_warning or step in ("gate", "acknowledged")
+        if self._is_quiet and not is_important:
             return
         self._warned.add(line)
         self._write(f"{self._formatted(record, line, step, is_failure)}\n")
@@ -162,9 +168,10 @@ class Messages(logging.Handler):
             return f"{time} {record.levelname:<7} {about}{line}"
         if step:
             return f"{step:<8} {line}"
-        return f"ndcg-spark: {'' if is_failure else 'warning: '}{line}"
+        return f"ndcg-spark: {line}" if is_failure else f"ndcg-spark: warning: {line}"
 
     def fail(self, error: NdcgSparkError) -> NoReturn:
+        """Report an error, and end the program with its exit code."""
         _PROGRAM.error("%s", error)
         if self.wants_json and sys.stdout is not None:
             failure = {"code": error.code, "exit_code": error.exit_code}
@@ -175,10 +182,10 @@ class Messages(logging.Handler):
         raise SystemExit(error.exit_code)
 
     def _worded(self, record: logging.LogRecord) -> str:
-        """The message of a record, with options named in the user's own terms."""
-        given = record.args[0] if isinstance(record.args, tuple) and record.args else None
-        if isinstance(given, Notice | NdcgSparkError):
-            return given.worded(self.voice)
+        """The message of a record; advice names options in the user's own terms."""
+        logged = record.args[0] if isinstance(record.args, tuple) and record.args else None
+        if isinstance(logged, Notice | NdcgSparkError):
+            return logged.worded(self.voice)
         return record.getMessage()
 
     def _write(self, text: str) -> None:

@@ -1,4 +1,4 @@
-"""Prints the catalog measures of results."""
+"""A table of the catalog measures of results."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -11,9 +11,9 @@ Row = dict[str, Any]
 
 
 def described_view(rows: Sequence[Row], measures: MeasureSet) -> View:
-    """The rows of `job.describe_results` with these measures, and what each measure is.
+    """The catalog measures of each run, and what they are, from rows of `job.describe_results`.
 
-    If every measure has several cutoffs, there is a line per cutoff.
+    If there are several cutoffs, and each has all measures, there is a line per cutoff.
     """
     counts = _counts(measures)
     if _has_every_measure_at_every_cutoff(measures):
@@ -58,17 +58,17 @@ def _lines_by_cutoff(rows: Sequence[Row], measures: MeasureSet, counts: Sequence
 
 def _lines_by_run(rows: Sequence[Row], measures: MeasureSet, counts: Sequence[str]) -> list[Row]:
     """A line per run, with a column per measure and cutoff."""
-    of_runs: dict[tuple[str, str], list[Row]] = {}
+    rows_of_runs: dict[tuple[str, str], list[Row]] = {}
     for row in rows:
-        of_runs.setdefault((row["dataset"], row["run"]), []).append(row)
+        rows_of_runs.setdefault((row["dataset"], row["run"]), []).append(row)
     lines = []
-    for (dataset, run), own in of_runs.items():
+    for (dataset, run), of_run in rows_of_runs.items():
         line: Row = {"dataset": dataset, "run": run}
-        at = {row["cutoff"]: row for row in own}
+        by_cutoff = {row["cutoff"]: row for row in of_run}
         for name, cutoff in measures.pairs:
-            line[written(name, cutoff)] = shown_value(name, at[cutoff][name])
+            line[written(name, cutoff)] = shown_value(name, by_cutoff[cutoff][name])
         for count in counts:
-            line[count] = deepest_count(own, count)
+            line[count] = deepest_count(of_run, count)
         lines.append(line)
     return lines
 

@@ -7,9 +7,10 @@ from typing import Any, NamedTuple
 from markupsafe import Markup
 
 from ndcg_spark.report import charts
+from ndcg_spark.report.compared_page import QueryScore
 from ndcg_spark.report.comparisons import DECIDES, compared_cells, counted_heading
 from ndcg_spark.report.moved import QueryLists
-from ndcg_spark.report.night import NightPage, QueryScore
+from ndcg_spark.report.night import NightPage
 from ndcg_spark.report.night_tables import verdict_table
 from ndcg_spark.report.sentences import ALL_KEPT, night_command
 from ndcg_spark.report.shown_catalog import catalog_table
@@ -17,6 +18,7 @@ from ndcg_spark.report.words import change_in_words
 from ndcg_spark.tables.format import count, score
 from ndcg_spark.tables.html import (
     NUMBER,
+    TEXT,
     Block,
     Cell,
     HtmlTable,
@@ -38,8 +40,10 @@ _NIGHTS_BEFORE = (
     "nights before: how many nights of the baseline have a score for the query under tonight's "
     "judgments; with only one night, the score before is less certain than with several"
 )
-_SHARES = "Shares can be above 100 % if other queries changed in the opposite direction, "
-_SHARES += "or if a query is in several slices."
+_SHARES = (
+    "Shares can be above 100 % if other queries changed in the opposite direction, "
+    "or if a query is in several slices."
+)
 _NOT_KEPT = marked(
     "Its documents are not kept; evaluate with <code>{}</code> to see them here.",
     ALL_KEPT.text(OPTIONS),
@@ -95,22 +99,22 @@ def details(page: NightPage) -> list[PagePart]:
 
 
 def _part(page: NightPage, key: str, title: str, table: Table) -> PagePart:
+    """A part with a table. `key`: the beginning of its anchor, such as `runs`."""
     blocks = [Block("paragraph", text) for text in table.sentences]
     blocks.append(Block("scrolled", page_table(table, title, "sorted")))
     return PagePart(f"{key}{page.id}", title, blocks)
 
 
 def _queries_part(page: NightPage) -> PagePart:
+    """A chart of all changes, the table of queries, and the documents of some of them."""
     part = _part(page, "queries", "Queries", _all_queries_table(page))
-    drawn = []
+    chart = []
     if page.compares and any(query.change for query in page.queries):
         changes = [query.change for query in page.queries]
         down, up = change_in_words(page, -1.0), change_in_words(page, 1.0)
-        drawn = [
-            Block("bars", charts.bars(changes, page.is_concluded)),
-            Block("note", f"Each bar is a query, from the largest {down} to the largest {up}."),
-        ]
-    part = part._replace(blocks=[*drawn, Block("filter", "Filter"), *part.blocks])
+        note = f"Each bar is a query, from the largest {down} to the largest {up}."
+        chart = [Block("bars", charts.bars(changes, page.is_concluded)), Block("note", note)]
+    part = part._replace(blocks=[*chart, Block("filter", "Filter"), *part.blocks])
     if not page.queries:
         return part
     title = "Documents of the lowest and highest scores"
@@ -122,8 +126,9 @@ def _queries_part(page: NightPage) -> PagePart:
 
 
 def _all_queries_table(page: NightPage) -> Table:
+    """The scores of the queries; if there are many, only those of the first and last ones."""
     baseline = page.baseline
-    was, now = ("baseline", "run") if baseline.run else ("before", "now")
+    before, now = ("baseline", "run") if baseline.run else ("before", "now")
     has_nights = page.compares and len(baseline.nights) > 1
     total = len(page.queries)
     shown = list(page.queries)
@@ -136,16 +141,19 @@ def _all_queries_table(page: NightPage) -> Table:
         notes.append(_NIGHTS_BEFORE)
     rows = []
     for query in shown:
-        change = query.change if page.compares else None
-        row = {"query": _link(page, query), was: query.before, now: query.score, "change": change}
+        row = {"query": _link(page, query), before: query.before, now: query.score}
+        row["change"] = query.change if page.compares else None
         if has_nights:
             row["nights before"] = query.nights
         rows.append(row)
-    against = f", {was}: {baseline.label}" if page.compares else ""
-    return make_table(rows, (), notes, sentences=[f"{page.measure} of {page.run[:200]}{against}."])
+    sentence = f"{page.measure} of {page.run[:200]}"
+    if page.compares:
+        sentence += f", {before}: {baseline.label}"
+    return make_table(rows, (), notes, sentences=[f"{sentence}."])
 
 
 def _link(page: NightPage, query: QueryScore) -> Markup:
+    """The label of a query, with a link to its documents if the page shows them."""
     label = page.request.labels.query(query.query_id)
     anchor = page.anchors.get(query.query_id)
     if anchor is None:
@@ -174,20 +182,20 @@ def _run_table(page: NightPage) -> Table:
     if decided:
         runs = ", ".join(decided)
         notes.append(f"For {runs}, p (decides) comes from the gate, adjusted for its checks.")
-    # The run that the others are compared with has fewer columns.
-    names = max(rows, key=len)
-    filled = [{**dict.fromkeys(names), **row} for row in rows]
-    return make_table(filled, (), notes)
+    # The run that the others are compared with has fewer columns than they have.
+    longest = max(rows, key=len)
+    empty = dict.fromkeys(longest)
+    return make_table([{**empty, **row} for row in rows], (), notes)
 
 
 def _slice_table(page: NightPage) -> Table:
     shares = {(cause["attribute"], cause["value"]): cause["share"] for cause in page.causes}
     rows = []
     for row in page.slices:
-        key = (row["attribute"], row["value"])
-        shown = {"slice": f"{key[0]} = {key[1]}", "queries": row["queries"]}
+        attribute, value = row["attribute"], row["value"]
+        shown = {"slice": f"{attribute} = {value}", "queries": row["queries"]}
         shown |= compared_cells(row, p="p_decides", counted=counted_heading([row]))
-        shown["share of the change"] = shares.get(key)
+        shown["share of the change"] = shares.get((attribute, value))
         rows.append(shown)
     notes = [_SHARES, DECIDES] if shares else [DECIDES]
     return make_table(rows, (), notes)
@@ -197,33 +205,34 @@ def _slice_table(page: NightPage) -> Table:
 
 
 def _documents(page: NightPage, query: QueryScore) -> Documents:
-    lists = page.documents.get(query.query_id)
     scores = score(query.score)
     if query.before is not None:
         scores = f"{score(query.before)} to {scores}"
     label = page.request.labels.query(query.query_id)
-    about = (label, scores, page.anchors[query.query_id])
+    anchor = page.anchors[query.query_id]
+    lists = page.documents.get(query.query_id)
     if lists is None:
-        return Documents(*about, [], [_NOT_KEPT])
-    explain = [_explain_command(page, query, lists)] if page.output else []
-    return Documents(*about, [_document_table(page, lists)], explain)
+        return Documents(label, scores, anchor, tables=[], notes=[_NOT_KEPT])
+    notes = [_explain_command(page, query, lists)] if page.output else []
+    return Documents(label, scores, anchor, [_document_table(page, lists)], notes)
 
 
 def _document_table(page: NightPage, lists: QueryLists) -> HtmlTable:
-    text = Markup("")
-    headings = [Cell(NUMBER, "rank"), Cell(text, name(page.run)), Cell(NUMBER, "grade")]
+    """The documents by rank, next to the baseline's newest list if it is kept."""
+    headings = [Cell(NUMBER, "rank"), Cell(TEXT, name(page.run)), Cell(NUMBER, "grade")]
     if lists.newest:
-        headings += [Cell(text, _other_list(page, lists)), Cell(NUMBER, "grade")]
+        headings += [Cell(TEXT, _other_list(page, lists)), Cell(NUMBER, "grade")]
     rows = []
-    for at in range(_shown_ranks(lists)):
-        row = [Cell(NUMBER, at + 1), *_document(page, lists.facts.listed, at)]
+    for rank in range(1, _shown_ranks(lists) + 1):
+        row = [Cell(NUMBER, rank), *_document(page, lists.facts.listed, rank)]
         if lists.newest:
-            row += _document(page, lists.newest.listed, at)
+            row += _document(page, lists.newest.listed, rank)
         rows.append(row)
-    return HtmlTable(headings, rows, [], "documents", text)
+    return HtmlTable(headings, rows, notes=[], label="documents", attributes=Markup(""))
 
 
 def _other_list(page: NightPage, lists: QueryLists) -> Markup:
+    """The heading of the baseline's list: `bm25`, or `hybrid on 19 November`."""
     run = name(page.baseline.run or page.run)
     if not lists.newest_on:
         return run
@@ -237,17 +246,17 @@ def _shown_ranks(lists: QueryLists) -> int:
     return min(_DEEPEST, longest, lists.facts.cutoff or _DEEPEST)
 
 
-def _document(page: NightPage, listed: Sequence[Any], at: int) -> list[Cell]:
+def _document(page: NightPage, listed: Sequence[Any], rank: int) -> list[Cell]:
     """The document at a rank and its grade; empty cells below the end of the list."""
-    text = Markup("")
-    if at >= len(listed):
-        return [Cell(text, ""), Cell(NUMBER, "")]
-    document = listed[at]
+    if rank > len(listed):
+        return [Cell(TEXT, ""), Cell(NUMBER, "")]
+    document = listed[rank - 1]
     grade = "unjudged" if document.relevance is None else f"{document.relevance:g}"
-    return [Cell(text, page.request.labels.document(document.doc_id)), Cell(NUMBER, grade)]
+    return [Cell(TEXT, page.request.labels.document(document.doc_id)), Cell(NUMBER, grade)]
 
 
 def _explain_command(page: NightPage, query: QueryScore, lists: QueryLists) -> Markup:
+    """The command that explains the score of the query, and its change if both lists are kept."""
     measure, cutoff = page.metric
     options: dict[str, Any] = {"query": query.query_id, "run": page.run}
     if measure == "ndcg" and cutoff:
@@ -263,9 +272,10 @@ def _explain_command(page: NightPage, query: QueryScore, lists: QueryLists) -> M
 
 
 def _facts(page: NightPage, key: str, title: str, facts: Iterator[tuple[str, Any]]) -> PagePart:
+    """A part with a table of facts, each with a label: `("judged rate", 0.73)`."""
     rows = []
-    for what, value in facts:
-        rows.append([Cell(Markup(""), what), Cell(Markup(""), _shown_value(value))])
+    for label, value in facts:
+        rows.append([Cell(TEXT, label), Cell(TEXT, _shown_value(value))])
     table = plain_table((), rows, title, "facts")
     return PagePart(f"{key}{page.id}", title, [Block("scrolled", table)])
 
@@ -279,19 +289,18 @@ def _shown_value(value: Any) -> Any:
 
 
 def _about_judgments(page: NightPage) -> Iterator[tuple[str, Any]]:
-    for column, what in _JUDGMENTS.items():
-        yield what, page.mean[column]
+    for column, label in _JUDGMENTS.items():
+        yield label, page.mean[column]
     if page.row:
         yield "queries compared with the baseline", page.row["queries"]
         yield "queries scored on one side only", page.row["unpaired_queries"]
     if page.judged_before is not None:
         yield "judged rate in the baseline", page.judged_before
     if page.never_returned:
-        never, good = page.never_returned
-        yield "relevant documents in the ideal rankings", good
+        yield "relevant documents in the ideal rankings", page.never_returned.relevant
         deepest = page.deepest
         where = f"not in the top {deepest} of any run" if deepest else "not in any run"
-        yield f"of these, {where}", never
+        yield f"of these, {where}", page.never_returned.documents
 
 
 def _about_origins(page: NightPage) -> Iterator[tuple[str, Any]]:

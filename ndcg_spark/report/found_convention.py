@@ -16,7 +16,7 @@ from ndcg_spark.tables import format as numbers
 from ndcg_spark.tables.table import Table, make_table
 from ndcg_spark.tables.writers import View
 from ndcg_spark.text import from_home
-from ndcg_spark.voices import Give
+from ndcg_spark.voices import IN_ORDER, OPTIONS, Give
 
 _COLUMNS = ("option", "value", "gives_the_same_scores", "separated_by")
 
@@ -75,11 +75,18 @@ def _sentences(found: FoundConvention) -> Iterator[str]:
     if presets:
         yield f"Presets that give the same scores: {', '.join(presets)}"
     if found.alternatives:
-        alike = "These data cannot tell several conventions apart"
-        yield f"{alike}; this is the one nearest to standard."
+        same = "Several conventions give the same scores on these data"
+        yield f"{same}; this is the one nearest to standard."
     yield from found.notes
+    if found.may_keep_order_of_rows:
+        advice = IN_ORDER.text(OPTIONS)
+        yield f"{advice[:1].upper()}{advice[1:]}, and search again; {_WITH_RANKS}."
 
 
+_WITH_RANKS = (
+    "otherwise give the results a column rank, in pandas results['rank'] = "
+    "results.groupby(['run', 'query_id']).cumcount() + 1"
+)
 _NOT_NEAR = (
     "It is not close: it gives fewer than half of the scores other than 0 and 1. Check that the "
     "scores come from these judgments and results. Then check whether the job has its own gain or "
@@ -99,7 +106,7 @@ def _answer(found: FoundConvention, label: str) -> str:
         return f"None of the conventions tried gives these scores. The nearest is {label}."
     sentence = f"The means are consistent with {label}."
     if not found.has_enough_means:
-        few = f"{found.compared} mean" + ("s" if found.compared > 1 else "")
+        few = numbers.count(found.compared, "mean")
         sentence += f" {few} may agree by coincidence: give {ENOUGH_MEANS}, or query scores."
     return sentence
 
@@ -129,6 +136,7 @@ def _means_table(found: FoundConvention) -> Table:
 
 
 def _shown(one: Alternative) -> str:
+    """The value of an alternative as a configuration would write it."""
     return format_cutoff(one.value) if one.option == "cutoff" else show(one.value)
 
 
@@ -140,6 +148,7 @@ def _now(found: FoundConvention, option: str) -> str:
 
 
 def _row(found: FoundConvention, one: Alternative) -> dict[str, Any]:
+    """The row of an alternative in CSV."""
     return {
         "option": one.option,
         "value": _now(found, one.option),
@@ -227,6 +236,7 @@ def convention_toml(found: FoundConvention, scores: str) -> str:
 
 
 def _toml(value: Any) -> str:
+    """A value of an option in TOML. User gains are a table: `{ 1 = 0.5, 2 = 1.0 }`."""
     if isinstance(value, Mapping):
         pairs = ", ".join(f"{grade} = {gain!r}" for grade, gain in value.items())
         return f"{{ {pairs} }}"

@@ -15,12 +15,11 @@ _TONES = {"better": "ok", "worse": "bad", "cannot_tell": "mid"}
 def both_intervals(estimate: HumanEstimate) -> Forest:
     """The judge's difference above the people's, each with its intervals."""
     own = estimate.corrected
-    place = _place(estimate)
+    positions = _positions(estimate)
     tone = _TONES[estimate.conclusion]
-    judge = _row("the judge", own.machine, [("thin", own.machine_interval)], place, "mid")
+    judge = _row("the judge", own.machine, [("thin", own.machine_interval)], positions, "mid")
     intervals = [("thin", own.all_queries), ("ci", own.these_queries)]
-    label = "people"
-    people = _row(label, own.difference, intervals, place, tone)
+    people = _row("people", own.difference, intervals, positions, tone)
     graded = count(own.graded, "grade")
     rows = [judge, people._replace(score=graded, words=CONCLUDED[estimate.conclusion])]
     note = marked(
@@ -32,8 +31,8 @@ def both_intervals(estimate: HumanEstimate) -> Forest:
     return Forest(rows, [], note)
 
 
-def _place(estimate: HumanEstimate) -> Mapping[float, float]:
-    """The positions of all numbers in the chart, in percent."""
+def _positions(estimate: HumanEstimate) -> Mapping[float, float]:
+    """The position of each number in the chart, in percent: `{0.0: 96.0, -0.12: 4.0}`."""
     own = estimate.corrected
     known = [0.0, own.machine, own.difference]
     for interval in (own.machine_interval, own.these_queries, own.all_queries):
@@ -48,17 +47,19 @@ def _row(
     label: str,
     value: float,
     intervals: Sequence[tuple[str, Interval]],
-    place: Mapping[float, float],
+    positions: Mapping[float, float],
     tone: str,
 ) -> ForestRow:
-    zero = f"{place[0.0]:.2f}"
+    """A row with a dot and bars for intervals, each with the CSS class of its bar."""
+    zero = f"{positions[0.0]:.2f}"
     lines = [Line(zero, zero, "0", "10", "zero")]
-    said = f"{label}: {difference(value)}"
+    text = f"{label}: {difference(value)}"
     for kind, interval in intervals:
         if interval.low is not None and interval.high is not None:
-            between = (f"{place[interval.low]:.2f}", f"{place[interval.high]:.2f}")
-            lines.append(Line(*between, "5", "5", f"{kind} {tone}"))
-            said += f", {ends(interval)}"
-    at = f"{place[value]:.2f}"
+            low = f"{positions[interval.low]:.2f}"
+            high = f"{positions[interval.high]:.2f}"
+            lines.append(Line(low, high, "5", "5", f"{kind} {tone}"))
+            text += f", {ends(interval)}"
+    at = f"{positions[value]:.2f}"
     lines.append(Line(at, at, "5", "5", f"dot {tone}"))
-    return ForestRow(marked("{}", label), "", said, lines, tone, difference(value), "")
+    return ForestRow(marked("{}", label), "", text, lines, tone, difference(value), "")

@@ -27,6 +27,12 @@ _SAID = {
 _UNDECIDED = "{} do not show whether {} is better or worse{}: {}, {}; the judge says {}."
 _DOUBTED = "{} do not show whether {} is better or worse{}: {}, {}, which excludes the judge's {}."
 CONCLUDED = {"better": "better", "worse": "worse", "cannot_tell": "cannot tell"}
+#: The conclusion on all queries, in a sentence.
+_ON_ALL = {
+    "better": "it is also better",
+    "worse": "it is also worse",
+    "cannot_tell": "it may be better or worse",
+}
 #: What the numbers are: they are not NDCG.
 WHAT_IT_IS = (
     "Both are differences at the judge's ideal: DCG from the grades divided by the ideal DCG of "
@@ -39,14 +45,16 @@ def judged_by_people(estimate: HumanEstimate) -> Sentence:
     own = estimate.corrected
     kind = kind_of(estimate)
     grades = grades_by_people(estimate)
-    run, than, says = name(estimate.pair.run), _than(estimate), difference(own.machine)
-    sure = _interval_said(estimate)
+    run, than = name(estimate.pair.run), _than(estimate)
+    by_judge = difference(own.machine)
+    interval = _interval_in_words(estimate)
     if kind in _SAID:
         way = "lower" if own.difference < 0 else "higher"
         values = (score(abs(own.difference)), marked("{}{}", way, than))
-        return sentence(kind, _SAID[kind], grades, run, *values, sure, says)
+        return sentence(kind, _SAID[kind], grades, run, *values, interval, by_judge)
     text = _DOUBTED if kind == "doubted" else _UNDECIDED
-    return sentence(kind, text, grades, run, than, difference(own.difference), sure, says)
+    by_people = difference(own.difference)
+    return sentence(kind, text, grades, run, than, by_people, interval, by_judge)
 
 
 def kind_of(estimate: HumanEstimate) -> str:
@@ -69,6 +77,7 @@ def is_judge_doubted(estimate: HumanEstimate) -> bool:
 
 
 def _than(estimate: HumanEstimate) -> Markup:
+    """` than bm25`, ` than on 19 November` or ` than bm25 on 19 November`."""
     pair = estimate.pair
     than = Markup("")
     if pair.run != pair.baseline:
@@ -79,7 +88,8 @@ def _than(estimate: HumanEstimate) -> Markup:
     return than
 
 
-def _interval_said(estimate: HumanEstimate) -> str:
+def _interval_in_words(estimate: HumanEstimate) -> str:
+    """`95 % interval -0.1800 to -0.0600`, or why there is none."""
     own = estimate.corrected
     if "all_graded" in own.flags:
         return "and every document that moved is graded"
@@ -92,13 +102,9 @@ def on_all_queries(estimate: HumanEstimate) -> Sentence:
     own = estimate.corrected
     if own.all_queries.low is None:
         return sentence("all_queries", "These grades say nothing about other queries.")
-    said = {
-        "better": "it is also better",
-        "worse": "it is also worse",
-        "cannot_tell": "it may be better or worse",
-    }[estimate.conclusion_on_all]
+    conclusion = _ON_ALL[estimate.conclusion_on_all]
     text = "For all queries like these {:,}, {}: {} interval {}."
-    values = (own.queries, said, level(own.alpha), ends(own.all_queries))
+    values = (own.queries, conclusion, level(own.alpha), ends(own.all_queries))
     return sentence("all_queries", text, *values)
 
 
@@ -127,16 +133,23 @@ def ends(interval: Interval) -> str:
 
 
 def human_table(estimate: HumanEstimate) -> Table:
+    """A table with one row: the difference by the judge and by people."""
     own = estimate.corrected
     cutoff = format_cutoff(estimate.pair.cutoff)
-    line: dict[str, Any] = {"run": estimate.pair.run, "against": _against(estimate)}
-    line |= {"judge": difference(own.machine), "people": difference(own.difference)}
-    line["relative"] = share(own.relative(own.difference))
-    line |= {"interval": _cell(own.these_queries), "p": own.these_queries.p_value}
-    line |= {"all queries": _cell(own.all_queries), "p (all)": _p(own.all_queries)}
-    line["conclusion"] = CONCLUDED[estimate.conclusion]
-    said = [judged_by_people(estimate), on_all_queries(estimate), *doubts(estimate)]
-    sentences = [one.text.striptags() for one in said]
+    line: dict[str, Any] = {
+        "run": estimate.pair.run,
+        "against": _against(estimate),
+        "judge": difference(own.machine),
+        "people": difference(own.difference),
+        "relative": share(own.relative(own.difference)),
+        "interval": _cell(own.these_queries),
+        "p": own.these_queries.p_value,
+        "all queries": _cell(own.all_queries),
+        "p (all)": _p(own.all_queries),
+        "conclusion": CONCLUDED[estimate.conclusion],
+    }
+    marked_up = [judged_by_people(estimate), on_all_queries(estimate), *doubts(estimate)]
+    sentences = [one.text.striptags() for one in marked_up]
     notes = [
         f"{MEASURE_IN_WORDS}: DCG from the grades divided by the judge's ideal DCG; not NDCG",
         "interval, p: about these queries; all queries, p (all): about all queries like these",

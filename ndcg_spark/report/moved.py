@@ -1,6 +1,6 @@
 """The documents of the queries on a page, and the movements that made the difference."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from math import fsum
 from typing import Any, NamedTuple
 
@@ -47,58 +47,88 @@ def read_lists(
     changes: Mapping[str, float],
 ) -> dict[str, QueryLists]:
     """The documents by query, for the queries at both ends and those that changed most."""
-    names = list(ends)
-    if shown.metric[0] == "ndcg" and shown.metric[1] is not None:
-        # Includes unchanged queries, as movements within them may cancel out.
-        names += sorted(changes, key=lambda query: -abs(changes[query]))[:EXPLAINED]
-    names = list(dict.fromkeys(names))
-    other = shown.baseline.run or run
+    measure, shown_cutoff = shown.metric
+    queries = list(ends)
+    if measure == "ndcg" and shown_cutoff is not None:
+        queries += _changed_most(changes)
+    queries = list(dict.fromkeys(queries))
+    baseline = shown.baseline.run or run
     nights: Sequence[Night] = shown.baseline.nights
     if not nights and changes:
         nights = [shown.night]
-    theirs = [read_facts(night, [other], cutoff, names) for night in nights]
+    before = [read_facts(night, [baseline], cutoff, queries) for night in nights]
     documents = {}
-    for (_, query), facts in read_facts(shown.night, [run], cutoff, names).items():
-        known = {}
-        for at, lists in enumerate(theirs):
-            if (other, query) in lists:
-                known[at] = lists[other, query]
-        last = max(known, default=None)
-        if last is None:
+    for (_, query), facts in read_facts(shown.night, [run], cutoff, queries).items():
+        earlier = []
+        newest_on = None
+        for night, lists in zip(nights, before, strict=True):
+            if (baseline, query) in lists:
+                earlier.append(lists[baseline, query])
+                newest_on = night.evaluated_on
+        if not earlier:
             documents[query] = QueryLists(facts, None, [])
             continue
-        date = nights[last].evaluated_on if shown.baseline.nights else None
-        changed = changed_documents(facts, list(known.values()))
-        documents[query] = QueryLists(facts, known[last], changed, date)
+        if not shown.baseline.nights:
+            # The baseline is a run of the same night.
+            newest_on = None
+        changed = changed_documents(facts, earlier)
+        documents[query] = QueryLists(facts, earlier[-1], changed, newest_on)
     return documents
 
 
+def _changed_most(changes: Mapping[str, float]) -> list[str]:
+    """The queries that changed most.
+
+    Unchanged queries are included if there are few, as movements within them may cancel out.
+    """
+
+    def size(query: str) -> float:
+        return abs(changes[query])
+
+    by_size = sorted(changes, key=size, reverse=True)
+    return by_size[:EXPLAINED]
+
+
 def what_moved(documents: Mapping[str, QueryLists], changes: Mapping[str, float]) -> Moved | None:
-    """The difference split by what happened to documents, and how much of it that covers."""
-    sums = dict.fromkeys(_WHAT, 0.0)
-    covered = []
-    lost = 0.0
-    unjudged = 0.0
+    """The difference split by what happened to documents; None if no documents explain it.
+
+    `changes`: the change of every query.
+    """
+    explained = {}
     for query, change in changes.items():
         lists = documents.get(query)
-        if lists is None or not _sums_to(lists, change):
-            continue
-        covered.append(abs(change))
-        unjudged_ranks = {row.rank for row in lists.facts.listed if row.relevance is None}
+        if lists is not None and _sums_to(lists, change):
+            explained[query] = lists
+    if not explained:
+        return None
+    sums = dict.fromkeys(_WHAT, 0.0)
+    for lists in explained.values():
         for moved in lists.changes:
             sums[moved["what"]] += moved["part"] / len(changes)
-            loss = min(moved["part"], 0.0)
-            lost += loss
-            if moved["baseline_rank"] in unjudged_ranks:
-                unjudged += loss
-    if not covered:
-        return None
     total = fsum(map(abs, changes.values()))
-    share = fsum(covered) / total if total else 1.0
-    shown = {what: value for what, value in sums.items() if abs(value) > EQUAL}
+    covered = fsum(abs(changes[query]) for query in explained)
     # With a single grade, an unjudged document is no worse than a judged one.
     is_graded = len(_judged_grades(documents)) > 1
-    return Moved(shown, unjudged / lost if lost and is_graded else 0.0, len(covered), share)
+    return Moved(
+        sums={what: value for what, value in sums.items() if abs(value) > EQUAL},
+        unjudged=_share_at_unjudged_ranks(explained.values()) if is_graded else 0.0,
+        queries=len(explained),
+        share=covered / total if total else 1.0,
+    )
+
+
+def _share_at_unjudged_ranks(explained: Iterable[QueryLists]) -> float:
+    """The share of the losses of documents at ranks that now hold unjudged documents."""
+    total = 0.0
+    at_unjudged = 0.0
+    for lists in explained:
+        unjudged_ranks = {row.rank for row in lists.facts.listed if row.relevance is None}
+        for moved in lists.changes:
+            loss = min(moved["part"], 0.0)
+            total += loss
+            if moved["baseline_rank"] in unjudged_ranks:
+                at_unjudged += loss
+    return at_unjudged / total if total else 0.0
 
 
 def _sums_to(lists: QueryLists, change: float) -> bool:

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from ndcg_spark.comparison.baselines import Baseline
-from ndcg_spark.comparison.differences import explains_change
+from ndcg_spark.comparison.differences import Sides, explains_change
 from ndcg_spark.comparison.human_grades import HumanEstimate, estimate
 from ndcg_spark.comparison.matrix import ScoreMatrix
 from ndcg_spark.comparison.trend import History, TrendLine, counted_in
@@ -25,14 +25,21 @@ from ndcg_spark.nights.copies import keeps_whole_lists
 from ndcg_spark.nights.log import Night
 from ndcg_spark.nights.reader import answering_runs, night_rows, read_rows
 from ndcg_spark.report.compared_page import (
-    Changes,
     ComparedRuns,
+    QueryScore,
     chain_queries,
     compare_shown,
     gate_result,
 )
 from ndcg_spark.report.moved import Moved, QueryLists, read_lists, what_moved
-from ndcg_spark.report.outline import Outline, Request, level_points, outline, shown_points
+from ndcg_spark.report.outline import (
+    Outline,
+    Request,
+    checks_of,
+    level_points,
+    outline,
+    shown_points,
+)
 from ndcg_spark.report.usual_range import UsualRange, usual_range
 from ndcg_spark.tolerance import DECIMALS, EQUAL
 
@@ -43,16 +50,6 @@ _EXTREMES = 20
 _COUNTED = 10_000_000
 
 
-class QueryScore(NamedTuple):
-    query_id: str
-    score: float
-    before: float | None
-    #: The difference, or the score if there is no score before.
-    change: float
-    #: The number of nights that `before` is averaged over.
-    nights: int | None = None
-
-
 class Unanswered(NamedTuple):
     """The queries of a run that have no results, if there are more of them than before."""
 
@@ -60,14 +57,23 @@ class Unanswered(NamedTuple):
     #: The largest number in a night of the baseline.
     before: int
     #: Their share of the difference.
-    share: float
+    share: float = 0.0
 
 
 class Answered(NamedTuple):
     """The queries that have results now but had none in the baseline's newest night."""
 
     queries: int
+    #: Their share of the difference.
     share: float
+
+
+class NeverReturned(NamedTuple):
+    """The judged documents with a gain that no run returned within the kept depth."""
+
+    documents: int
+    #: The number of all judged documents with a gain.
+    relevant: int
 
 
 @dataclasses.dataclass(frozen=True)
@@ -96,9 +102,7 @@ class NightPage:
     trend: TrendLine
     usual: UsualRange | None
     judged_before: float | None
-    #: The number of judged documents with a gain that no run returned within the kept depth, and
-    #: the number of all judged documents with a gain.
-    never_returned: tuple[int, int] | None
+    never_returned: NeverReturned | None
     unanswered: Unanswered | None
     answered: Answered | None
     #: Runs that had scores the night before and have none now.
@@ -137,11 +141,11 @@ class NightPage:
     @property
     def verdict(self) -> Row:
         """The gate's verdict; empty without a gate."""
-        return _verdict(self.night)
+        return self.outline.verdict
 
     @property
     def results(self) -> Sequence[Row]:
-        return list(self.verdict.get("results", ()))
+        return self.outline.results
 
     @property
     def compared(self) -> Mapping[str, Row]:
@@ -204,16 +208,17 @@ class NightPage:
     def missing(self) -> Sequence[Row]:
         """What the gate reports as missing, and the runs that returned nothing."""
         missing = [row for row in self.results if _has_not_arrived(row)]
-        named = [row["run"] for row in missing]
+        reported = [row["run"] for row in missing]
         for run in self.silent:
-            if run not in named:
+            if run not in reported:
                 sentence = f"{run} returned nothing for this night"
                 missing.append({"run": run, "reason": "missing_run", "sentence": sentence})
         return missing
 
     @property
     def compares(self) -> bool:
-        return any(query.before is not None for query in self.queries[:1])
+        """Whether the queries are compared with earlier scores, or with those of another run."""
+        return _are_compared(self.queries)
 
     @functools.cached_property
     def ends(self) -> Sequence[QueryScore]:
@@ -272,22 +277,24 @@ def load_night(
     shown = outline(history, night, request)
     rows = history.scores(night)
     scores = {(row["run"], row["cutoff"]): row for row in rows}
-    answering = answering_runs(rows)
-    silent = sorted(set(shown.runs) - answering)
+    silent = sorted(set(shown.runs) - answering_runs(rows))
+    # If no run returned anything, all of them are shown.
     runs = [run for run in shown.runs if run not in silent] or list(shown.runs)
     compared = compare_shown(history, shown)
     before = _rows_before(history, shown)
     human = _human_estimate(history, night, request)
-    named = request.run or (human.pair.run if human else None)
-    run = named or _chosen_run(shown, runs, compared, scores, before)
+    run = request.run or (human.pair.run if human else None)
+    if run is None:
+        run = _chosen_run(shown, runs, compared, scores, before)
     queries = _query_scores(history, shown, compared, run)
-    changed = queries if queries and queries[0].before is not None else []
+    changes = {}
+    if _are_compared(queries):
+        changes = {query.query_id: query.change for query in queries}
     ends = [query.query_id for query in _both_ends(queries)]
     cutoff = shown.metric[1] or _deepest(scores)
-    changes = {query.query_id: query.change for query in changed}
     documents = read_lists(shown, run, cutoff, ends, {} if shown.over_change else changes)
+    can_show_moved = shown.metric[0] == "ndcg" and not shown.over_change
     points = shown_points(history, shown, run)
-    is_drawn = shown.metric[0] == "ndcg" and not shown.over_change
     level = level_points(history, shown, run)
     return NightPage(
         outline=shown,
@@ -300,7 +307,7 @@ def load_night(
         causes=compared.causes(run),
         queries=queries,
         documents=documents,
-        moved=what_moved(documents, changes) if is_drawn else None,
+        moved=what_moved(documents, changes) if can_show_moved else None,
         trend=TrendLine(night.dataset, run, *shown.metric, points),
         usual=usual_range(level, is_of_catalog=shown.is_of_catalog),
         judged_before=_judged_before(history, shown, run),
@@ -327,6 +334,7 @@ def _human_estimate(history: History, night: Night, request: Request) -> HumanEs
 
 
 def _has_not_arrived(result: Row) -> bool:
+    """Whether a result of the gate says that a run or a dataset is missing."""
     return result["check"] == "gate" and str(result["reason"]).startswith("missing_")
 
 
@@ -334,10 +342,16 @@ def _deepest(scores: Iterable[tuple[str, int | None]]) -> int | None:
     return max((cutoff for _, cutoff in scores if cutoff is not None), default=None)
 
 
+def _are_compared(queries: Sequence[QueryScore]) -> bool:
+    """Whether the queries have a score before; if one of them has, all have."""
+    return bool(queries) and queries[0].before is not None
+
+
 def _both_ends(queries: Sequence[QueryScore]) -> list[QueryScore]:
     """The queries with the largest losses and gains, or the lowest and highest scores."""
+    # If there are few queries, one may be at both ends.
     ends = list(dict.fromkeys([*queries[:_EXTREMES], *queries[-_EXTREMES:]]))
-    if queries and queries[0].before is not None:
+    if _are_compared(queries):
         return [query for query in ends if abs(query.change) > EQUAL]
     return ends
 
@@ -351,26 +365,22 @@ def _chosen_run(
 ) -> str:
     """The run of the verdict, or one that is worse, or that of the first check, or the best.
 
-    Without a verdict nothing can be concluded, so the run of the first check comes first.
+    If the verdict is `none`, nothing can be concluded, so a worse run does not come before the run
+    of the first check.
     """
-    verdict = _verdict(shown.night)
-    named = _runs_of_verdict(verdict)
-    first = _runs_of_first_check(shown.night, runs)
-    is_decided = verdict.get("verdict") != "none"
-    if shown.baseline.nights and is_decided:
-        named += _worse_runs(compared)
-        if not first:
-            named += [run for run in runs if _lost_queries(shown, run, scores, before)]
-    others = [*first, *runs]
-    for run in (*named, *others):
+    verdict = shown.verdict
+    candidates = _runs_of_verdict(verdict)
+    checked = _runs_of_first_check(shown.night, runs)
+    if shown.baseline.nights and verdict.get("verdict") != "none":
+        candidates += _worse_runs(compared)
+        if not checked:
+            candidates += [run for run in runs if _lost_answers(shown, run, scores, before)]
+    candidates += [*checked, *runs]
+    for run in candidates:
         if run in compared.rows:
             return run
-    return others[0]
-
-
-def _verdict(night: Night) -> Row:
-    """The gate's verdict; empty without a gate."""
-    return night.record["verdict"] or {}
+    # No run is compared with anything.
+    return (checked or runs)[0]
 
 
 def _runs_of_verdict(verdict: Row) -> list[str]:
@@ -382,7 +392,8 @@ def _runs_of_verdict(verdict: Row) -> list[str]:
             failed.append(row["run"])
         elif row["result"] == "undecided":
             undecided.append(row["run"])
-    return [verdict.get("run"), *failed, *undecided]
+    named = [verdict["run"]] if verdict.get("run") else []
+    return named + failed + undecided
 
 
 def _worse_runs(compared: ComparedRuns) -> list[str]:
@@ -396,12 +407,9 @@ def _worse_runs(compared: ComparedRuns) -> list[str]:
 
 def _runs_of_first_check(night: Night, runs: Sequence[str]) -> list[str]:
     """The runs that the gate's first check names and the night has."""
-    for check in night.gate.get("check", ()):
-        datasets = check.get("datasets")
-        if datasets is None or night.dataset in datasets:
-            named = check.get("runs") or ()
-            return [run for run in named if run in runs]
-    return []
+    checks = checks_of(night)
+    named = checks[0].get("runs") if checks else None
+    return [run for run in named or () if run in runs]
 
 
 def _query_scores(
@@ -410,23 +418,19 @@ def _query_scores(
     compared: ComparedRuns,
     run: str,
 ) -> list[QueryScore]:
+    """The queries of a run, with the scores before if the run is compared."""
     if run in compared.chains:
-        queries = _scores_of_changes(chain_queries(shown, history, compared, run))
-    elif compared.sides is None or run not in compared.rows:
-        queries = _scores_of_night(shown, run)
+        queries = chain_queries(shown, history, compared, run)
+    elif compared.sides is not None and run in compared.rows:
+        queries = _compared_scores(compared.sides, run, shown.baseline.run or run)
     else:
-        queries = _scores_of_sides(shown, compared, run)
+        queries = _scores_of_night(shown, run)
     return sorted(queries, key=_by_change)
 
 
 def _by_change(query: QueryScore) -> tuple[float, str]:
     """A sort key that puts the largest loss first."""
     return round(query.change, DECIMALS), query.query_id
-
-
-def _scores_of_changes(changes: Changes) -> list[QueryScore]:
-    rows = zip(changes.ids, changes.own, changes.before, changes.nights, strict=True)
-    return [QueryScore(query, own, before, own - before, many) for query, own, before, many in rows]
 
 
 def _scores_of_night(shown: Outline, run: str) -> list[QueryScore]:
@@ -437,18 +441,16 @@ def _scores_of_night(shown: Outline, run: str) -> list[QueryScore]:
     return [QueryScore(query_id, score, None, score) for query_id, score in known.items()]
 
 
-def _scores_of_sides(shown: Outline, compared: ComparedRuns, run: str) -> list[QueryScore]:
-    sides = compared.sides
-    if sides is None:
-        return []
-    baseline = shown.baseline.run or run
-    own, theirs = sides.scores(run, baseline)
-    differences = own - theirs
-    at = np.flatnonzero(~np.isnan(differences))
-    ids = sides.own.queries.ids.take(at).to_pylist()
+def _compared_scores(sides: Sides, run: str, baseline: str) -> list[QueryScore]:
+    """The queries for which both a run and its baseline have a score."""
+    own, before = sides.scores(run, baseline)
+    changes = own - before
     nights = sides.baseline.night_counts(baseline)
-    columns = (own, theirs, differences, nights)
-    return list(map(QueryScore, ids, *(column[at].tolist() for column in columns)))
+    compared = np.flatnonzero(~np.isnan(changes))
+    columns = [sides.own.queries.ids.take(compared).to_pylist()]
+    for values in (own, before, changes, nights):
+        columns.append(values[compared].tolist())
+    return [QueryScore(*row) for row in zip(*columns, strict=True)]
 
 
 def _rows_before(history: History, shown: Outline) -> list[Row]:
@@ -462,24 +464,22 @@ def _rows_before(history: History, shown: Outline) -> list[Row]:
     return rows
 
 
-def _lost_queries(
+def _lost_answers(
     shown: Outline,
     run: str,
     scores: Mapping[tuple[str, int | None], Row],
     before: Sequence[Row],
-) -> tuple[int, int] | None:
-    """The number of queries without results, and the most in the baseline; None if not larger."""
+) -> Unanswered | None:
+    """The queries without results; None if a night of the baseline had as many of them."""
     cutoff = shown.metric[1]
-    theirs = (shown.baseline.run or run, cutoff)
+    baseline = shown.baseline.run or run
     now = scores[run, cutoff]["missing_queries"] or 0
     counts = []
     for row in before:
-        if (row["run"], row["cutoff"]) == theirs:
+        if row["run"] == baseline and row["cutoff"] == cutoff:
             counts.append(row["missing_queries"] or 0)
     most = max(counts, default=now)
-    if now > most:
-        return now, most
-    return None
+    return Unanswered(now, most) if now > most else None
 
 
 def _no_longer_answered(
@@ -490,14 +490,12 @@ def _no_longer_answered(
     before: Sequence[Row],
     changes: Mapping[str, float],
 ) -> Unanswered | None:
-    lost = _lost_queries(shown, run, scores, before)
-    if lost is None:
-        return None
-    share = 0.0
-    if compared.sides is not None and compared.difference(run) < 0:
-        own = compared.sides.own
-        share = _share(changes, _ids(own, own.unanswered(run)))
-    return Unanswered(*lost, share)
+    """The queries that lost their results, with their share of the loss of the run."""
+    lost = _lost_answers(shown, run, scores, before)
+    if lost is None or compared.sides is None or compared.difference(run) >= 0:
+        return lost
+    own = compared.sides.own
+    return lost._replace(share=_share(changes, _ids(own, own.unanswered(run))))
 
 
 def _answered_again(
@@ -506,9 +504,12 @@ def _answered_again(
     run: str,
     changes: Mapping[str, float],
 ) -> Answered | None:
+    """The queries that have results again; None unless the run gained against earlier nights."""
     sides = compared.sides
-    is_of_nights = bool(shown.baseline.nights) and not shown.baseline.run
-    if sides is None or not is_of_nights or compared.difference(run) <= 0:
+    if sides is None or compared.difference(run) <= 0:
+        return None
+    if not shown.baseline.nights or shown.baseline.run:
+        # The run is compared with a different run, not with its own earlier nights.
         return None
     own = sides.own
     again = _ids(own, sides.baseline.unanswered(run) & ~own.unanswered(run))
@@ -521,15 +522,15 @@ def _ids(matrix: ScoreMatrix, mask: NDArray[np.bool_]) -> set[str]:
     return set(matrix.queries.ids.filter(pa.array(mask)).to_pylist())
 
 
-def _share(changes: Mapping[str, float], of: set[str]) -> float:
-    """The share of the difference that some queries have."""
+def _share(changes: Mapping[str, float], queries: set[str]) -> float:
+    """The share of the run's difference that comes from these queries."""
     total = fsum(changes.values())
-    own = fsum(change for query, change in changes.items() if query in of)
-    return own / total if total else 0.0
+    part = fsum(change for query, change in changes.items() if query in queries)
+    return part / total if total else 0.0
 
 
 def _judged_before(history: History, shown: Outline, run: str) -> float | None:
-    """The mean judged rate over the baseline's nights."""
+    """The mean judged rate of a run over the baseline's nights."""
     if shown.baseline.run:
         return None
     dates = [night.evaluated_on for night in shown.baseline.nights]
@@ -547,18 +548,25 @@ def _gone_runs(
     """The runs that had scores the night before and have none now, if no check reports them."""
     if shown.previous is None:
         return []
-    results = _verdict(shown.night).get("results", ())
-    missed = {row["run"] for row in results if _has_not_arrived(row)}
+    reported = {row["run"] for row in shown.results if _has_not_arrived(row)}
     before = answering_runs(history.scores(shown.previous))
-    return sorted(before.difference(missed, runs, silent))
+    return sorted(before.difference(reported, runs, silent))
 
 
-def _never_returned(night: Night) -> tuple[int, int] | None:
+def _never_returned(night: Night) -> NeverReturned | None:
+    """How many relevant documents no run returned.
+
+    None if the night keeps only a part of its lists, or too many documents to count.
+    """
     if not keeps_whole_lists(night) or not 0 < night.kept_rows("ranked_documents") <= _COUNTED:
         return None
     key = ["query_id", "doc_id"]
     rows = read_rows([night], "ranked_documents", ["run", *key, "gain"])
     returned = rows.filter(pc.is_valid(rows["run"])).group_by(key).aggregate([])
-    good = rows.filter(pc.and_(pc.is_null(rows["run"]), pc.greater(rows["gain"], 0)))
-    never = good.join(returned, key, join_type="left anti")
-    return (never.num_rows, good.num_rows) if good.num_rows else None
+    # Rows without a run are the ideal rankings, which contain the judged documents.
+    ideal = rows.filter(pc.is_null(rows["run"]))
+    relevant = ideal.filter(pc.greater(ideal["gain"], 0))
+    if not relevant.num_rows:
+        return None
+    never = relevant.join(returned, key, join_type="left anti")
+    return NeverReturned(never.num_rows, relevant.num_rows)

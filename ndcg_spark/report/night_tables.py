@@ -1,7 +1,8 @@
-"""Prints nights, their trends and verdicts, and writes verdicts as JUnit XML for CI servers."""
+"""Tables of nights, of their trends and verdicts; verdicts as JUnit XML for CI servers."""
 
 import dataclasses
 import io
+import operator
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -11,9 +12,9 @@ from xml.etree import ElementTree as ET
 from ndcg_spark.comparison.judgment_changes import Change
 from ndcg_spark.comparison.trend import Point, TrendLine
 from ndcg_spark.convention.measures import COLUMNS, MEASURES, measure_at, written
-from ndcg_spark.convention.parsing import parse_cutoff
 from ndcg_spark.errors import DONE
 from ndcg_spark.gate.acknowledged import acknowledged_in_words, acknowledgement_of
+from ndcg_spark.gate.settings import checked_mean
 from ndcg_spark.gate.verdict import FAIL, PASS, Result, Verdict, drop_of, falls_in_words
 from ndcg_spark.nights.log import Night, Nights
 from ndcg_spark.nights.macro_rows import macro_of_nights
@@ -59,7 +60,7 @@ _COUNTED = {
     "errors": "testcase/error",
     "skipped": "testcase/skipped",
 }
-#: The words of results.
+#: The words for the result of a check, in display order.
 WORST_FIRST = ("fail", "undecided", "not_comparable", "pass")
 _SHORT = ("dataset", "date", "verdict", "reason")
 _REHEARSED = ("dataset", "evaluated_on", "verdict", "reason", "run", "sentence")
@@ -71,27 +72,31 @@ def print_nights(nights: Nights, scores: Sequence[Sequence[Row]], style: str | N
     JSON also has the records of failed evaluations.
     """
     means = macro_of_nights(nights, scores)
-    value = []
-    all_rows: list[Row] = []
+    json_values = []
+    csv_rows: list[Row] = []
+    shown = []
     for night, rows in zip(nights, scores, strict=True):
-        value.append(_with_key(night.record, rows, means[night.evaluated_on].rows))
-        all_rows += rows
-    value += [_with_key(row, ()) for row in nights.attempts]
+        json_values.append(_json_value(night.record, rows, means[night.evaluated_on].rows))
+        csv_rows += rows
+        shown.append(_night_row(night, rows))
+    json_values += [_json_value(row, ()) for row in nights.attempts]
+    columns = measure_first(DATASET_SCORES, COLUMNS)
+    macro_rows: list[Row] = []
+    for of_date in means.values():
+        macro_rows += of_date.rows
+    if macro_rows:
+        shown += _macro_rows(nights, means)
+        columns = (*columns, DATASETS)
+        csv_rows += macro_rows
     notes = list(unpublished(nights))
     if not nights:
         notes.insert(0, "there are no nights; check the path")
-    lines = list(map(_night_row, nights, scores))
-    columns = measure_first(DATASET_SCORES, COLUMNS)
-    macro = [row for of_date in means.values() for row in of_date.rows]
-    if macro:
-        lines += _macro_rows(nights, means)
-        columns = (*columns, DATASETS)
-        all_rows += macro
     notes += _newest_notes(means)
-    print_view(View([make_table(lines, (), notes, kept=["best"])], value, columns, all_rows), style)
+    table = make_table(shown, (), notes, kept=["best"])
+    print_view(View([table], json_values, columns, csv_rows), style)
 
 
-def _with_key(record: Row, rows: Sequence[Row], macro: Sequence[Row] = ()) -> dict[str, Any]:
+def _json_value(record: Row, rows: Sequence[Row], macro: Sequence[Row] = ()) -> dict[str, Any]:
     """The JSON value of an evaluation. `macro`: the means over the datasets of its date."""
     key = {name: record[name] for name in ("dataset", "evaluated_on", "evaluation_id")}
     return {**key, "record": record, "dataset_scores": rows, "macro_means": macro}
@@ -108,21 +113,26 @@ def _macro_rows(nights: Sequence[Night], means: Mapping[str, MacroMeans]) -> lis
     first: dict[str, Night] = {}
     for night in nights:
         first.setdefault(night.evaluated_on, night)
+    # A verdict is about one dataset.
+    no_verdict = {"verdict": None, "good": None, "reason": None, "run": None}
     rows = []
     for date, of_date in means.items():
         if of_date.rows:
             row = _night_row(first[date], of_date.rows)
-            decided = dict.fromkeys(("verdict", "good", "reason", "run"))
-            rows.append({**row, **decided, "dataset": MACRO})
+            rows.append({**row, **no_verdict, "dataset": MACRO})
     return rows
 
 
 def _night_row(night: Night, rows: Sequence[Row]) -> dict[str, Any]:
+    """A night with its best run. `rows`: its dataset scores."""
     measures = night.measure_set
     measure, cutoff = measures.headline(row["cutoff"] for row in rows)
-    best = (sorted_runs(rows, measure_set=measures) or [[]])[0]
     column = MEASURES[measure].column
-    value = next((row.get(column) for row in best if row["cutoff"] == cutoff), None)
+    best_run, best = None, None
+    runs = sorted_runs(rows, measure_set=measures)
+    for row in runs[0] if runs else ():
+        if row["cutoff"] == cutoff and row.get(column) is not None:
+            best_run, best = row["run"], row[column]
     return {
         "dataset": night.dataset,
         "date": night.evaluated_on,
@@ -130,9 +140,9 @@ def _night_row(night: Night, rows: Sequence[Row]) -> dict[str, Any]:
         "good": "yes" if night.is_good else None,
         "reason": night.row["reason"],
         "run": night.row["run"],
-        "best_run": None if value is None else best[0]["run"],
+        "best_run": best_run,
         "measure": written(measure, cutoff),
-        "best": value,
+        "best": best,
         "runs": len({row["run"] for row in rows}),
         "queries": max((row["queries"] for row in rows), default=None),
         "convention": night.row["convention"],
@@ -140,6 +150,7 @@ def _night_row(night: Night, rows: Sequence[Row]) -> dict[str, Any]:
 
 
 def _verdict_of(night: Night) -> str | None:
+    """The verdict in words; None without a gate."""
     if not night.row["verdict"]:
         return None
     return verdict_in_words({**night.row, "acknowledged": acknowledgement_of(night)})
@@ -150,63 +161,70 @@ def print_acknowledged(nights: Nights, style: str | None) -> None:
     rows = []
     newest = {night.dataset: night.evaluated_on for night in nights}
     for night in nights:
-        said = night.record["acknowledged"]
-        if said and said["until"] >= newest[night.dataset]:
+        acknowledged = night.record["acknowledged"]
+        if acknowledged and acknowledged["until"] >= newest[night.dataset]:
             verdict = night.record["verdict"] or {}
-            rows.append(
-                {
-                    "dataset": night.dataset,
-                    "on": night.evaluated_on,
-                    "until": said["until"],
-                    "reason": said["reason"],
-                    "run": verdict.get("run"),
-                    "sentence": verdict.get("sentence"),
-                }
-            )
+            row: dict[str, Any] = {"dataset": night.dataset, "on": night.evaluated_on}
+            row |= {"until": acknowledged["until"], "reason": acknowledged["reason"]}
+            row |= {"run": verdict.get("run"), "sentence": verdict.get("sentence")}
+            rows.append(row)
     notes = [] if rows else ["no loss is acknowledged"]
     table = make_table(rows, (), notes)
     print_view(View([table], rows, _ACKNOWLEDGED, rows), style)
 
 
 def trend_view(lines: Sequence[TrendLine], missing: Sequence[str] = ()) -> View:
-    dates = [point.date for line in lines for point in line.points]
+    """The table of trends, and the table of unusual nights if there are any.
+
+    `missing`: notes on lines that were requested and do not exist.
+    """
+    json_values = []
+    csv_rows: list[Row] = []
+    dates = []
+    for line in lines:
+        json_values.append({**line.key, "points": list(map(dataclasses.asdict, line.points))})
+        csv_rows += _csv_rows(line)
+        dates += [point.date for point in line.points]
     title = f"trend from {min(dates)} to {max(dates)}"
     kept = ["first", "last", "change"]
-    trends = make_table(list(map(_row, lines)), (), missing, kept, title=title)
+    tables = [make_table(list(map(_trend_row, lines)), (), missing, kept, title=title)]
     unusual = make_table(_unusual_nights(lines), title="Unusual nights")
-    return View(
-        [trends, unusual] if unusual.rows else [trends],
-        [{**line.key, "points": list(map(dataclasses.asdict, line.points))} for line in lines],
-        _COLUMNS,
-        [row for line in lines for row in _night_rows(line)],
-    )
+    if unusual.rows:
+        tables.append(unusual)
+    return View(tables, json_values, _COLUMNS, csv_rows)
 
 
-def _row(line: TrendLine) -> dict[str, Any]:
-    points = [point for point in line.stretch if point.value is not None]
-    values = [point.value for point in points if point.value is not None]
-    has_last = bool(values) and line.points[-1].value is not None
+def _trend_row(line: TrendLine) -> dict[str, Any]:
+    """A line with its first and last value since it was last interrupted."""
+    dates = []
+    values = []
+    for point in line.stretch:
+        if point.value is not None:
+            dates.append(point.date)
+            values.append(point.value)
+    newest = line.points[-1]
+    has_last = bool(values) and newest.value is not None
     return {
         "dataset": line.dataset,
-        "measure": _measure_cell(line),
+        "measure": measure_at(line.measure, line.cutoff),
         "run": line.run,
         "nights": len(line.points),
-        "since": points[0].date if points else None,
+        "since": dates[0] if dates else None,
         "first": values[0] if values else None,
         "last": values[-1] if has_last else None,
         "change": values[-1] - values[0] if has_last else None,
         "lowest": min(values, default=None),
         "highest": max(values, default=None),
-        "verdict": verdict_in_words(vars(line.points[-1])) if line.points[-1].verdict else None,
+        "verdict": verdict_in_words(vars(newest)) if newest.verdict else None,
         **_chained(line),
     }
 
 
 def _chained(line: TrendLine) -> dict[str, Any]:
     """The values of a line in units of the newest judgments, if it crosses a change of them."""
-    known = [point for point in line.chain if point.chained is not None]
     if not any(point.change for point in line.chain):
         return {"chained_since": None, "chained_first": None, "chained_change": None}
+    known = [point for point in line.chain if point.chained is not None]
     first, last = known[0].chained, known[-1].chained
     return {
         "chained_since": known[0].date,
@@ -215,36 +233,44 @@ def _chained(line: TrendLine) -> dict[str, Any]:
     }
 
 
-def _measure_cell(line: TrendLine) -> str:
-    return measure_at(line.measure, line.cutoff)
+class _Event(NamedTuple):
+    """Something that happened on a night, as listed in the table."""
+
+    date: str
+    dataset: str
+    measure: str
+    what: str
+    why: str
 
 
 def _unusual_nights(lines: Sequence[TrendLine]) -> list[dict[str, str]]:
-    # An event of several runs is one row, with their names in this order.
-    runs_of_rows: dict[tuple[str, ...], dict[str, None]] = {}
+    """The newest events, the oldest first. An event of several runs is a row that names them."""
+    runs_of: dict[_Event, list[str]] = {}
     for line in lines:
+        measure = measure_at(line.measure, line.cutoff)
         for point in line.points:
-            for event in _events(point):
-                key = (point.date, line.dataset, _measure_cell(line), event.what, event.why)
-                runs = runs_of_rows.setdefault(key, {})
-                runs.update(dict.fromkeys(event.runs or [line.run]))
+            for happened in _happened(point):
+                event = _Event(point.date, line.dataset, measure, happened.what, happened.why)
+                runs = runs_of.setdefault(event, [])
+                runs += [run for run in happened.runs or [line.run] if run not in runs]
+    events = sorted(runs_of, key=operator.attrgetter("date"))
     rows = []
-    by_date = sorted(runs_of_rows.items(), key=lambda pair: pair[0][0])
-    for (date, dataset, measure, what, why), runs in by_date[-_EVENTS:]:
-        row = {"dataset": dataset, "measure": measure, "run": _named_cells(list(runs))}
-        rows.append({**row, "date": date, "what": what, "why": why})
+    for event in events[-_EVENTS:]:
+        row = {"dataset": event.dataset, "measure": event.measure}
+        row["run"] = _first_names(runs_of[event])
+        rows.append({**row, "date": event.date, "what": event.what, "why": event.why})
     return rows
 
 
-def _named_cells(runs: Sequence[str]) -> str:
-    """The names of the first few runs, and the number of the others."""
+def _first_names(runs: Sequence[str]) -> str:
+    """The names of the first few runs, and the number of the others: `a, b, c and 2 more`."""
     shown = ", ".join(runs[:_NAMED])
     more = len(runs) - _NAMED
     return f"{shown} and {more} more" if more > 0 else shown
 
 
-class _Event(NamedTuple):
-    """Something that happened on a night, as listed in the table."""
+class _Happened(NamedTuple):
+    """What happened at a point of a line."""
 
     what: str
     why: str
@@ -252,18 +278,18 @@ class _Event(NamedTuple):
     runs: Sequence[str] = ()
 
 
-def _events(point: Point) -> Iterator[_Event]:
+def _happened(point: Point) -> Iterator[_Happened]:
     for note in point.notes:
-        yield _Event("note", note)
+        yield _Happened("note", note)
     if point.breaks and not point.change:
-        yield _Event("break", f"different {' and '.join(point.breaks)} from the night before")
+        yield _Happened("break", f"different {' and '.join(point.breaks)} from the night before")
     if point.change:
-        yield _Event("new judgments", _change_in_words(point.change))
+        yield _Happened("new judgments", _change_in_words(point.change))
     for code, words in point.flags:
-        yield _Event(code.replace("_", " "), words)
+        yield _Happened(code.replace("_", " "), words)
     if point.gate:
         gate = point.gate
-        yield _Event(verdict_in_words(gate), gate["sentence"], gate["runs"])
+        yield _Happened(verdict_in_words(gate), gate["sentence"], gate["runs"])
 
 
 def _change_in_words(change: Change) -> str:
@@ -274,7 +300,8 @@ def _change_in_words(change: Change) -> str:
     return f"changed by {ends} {on}; {moved}, within {score(change.uncertainty)}"
 
 
-def _night_rows(line: TrendLine) -> Iterator[dict[str, Any]]:
+def _csv_rows(line: TrendLine) -> Iterator[dict[str, Any]]:
+    """A row for each night of a line, by the names in `_COLUMNS`."""
     for point in line.points:
         yield {
             **line.key,
@@ -291,24 +318,36 @@ def _night_rows(line: TrendLine) -> Iterator[dict[str, Any]]:
 
 
 def verdict_view(verdicts: Sequence[Verdict]) -> View:
+    """A table for each verdict; CSV has a row per result."""
     values = [verdict.as_json() for verdict in verdicts]
-    results = [{**value, **result} for value in values for result in value["results"]]
-    tables = [verdict_table(value, len(values) > 1) for value in values]
-    return View(tables, values, _RESULTS, results)
+    csv_rows = []
+    for value in values:
+        csv_rows += [{**value, **result} for result in value["results"]]
+    return View(verdict_tables(values), values, _RESULTS, csv_rows)
 
 
-def verdict_table(verdict: Row, several: bool = False) -> Table:
+def verdict_tables(verdicts: Sequence[Row]) -> list[Table]:
+    """The tables of verdicts in their JSON form, which name their nights if there are several."""
+    tables = []
+    for verdict in verdicts:
+        night = ""
+        if len(verdicts) > 1:
+            night = f"{verdict['dataset']} of {verdict['evaluated_on']}: "
+        tables.append(verdict_table(verdict, night))
+    return tables
+
+
+def verdict_table(verdict: Row, night: str = "") -> Table:
     """The table of a verdict in its JSON form, with checks that did not pass first.
 
-    It names its night if it is one of several.
+    `night`: the beginning of the note below the table, which says which night it is.
     """
     results: list[Row] = sorted(verdict["results"], key=_by_weight)
-    night = f"{verdict['dataset']} of {verdict['evaluated_on']}: " if several else ""
     notes = [f"{night}{verdict_in_words(verdict)}: {verdict['sentence']}", *falls_in_words(verdict)]
     if verdict.get("acknowledged"):
         notes.append(acknowledged_in_words(verdict["acknowledged"]))
     notes += [f"warning: {warning}" for warning in verdict["warnings"]]
-    return make_table(list(map(_cells, results)), _SHOWN, notes)
+    return make_table(list(map(_result_row, results)), _SHOWN, notes)
 
 
 def _by_weight(result: Row) -> tuple[int, bool, float]:
@@ -317,30 +356,60 @@ def _by_weight(result: Row) -> tuple[int, bool, float]:
     return WORST_FIRST.index(result["result"]), is_warning, drop_of(result)
 
 
-def _cells(result: Row) -> dict[str, Any]:
-    measure = result["measure"] and measure_at(result["measure"], parse_cutoff(result["cutoff"]))
-    check = ("weighted" if result["weighted"] else None, measure, result["slice"])
-    # If each run has its own nights, they are named by the first one, as in sentences.
-    night = result.get("since") or result["baseline_night"]
-    against = dict.fromkeys(filter(None, (result["baseline"], night)))
-    word = result["result"].replace("_", " ")
-    warns = "warning: " if result["severity"] == "warn" and word != "pass" else ""
+def _result_row(result: Row) -> dict[str, Any]:
+    """The row of a result in the table of a verdict, by the names in `_SHOWN`."""
     return {
         **result,
-        "check": " ".join(filter(None, check)) if measure else "arrival",
-        "against": "the minimum" if measure and not against else " ".join(against) or None,
+        "check": checked_mean_of(result) if result["measure"] else "arrival",
+        "against": against_of(result),
         "allowed": None if result["allowed"] is None else -result["allowed"],
         # Nights from older versions have none.
         "allowed_rise": result.get("allowed_rise"),
-        "result": f"{warns}{word}" + ("" if result["reason"] is None else f", {result['reason']}"),
+        "result": _result_in_words(result),
     }
 
 
+def checked_mean_of(result: Row, run: str | None = None) -> str:
+    """The mean that a result is about: `weighted ndcg@10 of hybrid for language=de`."""
+    measure = f"{result['measure']}@{result['cutoff']}"
+    return checked_mean(measure, result["weighted"], result["slice"], run)
+
+
+def against_of(result: Row) -> str | None:
+    """What a result is compared with: `good 2026-11-19`, or `the minimum`.
+
+    None if nothing was measured, as for a missing run.
+    """
+    # If each run has its own nights, they are named by the first one, as in sentences.
+    night = result.get("since") or result["baseline_night"]
+    names = [name for name in (result["baseline"], night) if name]
+    if names:
+        # The name of a baseline may be the date of its night, which is shown once.
+        return " ".join(dict.fromkeys(names))
+    return "the minimum" if result["measure"] else None
+
+
+def _result_in_words(result: Row) -> str:
+    """`pass`, `fail, dropped` or `warning: fail, dropped`."""
+    text = str(result["result"]).replace("_", " ")
+    if result["severity"] == "warn" and result["result"] != PASS:
+        text = f"warning: {text}"
+    if result["reason"] is not None:
+        text += f", {result['reason']}"
+    return text
+
+
 def print_rehearsal(verdicts: Sequence[Verdict], style: str | None) -> None:
-    rows = [{name: getattr(verdict, name) for name in _REHEARSED} for verdict in verdicts]
-    shown = [{**row, "date": row["evaluated_on"], "verdict": verdict_in_words(row)} for row in rows]
-    counts = Counter(row["verdict"] for row in shown).most_common()
-    table = make_table(shown, _SHORT, [", ".join(f"{word}: {nights:,}" for word, nights in counts)])
+    """Print what a gate would have decided on kept nights, and how often."""
+    rows = []
+    shown = []
+    for verdict in verdicts:
+        row = {name: getattr(verdict, name) for name in _REHEARSED}
+        rows.append(row)
+        shown.append({**row, "date": verdict.evaluated_on, "verdict": verdict_in_words(row)})
+    counts = Counter(row["verdict"] for row in shown)
+    note = ", ".join(f"{word}: {nights:,}" for word, nights in counts.most_common())
+    table = make_table(shown, _SHORT, [note])
     print_view(View([table], rows, _REHEARSED, rows), style)
 
 
@@ -364,9 +433,8 @@ def _add_suite(suites: ET.Element, verdict: Verdict) -> None:
     suite = ET.SubElement(suites, "testsuite", name=name)
     for result in verdict.results:
         _add_case(suite, result, verdict)
-    decided = suite.findall("testcase/failure") + suite.findall("testcase/error")
-    is_decided = bool(decided) or verdict.acknowledged is not None
-    if verdict.exit_code != DONE and not is_decided:
+    shows_why = suite.findall("testcase/failure") + suite.findall("testcase/error")
+    if verdict.exit_code != DONE and not shows_why and verdict.acknowledged is None:
         # All checks only warn, and none measured anything.
         case = ET.SubElement(suite, "testcase", classname="gate", name="verdict")
         text = message(verdict.sentence)
@@ -378,28 +446,28 @@ def _add_suite(suites: ET.Element, verdict: Verdict) -> None:
 def _add_case(suite: ET.Element, result: Result, verdict: Verdict) -> None:
     name = message(_name_of_case(result))
     case = ET.SubElement(suite, "testcase", classname=message(result.check), name=name)
-    is_accepted = result.result != FAIL and verdict.accepted is not None
-    if result.result == FAIL and result.severity == FAIL and verdict.acknowledged is not None:
+    text = message(result.sentence)
+    if result.result == PASS:
+        ET.SubElement(case, "system-out").text = f"pass: {text}"
+    elif result.severity != FAIL:
+        ET.SubElement(case, "system-out").text = f"warning: {text}"
+    elif result.result == FAIL and verdict.acknowledged is not None:
         known = f"{acknowledged_in_words(verdict.acknowledged)}: {result.sentence}"
         ET.SubElement(case, "skipped", message=message(known))
-        return
-    if result.result != PASS and result.severity == FAIL and not is_accepted:
-        tag = "failure" if result.result == FAIL else "error"
-        text = message(result.sentence)
-        ET.SubElement(case, tag, type=str(result.reason), message=text)
-        return
-    word = "accepted"
-    if result.result == PASS:
-        word = "pass"
-    elif result.severity != FAIL:
-        word = "warning"
-    ET.SubElement(case, "system-out").text = message(f"{word}: {result.sentence}")
+    elif result.result == FAIL:
+        ET.SubElement(case, "failure", type=str(result.reason), message=text)
+    elif verdict.accepted is not None:
+        ET.SubElement(case, "system-out").text = f"accepted: {text}"
+    else:
+        ET.SubElement(case, "error", type=str(result.reason), message=text)
 
 
 def _name_of_case(result: Result) -> str:
     """What was checked, the run, and what it was compared with."""
-    what = _cells(vars(result))["check"] if result.measure else result.reason
-    against = "at least" if result.measure else None
+    words = [checked_mean_of(vars(result)) if result.measure else result.reason, result.run]
     if result.baseline:
-        against = f"against {result.baseline}"
-    return " ".join(filter(None, (what, result.run, against)))
+        words.append(f"against {result.baseline}")
+    elif result.measure:
+        # A check without a baseline is one against a minimum.
+        words.append("at least")
+    return " ".join(word for word in words if word)

@@ -38,7 +38,8 @@ from ndcg_spark.tables.table import best_first
 from ndcg_spark.text import ACCEPTED, unknown_name
 from ndcg_spark.tolerance import DECIMALS
 
-#: The measures that a page may choose by itself: those with a trend for which more is better.
+#: The measures that a page may choose by itself: those with a trend for which more is better. A
+#: page is about a catalog measure only if it is requested.
 _OF_PAGES = {"ndcg", *COLUMNS}.difference(CATALOG_COLUMNS)
 #: The number of nights in a trend.
 NIGHTS = 28
@@ -61,7 +62,7 @@ class Request:
 
 @dataclasses.dataclass(frozen=True)
 class Outline:
-    """What a page shows of a night, as far as the log and the means of nights tell."""
+    """What a page shows of a night, as far as the log and the dataset scores determine it."""
 
     request: Request
     night: Night
@@ -75,6 +76,15 @@ class Outline:
     failed_before: Night | None
 
     @property
+    def verdict(self) -> Mapping[str, Any]:
+        """The gate's verdict; empty without a gate."""
+        return verdict_of(self.night)
+
+    @property
+    def results(self) -> Sequence[Mapping[str, Any]]:
+        return results_of(self.night)
+
+    @property
     def is_of_catalog(self) -> bool:
         """Whether more of the measure is neither better nor worse."""
         return self.metric[0] in CATALOG_COLUMNS
@@ -82,7 +92,10 @@ class Outline:
     @property
     def over_change(self) -> bool:
         """Whether the night's and its baseline's judgments differ, so that there are two sides."""
-        return not self.is_of_catalog and self.baseline.has_other_judgments(self.night)
+        if self.is_of_catalog:
+            # Catalog measures do not depend on judgments.
+            return False
+        return self.baseline.has_other_judgments(self.night)
 
 
 def outline(history: History, night: Night, request: Request) -> Outline:
@@ -91,8 +104,8 @@ def outline(history: History, night: Night, request: Request) -> Outline:
     metric = _shown_metric(night, rows, request.measure)
     values = {row["run"]: row.get(metric[0]) for row in rows if row["cutoff"] == metric[1]}
     runs = sorted(values, key=lambda run: best_first(values[run], run))
-    if request.run not in (None, *runs):
-        raise unknown_name("run", "run", str(request.run), runs)
+    if request.run is not None and request.run not in runs:
+        raise unknown_name("run", "run", request.run, runs)
     if not rows:
         raise StorageError(
             f"output: {night} has no scores; restore its files, or evaluate it again",
@@ -103,60 +116,90 @@ def outline(history: History, night: Night, request: Request) -> Outline:
         baseline = choose_baseline(history, night, runs, request)
         baseline = with_comparable_nights(baseline, night, metric)
     before = earlier(history.nights, night.dataset, night.evaluated_on)
-    # Without a gate there is nothing to accept.
-    failed = failed_since_good(before) if night.row["verdict"] else None
-    previous = before[-1] if before and before[-1].unverified is None else None
-    return Outline(request, night, metric, runs, baseline, previous, failed)
+    previous = None
+    if before and before[-1].unverified is None:
+        previous = before[-1]
+    failed = None
+    if night.row["verdict"]:
+        # Without a gate there is nothing to accept.
+        failed = failed_since_good(before)
+    return Outline(
+        request=request,
+        night=night,
+        metric=metric,
+        runs=runs,
+        baseline=baseline,
+        previous=previous,
+        failed_before=failed,
+    )
 
 
 def _shown_metric(night: Night, rows: Sequence[Mapping[str, Any]], measure: str | None) -> Metric:
-    """The requested measure, that of the gate's first check for the dataset, or the headline.
-
-    A page is about a catalog measure only if requested: more of it is neither better nor worse.
-    """
-    shown: list[Metric] = []
-    for check in night.gate.get("check", ()):
-        column, datasets = check.get("measure", "ndcg"), check.get("datasets")
-        if (datasets is None or night.dataset in datasets) and column in _OF_PAGES:
-            shown.append((column, check["cutoff"]))
-    metric = shown[0] if shown and not measure else metrics_of_lines(measure, [(night, rows)])[0]
+    """The requested measure, that of the gate's first check for the dataset, or the headline."""
+    metric = None if measure else _metric_of_first_check(night)
+    if metric is None:
+        metric = metrics_of_lines(measure, [(night, rows)])[0]
     if metric[0] not in SCORES:
         choices = ", ".join(SCORES)
         raise ConfigurationError(f"measure: {metric[0]} has no query scores; choose {choices}")
     return metric
 
 
+def _metric_of_first_check(night: Night) -> Metric | None:
+    """The measure of the first check of a measure that a page may choose by itself."""
+    for check in checks_of(night):
+        column = check.get("measure", "ndcg")
+        if column in _OF_PAGES:
+            return column, check["cutoff"]
+    return None
+
+
+def checks_of(night: Night) -> list[Mapping[str, Any]]:
+    """The gate's checks that apply to the dataset of a night."""
+    checks = []
+    for check in night.gate.get("check", ()):
+        datasets = check.get("datasets")
+        if datasets is None or night.dataset in datasets:
+            checks.append(check)
+    return checks
+
+
 def shown_points(history: History, shown: Outline, run: str) -> list[Point]:
     """The trend of a page: the last nights of a run up to its own."""
-    points = history.points(shown.night.dataset, run, *shown.metric)
-    up_to = [point for point in points if point.date <= shown.night.evaluated_on]
-    return in_units_of_last(up_to)[-NIGHTS:]
+    return in_units_of_last(_points_until_tonight(history, shown, run))[-NIGHTS:]
 
 
 def level_points(history: History, shown: Outline, run: str) -> list[Point]:
     """The nights of a run that are comparable with the page's, including those before its trend."""
+    points = _points_until_tonight(history, shown, run)
+    if not points:
+        return []
+    return in_units_of_last(chained_stretch(points))
+
+
+def _points_until_tonight(history: History, shown: Outline, run: str) -> list[Point]:
     points = history.points(shown.night.dataset, run, *shown.metric)
-    up_to = [point for point in points if point.date <= shown.night.evaluated_on]
-    return in_units_of_last(chained_stretch(up_to)) if up_to else []
+    return [point for point in points if point.date <= shown.night.evaluated_on]
 
 
 def in_units_of_last(points: Sequence[Point]) -> list[Point]:
     """The points of a line with `chained` values in units of the last point's judgments.
 
-    Later nights with different judgments then have no effect.
+    This removes the effect of judgments that changed after the last point.
     """
     known = [point for point in points if point.chained is not None]
     if not known:
         return list(points)
     offset = (known[-1].value or 0.0) - (known[-1].chained or 0.0)
+    # Earlier points are not connected with the last one, so they keep their values.
     first = len(points) - len(chained_stretch(points))
-    moved = []
-    for at, point in enumerate(points):
+    shifted = list(points[:first])
+    for point in points[first:]:
         chained = point.chained
-        if chained is not None and at >= first:
+        if chained is not None:
             chained = round(chained + offset, DECIMALS)
-        moved.append(dataclasses.replace(point, chained=chained))
-    return moved
+        shifted.append(dataclasses.replace(point, chained=chained))
+    return shifted
 
 
 def choose_baseline(
@@ -169,53 +212,74 @@ def choose_baseline(
 
     On a first night it is the best run.
     """
-    if request.baseline_date is not None:
-        asked = [request.baseline] if request.baseline else []
-        baseline = named_baseline(history.nights, night, request.baseline_date, asked)
-        if request.baseline is not None:
-            theirs = {row["run"] for row in history.scores(baseline.nights[-1])}
-            _refuse_unknown_baseline(request.baseline, theirs)
+    run, date = request.baseline, request.baseline_date
+    if date is not None:
+        baseline = named_baseline(history.nights, night, date, [run] if run else [])
+        if run is not None:
+            known = {row["run"] for row in history.scores(baseline.nights[-1])}
+            _refuse_unknown_baseline(run, known)
         return baseline
-    if request.baseline is not None:
-        _refuse_unknown_baseline(request.baseline, runs)
-        return Baseline(Kind.RUN, run=request.baseline)
-    return _chosen_baseline(history, night, runs)
+    if run is not None:
+        _refuse_unknown_baseline(run, runs)
+        return Baseline(Kind.RUN, run=run)
+    return _default_baseline(history, night, runs)
 
 
-def _chosen_baseline(history: History, night: Night, runs: Sequence[str]) -> Baseline:
+def _default_baseline(history: History, night: Night, runs: Sequence[str]) -> Baseline:
     """The baseline of the verdict, or one that the gate compared with, or an earlier night."""
     decided = deciding_result(night)
-    is_failure = decided is not None and decided["result"] == FAIL
-    if decided is not None and is_failure and decided["baseline"] == ACCEPTED:
+    if decided is not None and decided["result"] == FAIL:
         accepted = _accepted_nights(history, night, decided)
         if accepted is not None:
             return accepted
     of_verdict = baseline_of_verdict(night, history.nights)
     if of_verdict is not None:
         return of_verdict
-    for result in _results(night):
-        if result["baseline"] == ACCEPTED:
-            accepted = _accepted_nights(history, night, result)
-            if accepted is not None:
-                return accepted
+    for result in results_of(night):
+        accepted = _accepted_nights(history, night, result)
+        if accepted is not None:
+            return accepted
     newest = newest_comparable(night, history.nights, runs)
-    return newest if newest.kind is not Kind.NOTHING else _of_other_judgments(history, night)
+    if newest.kind is Kind.NOTHING:
+        return _night_before_new_judgments(history, night)
+    return newest
 
 
-def _results(night: Night) -> Sequence[Mapping[str, Any]]:
-    return list((night.record["verdict"] or {}).get("results", ()))
+def verdict_of(night: Night) -> Mapping[str, Any]:
+    """The gate's verdict on a night; empty without a gate."""
+    verdict: Mapping[str, Any] | None = night.record["verdict"]
+    return verdict or {}
+
+
+def results_of(night: Night) -> Sequence[Mapping[str, Any]]:
+    """The results of the gate's checks on a night."""
+    return list(verdict_of(night).get("results", ()))
 
 
 def deciding_result(night: Night) -> Mapping[str, Any] | None:
-    """The result that a verdict is about; if there are several, the one in its sentence."""
-    verdict = night.record["verdict"] or {}
+    """The result that a verdict is about, or None for a pass.
+
+    If several results decide, it is the one whose sentence begins the verdict's sentence.
+    """
+    verdict = verdict_of(night)
     if not verdict or verdict["verdict"] == PASS:
         return None
-    others = [row for row in _results(night) if row["result"] != PASS]
     if verdict["verdict"] == FAIL:
-        others = [row for row in others if row["result"] == row["severity"] == FAIL]
-    said = [row for row in others if str(verdict["sentence"]).startswith(row["sentence"])]
-    return next(iter([*said, *others]), None)
+        deciding = [row for row in results_of(night) if _fails_night(row)]
+    else:
+        deciding = [row for row in results_of(night) if row["result"] != PASS]
+    sentence = str(verdict["sentence"])
+    for row in deciding:
+        if sentence.startswith(row["sentence"]):
+            return row
+    if not deciding:
+        return None
+    return deciding[0]
+
+
+def _fails_night(result: Mapping[str, Any]) -> bool:
+    """Whether a result is a failure of a check that does not only warn."""
+    return bool(result["result"] == FAIL and result["severity"] == FAIL)
 
 
 def _accepted_nights(
@@ -223,28 +287,40 @@ def _accepted_nights(
     night: Night,
     result: Mapping[str, Any],
 ) -> Baseline | None:
-    """The nights of the accepted state that one of the gate's results compares a run with."""
-    since, last = result.get("since"), result["baseline_night"]
-    chosen = []
-    for one in comparable_nights(night, history.nights):
-        is_between = since is not None and last is not None and since <= one.evaluated_on <= last
-        if is_between and (one.evaluated_on == since or is_good_for(one, result["run"])):
-            chosen.append(one)
-    if not chosen or (chosen[0].evaluated_on, chosen[-1].evaluated_on) != (since, last):
+    """The accepted night and the good nights after it that a result compares its run with.
+
+    None if the result is not compared with an accepted night, or if these nights are not kept.
+    """
+    first = result.get("since")
+    last = result["baseline_night"]
+    if result["baseline"] != ACCEPTED or first is None or last is None:
         return None
-    alike = tuple(one for one in chosen if has_judgments_of(one, chosen[0]))
-    return Baseline(Kind.ACCEPTED, ACCEPTED, nights=alike)
+    nights = []
+    for one in comparable_nights(night, history.nights):
+        if first <= one.evaluated_on <= last:
+            if one.evaluated_on == first or is_good_for(one, result["run"]):
+                nights.append(one)
+    dates = [one.evaluated_on for one in nights]
+    if first not in dates or last not in dates:
+        return None
+    with_same_judgments = [one for one in nights if has_judgments_of(one, nights[0])]
+    return Baseline(Kind.ACCEPTED, ACCEPTED, nights=tuple(with_same_judgments))
 
 
-def _of_other_judgments(history: History, night: Night) -> Baseline:
+def _night_before_new_judgments(history: History, night: Night) -> Baseline:
     """The night before, if only the judgments differ: both are then compared on two sides."""
     before = earlier(history.nights, night.dataset, night.evaluated_on)
-    same = comparable_nights(night, before)
-    return Baseline(Kind.NIGHTS, nights=(same[-1],)) if same else Baseline(Kind.NOTHING)
+    comparable = comparable_nights(night, before)
+    if not comparable:
+        return Baseline(Kind.NOTHING)
+    return Baseline(Kind.NIGHTS, nights=(comparable[-1],))
 
 
 def is_chain(shown: Outline) -> bool:
-    """Whether judgments changed since the baseline, which a gate names or somebody accepted."""
+    """Whether the judgments changed since a baseline that a gate names or somebody accepted.
+
+    All changes of judgments since then are crossed one by one, as a chain.
+    """
     return shown.baseline.is_reference and shown.over_change
 
 
@@ -269,26 +345,28 @@ def _refuse_unknown_baseline(run: str, known: Collection[str]) -> None:
 
 
 def shown_rows(
-    shown: Outline, sides: Sides, options: ComparisonOptions, slices: pa.Table | None
+    shown: Outline,
+    sides: Sides,
+    options: ComparisonOptions,
 ) -> list[dict[str, Any]]:
     """The rows of COMPARISONS for a page, without weights: by run, all queries before the slices.
 
     They are the rows that the night's gate published. Only runs that the gate did not compare are
-    compared here, or all runs if the requested `slices` differ from those that the night keeps.
+    compared here, or all runs if slices are requested that differ from those of the night.
     p values are adjusted for all rows of the page, which may be more than the gate had.
     """
     published: list[dict[str, Any]] = []
-    if slices is None:
+    if shown.request.attributes is None:
         side = sides.key["side"]
         published = published_rows(shown.night, shown.baseline, shown.metric, side)
-    there = {row["run"] for row in published if row["attribute"] is None}
+    complete = {row["run"] for row in published if row["attribute"] is None}
     if options.attributes is not None:
-        # The gate does not compare slices with the accepted night.
-        there = {row["run"] for row in published if row["attribute"] is not None}
-    others = [pair for pair in sides.pairs if pair[0] not in there]
-    own = [row for row in published if row["run"] in there]
-    computed = comparison_rows(dataclasses.replace(sides, pairs=others), options)
-    return in_one_family(sorted(own + computed, key=row_order), options)
+        # A run also needs rows for slices, which the gate does not compute for an accepted night.
+        complete = {row["run"] for row in published if row["attribute"] is not None}
+    kept = [row for row in published if row["run"] in complete]
+    missing = [pair for pair in sides.pairs if pair[0] not in complete]
+    computed = comparison_rows(dataclasses.replace(sides, pairs=missing), options)
+    return in_one_family(sorted(kept + computed, key=row_order), options)
 
 
 def chain_rows(

@@ -57,9 +57,10 @@ class Page:
         return "\n".join(map(_first_sentences, self.parts, self.answers))
 
 
-def _first_sentences(part: NightPage, top: Answer) -> str:
-    text = (top.headline.text + " " + top.text).striptags()
-    return f"{part.night.dataset}: {top.word}: {text}"
+def _first_sentences(part: NightPage, answer: Answer) -> str:
+    """`web: FAIL: hybrid is worse: ...`, without HTML."""
+    text = (answer.headline.text + " " + answer.text).striptags()
+    return f"{part.night.dataset}: {answer.word}: {text}"
 
 
 @read_again
@@ -71,16 +72,17 @@ def read_page(
 ) -> Page:
     """Read the page of a night, or of the newest one if `date` is None.
 
-    `is_kept`: whether commands can name its output.
+    `is_kept`: whether the output remains, so that the commands on the page can name it.
     """
-    asked = request or Request()
+    request = request or Request()
     known = committed(output)
-    nights = select_nights(known, output, date, asked.dataset)
-    absent = datasets_left_out(known, nights[0].evaluated_on, asked.dataset)
+    nights = select_nights(known, output, date, request.dataset)
+    absent = datasets_left_out(known, nights[0].evaluated_on, request.dataset)
     if absent:
         report_step("note", absent)
-    page = make_page(History(known), nights, asked, place(output) if is_kept else None, note=absent)
-    if asked.human is not None and all(part.human is None for part in page.parts):
+    named_output = place(output) if is_kept else None
+    page = make_page(History(known), nights, request, named_output, note=absent)
+    if request.human is not None and all(part.human is None for part in page.parts):
         names = ", ".join(night.dataset for night in nights)
         raise InputError(f"human: it is a sample of a dataset other than {names}; show that one")
     return page
@@ -107,12 +109,13 @@ def make_page(
     title = f"{names[:200]}, {day(nights[0].evaluated_on, year=True)}"
     answers = list(map(answer, parts))
     means = macro_of_nights(nights, [history.scores(night) for night in nights])
-    over = means[nights[0].evaluated_on]
-    html = render("page", title=title, page=layout(parts, answers, note, in_site, over))
+    macro = means[nights[0].evaluated_on]
+    html = render("page", title=title, page=layout(parts, answers, note, in_site, macro))
     return Page(html, parts, answers)
 
 
 def write_report(output: str, html: Path | None, date: str | None, request: Request) -> Page:
+    """Read the page of a night, and write it to a file if there is one."""
     refuse_unwritable("html", html)
     page = read_page(output, date, request)
     warn_of_unmatched(page.parts, request)
@@ -121,21 +124,25 @@ def write_report(output: str, html: Path | None, date: str | None, request: Requ
     return page
 
 
-def warn_of_unmatched(parts: Sequence[NightPage], asked: Request) -> None:
+def warn_of_unmatched(parts: Sequence[NightPage], request: Request) -> None:
     """Warn about slices and labels if none of their ids is on the page."""
-    attributes, labels = asked.attributes, asked.labels
-    ids = {query.query_id for part in parts for query in part.queries}
-    if attributes is not None and ids and ids.isdisjoint(attributes["query_id"].to_pylist()):
-        report_step("warning", about_unmatched("query_attributes", attributes))
-    known = [*labels.queries, *labels.documents]
-    if not known or not ids.isdisjoint(labels.queries):
+    attributes, labels = request.attributes, request.labels
+    queries: set[str] = set()
+    for part in parts:
+        queries.update(query.query_id for query in part.queries)
+    if attributes is not None and queries:
+        if queries.isdisjoint(attributes["query_id"].to_pylist()):
+            report_step("warning", about_unmatched("query_attributes", attributes))
+    labelled = [*labels.queries, *labels.documents]
+    if not labelled or not queries.isdisjoint(labels.queries):
         return
-    if not any(map(labels.documents.__contains__, _documents_of(parts))):
-        what = f"none of its {len(known):,} id(s) matches a query or document on the page"
-        report_step("warning", f"labels: {what}, e.g. {known[0]}; check its ids")
+    if not any(doc_id in labels.documents for doc_id in _documents_of(parts)):
+        what = f"none of its {len(labelled):,} id(s) matches a query or document on the page"
+        report_step("warning", f"labels: {what}, e.g. {labelled[0]}; check its ids")
 
 
 def _documents_of(parts: Sequence[NightPage]) -> Iterator[str]:
+    """The ids of the documents in the lists of the pages, which may repeat."""
     for part in parts:
         for lists in part.documents.values():
             for facts in (lists.facts, lists.newest):
@@ -144,9 +151,10 @@ def _documents_of(parts: Sequence[NightPage]) -> Iterator[str]:
 
 
 def render(template: str, **values: Any) -> str:
-    read = resources.files("ndcg_spark.report").joinpath
-    script = read("page.js").read_text(encoding="utf-8")
-    style = read("page.css").read_text(encoding="utf-8")
+    """The HTML of a template of this folder, `page` or `site`, with the script and the style."""
+    folder = resources.files("ndcg_spark.report")
+    script = folder.joinpath("page.js").read_text(encoding="utf-8")
+    style = folder.joinpath("page.css").read_text(encoding="utf-8")
     # The policy names our script by its digest, so that a page runs nothing else.
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     values["script"] = Markup(script)  # noqa: S704

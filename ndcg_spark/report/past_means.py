@@ -18,24 +18,26 @@ _COLUMNS = (*_KEY, "counts", "verdict", "accepted", "run", "measure", "cutoff", 
 
 def print_evaluations(nights: Nights, style: str | None) -> None:
     """Print the headline measure per evaluation and run; JSON and CSV have all cutoffs."""
-    counting = {night.evaluation_id for night in nights}
+    valid = {night.evaluation_id for night in nights}
     shown: list[Row] = []
-    values: list[Row] = []
-    rows: list[Row] = []
-    lost = 0
+    json_values: list[Row] = []
+    csv_rows: list[Row] = []
+    without_means = 0
     for row in _evaluations(nights):
         known = {name: row[name] for name in (*_KEY, "verdict", "accepted")}
-        known["counts"] = row["evaluation_id"] in counting
-        means = json.loads(row["means"]) if row["means"] else None
-        values.append({**known, "means": means})
-        lost += means is None
-        own = list(_means(row, means or []))
-        rows += [{**known, **mean} for mean in own]
-        shown += _lines(row, known, own)
+        known["counts"] = row["evaluation_id"] in valid
+        logged = json.loads(row["means"]) if row["means"] else None
+        json_values.append({**known, "means": logged})
+        if logged is None:
+            without_means += 1
+        means = list(_by_measure(logged or []))
+        csv_rows += [{**known, **mean} for mean in means]
+        shown += _lines(row, known, means)
     notes = ["counts: yes if these scores are the night's; for others, the log has only the means"]
-    if lost:
-        notes.append(f"{lost:,} written by an older version, which did not log the means")
-    print_view(View([make_table(shown, (), notes, kept=["mean"])], values, _COLUMNS, rows), style)
+    if without_means:
+        notes.append(f"{without_means:,} written by an older version, which did not log the means")
+    table = make_table(shown, (), notes, kept=["mean"])
+    print_view(View([table], json_values, _COLUMNS, csv_rows), style)
 
 
 def _evaluations(nights: Nights) -> Iterator[Row]:
@@ -47,13 +49,16 @@ def _evaluations(nights: Nights) -> Iterator[Row]:
     yield from last.values()
 
 
-def _means(row: Row, means: list[Row]) -> Iterator[Row]:
-    """A row for each run, measure and cutoff."""
-    for mean in means:
-        for column, value in mean.items():
+def _by_measure(logged: list[Row]) -> Iterator[Row]:
+    """A row for each run, measure and cutoff, from the means of the log.
+
+    The log has a row for each run and cutoff: `{"run": "bm25", "cutoff": 10, "ndcg": 0.41}`.
+    """
+    for means in logged:
+        for column, value in means.items():
             if column not in ("run", "cutoff") and value is not None:
-                measure = {"measure": column, "cutoff": mean["cutoff"], "mean": value}
-                yield {"run": mean["run"], **measure}
+                measure = {"measure": column, "cutoff": means["cutoff"], "mean": value}
+                yield {"run": means["run"], **measure}
 
 
 def _lines(row: Row, known: Row, means: list[Row]) -> Iterator[Row]:
@@ -63,8 +68,8 @@ def _lines(row: Row, known: Row, means: list[Row]) -> Iterator[Row]:
     measure_set = parse_measure_set(measures, configuration.get("headline"))
     name, cutoff = measure_set.headline(mean["cutoff"] for mean in means)
     column = MEASURES[name].column
-    heading = [mean for mean in means if (mean["measure"], mean["cutoff"]) == (column, cutoff)]
-    heading.sort(key=lambda mean: (-mean["mean"], mean["run"]))
+    shown = [mean for mean in means if mean["measure"] == column and mean["cutoff"] == cutoff]
+    shown.sort(key=_best_first)
     line = {
         "dataset": known["dataset"],
         "date": known["evaluated_on"],
@@ -72,7 +77,13 @@ def _lines(row: Row, known: Row, means: list[Row]) -> Iterator[Row]:
         "counts": "yes" if known["counts"] else None,
         "verdict": verdict_in_words(row) if row["verdict"] else None,
     }
-    for mean in heading:
-        yield {**line, "run": mean["run"], "measure": written(name, cutoff), "mean": mean["mean"]}
-    if not heading:
+    if not shown:
         yield {**line, "mean": None}
+    for mean in shown:
+        of_run = {"run": mean["run"], "measure": written(name, cutoff), "mean": mean["mean"]}
+        yield {**line, **of_run}
+
+
+def _best_first(mean: Row) -> tuple[float, str]:
+    """A sort key: the highest mean first, equal means by run."""
+    return -mean["mean"], mean["run"]

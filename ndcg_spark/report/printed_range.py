@@ -26,38 +26,45 @@ def print_range(evaluated: Sequence["Evaluated"], style: str | None) -> None:
     CSV has the rows of DATASET_SCORES, and JSON has the outcome of each date.
     """
     shown: list[Row] = []
-    rows: list[Row] = []
-    macro: list[Row] = []
+    csv_rows: list[Row] = []
+    macro_rows: list[Row] = []
+    measure_columns: Sequence[str] = ()
     for one in evaluated:
         if one.outcome is None:
             word = "no input" if one.has_no_input else "refused"
             line = {"date": one.date, "exit_code": one.exit_code, "result": word}
             shown.append({**dict.fromkeys(_SHOWN), **line})
         else:
+            scores = one.outcome.dataset_scores
             shown += _lines(one, one.outcome)
-            rows += one.outcome.dataset_scores
-            over = macro_means(one.outcome.dataset_scores, one.outcome.datasets_without_results)
-            macro += over.rows
-    missing = [one.date for one in evaluated if one.has_no_input]
+            csv_rows += scores
+            macro_rows += macro_means(scores, one.outcome.datasets_without_results).rows
+            # All dates are evaluated with the same measures.
+            measure_columns = one.outcome.measures.columns_of_means
+    columns = measure_first(DATASET_SCORES, measure_columns)
+    if macro_rows:
+        csv_rows += macro_rows
+        columns = (*columns, DATASETS)
+    values = [_value(one) for one in evaluated]
+    table = make_table(shown, (), _notes(evaluated), kept=["best"])
+    print_view(View([table], values, columns, csv_rows), style)
+
+
+def _notes(evaluated: Sequence["Evaluated"]) -> list[str]:
+    """The dates without input, and why the range was stopped early."""
     notes = []
+    missing = [one.date for one in evaluated if one.has_no_input]
     if missing:
         dates = ", ".join(missing)
         notes.append(f"{len(missing):,} of {len(evaluated):,} dates have no input: {dates}")
     for one in evaluated:
         if one.stopped:
             notes.append(f"stopped after {one.date}, because its acceptance has ended")
-    outcomes = [one.outcome for one in evaluated if one.outcome is not None]
-    columns = measure_first(
-        DATASET_SCORES, outcomes[0].measures.columns_of_means if outcomes else ()
-    )
-    if macro:
-        rows += macro
-        columns = (*columns, DATASETS)
-    values = [_value(one) for one in evaluated]
-    print_view(View([make_table(shown, (), notes, kept=["best"])], values, columns, rows), style)
+    return notes
 
 
 def _lines(one: "Evaluated", outcome: "EvaluationOutcome") -> Iterator[Row]:
+    """A row for each dataset of a date, with its verdict and its best run."""
     verdicts = {verdict.dataset: verdict.as_json() for verdict in outcome.verdicts}
     for dataset in outcome.datasets:
         rows = [row for row in outcome.dataset_scores if row["dataset"] == dataset]
@@ -77,6 +84,7 @@ def _lines(one: "Evaluated", outcome: "EvaluationOutcome") -> Iterator[Row]:
 
 
 def _value(one: "Evaluated") -> dict[str, Any]:
+    """The JSON value of a date: its outcome, or why it has none."""
     value = {"evaluated_on": one.date, "exit_code": one.exit_code}
     if one.refusal is not None:
         error = {"code": one.refusal.code, "message": masked(one.refusal.worded(OPTIONS))}

@@ -1,9 +1,6 @@
-"""Prints scores: of an evaluation, by query and by preset. Also prints the explanation of one
-query.
-"""
+"""Prints the scores of an evaluation, of queries and of presets, and explanations of a query."""
 
 import dataclasses
-import itertools
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -34,12 +31,12 @@ from ndcg_spark.report.comparisons import (
     significance_marks,
 )
 from ndcg_spark.report.console import print_view, printing
-from ndcg_spark.report.night_tables import verdict_table
+from ndcg_spark.report.night_tables import verdict_tables
 from ndcg_spark.report.query_counts import differing_counts, notes_on_pairs
 from ndcg_spark.schemas import COMPARISONS, DATASET_SCORES, QUERY_SCORES, TO_JUDGE, measure_first
 from ndcg_spark.steps import report_step
 from ndcg_spark.tables import format as numbers
-from ndcg_spark.tables.macro import DATASETS, macro_means
+from ndcg_spark.tables.macro import DATASETS, MacroMeans, macro_means
 from ndcg_spark.tables.table import Marked, Table, cell, make_table, shown_value, sorted_runs
 from ndcg_spark.tables.writers import View, aligned, as_json, print_csv
 from ndcg_spark.text import masked, message
@@ -86,47 +83,79 @@ _STATUS = {
 
 
 def print_outcome(outcome: "EvaluationOutcome", style: str | None) -> None:
-    """Print dataset scores, comparisons and verdicts. CSV has only the rows of COMPARISONS if
-    there are any.
+    """Print dataset scores, comparisons and verdicts.
+
+    If runs are compared, CSV has only the rows of COMPARISONS.
     """
-    compared, measures = outcome.comparison, outcome.measures
-    columns: Sequence[str] = measure_first(DATASET_SCORES, measures.columns_of_means)
-    runs = sorted_runs(outcome.dataset_scores, measures)
-    rows: list[Row] = []
-    for run in runs:
-        rows += run
+    compared = outcome.comparison
     macro = macro_means(outcome.dataset_scores, outcome.datasets_without_results)
-    if macro.rows:
-        rows += macro.rows
-        columns = [*columns, DATASETS]
-    rows += outcome.slice_scores
-    notes = [definition(outcome.convention, outcome.formula, measures)]
-    notes += [*catalog_definitions(measures), *macro.notes]
     if style == "latex":
-        notes += notes_on_tests(compared.rows, compared.correction) if compared else []
-        notes += notes_on_answers(compared.rows) if compared else []
-        if compared:
-            notes += notes_on_pairs(compared.rows, outcome.dataset_scores)
-            notes += [notice.worded(OPTIONS) for notice in compared.warnings]
-        marks = significance_marks(compared.rows) if compared else {}
-        tables = [paper_table(outcome.dataset_scores, notes, measures, marks, macro.rows)]
+        tables = [_paper_table_of(outcome, macro)]
     else:
-        tables = [score_table(outcome.dataset_scores, notes, measures, macro.rows)]
-        tables += [score_table(outcome.slice_scores, (), measures)] if outcome.slice_scores else []
-        tables += comparison_tables(compared) if compared else []
-    tables += [
-        verdict_table(verdict.as_json(), len(outcome.verdicts) > 1) for verdict in outcome.verdicts
-    ]
+        tables = _tables_of(outcome, macro)
+    tables += verdict_tables([verdict.as_json() for verdict in outcome.verdicts])
     value = dataclasses.asdict(dataclasses.replace(outcome, comparison=None))
-    value["macro_means"] = macro.rows
-    value["measures"] = measures.texts
-    value["output"] = outcome.output and masked(outcome.output)
     del value["comparison"]
+    value["macro_means"] = macro.rows
+    value["measures"] = outcome.measures.texts
+    value["output"] = outcome.output and masked(outcome.output)
     if compared:
         value |= comparison_value(compared)
-        columns = COMPARISONS.names
-        rows = list(flat(compared.rows))
+        columns: Sequence[str] = COMPARISONS.names
+        rows: Sequence[Row] = list(flat(compared.rows))
+    else:
+        columns = _score_columns(outcome.measures, macro)
+        rows = _score_rows(outcome.dataset_scores, outcome.slice_scores, outcome.measures, macro)
     print_view(View(tables, value, columns, rows), style)
+
+
+def _tables_of(outcome: "EvaluationOutcome", macro: MacroMeans) -> list[Table]:
+    measures = outcome.measures
+    notes = _notes_on_means(outcome, macro)
+    tables = [score_table(outcome.dataset_scores, notes, measures, macro.rows)]
+    if outcome.slice_scores:
+        tables.append(score_table(outcome.slice_scores, (), measures))
+    if outcome.comparison:
+        tables += comparison_tables(outcome.comparison)
+    return tables
+
+
+def _paper_table_of(outcome: "EvaluationOutcome", macro: MacroMeans) -> Table:
+    """The scores for a paper, with stars for significant differences if runs are compared."""
+    compared = outcome.comparison
+    notes = _notes_on_means(outcome, macro)
+    stars = {}
+    if compared:
+        notes += notes_on_tests(compared.rows, compared.correction)
+        notes += notes_on_answers(compared.rows)
+        notes += notes_on_pairs(compared.rows, outcome.dataset_scores)
+        notes += [notice.worded(OPTIONS) for notice in compared.warnings]
+        stars = significance_marks(compared.rows)
+    return paper_table(outcome.dataset_scores, notes, outcome.measures, stars, macro.rows)
+
+
+def _notes_on_means(outcome: "EvaluationOutcome", macro: MacroMeans) -> list[str]:
+    notes = [definition(outcome.convention, outcome.formula, outcome.measures)]
+    return [*notes, *catalog_definitions(outcome.measures), *macro.notes]
+
+
+def _score_columns(measures: MeasureSet, macro: MacroMeans) -> Sequence[str]:
+    """The columns of dataset scores in CSV."""
+    columns = measure_first(DATASET_SCORES, measures.columns_of_means)
+    return (*columns, DATASETS) if macro.rows else columns
+
+
+def _score_rows(
+    whole: Sequence[Row],
+    sliced: Sequence[Row],
+    measures: MeasureSet,
+    macro: MacroMeans,
+) -> list[Row]:
+    """The rows of dataset scores in CSV: for all queries, over the datasets, and for slices."""
+    rows: list[Row] = []
+    for run in sorted_runs(whole, measures):
+        rows += run
+    return [*rows, *macro.rows, *sliced]
 
 
 def print_sliced(
@@ -140,27 +169,20 @@ def print_sliced(
     for notice in about_attributes(sliced, attributes):
         report_step("warning", notice)
     measures = nights[0].measure_set
-    absent = set(itertools.chain.from_iterable(map(_datasets_without_results, nights)))
-    macro = macro_means(whole, absent)
+    without_results: set[str] = set()
+    for night in nights:
+        without_results.update(night.record["datasets_without_results"] or ())
+    macro = macro_means(whole, without_results)
     conventions = {row["convention"]: row["formula"] for row in whole}
     notes = [definition(name, formula, measures) for name, formula in conventions.items()]
     notes += [*catalog_definitions(measures), *macro.notes]
     tables = [score_table(whole, notes, measures, macro.rows)]
     if sliced:
         tables.append(score_table(sliced, (), measures))
-    columns: Sequence[str] = measure_first(DATASET_SCORES, measures.columns_of_means)
-    rows: list[Row] = []
-    for run in sorted_runs(whole, measures):
-        rows += run
-    if macro.rows:
-        rows += macro.rows
-        columns = [*columns, DATASETS]
+    columns = _score_columns(measures, macro)
+    rows = _score_rows(whole, sliced, measures, macro)
     value = {"dataset_scores": whole, "slice_scores": sliced, "macro_means": macro.rows}
-    print_view(View(tables, value, columns, [*rows, *sliced]), style)
-
-
-def _datasets_without_results(night: Night) -> Sequence[str]:
-    return night.record["datasets_without_results"] or ()
+    print_view(View(tables, value, columns, rows), style)
 
 
 def score_table(
@@ -173,28 +195,33 @@ def score_table(
 
     The means over datasets follow below.
     """
-    slices: dict[str | None, list[Row]] = {}
+    rows_of_slices: dict[str | None, list[Row]] = {}
     for row in rows:
-        is_sliced = row.get("attribute") is not None
-        slices.setdefault(f"{row['attribute']}={row['value']}" if is_sliced else None, []).append(
-            row
-        )
-    lines = [
-        {
-            "slice": name,
-            "dataset": run[0]["dataset"],
-            "run": run[0]["run"],
-            **_scores(run, rows, measure_set, True),
-            DATASETS: None,
-        }
-        for name, own in slices.items()
-        for run in sorted_runs(own, measure_set)
-    ]
+        slice_name = None
+        if row.get("attribute") is not None:
+            slice_name = f"{row['attribute']}={row['value']}"
+        rows_of_slices.setdefault(slice_name, []).append(row)
+    lines = []
+    for slice_name, of_slice in rows_of_slices.items():
+        for run in sorted_runs(of_slice, measure_set):
+            lines.append({"slice": slice_name, **_line(run, rows, measure_set), DATASETS: None})
     for run in sorted_runs(macro, measure_set):
-        key = {"slice": None, "dataset": run[0]["dataset"], "run": run[0]["run"]}
-        scores = _scores(run, rows, measure_set, True)
-        lines.append({**key, **scores, DATASETS: run[0][DATASETS]})
+        line = _line(run, rows, measure_set)
+        lines.append({"slice": None, **line, DATASETS: run[0][DATASETS]})
     return make_table(lines, (), notes, kept=_headings(rows, measure_set))
+
+
+def _line(run: Sequence[Row], rows: Sequence[Row], measure_set: MeasureSet) -> dict[str, Any]:
+    key = {"dataset": run[0]["dataset"], "run": run[0]["run"]}
+    return {**key, **_scores(run, rows, measure_set, with_error=True)}
+
+
+class _Column(NamedTuple):
+    """A column of a paper's table: a measure, by its column, at a cutoff."""
+
+    measure: str
+    cutoff: int | None
+    heading: str
 
 
 def paper_table(
@@ -204,31 +231,45 @@ def paper_table(
     marks: Mapping[tuple[str, str, str, int | None], str] | None = None,
     macro: Sequence[Row] = (),
 ) -> Table:
-    """One row per dataset and run, with the means over datasets below. The best score in each
-    column and dataset is marked, and so are scores that look the same. If the means of a dataset's
-    runs cover different numbers of queries, the table also has these numbers.
+    """One row per dataset and run, with the means over datasets below.
+
+    The best score in each column and dataset is marked, and so are scores that look the same. If
+    the means of a dataset's runs cover different numbers of queries, the table also has these
+    numbers. `marks`: the stars by dataset, run, column of the measure and cutoff.
     """
-    lines: list[dict[str, Any]] = []
-    asked, options = _pairs(rows, measure_set), measure_set.options
-    pairs = [
-        (MEASURES[name].column, cutoff, published(name, cutoff, options)) for name, cutoff in asked
-    ]
-    counts = differing_counts(rows, [(column, cutoff) for column, cutoff, _ in pairs])
+    columns = []
+    for name, cutoff in _measures_shown(rows, measure_set):
+        heading = published(name, cutoff, measure_set.options)
+        columns.append(_Column(MEASURES[name].column, cutoff, heading))
+    counts = differing_counts(rows, [(column.measure, column.cutoff) for column in columns])
+    lines = []
     for run in [*sorted_runs(rows, measure_set), *sorted_runs(macro, measure_set)]:
         line = {"dataset": run[0]["dataset"], "run": run[0]["run"]}
-        for column, cutoff, heading in pairs:
-            value = next((row.get(column) for row in run if row["cutoff"] == cutoff), None)
-            line[heading] = None if value is None else Marked(value)
-            if value is not None and marks:
-                line[heading].stars = marks.get((line["dataset"], line["run"], column, cutoff), "")
+        for column in columns:
+            line[column.heading] = _marked_score(run, column, marks or {})
         for count in counts:
             line[count] = _largest(run, count)
         lines.append(line)
-    for column, _, heading in pairs:
+    for column in columns:
         # A higher value of these is neither better nor worse.
-        if column not in CATALOG_COLUMNS:
-            _mark_best(lines, heading)
-    return make_table(lines, (), notes, kept=[heading for *_, heading in pairs])
+        if column.measure not in CATALOG_COLUMNS:
+            _mark_best(lines, column.heading)
+    return make_table(lines, (), notes, kept=[column.heading for column in columns])
+
+
+def _marked_score(
+    run: Sequence[Row],
+    column: _Column,
+    marks: Mapping[tuple[str, str, str, int | None], str],
+) -> Marked | None:
+    """The score of a run in a column, with its stars."""
+    for row in run:
+        if row["cutoff"] == column.cutoff and row.get(column.measure) is not None:
+            marked = Marked(row[column.measure])
+            key = (row["dataset"], row["run"], column.measure, column.cutoff)
+            marked.stars = marks.get(key, "")
+            return marked
+    return None
 
 
 def _mark_best(lines: Iterable[Row], heading: str) -> None:
@@ -243,40 +284,47 @@ def _mark_best(lines: Iterable[Row], heading: str) -> None:
             value.is_best = numbers.score(value) == best
 
 
-def _pairs(rows: Iterable[Row], measure_set: MeasureSet) -> Sequence[tuple[str, int | None]]:
+def _measures_shown(
+    rows: Iterable[Row],
+    measure_set: MeasureSet,
+) -> Sequence[tuple[str, int | None]]:
+    """The requested measures with their cutoffs, or NDCG at every cutoff: `[("ndcg", 10)]`."""
     cutoffs = {row["cutoff"] for row in rows}
     return measure_set.pairs or [("ndcg", cutoff) for cutoff in sorted(cutoffs, key=by_depth)]
 
 
 def _headings(rows: Iterable[Row], measure_set: MeasureSet) -> list[str]:
-    return [written(name, cutoff) for name, cutoff in _pairs(rows, measure_set)]
+    return [written(name, cutoff) for name, cutoff in _measures_shown(rows, measure_set)]
 
 
 def _scores(
-    run: Sequence[Row], rows: Sequence[Row], measure_set: MeasureSet, with_error: bool = False
+    run: Sequence[Row],
+    rows: Sequence[Row],
+    measure_set: MeasureSet,
+    *,
+    with_error: bool = False,
 ) -> dict[str, Any]:
-    at, deepest = {row["cutoff"]: row for row in run}, run[-1] if run else {}
+    """The scores and counts of a run by heading. `rows`: those of all runs, for the cutoffs."""
+    by_cutoff = {row["cutoff"]: row for row in run}
     headline = measure_set.headline(row["cutoff"] for row in rows)
     scores: dict[str, Any] = {}
-    for name, cutoff in _pairs(rows, measure_set):
-        value = at.get(cutoff, {}).get(MEASURES[name].column)
-        scores[written(name, cutoff)] = shown_value(name, value)
-        if with_error and (name, cutoff) == headline == ("ndcg", cutoff):
-            scores["std error"] = at.get(cutoff, {}).get("ndcg_stderr")
+    for name, cutoff in _measures_shown(rows, measure_set):
+        row = by_cutoff.get(cutoff, {})
+        scores[written(name, cutoff)] = shown_value(name, row.get(MEASURES[name].column))
+        if with_error and name == "ndcg" and headline == (name, cutoff):
+            scores["std error"] = row.get("ndcg_stderr")
+    deepest: Row = run[-1] if run else {}
+    scores["queries"] = deepest.get("queries")
     # The means of NDCG and of other measures can be over different queries.
-    relevant = _largest(run, "relevant_queries") if measure_set.of_judgments else None
-    listed = _largest(run, "listed_queries") if _has_lists(measure_set) else None
-    counts = {heading: deepest.get(column) for heading, column in _COUNTS.items()}
-    rate = deepest.get("judged_rate")
-    return {
-        **scores,
-        "queries": deepest.get("queries"),
-        "relevant queries": relevant,
-        "listed queries": listed,
-        "lists": _largest(run, "lists") if measure_set.of_runs else None,
-        **counts,
-        "judged rate": rate,
-    }
+    scores["relevant queries"] = None
+    if measure_set.of_judgments:
+        scores["relevant queries"] = _largest(run, "relevant_queries")
+    scores["listed queries"] = _largest(run, "listed_queries") if _has_lists(measure_set) else None
+    scores["lists"] = _largest(run, "lists") if measure_set.of_runs else None
+    for heading, column in _COUNTS.items():
+        scores[heading] = deepest.get(column)
+    scores["judged rate"] = deepest.get("judged_rate")
+    return scores
 
 
 def _has_lists(measure_set: MeasureSet) -> bool:
@@ -289,66 +337,77 @@ def _largest(rows: Iterable[Row], count: str) -> int | None:
 
 
 def print_presets(
-    compared: Sequence["PresetScores"], style: str | None, asked: MeasureSet = NDCG_ONLY
+    compared: Sequence["PresetScores"],
+    style: str | None,
+    measures: MeasureSet = NDCG_ONLY,
 ) -> None:
-    all_rows: list[Row] = []
-    rows: list[Row] = []
-    entries = []
+    """Print a table for each dataset and run, with a row for each preset."""
+    csv_rows: list[Row] = []
+    json_values = []
     refusals = []
     for entry in compared:
         refused = None
         if entry.refused is not None:
             refused = entry.refused.worded(OPTIONS)
             refusals.append(f"{entry.preset} refuses: {message(refused)}")
-        all_rows.extend(entry.rows)
-        named = {"preset": entry.preset, "refused": refused}
-        rows.extend({**row, **named} for row in entry.rows or [{}])
-        fields = {"rows": entry.rows, "refused": refused, "rejected": entry.rejected}
-        entries.append({"preset": entry.preset, **fields})
-    keys = list(dict.fromkeys((row["dataset"], row["run"]) for row in all_rows))
-    kept = _headings(all_rows, asked)
+        # A preset that refuses the input has a row without scores.
+        for row in entry.rows or [{}]:
+            csv_rows.append({**row, "preset": entry.preset, "refused": refused})
+        value = {"preset": entry.preset, "rows": entry.rows}
+        json_values.append({**value, "refused": refused, "rejected": entry.rejected})
+    tables = _preset_tables(compared, measures, refusals)
+    columns = ["preset", *measure_first(DATASET_SCORES, measures.columns_of_means), "refused"]
+    print_view(View(tables, json_values, columns, csv_rows), style)
+
+
+def _preset_tables(
+    compared: Sequence["PresetScores"],
+    measures: MeasureSet,
+    notes: Sequence[str],
+) -> list[Table]:
+    """The tables by dataset and run, with the notes below the last one."""
+    all_rows: list[Row] = []
+    for entry in compared:
+        all_rows += entry.rows
+    keys = list(dict.fromkeys(map(_dataset_and_run, all_rows)))
     tables = []
     for key in keys:
         lines = []
         for entry in compared:
-            run = [row for row in entry.rows if (row["dataset"], row["run"]) == key]
-            lines.append({"preset": entry.preset, **_scores(run, all_rows, asked)})
-        notes = refusals if key == keys[-1] else ()
-        tables.append(make_table(lines, (), notes, kept, title=" / ".join(key)))
-    columns = ["preset", *measure_first(DATASET_SCORES, asked.columns_of_means), "refused"]
-    print_view(View(tables, entries, columns, rows), style)
+            run = [row for row in entry.rows if _dataset_and_run(row) == key]
+            lines.append({"preset": entry.preset, **_scores(run, all_rows, measures)})
+        kept = _headings(all_rows, measures)
+        below = notes if key == keys[-1] else ()
+        tables.append(make_table(lines, (), below, kept, title=" / ".join(key)))
+    return tables
+
+
+def _dataset_and_run(row: Row) -> tuple[str, str]:
+    return row["dataset"], row["run"]
 
 
 def print_query_scores(
     rows: Iterable[Row], style: str | None, measures: Sequence[str] = ()
 ) -> None:
-    """Print rows of QUERY_SCORES as the engine returns them, without collecting them. JSON has one
-    object per line.
+    """Print rows of QUERY_SCORES as the engine returns them, without collecting them.
+
+    JSON has one object per line.
     """
     if style is None:
         return
-    shown = measure_first(QUERY_SCORES, measures)
-    names = [
-        "dataset",
-        "run",
-        "query_id",
-        "cutoff",
-        "ndcg",
-        *measures,
-        "dcg",
-        "ideal_dcg",
-        "returned",
-        "judged",
-    ]
+    columns = measure_first(QUERY_SCORES, measures)
+    texts = ["dataset", "run", "query_id"]
+    values = ["cutoff", "ndcg", *measures, "dcg", "ideal_dcg", "returned", "judged"]
+    headings = [*texts, *values, "status"]
     with printing():
         if style == "csv":
-            print_csv(shown, rows)
+            print_csv(columns, rows)
             return
         if style == "json":
-            lines = _json_lines(rows, shown)
+            lines = _json_lines(rows, columns)
         else:
-            headings = [*names, "status"]
-            lines = aligned(headings, _cells(rows, headings), range(3, len(names)))
+            right = range(len(texts), len(texts) + len(values))
+            lines = aligned(headings, _cells(rows, headings), right)
         for line in lines:
             print(line)
 
@@ -364,19 +423,21 @@ def _cells(rows: Iterable[Row], columns: Sequence[str]) -> Iterator[list[str]]:
 
 
 def print_check(checked: Mapping[str, Any], style: str | None) -> None:
-    counts = [
-        {"counted": name.replace("_", " "), "number": count}
-        for name, count in checked["counts"].items()
-    ]
+    counts = []
+    for name, count in checked["counts"].items():
+        counts.append({"counted": name.replace("_", " "), "number": count})
     rates = make_table(checked["judged_rate"], ("dataset", "run", "cutoff", "judged_rate"))
     print_view(View([make_table(counts), rates], checked), style)
 
 
 def print_documents(rows: Sequence[Mapping[str, Any]], style: str | None, most: int) -> None:
     """Print rows of TO_JUDGE. `most`: the number of rows that was requested."""
-    more = Give("documents", "N", then="lists more, if there are more")
-    notes = [Notice(f"the first {most:,}", more).worded(OPTIONS)] if len(rows) == most else []
-    table = make_table(rows, TO_JUDGE.names, [*notes, _WEIGHT if rows else _ALL_JUDGED])
+    notes = []
+    if len(rows) == most:
+        more = Give("documents", "N", then="lists more, if there are more")
+        notes.append(Notice(f"the first {most:,}", more).worded(OPTIONS))
+    notes.append(_WEIGHT if rows else _ALL_JUDGED)
+    table = make_table(rows, TO_JUDGE.names, notes)
     print_view(View([table], rows, TO_JUDGE.names, rows), style)
 
 
@@ -404,17 +465,20 @@ class _Part(NamedTuple):
 
 
 def _tables(explanation: Explanation, baseline: Facts | None, against: str) -> list[Table]:
-    parts = [*_parts(explanation)]
+    """The ranking, and the other parts that have rows. `against`: the baseline in words."""
+    parts = list(_parts(explanation))
     if baseline is not None:
         parts.append(_compared(explanation.facts, baseline, against))
     tables = [_ranking(explanation)]
-    for title, rows, names, sentences in parts:
-        if rows:
-            tables.append(make_table(rows, names, title=title, sentences=sentences))
+    for part in parts:
+        if part.rows:
+            table = make_table(part.rows, part.names, title=part.title, sentences=part.sentences)
+            tables.append(table)
     return tables
 
 
 def _ranking(explanation: Explanation) -> Table:
+    """The list of the run beside the ideal ranking, by rank."""
     facts = explanation.facts
     rows = []
     for line in explanation.lines:
@@ -425,53 +489,55 @@ def _ranking(explanation: Explanation) -> Table:
         rows.append(shown)
     measure, score = written("ndcg", facts.cutoff), numbers.score(facts.score.ndcg)
     title = f"query {facts.query_id} in {facts.dataset}, run {facts.run}: {measure} {score}"
-    # If nothing was returned, the whole ideal ranking is lost.
+    # If nothing was returned, only the ideal ranking is shown.
     names = () if facts.returned else ("rank", "discount", "ideal_doc_id", "ideal_contribution")
-    return make_table(rows, names, title=title, sentences=_said_of_score(explanation))
+    return make_table(rows, names, title=title, sentences=_sentences_on_score(explanation))
 
 
-def _said_of_score(explanation: Explanation) -> list[str]:
+def _sentences_on_score(explanation: Explanation) -> list[str]:
     facts, score = explanation.facts, explanation.facts.score
     within = "in total" if facts.cutoff is None else "within the cutoff"
     returned = f"{score.returned} document(s) {within}, {score.judged} of them judged"
     dcg, ideal_dcg = numbers.score(score.dcg), numbers.score(score.ideal_dcg)
-    said = [f"DCG {dcg} / ideal DCG {ideal_dcg}; {returned}"]
+    sentences = [f"DCG {dcg} / ideal DCG {ideal_dcg}; {returned}"]
     if score.status in _STATUS:
-        said.append(_STATUS[score.status])
+        sentences.append(_STATUS[score.status])
     if not explanation.ideal_known:
-        said.append(
+        sentences.append(
             "the night does not keep the documents of the ideal ranking; explain the query from "
             "the inputs"
         )
-    said.append(f"{facts.convention.label}: {facts.convention.formula}")
-    return said
+    sentences.append(f"{facts.convention.label}: {facts.convention.formula}")
+    return sentences
 
 
 def _parts(explanation: Explanation) -> Iterator[_Part]:
     """The losses of the score, and the documents that the ranking does not show."""
     facts = explanation.facts
-    lost = math.fsum(loss["loss"] for loss in explanation.losses)
-    loss = "gain * (discount at the ideal rank - discount at its rank)"
-    words = f"{loss}; in total {numbers.score(lost)} = ideal DCG - DCG"
     if facts.returned:
-        yield _Part("Losses by document", explanation.losses, _LOSSES, [words])
-    known = [] if facts.whole else [_KEPT_ONLY]
-    yield _Part("Relevant documents outside the cutoff", explanation.absent, _ABSENT, known)
-    yield _Part("Unjudged documents", list(map(vars, explanation.unjudged)), ("doc_id", "rank"))
+        total = math.fsum(loss["loss"] for loss in explanation.losses)
+        formula = "gain * (discount at the ideal rank - discount at its rank)"
+        sentence = f"{formula}; in total {numbers.score(total)} = ideal DCG - DCG"
+        yield _Part("Losses by document", explanation.losses, _LOSSES, [sentence])
+    limits = [] if facts.whole else [_KEPT_ONLY]
+    yield _Part("Relevant documents outside the cutoff", explanation.absent, _ABSENT, limits)
+    unjudged = [vars(row) for row in explanation.unjudged]
+    yield _Part("Unjudged documents", unjudged, ("doc_id", "rank"))
 
 
 def _compared(facts: Facts, baseline: Facts, against: str) -> _Part:
     """The documents that changed, and the sum of their changes."""
     moved = []
     for row in changed_documents(facts, [baseline]):
+        # `moved_up` is a number of ranks, which a document that entered or left does not have.
         moved.append({**row, "moved": row["moved_up"] or row["what"].replace("_", " ")})
-    said = [_changed(written("ndcg", facts.cutoff), facts.score, baseline.score)]
+    sentences = [_sum_of_changes(written("ndcg", facts.cutoff), facts.score, baseline.score)]
     if not (facts.whole and baseline.whole):
-        said.append(_TO_CUTOFF)
-    return _Part(f"Compared with {against}", moved, _CHANGES, said)
+        sentences.append(_TO_CUTOFF)
+    return _Part(f"Compared with {against}", moved, _CHANGES, sentences)
 
 
-def _changed(measure: str, score: Score, before: Score) -> str:
+def _sum_of_changes(measure: str, score: Score, before: Score) -> str:
     """A sentence on the sum of the changes of documents."""
     ndcg = f"{measure} {numbers.score(before.ndcg)} to {numbers.score(score.ndcg)}"
     dcg = f"DCG {numbers.score(before.dcg)} to {numbers.score(score.dcg)}"
@@ -483,16 +549,20 @@ def _changed(measure: str, score: Score, before: Score) -> str:
 
 
 def _value(explanation: Explanation, baseline: Facts | None, against: str) -> dict[str, Any]:
+    """The JSON value of an explanation."""
     facts = explanation.facts
     value: dict[str, Any] = {
-        name: getattr(facts, name) for name in ("dataset", "run", "query_id", "cutoff")
-    }
-    value |= vars(facts.score) | {
+        "dataset": facts.dataset,
+        "run": facts.run,
+        "query_id": facts.query_id,
+        "cutoff": facts.cutoff,
+        **vars(facts.score),
         "convention": facts.convention.label,
         "formula": facts.convention.formula,
-    }
-    value |= {
-        name: getattr(explanation, name) for name in ("lines", "losses", "absent", "ideal_known")
+        "lines": explanation.lines,
+        "losses": explanation.losses,
+        "absent": explanation.absent,
+        "ideal_known": explanation.ideal_known,
     }
     value["unjudged"] = [{"doc_id": row.doc_id, "rank": row.rank} for row in explanation.unjudged]
     if baseline is not None:

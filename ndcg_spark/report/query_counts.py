@@ -45,15 +45,17 @@ def notes_on_pairs(compared: Iterable[Row], scores: Iterable[Row]) -> list[str]:
         own = means.get((row["dataset"], row["run"], row["cutoff"]))
         other = means.get((row["dataset"], row["baseline"], row["cutoff"]))
         paired = row["queries"]
+        # The means in the table then already cover the queries of the test.
         if _counted(own, row["measure"]) == _counted(other, row["measure"]) == paired:
             continue
-        said = f"{row['run']}: the test uses only the {paired:,} queries that have a score from "
-        said += f"both {row['run']} and {row['baseline']}; over these, their means are"
-        notes.setdefault(said, []).append(_means(row))
-    return [f"{said} {', '.join(found)}" for said, found in notes.items()]
+        note = f"{row['run']}: the test uses only the {paired:,} queries that have a score from "
+        note += f"both {row['run']} and {row['baseline']}; over these, their means are"
+        notes.setdefault(note, []).append(_means(row))
+    return [f"{note} {', '.join(means)}" for note, means in notes.items()]
 
 
 def _counted(means: Row | None, measure: str) -> int | None:
+    """The number of queries that a mean in DATASET_SCORES covers."""
     return None if means is None else means.get(counted_in(measure))
 
 

@@ -26,28 +26,34 @@ class Sentence(NamedTuple):
 Rule = Callable[["NightPage"], Sentence | None]
 
 
-def said(rules: Iterable[Rule], page: "NightPage") -> list[Sentence]:
-    """The sentences of these rules about a page, in order."""
+def apply_rules(rules: Iterable[Rule], page: "NightPage") -> list[Sentence]:
+    """The sentences that these rules return for a page, in order."""
     found = (rule(page) for rule in rules)
     return [sentence for sentence in found if sentence is not None]
 
 
 def sentence(kind: str, text: str, *values: object) -> Sentence:
-    """A sentence; values that are not markup are escaped."""
+    """A sentence with its values in the places marked `{}`; values without markup are escaped."""
     return Sentence(kind, marked(text, *values))
 
 
 def together(sentences: Iterable[Sentence]) -> Markup:
+    """The texts of the sentences as one paragraph."""
     return Markup(" ").join(one.text for one in sentences)
 
 
 def command_text(verb: str, arguments: Sequence[str], options: Mapping[str, Any]) -> Markup:
     """A command of the program that can be pasted into a shell."""
-    return marked("<code>{}</code>", message(command_line(verb, arguments, options)))
+    return code(command_line(verb, arguments, options))
+
+
+def code(command: str) -> Markup:
+    """A command line, as it is shown on a page."""
+    return marked("<code>{}</code>", message(command))
 
 
 def night_command(page: "NightPage", verb: str, options: Mapping[str, Any]) -> Markup:
-    """A command about the night of a page, which is kept in an output."""
+    """A command about the night of a page. The night must be kept in an output folder."""
     night = page.night
     of_night = {"date": night.evaluated_on, "dataset": night.dataset}
     return command_text(verb, [str(page.output)], {**of_night, **options})

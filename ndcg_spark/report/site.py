@@ -1,7 +1,7 @@
-"""A site: a page for every date, the newest as `latest.html`, and an index.
+"""A site: a page for every date, the newest also as `latest.html`, and an index.
 
-Next to each page, a small JSON file records what it was made from. A page is written again if
-that has changed, or if the page itself was modified.
+Next to each page, a small JSON file records what the page was made from. The page is written again
+if any of that has changed, or if the page itself was modified.
 """
 
 import dataclasses
@@ -28,7 +28,7 @@ from ndcg_spark.nights.copies import has_copy
 from ndcg_spark.nights.log import Night, Nights, committed
 from ndcg_spark.nights.reader import datasets_left_out, failed_attempts, read_again, select_nights
 from ndcg_spark.report import words
-from ndcg_spark.report.answer import accepted_or_known, capital_first, since
+from ndcg_spark.report.answer import accepted_or_known, since
 from ndcg_spark.report.charts import TrendChart, place_trend
 from ndcg_spark.report.console import write_file
 from ndcg_spark.report.night import NightPage, load_night
@@ -41,18 +41,17 @@ from ndcg_spark.report.outline import (
     level_points,
     needed_copies,
     outline,
+    results_of,
     shown_points,
 )
 from ndcg_spark.report.page import make_page, place, render, warn_of_unmatched
 from ndcg_spark.report.usual_range import usual_range
 from ndcg_spark.steps import report_step
 from ndcg_spark.tables.format import difference, score
-from ndcg_spark.tables.html import NUMBER, Cell, joined, marked, name, plain_table
+from ndcg_spark.tables.html import NUMBER, TEXT, Cell, joined, marked, name, plain_table
 from ndcg_spark.text import GOOD, day, from_home, unknown_name
 from ndcg_spark.voices import Notice
 
-#: A run's points for the night before and for the night; None if it has no point.
-_Pair = tuple[Point | None, Point | None]
 #: How many runs of a dataset have a trend in the index, and how many a row of it names.
 _CARDS, _NAMED = 6, 4
 #: The suffixes of program files that determine what a page shows.
@@ -74,48 +73,53 @@ def write_site(output: str, folder: Path, request: Request) -> None:
     _refuse_unknown(request, nights, history)
     site = _Site(history, request, place(output), folder)
     by_date: dict[str, list[Night]] = {}
-    for night in sorted(nights, key=_by_date):
+    for night in sorted(nights, key=_date_of):
         by_date.setdefault(night.evaluated_on, []).append(night)
-    for date, own in by_date.items():
-        site.write_page(date, own)
-    _write_other(folder / "latest.html", (folder / f"{date}.html").read_bytes())
+    for date, of_date in by_date.items():
+        site.write_page(date, of_date)
+    _write_if_changed(folder / "latest.html", (folder / f"{max(by_date)}.html").read_bytes())
     parts = []
     for night in newest:
-        shown, _ = _as_asked(history, [night], request)
-        parts.append(_Index(history, load_night(history, night, shown), request.run))
+        possible = _possible_request(history, [night], request)
+        page = load_night(history, night, possible.request)
+        parts.append(_DatasetIndex(history, page, request.run))
     index = _index(history.nights, nights, parts, request.dataset)
-    _write_other(folder / "index.html", index.encode())
+    _write_if_changed(folder / "index.html", index.encode())
     warn_of_unmatched([part.page for part in parts], request)
 
 
 class _Site:
+    """The pages of a folder, which show nights of one output."""
+
     def __init__(self, history: History, request: Request, output: str, folder: Path) -> None:
         self._history, self._request = history, request
         self._output, self._folder = output, folder
-        asked = _digest(dataclasses.asdict(request))
+        requested = _digest(dataclasses.asdict(request))
         #: Values that all pages depend on.
-        self._shared = {"program": _program(), "output": output, "request": asked}
+        self._shared = {"program": _program(), "output": output, "request": requested}
 
     def write_page(self, date: str, nights: Sequence[Night]) -> None:
         """Write the page of a date and its JSON, unless both exist and would not change."""
-        file, beside = self._folder / f"{date}.html", self._folder / f"{date}.json"
-        asked, note = _as_asked(self._history, nights, self._request)
+        file = self._folder / f"{date}.html"
+        json_file = self._folder / f"{date}.json"
+        possible = _possible_request(self._history, nights, self._request)
         absent = datasets_left_out(self._history.nights, date, self._request.dataset)
-        outlines = [outline(self._history, night, asked) for night in nights]
-        known = _read_json(beside)
+        outlines = [outline(self._history, night, possible.request) for night in nights]
+        known = _read_json(json_file)
         made_of = self._made_of(outlines, known.get("shown"), absent)
         if made_of is not None and known == {**made_of, "page": _file_state(file)}:
             return
-        if note:
+        if possible.why_less:
             before = f"{date} is shown without this option: "
-            report_step("note", dataclasses.replace(note, before=before))
-        more: dict[str, Any] = {"note": absent, "in_site": True}
-        page = make_page(self._history, nights, asked, self._output, **more)
+            report_step("note", dataclasses.replace(possible.why_less, before=before))
+        page = make_page(
+            self._history, nights, possible.request, self._output, note=absent, in_site=True
+        )
         write_file("site", file, page.html)
         shown = {part.night.dataset: [part.run, since(part)] for part in page.parts}
         made_of = self._made_of(outlines, shown, absent) or {}
         content = {**made_of, "page": _content_state(page.html.encode())}
-        write_file("site", beside, json.dumps(content, ensure_ascii=False))
+        write_file("site", json_file, json.dumps(content, ensure_ascii=False))
 
     def _made_of(
         self,
@@ -125,25 +129,26 @@ class _Site:
     ) -> dict[str, Any] | None:
         """What a page of these runs is made from, according to the log and the means of nights.
 
-        `shown` has for each dataset the run, and the date since which it scores as it does. Both
-        follow from the scores of the nights. None if `shown` has other datasets or runs.
+        `shown` has the run and the date since which it scores as it does, for each dataset:
+        `{"web": ["hybrid", "2026-11-03"]}`. Both follow from the scores of the nights. None if
+        `shown` comes from a broken file, or has other datasets or runs than the nights.
         """
         nights: set[tuple[str, ...]] = set()
         chosen: dict[str, Any] = {}
-        for own in outlines:
-            dataset = own.night.dataset
+        for one in outlines:
+            dataset = one.night.dataset
             try:
                 run, since = shown[dataset]
             except (KeyError, TypeError, ValueError):
                 return None
-            if run not in own.runs:
+            if run not in one.runs:
                 return None
-            points = shown_points(self._history, own, run)
-            level = level_points(self._history, own, run)
-            chosen[dataset] = _choices(own, points, level)
+            points = shown_points(self._history, one, run)
+            level = level_points(self._history, one, run)
+            chosen[dataset] = _choices(one, points, level)
             dates = [point.date for point in points]
-            for night in _shown_nights(self._history, own, dates):
-                is_quoted = night.evaluated_on in (own.night.evaluated_on, since)
+            for night in _shown_nights(self._history, one, dates):
+                is_quoted = night.evaluated_on in (one.night.evaluated_on, since)
                 nights.add(_log_entry(night, is_quoted))
         rows = [list(entry) for entry in sorted(nights)]
         # The page says which earlier nights cannot be read.
@@ -158,9 +163,11 @@ def _choices(
     points: Sequence[Point],
     level: Sequence[Point],
 ) -> dict[str, Any]:
-    """What a page chose from the nights, which may change although the nights do not."""
+    """What a page chose from the nights, which may change although the nights do not.
+
+    `level`: the points of its usual range, which also depends on nights before those shown.
+    """
     baseline = shown.baseline
-    # The usual range also depends on nights before those that are shown.
     drawn = []
     for point in points:
         line = (point.chained, point.interrupted, str(point.change))
@@ -183,7 +190,9 @@ def _shown_nights(history: History, shown: Outline, dates: Sequence[str]) -> Ite
     """The nights whose numbers or words a page shows."""
     yield shown.night
     yield from shown.baseline.nights
-    yield from filter(None, (shown.previous, shown.failed_before))
+    for earlier in (shown.previous, shown.failed_before):
+        if earlier is not None:
+            yield earlier
     for night in history.nights_of(shown.night.dataset):
         if night.evaluated_on in dates:
             yield night
@@ -195,27 +204,35 @@ def _log_entry(night: Night, is_quoted: bool) -> tuple[str, ...]:
     if not is_quoted:
         return entry
     row = night.row
-    stood_for = (row["accepted"] or "", row["acknowledged"] or "")
-    return (*entry, str(row["revision"] or 0), *stood_for, *night.notes)
+    reasons = (row["accepted"] or "", row["acknowledged"] or "")
+    return (*entry, str(row["revision"] or 0), *reasons, *night.notes)
 
 
-def _as_asked(
+class _PossibleRequest(NamedTuple):
+    """As much of a request as some nights can show, and why it is not the whole."""
+
+    request: Request
+    why_less: Notice | None = None
+
+
+def _possible_request(
     history: History,
     nights: Sequence[Night],
     request: Request,
-) -> tuple[Request, Notice | None]:
-    """The request, or less of it and why: without a baseline or a run that does not exist."""
+) -> _PossibleRequest:
+    """The request without a baseline, or without a run, that one of the nights lacks."""
     try:
         for night in nights:
             outline(history, night, request)
-        return request, None
+        return _PossibleRequest(request)
     except ConfigurationError as error:
         less = dataclasses.replace(request, baseline=None, baseline_date=None)
-        less = less if less != request else dataclasses.replace(request, run=None)
+        if less == request:
+            less = dataclasses.replace(request, run=None)
         if less == request:
             raise
-        shown, _ = _as_asked(history, nights, less)
-        return shown, Notice(error.sentence, error.advice, error.option)
+        possible = _possible_request(history, nights, less)
+        return possible._replace(why_less=Notice(error.sentence, error.advice, error.option))
 
 
 def _refuse_unknown(request: Request, nights: Sequence[Night], history: History) -> None:
@@ -230,7 +247,7 @@ def _refuse_unknown(request: Request, nights: Sequence[Night], history: History)
         raise ConfigurationError(f"{absent}; ndcg-spark nights lists them", option="baseline-date")
 
 
-def _write_other(file: Path, content: bytes) -> None:
+def _write_if_changed(file: Path, content: bytes) -> None:
     """Write a file unless it already has this content."""
     if not file.is_file() or file.read_bytes() != content:
         write_file("site", file, content)
@@ -246,6 +263,7 @@ def _read_json(file: Path) -> dict[str, Any]:
 
 
 def _file_state(file: Path) -> dict[str, Any] | None:
+    """The size and the digest of a file; None if it cannot be read."""
     try:
         return _content_state(file.read_bytes())
     except OSError:
@@ -268,7 +286,7 @@ def _digest(value: Any) -> str:
 
 @functools.cache
 def _program() -> str:
-    """The version and a digest of the program's files: in a checkout, the version is constant."""
+    """The version, and a digest of the program's files, because a checkout has a fixed version."""
     total = hashlib.sha256()
     for file in _code_files(resources.files("ndcg_spark")):
         total.update(file.read_bytes())
@@ -283,35 +301,65 @@ def _code_files(folder: Traversable) -> Iterator[Traversable]:
             yield entry
 
 
+@dataclasses.dataclass(frozen=True)
+class _Row:
+    """A row of the index: a night, or an evaluation that failed."""
+
+    date: str
+    dataset: str
+    label: words.VerdictLabel
+    happened: Markup
+    has_page: bool = True
+    #: The run whose score is shown; empty if no score is shown.
+    run: str = ""
+    score: str = "-"
+    difference: str = "-"
+
+    @property
+    def cells(self) -> list[Cell]:
+        date: str | Markup = self.date
+        if self.has_page:
+            date = marked('<a href="{}.html">{}</a>', self.date, self.date)
+        verdict = marked('<b class="{}">{}</b>', self.label.tone, self.label.text)
+        return [
+            Cell(TEXT, date),
+            Cell(TEXT, name(self.dataset)),
+            Cell(marked(' data-verdict="{}"', self.label.text), verdict),
+            Cell(TEXT, name(self.run)),
+            Cell(NUMBER, self.score),
+            Cell(NUMBER, self.difference),
+            Cell(TEXT, self.happened),
+        ]
+
+
 def _index(
     known: Nights,
     nights: Sequence[Night],
-    parts: "Sequence[_Index]",
+    parts: "Sequence[_DatasetIndex]",
     dataset: str | None,
 ) -> str:
+    """The HTML of the index. `known`: all nights of the output, with failed evaluations."""
     by_dataset = {part.page.night.dataset: part for part in parts}
     rows = []
     for night in nights:
         part = by_dataset.get(night.dataset)
-        said = _NO_NUMBERS if part is None else part.said_of(night)
-        rows.append((night.evaluated_on, _night_cells(night, said)))
+        rows.append(_night_row(night, part.summary(night) if part else None))
     for attempt in failed_attempts(known, dataset):
-        rows.append((attempt["evaluated_on"], _failed_cells(attempt)))
-    rows.sort(key=operator.itemgetter(0), reverse=True)
+        rows.append(_failed_row(attempt))
+    rows.sort(key=operator.attrgetter("date"), reverse=True)
     cards: list[_Card] = []
     for part in parts:
         cards += part.cards()
     headings = ("night", "dataset", "verdict", "run", "score", "difference", "what happened")
-    table = plain_table(headings, [cells for _, cells in rows], "nights", "sorted nights")
-    # The first row may belong to a failed evaluation.
-    words_of = dict.fromkeys(str(cells[2].content.striptags()) for _, cells in rows)
-    values = {"cards": cards, "nights": table, "verdicts": list(words_of)}
-    return render("site", title="Nights", known=_in_force(nights), **values)
+    table = plain_table(headings, [row.cells for row in rows], "nights", "sorted nights")
+    verdicts = list(dict.fromkeys(row.label.text for row in rows))
+    values = {"cards": cards, "nights": table, "verdicts": verdicts}
+    return render("site", title="Nights", known=_acknowledgements(nights), **values)
 
 
-def _in_force(nights: Sequence[Night]) -> list[Markup]:
+def _acknowledgements(nights: Sequence[Night]) -> list[Markup]:
     """The acknowledgements that may apply to the next night."""
-    newest = {night.dataset: night.evaluated_on for night in sorted(nights, key=_by_date)}
+    newest = {night.dataset: night.evaluated_on for night in sorted(nights, key=_date_of)}
     found = []
     for night in nights:
         known = night.record["acknowledged"]
@@ -322,60 +370,53 @@ def _in_force(nights: Sequence[Night]) -> list[Markup]:
     return found
 
 
-def _by_date(night: Night) -> str:
+def _date_of(night: Night) -> str:
     return night.evaluated_on
 
 
-class _Said(NamedTuple):
-    """What the index says about a night: a run with its numbers, and the runs that stand out."""
+class _Summary(NamedTuple):
+    """A run of a night with its numbers, and the runs that stand out."""
 
     run: str
     score: str
     difference: str
-    text: Markup
+    standing_out: Markup
 
 
-_NO_NUMBERS = _Said("", "-", "-", Markup(""))
+def _night_row(night: Night, summary: _Summary | None) -> _Row:
+    """The row of a night. `summary`: None if the night's dataset has no page."""
+    verdict = night.record["verdict"] or {}
+    label = words.verdict_label(night.record)
+    row = _Row(night.evaluated_on, night.dataset, label, _what_happened(night))
+    if summary is None:
+        return row
+    if not verdict:
+        row = dataclasses.replace(row, happened=summary.standing_out + row.happened)
+    return dataclasses.replace(
+        row, run=summary.run, score=summary.score, difference=summary.difference
+    )
 
 
-def _night_cells(night: Night, said: _Said) -> list[Cell]:
-    date, record = night.evaluated_on, night.record
-    verdict = record["verdict"] or {}
-    link = marked('<a href="{}.html">{}</a>', date, date)
-    text = said.text
+def _what_happened(night: Night) -> Markup:
+    """The verdict unless it is a pass, why the night was accepted, warnings and notes."""
+    verdict = night.record["verdict"] or {}
+    text = Markup("")
     if verdict and verdict["verdict"] != "pass":
         text = marked("{}", verdict["sentence"])
-    elif verdict:
-        text = marked("")
-    for one in accepted_or_known(record):
+    for one in accepted_or_known(night.record):
         text += marked('<p class="note">{}</p>', one.text)
     for warning in verdict.get("warnings", ()):
         text += marked('<p class="note">Warning: {}</p>', warning)
     for note in night.notes:
         text += marked('<p class="note">Note: {}</p>', note)
-    label = words.verdict_label(record)
-    return _cells(link, night.dataset, label, said._replace(text=text))
+    return text
 
 
-def _failed_cells(row: Mapping[str, Any]) -> list[Cell]:
-    """The cells of a failed evaluation, which has no page."""
-    said = _NO_NUMBERS._replace(text=marked("{}", row["reason"] or ""))
-    return _cells(row["evaluated_on"], row["dataset"] or "", words.verdict_label(row), said)
-
-
-def _cells(shown: Any, dataset: str, label: tuple[str, str], said: _Said) -> list[Cell]:
-    word, tone = label
-    plain = Markup("")
-    verdict = marked('<b class="{}">{}</b>', tone, word)
-    return [
-        Cell(plain, shown),
-        Cell(plain, name(dataset)),
-        Cell(marked(' data-verdict="{}"', word), verdict),
-        Cell(plain, name(said.run)),
-        Cell(NUMBER, said.score),
-        Cell(NUMBER, said.difference),
-        Cell(plain, said.text),
-    ]
+def _failed_row(row: Mapping[str, Any]) -> _Row:
+    """The row of a failed evaluation, from the log."""
+    reason = marked("{}", row["reason"] or "")
+    label = words.verdict_label(row)
+    return _Row(row["evaluated_on"], row["dataset"] or "", label, reason, has_page=False)
 
 
 class _Card(NamedTuple):
@@ -384,7 +425,14 @@ class _Card(NamedTuple):
     notes: Sequence[str]
 
 
-class _Index:
+class _Step(NamedTuple):
+    """A run's point for the night before and for a night; None if it has no point."""
+
+    before: Point | None
+    now: Point | None
+
+
+class _DatasetIndex:
     """What the index shows of a dataset: the trends of its runs, and what stands out when."""
 
     def __init__(self, history: History, page: NightPage, run: str | None) -> None:
@@ -395,9 +443,10 @@ class _Index:
         self._dates = [night.evaluated_on for night in history.nights_of(dataset)]
         metric = measure_at(*page.metric)
         self._lines = history.trends(dataset, run, metric, last=len(self._dates))
-        self._known: dict[str, dict[str, Point]] = {}
+        #: The points of each run by date.
+        self._points: dict[str, dict[str, Point]] = {}
         for line in self._lines:
-            self._known[line.run] = {point.date: point for point in line.points}
+            self._points[line.run] = {point.date: point for point in line.points}
 
     def cards(self) -> Iterator[_Card]:
         """The last nights of the page's run, and of the runs that fell most or are best."""
@@ -409,78 +458,103 @@ class _Index:
         for line in sorted(recent, key=self._importance)[:_CARDS]:
             title = "{}: {} of {}"
             names = (name(line.dataset), self.page.measure, name(line.run))
-            is_shown = line.run == self.page.run
-            tone = words.verdict_label(self.page.record)[1] if is_shown else "mid"
-            notes = []
-            for point in line.points[1:]:
-                if point.breaks and point.interrupted:
-                    changed = " and the ".join(point.breaks)
-                    notes.append(f"The {changed} changed on {day(point.date)}.")
+            tone = "mid"
+            if line.run == self.page.run:
+                tone = words.verdict_label(self.page.record).tone
+            notes = [f"{change}." for change in words.interruptions_in_words(line.points)]
             notes += words.changes_in_words(line.points)
             is_of_catalog = self.page.is_of_catalog
             usual = usual_range(in_units_of_last(line.chain), is_of_catalog=is_of_catalog)
             if usual is not None and usual.falling is not None:
-                notes.append(f"{capital_first(usual.falling.in_words)}.")
+                notes.append(f"{words.capital_first(usual.falling.in_words)}.")
             yield _Card(marked(title, *names), place_trend(line, tone, usual), notes)
 
     def _importance(self, line: TrendLine) -> tuple[bool, float, float]:
+        """A sort key: the page's run first, then the largest fall, then the highest score."""
         last = line.points[-1]
         now = last.value or 0.0
         if last.date != self._dates[-1]:
+            # The run has disappeared.
             now = 0.0
         fall = max(point.value or 0.0 for point in last_stretch(line.points)) - now
-        return line.run != self.page.run, -fall if fall > self._margin else 0.0, -now
+        if fall <= self._margin:
+            fall = 0.0
+        return line.run != self.page.run, -fall, -now
 
-    def said_of(self, night: Night) -> _Said:
+    def summary(self, night: Night) -> _Summary:
         """A run of a night with its numbers, and the other runs that stand out.
 
         The run is that of the verdict, or that of the page, or the best if the night lacks these.
         """
-        at = self._dates.index(night.evaluated_on)
-        dates = (self._dates[at - 1] if at else "", night.evaluated_on)
-        pairs = {}
-        for run, points in self._known.items():
-            if points.keys() & {*dates}:
-                pairs[run] = (points.get(dates[0]), points.get(dates[1]))
+        steps = self._steps(night)
         verdict = night.record["verdict"] or {}
-        first = verdict.get("run")
-        if first not in pairs:
-            first = self._first_run(pairs)
-        before, now = pairs.get(first, (None, None))
-        change, shown, _ = words.night_score(before, now, self._margin)
-        is_compared = now is not None and now.value is not None and not now.breaks
-        has_before = before is not None and before.value is not None
-        moved = difference(change) if is_compared and has_before else "-"
-        if now is not None and now.change is not None:
-            moved = difference(now.change.difference)
-        decided = _decided_by(night, first, self.page.metric)
+        run = verdict.get("run")
+        if run not in steps:
+            run = self._page_run_or_best(steps)
+        standing_out = self._standing_out(steps, run)
+        decided = _decided_by(night, run, self.page.metric)
         if decided is not None:
-            shown = score(decided["mean"])
-            moved = difference(decided["difference"])
-        return _Said(first, shown, moved, self._standing_out(pairs, first))
+            own, change = score(decided["mean"]), difference(decided["difference"])
+            return _Summary(run, own, change, standing_out)
+        step = steps.get(run, _Step(None, None))
+        own = words.night_score(step.before, step.now, self._margin).text
+        return _Summary(run, own, _change_in_words(step), standing_out)
 
-    def _first_run(self, pairs: Mapping[str, _Pair]) -> str:
-        here = [(now.value or 0.0, run) for run, (_, now) in pairs.items() if now is not None]
-        if self.page.run in pairs or not here:
+    def _steps(self, night: Night) -> dict[str, _Step]:
+        """The runs that have a point for the night or for the night before."""
+        at = self._dates.index(night.evaluated_on)
+        date_before = self._dates[at - 1] if at else ""
+        steps = {}
+        for run, points in self._points.items():
+            step = _Step(points.get(date_before), points.get(night.evaluated_on))
+            if step.before is not None or step.now is not None:
+                steps[run] = step
+        return steps
+
+    def _page_run_or_best(self, steps: Mapping[str, _Step]) -> str:
+        if self.page.run in steps:
             return self.page.run
-        return max(here)[1]
+        scores = []
+        for run, step in steps.items():
+            if step.now is not None:
+                scores.append((step.now.value or 0.0, run))
+        if not scores:
+            return self.page.run
+        _, best = max(scores)
+        return best
 
-    def _standing_out(self, pairs: Mapping[str, _Pair], first: str) -> Markup:
+    def _standing_out(self, steps: Mapping[str, _Step], first: str) -> Markup:
         """Why the score of the first run stands out, and other runs whose scores stand out."""
-        found = []
-        for run, (before, now) in pairs.items():
-            change, shown, why = words.night_score(before, now, self._margin)
-            if run == first and now is not None and now.breaks:
-                why = [f"different {' and '.join(now.breaks)}", *why]
-            reasons = "; ".join(why)
-            if run == first and why:
-                found.append((-math.inf, run, Markup.escape(reasons)))
+        about_first = []
+        others = []
+        for run, (before, now) in steps.items():
+            shown = words.night_score(before, now, self._margin)
+            why = list(shown.why)
+            if run == first:
+                if now is not None and now.breaks:
+                    why.insert(0, f"different {' and '.join(now.breaks)}")
+                about_first = [Markup.escape("; ".join(why))] if why else []
             elif why:
-                found.append((change, run, marked("{}: {} ({})", name(run), shown, reasons)))
-        texts = [text for _, _, text in sorted(found)]
+                text = marked("{}: {} ({})", name(run), shown.text, "; ".join(why))
+                others.append((shown.change, run, text))
+        # The largest loss comes first.
+        texts = about_first + [text for _, _, text in sorted(others)]
         if len(texts) > _NAMED:
             texts = [*texts[:_NAMED], marked("{:,} more", len(texts) - _NAMED)]
         return joined(texts, "; ")
+
+
+def _change_in_words(step: _Step) -> str:
+    """The change from the night before; `-` if the two nights cannot be compared."""
+    before, now = step
+    if now is None:
+        return "-"
+    if now.change is not None:
+        # The judgments changed, and the change of the run was computed on both sides.
+        return difference(now.change.difference)
+    if before is None or before.value is None or now.value is None or now.breaks:
+        return "-"
+    return difference(now.value - before.value)
 
 
 def _decided_by(
@@ -489,10 +563,8 @@ def _decided_by(
     metric: Metric,
 ) -> Mapping[str, Any] | None:
     """The run's result that decided a night, or the first one that has a difference."""
-    verdict = night.record["verdict"] or {}
-    results = verdict.get("results", ())
-    differences = [row for row in results if _is_difference_of(row, run, metric)]
-    # It may be about another run, another measure, or a slice.
+    differences = [row for row in results_of(night) if _is_difference_of(row, run, metric)]
+    # The deciding result may be about a different run or measure, or about a slice.
     deciding = deciding_result(night)
     if deciding in differences:
         return deciding

@@ -21,11 +21,11 @@ from ndcg_spark.comparison.trend import (
     floor_of,
 )
 
-#: The usual range in standard deviations, and their ratio to the median absolute deviation.
-_DEVIATIONS, _OF_MAD = 3.0, 1.4826
-
-
-#: From this share of the nights' variance explained by a slope, there is little else.
+#: Half the width of the usual range in standard deviations.
+_DEVIATIONS = 3.0
+#: The ratio of the standard deviation of normal values to their median absolute deviation.
+_OF_MAD = 1.4826
+#: A line is mostly a slope if the slope explains at least this share of its variance.
 _SLOPE = 0.8
 Values = NDArray[np.float64]
 
@@ -47,31 +47,42 @@ def usual_range(points: Sequence[Point], *, is_of_catalog: bool = False) -> Usua
     An accepted night starts a new level. Catalog measures are unbounded, and can fall without a
     loss.
     """
-    known = [point for point in chained_stretch(points) if point.chained is not None]
-    accepted = [at for at, point in enumerate(known) if point.restarts]
-    known = known[accepted[-1] if accepted else 0 :][-MOST:]
+    known = _since_accepted(points)[-MOST:]
     if len(known) <= MIN_NIGHTS:
         return None
     values = np.array([point.chained for point in known], np.float64)
+    # Smaller movements are not a different level.
     floor = floor_of(values.tolist(), is_of_catalog=is_of_catalog)
-    first = _first_moved(values * FLOOR / floor) if floor else None
-    base = values[:-1] if first is None else values[:first]
-    center = float(np.median(base))
-    deviation = _deviation(base)
-    if first is None and _slides(values, floor):
+    first_moved = _first_moved(values * FLOOR / floor) if floor else None
+    # Without a different level, the range comes from all nights before the last one.
+    usual = values[:-1] if first_moved is None else values[:first_moved]
+    deviation = _deviation(usual)
+    if first_moved is None and _slides(values, floor):
         # The line moves throughout, so only the first nights can be used.
-        first = MIN_NIGHTS
-        base = values[:first]
-        center = float(np.median(base))
-        deviation = _deviation(np.diff(base)) / 2**0.5
+        first_moved = MIN_NIGHTS
+        usual = values[:first_moved]
+        # Differences remove the slope; each is between two nights, hence the square root.
+        deviation = _deviation(np.diff(usual)) / 2**0.5
+    center = float(np.median(usual))
     width = max(_DEVIATIONS * deviation, floor)
-    moved_on = None if first is None else known[first].date
-    ends = (center - width, center + width)
-    falling = None if is_of_catalog else falling_since(points)
-    return UsualRange(*ends, len(base), moved_on, falling)
+    return UsualRange(
+        low=center - width,
+        high=center + width,
+        nights=len(usual),
+        moved_on=None if first_moved is None else known[first_moved].date,
+        falling=None if is_of_catalog else falling_since(points),
+    )
+
+
+def _since_accepted(points: Sequence[Point]) -> list[Point]:
+    """The comparable nights that have a value, from the newest accepted one on if there is one."""
+    known = [point for point in chained_stretch(points) if point.chained is not None]
+    accepted = [at for at, point in enumerate(known) if point.restarts]
+    return known[accepted[-1] :] if accepted else known
 
 
 def _deviation(values: Values) -> float:
+    """The standard deviation, estimated from the median so that outliers have no effect."""
     return _OF_MAD * float(np.median(np.abs(values - np.median(values))))
 
 

@@ -1,13 +1,20 @@
 """What a page says about a night: lists of rules, each of which returns a sentence or None."""
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ndcg_spark.comparison.trend import NOTHING, Falling, Point, last_stretch
 from ndcg_spark.convention.measures import conclusions_of
 from ndcg_spark.gate.verdict import falls_in_words
 from ndcg_spark.report.moved import EXPLAINED
-from ndcg_spark.report.sentences import ALL_KEPT, Rule, Sentence, sentence, slice_name
+from ndcg_spark.report.sentences import (
+    ALL_KEPT,
+    Rule,
+    Sentence,
+    apply_rules,
+    sentence,
+    slice_name,
+)
 from ndcg_spark.tables.format import count, difference, part, score, share
 from ndcg_spark.tables.html import joined, marked, name
 from ndcg_spark.tables.table import verdict_in_words
@@ -35,24 +42,37 @@ _UNJUDGED = 0.05
 _NOTICED = 0.005
 
 
-def verdict_label(row: Row) -> tuple[str, str]:
-    """The verdict of a row of the log in words, and its colour."""
+class VerdictLabel(NamedTuple):
+    """A verdict in words, such as `fail (acknowledged)`, and its colour."""
+
+    text: str
+    tone: str
+
+
+def verdict_label(row: Row) -> VerdictLabel:
+    """The verdict of a row of the log, which may be a word or the whole verdict."""
     verdict = row["verdict"]
     if isinstance(verdict, Mapping):
-        known = " (acknowledged)" if verdict.get("acknowledged") else ""
         word = verdict["verdict"]
-        said = verdict_in_words({"verdict": word, "accepted": row["accepted"]})
-        return said + known, TONES.get(word, "mid")
+        text = verdict_in_words({"verdict": word, "accepted": row["accepted"]})
+        if verdict.get("acknowledged"):
+            text += " (acknowledged)"
+        return VerdictLabel(text, TONES.get(word, "mid"))
     if verdict:
-        return verdict_in_words(row), TONES.get(verdict, "mid")
-    return ("no gate", "mid") if row["number"] else (row["status"], "bad")
+        return VerdictLabel(verdict_in_words(row), TONES.get(verdict, "mid"))
+    # Rows that were not published have no number.
+    return VerdictLabel("no gate", "mid") if row["number"] else VerdictLabel(row["status"], "bad")
 
 
 def capital(text: str) -> str:
     """The text with a capital first letter, unless it begins with a name."""
     if text.startswith(("the ", "there ", "no ")):
-        return f"{text[:1].upper()}{text[1:]}"
+        return capital_first(text)
     return text
+
+
+def capital_first(text: str) -> str:
+    return f"{text[:1].upper()}{text[1:]}"
 
 
 def is_lost(page: "NightPage") -> bool:
@@ -73,10 +93,10 @@ def standing_out(page: "NightPage") -> list[Row]:
     If a cause is named, only slices that moved in the opposite direction to the whole.
     """
     down, up = conclusions_of(page.metric[0])
-    words = {up, down}
+    conclusions = [down, up]
     if page.row and page.cause:
-        words -= {down if page.row["difference"] < 0 else up}
-    found = [row for row in page.slices if row["conclusion"] in words]
+        conclusions.remove(down if page.row["difference"] < 0 else up)
+    found = [row for row in page.slices if row["conclusion"] in conclusions]
     return sorted(found, key=lambda row: -abs(round(row["difference"], DECIMALS)))[:NAMED]
 
 
@@ -84,8 +104,8 @@ def worse_others(page: "NightPage") -> list[str]:
     """The first few other runs that are worse than before."""
     if not page.baseline.nights:
         return []
-    rows = page.compared.values()
-    worse = [row["run"] for row in rows if row["conclusion"] == "worse" and row["run"] != page.run]
+    others = [row for row in page.compared.values() if row["run"] != page.run]
+    worse = [row["run"] for row in others if row["conclusion"] == "worse"]
     return worse[:NAMED]
 
 
@@ -97,7 +117,11 @@ def change_in_words(page: "NightPage", difference: float) -> str:
 
 
 def explains(page: "NightPage") -> bool:
-    """Whether the movements in some queries explain why the run changed."""
+    """Whether the movements of documents explain why the run changed.
+
+    Their queries need enough of the total change, and must have changed like the run if it is
+    better or worse.
+    """
     moved, row = page.moved, page.row
     if moved is None or moved.share < _LEAST_SHARE:
         return False
@@ -114,7 +138,7 @@ def is_unchanged(page: "NightPage") -> bool:
 
 
 def falling(page: "NightPage") -> Falling | None:
-    """Since when the run's level has been lower, judged only by its line; None if it is not."""
+    """Since when the run's level has been lower, judged only by its trend; None if it is not."""
     return page.usual.falling if page.usual else None
 
 
@@ -132,30 +156,41 @@ def usual_range(page: "NightPage") -> Sentence | None:
 
 def judgments_changed(page: "NightPage") -> Sentence | None:
     """Where the line continues across new judgments, and how far earlier nights are shifted."""
-    found = [marked("{}", text) for text in changes_in_words(page.trend.points)]
-    return sentence("judgments_changed_on", "{}", joined(found, " ")) if found else None
+    sentences = changes_in_words(page.trend.points)
+    return sentence("judgments_changed_on", "{}", " ".join(sentences)) if sentences else None
 
 
 def changes_in_words(points: Sequence[Point]) -> list[str]:
     """A sentence for each change of judgments that a line crosses after its first night."""
-    said = []
+    sentences = []
     for point in points[1:]:
         change = point.change
         if change is not None:
             ends = f"{difference(change.old)} (old) to {difference(change.new)} (new)"
             moved = f"earlier nights are shifted by {difference(change.shift)}"
-            said.append(f"New judgments on {day(point.date)}: {ends}; {moved}.")
-    return said
+            sentences.append(f"New judgments on {day(point.date)}: {ends}; {moved}.")
+    return sentences
 
 
 def interrupted(page: "NightPage") -> Sentence | None:
-    text = "The {} changed on {}, so the line is interrupted."
-    breaks = [point for point in page.trend.points[1:] if point.breaks and point.interrupted]
-    said = [marked(text, " and the ".join(p.breaks), day(p.date)) for p in breaks]
-    return sentence("interrupted", "{}", joined(said, " ")) if breaks else None
+    """Where the line is interrupted, and what changed there."""
+    changes = interruptions_in_words(page.trend.points)
+    sentences = [f"{change}, so the line is interrupted." for change in changes]
+    return sentence("interrupted", "{}", " ".join(sentences)) if sentences else None
+
+
+def interruptions_in_words(points: Sequence[Point]) -> list[str]:
+    """What changed where a line is interrupted: `The convention changed on 3 November`."""
+    changes = []
+    for point in points[1:]:
+        if point.breaks and point.interrupted:
+            changed = " and the ".join(point.breaks)
+            changes.append(f"The {changed} changed on {day(point.date)}")
+    return changes
 
 
 def since_the_night_before(page: "NightPage") -> Sentence | None:
+    """The change from the night before, unless the page already compares with that night."""
     if len(page.trend.points) < 2:
         return None
     before, now = page.trend.points[-2:]
@@ -168,10 +203,11 @@ def since_the_night_before(page: "NightPage") -> Sentence | None:
 
 
 def silent_nights(page: "NightPage") -> Sentence | None:
-    silent = [point for point in page.trend.points if is_silent(point)]
-    text = "It returned nothing on {}, so it has no score there."
-    said = [marked(text, day(point.date)) for point in silent]
-    return sentence("silent_nights", "{}", joined(said, " ")) if silent else None
+    sentences = []
+    for point in page.trend.points:
+        if is_silent(point):
+            sentences.append(f"It returned nothing on {day(point.date)}, so it has no score there.")
+    return sentence("silent_nights", "{}", " ".join(sentences)) if sentences else None
 
 
 def below_best(page: "NightPage") -> Sentence | None:
@@ -218,17 +254,17 @@ def unanswered(page: "NightPage") -> Sentence | None:
     found = page.unanswered
     if found is None:
         return None
-    # Includes the queries that are not in the baseline.
-    of = page.mean["queries"]
+    # All queries of tonight, including those that are not in the baseline.
+    queries = page.mean["queries"]
     if page.record["options"]["missing_query"] == "skip":
-        of += found.now
-    of = max(of, (page.row or page.mean)["queries"])
+        queries += found.now
+    queries = max(queries, (page.row or page.mean)["queries"])
     most = f"{found.before:,}"
     if found.before and len(page.baseline.nights) > 1:
         most = f"at most {most}"
     other = name(page.baseline.run) if page.baseline.run else "before"
     text = "{} returned nothing for {:,} of {:,} queries ({}: {}){}."
-    values = (name(page.run), found.now, of, other, most, _part_of("loss", found.share))
+    values = (name(page.run), found.now, queries, other, most, _part_of("loss", found.share))
     return sentence("unanswered", text, *values)
 
 
@@ -246,6 +282,7 @@ def answered(page: "NightPage") -> Sentence | None:
 
 
 def _part_of(what: str, value: float) -> str:
+    """`, 35 % of the loss`; empty for a negligible share."""
     return f", {part(value)} of the {what}" if value >= _NOTICED else ""
 
 
@@ -262,6 +299,7 @@ def cause(page: "NightPage") -> Sentence | None:
 
 
 def spread(page: "NightPage") -> Sentence | None:
+    """That no slice explains a proven difference."""
     row = page.row
     if row is None or row["conclusion"] not in CONCLUDED or not page.causes:
         return None
@@ -277,14 +315,15 @@ def slices(page: "NightPage") -> Sentence | None:
     if not rows:
         return None
     text = "{} is {} by {} ({:,} queries)"
-    said = []
+    parts = []
     for row in rows:
         values = (row["conclusion"], score(abs(row["difference"])), row["queries"])
-        said.append(marked(text, slice_name(row), *values))
-    return sentence("slices", "{}.", joined(said, "; "))
+        parts.append(marked(text, slice_name(row), *values))
+    return sentence("slices", "{}.", joined(parts, "; "))
 
 
 def no_slice(page: "NightPage") -> Sentence | None:
+    """That no slice stands out, if no other sentence says why the run changed."""
     row = page.row
     if not page.slices or not page.compares or row is None or is_unchanged(page):
         return None
@@ -301,8 +340,8 @@ def no_slice(page: "NightPage") -> Sentence | None:
 def missing(page: "NightPage") -> Sentence | None:
     if not page.missing:
         return None
-    said = [marked("{}.", capital(row["sentence"])) for row in page.missing]
-    return sentence("missing", "{}", joined(said, " "))
+    sentences = [f"{capital(row['sentence'])}." for row in page.missing]
+    return sentence("missing", "{}", " ".join(sentences))
 
 
 WHY: Sequence[Rule] = (unanswered, answered, cause, spread, slices, no_slice, missing)
@@ -312,12 +351,12 @@ WHY: Sequence[Rule] = (unanswered, answered, cause, spread, slices, no_slice, mi
 
 
 def partly(page: "NightPage") -> Sentence | None:
+    """For which queries the page shows what moved, if not for all that changed."""
     moved = page.moved
     if moved is None or not explains(page) or not moved.sums or moved.share >= 0.995:
         return None
-    most = min(len(page.queries), EXPLAINED)
     which = "whose documents all these nights keep"
-    if moved.queries == most:
+    if moved.queries == min(len(page.queries), EXPLAINED):
         which = "that changed most"
     text = "Computed over the {} {}; they have {} of the total change."
     queries = count(moved.queries, "query", "queries")
@@ -366,6 +405,7 @@ def unexplained(page: "NightPage") -> Sentence | None:
 
 
 def _few_kept(kept: float) -> Sentence:
+    """`kept`: the share of the total change in queries with kept documents."""
     shown = "less than 1 %" if kept < 0.01 else share(kept)
     which = f"queries with {shown} of the total change"
     kind = "few_kept"
@@ -378,6 +418,7 @@ def _few_kept(kept: float) -> Sentence:
 
 
 def _none_kept(page: "NightPage") -> Sentence:
+    """Which nights of the baseline keep no documents, or none that are needed here."""
     nights = page.baseline.nights
     without = sum(not night.kept_rows("ranked_documents") for night in nights)
     which = "The baseline keeps"
@@ -446,13 +487,15 @@ def rejudged(page: "NightPage") -> Sentence | None:
 
 def warnings(page: "NightPage") -> list[Sentence]:
     """What is doubtful about the night, or could not be read."""
-    found = [one for one in (unverified(page), rejudged(page)) if one is not None]
+    found = apply_rules([unverified, rejudged], page)
     verdict = page.verdict
-    found += [_warning("gate", "{}", text) for text in verdict.get("warnings", ())]
-    said = [text for text in verdict.get("notes", ()) if text not in str(verdict["sentence"])]
-    found += [sentence("verdict_note", "Note: {}.", text.rstrip(".")) for text in said]
-    others = [one for one in verdict.get("falls", ()) if one["run"] != page.run]
-    for text in falls_in_words({"falls": others}):
+    for text in verdict.get("warnings", ()):
+        found.append(_warning("gate", "{}", text))
+    for text in verdict.get("notes", ()):
+        if text not in str(verdict["sentence"]):
+            found.append(sentence("verdict_note", "Note: {}.", text.rstrip(".")))
+    falls = [fall for fall in verdict.get("falls", ()) if fall["run"] != page.run]
+    for text in falls_in_words({"falls": falls}):
         found.append(_warning("falls", "{}", text))
     previous = page.outline.previous
     last = day(previous.evaluated_on) if previous else ""
@@ -465,29 +508,37 @@ def warnings(page: "NightPage") -> list[Sentence]:
 
 
 def _warning(kind: str, text: str, *values: str) -> Sentence:
-    said = marked(text, *values).rstrip(".")
-    return sentence(kind, "Warning: {}.", said)
+    return sentence(kind, "Warning: {}.", marked(text, *values).rstrip("."))
 
 
 # A run in the index of a site.
 
 
-def night_score(
-    before: Point | None,
-    now: Point | None,
-    margin: float,
-) -> tuple[float, str, list[str]]:
-    """The change of a run since the night before, its score, and why the score stands out."""
+class NightScore(NamedTuple):
+    """The score of a run in the index, its change since the night before, and why it stands out."""
+
+    change: float
+    text: str
+    why: Sequence[str] = ()
+
+
+def night_score(before: Point | None, now: Point | None, margin: float) -> NightScore:
+    """The score of a run tonight. `margin`: the smallest change that is worth a sentence."""
     was = before.value if before else None
     if now is None or now.value is None:
-        word = "returned nothing" if now and is_silent(now) else "no score"
-        why = [] if was is None else [f"{score(was)} the night before"]
-        return -(was or 0.0), word, why
-    moved = 0.0
+        return _no_score(was, has_returned_nothing=now is not None and is_silent(now))
+    change = 0.0
     if was is not None and not now.breaks:
-        moved = now.value - was
+        change = now.value - was
     why = [text for _, text in now.flags]
-    if not why and abs(moved) > margin:
-        way = "up" if moved > 0 else "down"
-        why = [f"{way} {score(abs(moved))} from the night before"]
-    return moved, score(now.value), why
+    if not why and abs(change) > margin:
+        way = "up" if change > 0 else "down"
+        why = [f"{way} {score(abs(change))} from the night before"]
+    return NightScore(change, score(now.value), why)
+
+
+def _no_score(was: float | None, has_returned_nothing: bool) -> NightScore:
+    text = "returned nothing" if has_returned_nothing else "no score"
+    if was is None:
+        return NightScore(0.0, text)
+    return NightScore(-was, text, [f"{score(was)} the night before"])

@@ -197,7 +197,7 @@ class ArrayScorer:
 
     def _keys(self, convention: Convention) -> Floats:
         """The keys that lists are sorted by, ascending."""
-        if convention.order == "rank":
+        if convention.ranks_decide:
             return self._ranks
         if convention.score_precision == "float32":
             return -self._scores.astype(np.float32).astype(np.float64)

@@ -73,7 +73,8 @@ class Search:
                 if self.deadline.is_over() or (found and self.judge.is_slow):
                     break
             number = f"{self.tried - before:,} {_LEVELS[changed]}"
-            report_step("tried", f"{number}: {len(found) or 'none'} gives all scores")
+            give = "give" if len(found) > 1 else "gives"
+            report_step("tried", f"{number}: {len(found) or 'none'} {give} all scores")
             if found:
                 return self._simplest(found)
             if self.deadline.is_over():

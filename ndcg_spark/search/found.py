@@ -88,6 +88,8 @@ class FoundConvention:
     tried: int = 0
     #: Sentences about scores that were ignored.
     notes: Sequence[str] = ()
+    #: Whether the job seems to keep tied documents in the order of its rows.
+    may_keep_order_of_rows: bool = False
 
     @property
     def is_exact(self) -> bool:

@@ -91,13 +91,19 @@ def hints(
             "every score that differs is below ours by less than one unit of its last digit: "
             "the job may cut digits off instead of rounding"
         )
-    if convention.order == "score" and _is_of_ties(wrong, _by_place(lists)):
+    if may_keep_order_of_rows(wrong, lists, convention):
         yield (
             f"all {len(wrong):,} lists that differ have documents with equal scores, and lists "
-            "without are equal: the job may keep tied documents in the order of its rows. "
-            "Give the results a column rank that says so, in pandas results['rank'] = "
-            "results.groupby(['run', 'query_id']).cumcount() + 1, and search again"
+            "without are equal: the job may keep tied documents in the order of its rows"
         )
+
+
+def may_keep_order_of_rows(
+    compared: Iterable[Compared], lists: Iterable[OldList], convention: Convention
+) -> bool:
+    """Whether the lists that differ are those with tied documents, which scores do not order."""
+    wrong = [row for row in compared if row.differs and row.place.query_id is not None]
+    return convention.needs_score and _is_of_ties(wrong, _by_place(lists))
 
 
 def _is_cut_off(wrong: Iterable[Compared], targets: Targets) -> bool:

@@ -37,12 +37,12 @@ def share(value: float | None) -> str:
     if value is None:
         return "-"
     percent = 100 * round(value, DECIMALS)
-    whole = f"{percent:z.0f}"
-    if whole == "100" and percent < 100:
+    rounded = f"{percent:z.0f}"
+    if rounded == "100" and percent < 100:
         return f"{min(percent, 99.9):.1f} %"
-    if whole == "0" and percent > 0:
+    if rounded == "0" and percent > 0:
         return f"{max(percent, 0.1):.1f} %"
-    return f"{whole} %"
+    return f"{rounded} %"
 
 
 def part(value: float) -> str:
@@ -51,14 +51,20 @@ def part(value: float) -> str:
 
 
 def p_value(p: float, alpha: float | None = None) -> str:
-    """A p value: `0.0027` or `<0.0001`; with more digits if they show the side of `alpha`."""
+    """A p value: `0.0027` or `<0.0001`.
+
+    If four digits would make it look equal to `alpha`, it has more digits.
+    """
     if p < _SMALLEST_P:
         return "<0.0001"
-    return score(p) if alpha is None else apart(p, alpha)[0]
+    if alpha is None:
+        return score(p)
+    text, _ = apart(p, alpha)
+    return text
 
 
 def p_in_words(p: float, alpha: float) -> str:
-    """The same in a sentence: `p = 0.0027` or `p < 0.0001`."""
+    """A p value in a sentence: `p = 0.0027` or `p < 0.0001`."""
     text = p_value(p, alpha)
     return f"p < {text[1:]}" if text.startswith("<") else f"p = {text}"
 
@@ -66,11 +72,11 @@ def p_in_words(p: float, alpha: float) -> str:
 def apart(value: float, limit: float) -> tuple[str, str]:
     """Both numbers with four digits, or with as many as are needed to show that they differ."""
     value, limit = round(value, DECIMALS), round(limit, DECIMALS)
-    shown = [(f"{value:.{digits}f}", f"{limit:.{digits}f}") for digits in range(4, 9)]
-    for pair in shown:
-        if pair[0] != pair[1]:
-            return pair
-    return shown[0]
+    for digits in range(4, 9):
+        texts = (f"{value:.{digits}f}", f"{limit:.{digits}f}")
+        if texts[0] != texts[1]:
+            return texts
+    return f"{value:.4f}", f"{limit:.4f}"
 
 
 def count(number: int, one: str, many: str | None = None) -> str:
@@ -86,7 +92,9 @@ def rounded_down(number: float) -> str:
     So a number below a limit never looks as if it had reached it.
     """
     tenths = math.floor(10 * round(number, DECIMALS))
-    return f"{tenths / 10:,.1f}" if tenths % 10 else f"{tenths // 10:,}"
+    if tenths % 10 == 0:
+        return f"{tenths // 10:,}"
+    return f"{tenths / 10:,.1f}"
 
 
 def level(alpha: float) -> str:

@@ -1,6 +1,6 @@
 """Tables and names in HTML, on a page and in a notebook."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from markupsafe import Markup
@@ -10,8 +10,8 @@ from ndcg_spark.text import printable
 
 #: The longest name that is shown in full, and the longest that is kept in its title.
 _LONGEST, _LONGEST_TITLE = 80, 1000
-#: The attributes of a cell with a number, which is aligned to the right.
-NUMBER = Markup(' class="n"')
+#: The attributes of a cell with text, and of one with a number, which is aligned to the right.
+TEXT, NUMBER = Markup(""), Markup(' class="n"')
 
 
 class Cell(NamedTuple):
@@ -31,7 +31,7 @@ class HtmlTable(NamedTuple):
 
 
 def name(text: str) -> Markup:
-    """A name; one that is written from right to left does not reverse the sentence around it."""
+    """A name in its own element, so that one written from right to left stays in its place."""
     shown = printable(text)
     if len(shown) <= _LONGEST:
         return Markup("<bdi>{}</bdi>").format(shown)
@@ -69,28 +69,31 @@ def _html_table(
     label: str,
     attributes: Markup,
 ) -> HtmlTable:
-    kinds = [number if at in table.numbers else text for at in range(len(table.headings))]
-    headings = list(map(Cell, kinds, table.headings))
+    """A table, with the attributes of its number cells and of its text cells."""
+    headings = []
+    for at, heading in enumerate(table.headings):
+        headings.append(Cell(number if at in table.numbers else text, heading))
     rows = []
     for row in table.rows:
-        cells = [_cell(row, *column) for column in zip(table.headings, kinds, strict=True)]
+        cells = []
+        for column in headings:
+            cells.append(_cell(column.content, row[column.content], column.attributes))
         rows.append(cells)
     return HtmlTable(headings, rows, list(table.notes), label, attributes)
 
 
-def _cell(row: Mapping[str, Any], heading: str, kind: Markup) -> Cell:
-    value = row[heading]
-    shown = cell(heading, value)
+def _cell(heading: str, value: Any, attributes: Markup) -> Cell:
     if isinstance(value, str) and not isinstance(value, Markup):
-        return Cell(kind, name(value))
+        return Cell(attributes, name(value))
+    shown = cell(heading, value)
     if isinstance(value, float):
-        # Tables are sorted by unrounded values.
-        return Cell(kind + Markup(' data-v="{:.6g}"').format(value), shown)
-    return Cell(kind, shown)
+        # The script of a page sorts by this, because rounded values may be equal.
+        attributes += Markup(' data-v="{:.6g}"').format(value)
+    return Cell(attributes, shown)
 
 
 class Block(NamedTuple):
-    """A block of a template: its form and its content."""
+    """A block of a page: the name of its macro in the templates, and what the macro lays out."""
 
     form: str
     content: Any

@@ -34,11 +34,11 @@ class MacroMeans(NamedTuple):
 
     @property
     def notes(self) -> list[str]:
-        """The notes below a table of them."""
+        """The notes below a table of these means."""
         if not self.rows:
             return self.sentences
-        many = self.rows[0][DATASETS]
-        what = f"{MACRO}: the unweighted mean of {many} dataset means, as in BEIR and MTEB"
+        datasets = self.rows[0][DATASETS]
+        what = f"{MACRO}: the unweighted mean of {datasets} dataset means, as in BEIR and MTEB"
         return [what, *self.sentences]
 
 
@@ -53,11 +53,12 @@ def macro_means(rows: Iterable[Row], absent: Collection[str] = ()) -> MacroMeans
     """
     means = MacroMeans([], [])
     for of_date in _by_date(rows).values():
-        _add(means, of_date, absent)
+        _add_date(means, of_date, absent)
     return means
 
 
 def _by_date(rows: Iterable[Row]) -> dict[Any, list[Row]]:
+    """The rows without slices by their date."""
     dates: dict[Any, list[Row]] = {}
     for row in rows:
         if row.get("attribute") is None:
@@ -65,63 +66,67 @@ def _by_date(rows: Iterable[Row]) -> dict[Any, list[Row]]:
     return dates
 
 
-def _add(means: MacroMeans, rows: Sequence[Row], absent: Collection[str]) -> None:
+def _add_date(means: MacroMeans, rows: Sequence[Row], absent: Collection[str]) -> None:
     """Add the means of the rows of one date."""
     datasets = sorted({row["dataset"] for row in rows}.union(absent))
     if len(datasets) < 2:
         return
-    labels = {row.get("convention"): row for row in rows}
-    conventions = {_options(label): row for label, row in labels.items()}
-    if len(conventions) > 1:
-        means.sentences.append(_differ(*list(conventions.values())[:2]))
+    examples = list(_by_convention(rows).values())
+    if len(examples) > 1:
+        means.sentences.append(_conventions_differ(examples[0], examples[1]))
         return
     runs: dict[str, list[Row]] = {}
     for row in rows:
         runs.setdefault(row["run"], []).append(row)
-    without = {}
+    incomplete = {}
     for run in sorted(runs):
-        there = {row["dataset"] for row in runs[run]}
-        lacking = [name for name in datasets if name not in there]
-        if lacking:
-            without[run] = lacking
+        with_run = {row["dataset"] for row in runs[run]}
+        without_run = [name for name in datasets if name not in with_run]
+        if without_run:
+            incomplete[run] = without_run
         else:
             _add_run(means, run, runs[run], datasets)
-    if without:
-        means.sentences.append(_lack(without, len(datasets)))
+    if incomplete:
+        means.sentences.append(_runs_are_incomplete(incomplete, len(datasets)))
 
 
-def _options(label: str | None) -> str:
-    """The options of a convention: two conventions may have the same ones under other names."""
-    return "" if label is None else str(Convention.parse(label).options())
+def _by_convention(rows: Iterable[Row]) -> dict[str, Row]:
+    """A row for each convention, by its options: one convention may have several names."""
+    by_label = {row.get("convention"): row for row in rows}
+    examples = {}
+    for label, row in by_label.items():
+        options = "" if label is None else str(Convention.parse(label).options())
+        examples[options] = row
+    return examples
 
 
-def _differ(one: Row, other: Row) -> str:
+def _conventions_differ(one: Row, other: Row) -> str:
     first = f"{one['dataset']} has {one['convention']}"
     second = f"{other['dataset']} has {other['convention']}"
     return f"no mean over the datasets: their conventions differ; {first}, {second}"
 
 
-def _lack(without: Mapping[str, Sequence[str]], datasets: int) -> str:
-    """A sentence on missing runs; `without` has, by run, the datasets that lack it."""
-    run, lacking = next(iter(without.items()))
-    runs = f"{len(without)} run(s) have no mean over the datasets"
-    what = f"has no results in {len(lacking)} of {datasets} datasets, e.g. {lacking[0]}"
+def _runs_are_incomplete(incomplete: Mapping[str, Sequence[str]], datasets: int) -> str:
+    """A sentence on runs that some datasets lack: `{"bm25": ["web"]}`. `datasets`: of how many."""
+    run, without_run = next(iter(incomplete.items()))
+    runs = f"{len(incomplete)} run(s) have no mean over the datasets"
+    what = f"has no results in {len(without_run)} of {datasets} datasets, e.g. {without_run[0]}"
     return f"{runs}, because they have no results in some: {run} {what}"
 
 
 def _add_run(means: MacroMeans, run: str, rows: Sequence[Row], datasets: Sequence[str]) -> None:
-    """Add the rows of a run that all datasets have."""
-    cutoffs: dict[int | None, dict[str, Row]] = {}
+    """Add the means, one per cutoff, of a run that all datasets have."""
+    by_cutoff: dict[int | None, dict[str, Row]] = {}
     for row in rows:
-        cutoffs.setdefault(row["cutoff"], {})[row["dataset"]] = row
-    for cutoff in sorted(cutoffs, key=by_depth):
-        own = cutoffs[cutoff]
-        lacking = [name for name in datasets if name not in own]
-        if lacking:
-            where = f"{lacking[0]} was not evaluated at cutoff {format_cutoff(cutoff)}"
+        by_cutoff.setdefault(row["cutoff"], {})[row["dataset"]] = row
+    for cutoff in sorted(by_cutoff, key=by_depth):
+        by_dataset = by_cutoff[cutoff]
+        missing = [name for name in datasets if name not in by_dataset]
+        if missing:
+            where = f"{missing[0]} was not evaluated at cutoff {format_cutoff(cutoff)}"
             means.sentences.append(f"{run} has no mean over the datasets at this cutoff: {where}")
             continue
-        ordered = [own[name] for name in datasets]
+        ordered = [by_dataset[name] for name in datasets]
         means.sentences.extend(_without_value(run, ordered))
         means.rows.append(_mean_row(ordered))
 
@@ -154,10 +159,12 @@ def _mean_row(rows: Sequence[Row]) -> dict[str, Any]:
 
 
 def _mean(values: Sequence[float | None]) -> float | None:
+    """The mean; None if one of the values is missing."""
     known = [value for value in values if value is not None]
     return math.fsum(known) / len(known) if len(known) == len(values) else None
 
 
 def _sum(values: Sequence[int | None]) -> int | None:
+    """The sum; None if one of the values is missing."""
     known = [value for value in values if value is not None]
     return sum(known) if len(known) == len(values) else None

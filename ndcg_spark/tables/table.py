@@ -2,7 +2,6 @@
 
 import dataclasses
 import functools
-import itertools
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -13,23 +12,30 @@ from ndcg_spark.tolerance import DECIMALS
 
 
 def answered_in_words(row: Mapping[str, Any]) -> str:
-    """A phrase on how many queries a side answered, if one of them answered few; otherwise empty.
+    """`the baseline answered 40 of 60 queries`, if a side of a comparison answered few; else empty.
 
-    `row` is a row of COMPARISONS.
+    `row` is a row of COMPARISONS. Without a subject, the phrase is about the run.
     """
     if "few_answered" not in row["flags"]:
         return ""
-    own, other = row["answered_queries"], row["baseline_answered_queries"]
-    who = "" if own < other else "the baseline "
-    return f"{who}answered {min(own, other):,} of {row['judged_queries']:,} queries"
+    own = row["answered_queries"]
+    baseline = row["baseline_answered_queries"]
+    of_judged = f"of {row['judged_queries']:,} queries"
+    if own < baseline:
+        return f"answered {own:,} {of_judged}"
+    return f"the baseline answered {baseline:,} {of_judged}"
 
 
 def verdict_in_words(verdict: Mapping[str, Any]) -> str:
-    word = "no verdict" if verdict["verdict"] == "none" else str(verdict["verdict"])
+    """`pass`, `no verdict (accepted)` or `fail (acknowledged)`."""
+    word = str(verdict["verdict"])
+    if word == "none":
+        word = "no verdict"
     if verdict.get("accepted"):
         return f"{word} (accepted)"
-    is_known = word == "fail" and bool(verdict.get("acknowledged"))
-    return f"{word} (acknowledged)" if is_known else word
+    if word == "fail" and verdict.get("acknowledged"):
+        return f"{word} (acknowledged)"
+    return word
 
 
 _DIFFERENCES = (
@@ -38,14 +44,16 @@ _DIFFERENCES = (
 )
 #: Numbers from the inputs, which are shown unrounded.
 _IN_FULL = ("gain", "ideal gain", "grade", "relevance", "score")
-#: The formats of columns that are not shown as scores or counts.
-_FORMS: dict[str, Callable[[Any], str]] = {
+_P_VALUES = ("p", "p (adjusted)", "p (decides)")
+#: The functions that format columns of numbers; others are shown as scores or counts.
+_FORMATS: dict[str, Callable[[Any], str]] = {
     **dict.fromkeys(_DIFFERENCES, numbers.difference),
     **dict.fromkeys(_IN_FULL, "{:g}".format),
-    **dict.fromkeys(("p", "p (adjusted)", "p (decides)"), numbers.p_value),
+    **dict.fromkeys(_P_VALUES, numbers.p_value),
     "share of the change": numbers.share,
     "moved": "{:+d}".format,
 }
+_YES_NO = {True: "yes", False: "no"}
 #: Text columns that are aligned like numbers.
 _ON_THE_RIGHT = ("cutoff", "relevance", "interval", "won/tied/lost", "higher/tied/lower")
 
@@ -53,7 +61,7 @@ _ON_THE_RIGHT = ("cutoff", "relevance", "interval", "won/tied/lost", "higher/tie
 def cell(heading: str, value: Any) -> str:
     """A value as text that cannot control a terminal; our own markup is unchanged."""
     if hasattr(value, "__html__"):
-        return value  # type: ignore[no-any-return]
+        return value  # type: ignore[no-any-return]  # a Markup, which is a str
     if heading == "cutoff":
         return format_cutoff(value)
     if value is None:
@@ -61,14 +69,23 @@ def cell(heading: str, value: Any) -> str:
     if isinstance(value, str):
         return printable(value)
     if isinstance(value, bool):
-        return "yes" if value else "no"
-    form = _FORMS.get(heading) or (numbers.score if isinstance(value, float) else "{:,}".format)
-    return form(value)
+        return _YES_NO[value]
+    return _number_text(heading, value)
+
+
+def _number_text(heading: str, value: float) -> str:
+    if heading in _FORMATS:
+        return _FORMATS[heading](value)
+    if isinstance(value, float):
+        return numbers.score(value)
+    return f"{value:,}"
 
 
 def _is_number(value: Any) -> bool:
-    # In Python, True is an int.
-    return isinstance(value, int | float) and not isinstance(value, bool)
+    if isinstance(value, bool):
+        # In Python, True is an int.
+        return False
+    return isinstance(value, int | float)
 
 
 def deepest_count(rows: Iterable[Mapping[str, Any]], name: str) -> int | None:
@@ -82,9 +99,11 @@ def deepest_count(rows: Iterable[Mapping[str, Any]], name: str) -> int | None:
 
 def shown_value(measure: str, value: float | None) -> float | int | None:
     """The value of a measure for a cell: a number of items without decimals."""
-    if measure != "items" or value is None:
-        return value
-    return int(value)
+    if value is None:
+        return None
+    if measure == "items":
+        return int(value)
+    return value
 
 
 class Marked(float):
@@ -107,15 +126,23 @@ class Table:
 
     @functools.cached_property
     def numbers(self) -> Collection[int]:
-        """The positions, from 0, of number columns, which are aligned on the right."""
-        return {at for at, heading in enumerate(self.headings) if self._has_numbers(heading)}
+        """The positions, from 0, of the columns that are aligned on the right."""
+        positions = set()
+        for at, heading in enumerate(self.headings):
+            if self._is_on_the_right(heading):
+                positions.add(at)
+        return positions
 
-    def _has_numbers(self, heading: str) -> bool:
+    def _is_on_the_right(self, heading: str) -> bool:
+        if heading in _ON_THE_RIGHT:
+            return True
         values = [row[heading] for row in self.rows]
+        if any(map(_is_number, values)):
+            return True
+        if not values:
+            return False
         # A column without values is a score that is null everywhere.
-        is_null = bool(values) and all(value is None for value in values)
-        has_number = any(map(_is_number, values))
-        return heading in _ON_THE_RIGHT or is_null or has_number
+        return all(value is None for value in values)
 
     @property
     def cells(self) -> list[list[str]]:
@@ -134,17 +161,10 @@ def make_table(
 ) -> Table:
     """A table of these columns, by default all; the column of a single dataset is left out.
 
-    Columns without values are left out, except those in `kept`, which were requested.
+    Columns without values are left out, except those in `kept`, which were requested. `more`: the
+    title and the sentences.
     """
-    shown = list(names)
-    if rows and not shown:
-        shown = list(rows[0])
-    if len({row.get("dataset") for row in rows}) < 2:
-        shown = [name for name in shown if name != "dataset"]
-    # A null cutoff is the whole ranking, and a null relevance is an unjudged document.
-    always = ("cutoff", "relevance", *kept)
-    if rows:
-        shown = [name for name in shown if name in always or _has_value(rows, name)]
+    shown = _shown_columns(rows, names, kept)
     headings = {name: printable(name.replace("_", " ")) for name in shown}
     values = []
     for row in rows:
@@ -152,13 +172,41 @@ def make_table(
     return Table(values, list(headings.values()), list(map(printable, notes)), **more)
 
 
-def _has_value(rows: Iterable[Mapping[str, Any]], name: str) -> bool:
-    return any(row[name] is not None for row in rows)
+def _shown_columns(
+    rows: Sequence[Mapping[str, Any]],
+    names: Iterable[str],
+    kept: Collection[str],
+) -> list[str]:
+    shown = list(names)
+    if rows and not shown:
+        shown = list(rows[0])
+    datasets = {row.get("dataset") for row in rows}
+    if "dataset" in shown and len(datasets) < 2:
+        shown.remove("dataset")
+    # A null cutoff is the whole ranking, and a null relevance is an unjudged document.
+    for name in _without_values(rows, shown):
+        if name not in ("cutoff", "relevance", *kept):
+            shown.remove(name)
+    return shown
+
+
+def _without_values(rows: Sequence[Mapping[str, Any]], names: Iterable[str]) -> list[str]:
+    """The columns that are null in every row; none if there are no rows."""
+    if not rows:
+        return []
+    empty = []
+    for name in names:
+        values = [row[name] for row in rows]
+        if all(value is None for value in values):
+            empty.append(name)
+    return empty
 
 
 def best_first(score: float | None, name: str) -> tuple[bool, float, str]:
     """A sort key: the highest score first, equal scores by name, missing scores last."""
-    return score is None, -round(score or 0.0, DECIMALS), name
+    if score is None:
+        return True, 0.0, name
+    return False, -round(score, DECIMALS), name
 
 
 class DatasetScores(NamedTuple):
@@ -175,27 +223,34 @@ def split_slices(rows: Iterable[Mapping[str, Any]]) -> DatasetScores:
     """
     scores = DatasetScores([], [])
     for row in sorted(rows, key=by_run):
-        is_of_slice = row.get("attribute") is not None
-        part = scores.slices if is_of_slice else scores.all_queries
-        part.append(dict(row))
+        if row.get("attribute") is None:
+            scores.all_queries.append(dict(row))
+        else:
+            scores.slices.append(dict(row))
     scores.slices.sort(key=lambda row: (row["attribute"], row["value"]))
     return scores
 
 
 def sorted_runs(
-    rows: Iterable[Mapping[str, Any]], measure_set: MeasureSet = NDCG_ONLY
+    rows: Iterable[Mapping[str, Any]],
+    measure_set: MeasureSet = NDCG_ONLY,
 ) -> list[list[Mapping[str, Any]]]:
-    """The dataset score rows as one list by cutoff for each dataset and run.
+    """The dataset score rows of each dataset and run as a list by cutoff.
 
-    They are sorted by dataset, and the best by the headline comes first.
+    The lists are sorted by dataset, with the best run by the headline measure first.
     """
     ordered = sorted(rows, key=by_run)
+    runs: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
+    for row in ordered:
+        runs.setdefault((row["dataset"], row["run"]), []).append(row)
     headline, cutoff = measure_set.headline(row["cutoff"] for row in ordered)
     column = MEASURES[headline].column
 
     def key(run: list[Mapping[str, Any]]) -> tuple[Any, ...]:
-        scores = (row.get(column) for row in run if row["cutoff"] == cutoff)
-        return run[0]["dataset"], *best_first(next(scores, None), run[0]["run"])
+        score = None
+        for row in run:
+            if row["cutoff"] == cutoff:
+                score = row.get(column)
+        return run[0]["dataset"], *best_first(score, run[0]["run"])
 
-    grouped = itertools.groupby(ordered, lambda row: (row["dataset"], row["run"]))
-    return sorted((list(run) for _, run in grouped), key=key)
+    return sorted(runs.values(), key=key)

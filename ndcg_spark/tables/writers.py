@@ -38,7 +38,7 @@ def aligned(
     rows: Iterable[Sequence[str]],
     numbers: Collection[int],
 ) -> Iterator[str]:
-    """Lines of text with aligned columns, headings first.
+    """Lines of text with aligned columns, headings first. `numbers`: the columns on the right.
 
     Rows are streamed, and the first ones determine the widths.
     """
@@ -46,7 +46,8 @@ def aligned(
 
     remaining = iter(rows)
     first = list(itertools.islice(remaining, 500))
-    widths = [max(map(cell_len, column)) for column in zip(headings, *first, strict=True)]
+    columns = zip(headings, *first, strict=True)
+    widths = [max(map(cell_len, column)) for column in columns]
     for row in itertools.chain([headings], first, remaining):
         cells = []
         for at, (text, width) in enumerate(zip(row, widths, strict=True)):
@@ -75,11 +76,11 @@ def markdown(table: Table) -> list[str]:
         lines += [f"### {_markdown(table.title)}", ""]
     for sentence in table.sentences:
         lines += [_markdown(sentence), ""]
-    kinds = [":---"] * len(table.headings)
+    alignments = [":---"] * len(table.headings)
     for at in table.numbers:
-        kinds[at] = "---:"
+        alignments[at] = "---:"
     lines.append(_markdown_row(map(_markdown, table.headings)))
-    lines.append(_markdown_row(kinds))
+    lines.append(_markdown_row(alignments))
     for cells in table.cells:
         lines.append(_markdown_row(map(_markdown, cells)))
     for note in table.notes:
@@ -115,8 +116,11 @@ def _latex_columns(table: Table) -> str:
 
 
 def _has_stars(table: Table) -> bool:
-    values = itertools.chain.from_iterable(row.values() for row in table.rows)
-    return any(getattr(value, "stars", "") for value in values)
+    for row in table.rows:
+        for value in row.values():
+            if isinstance(value, Marked) and value.stars:
+                return True
+    return False
 
 
 def _latex_row(cells: Iterable[str]) -> str:
@@ -136,7 +140,8 @@ def notebook_html(table: Table) -> str:
     # Imported here, because commands that print text do not need it.
     from ndcg_spark.tables.html import notebook_table
 
-    above = list(filter(None, [table.title, *table.sentences]))
+    above = [table.title] if table.title else []
+    above += table.sentences
     return fill_template("tables/notebook.html.j2", above=above, content=notebook_table(table))
 
 
@@ -193,9 +198,10 @@ def to_pandas(table: "DataFrame | pa.Table") -> "pd.DataFrame":
     import pandas as pd
     import pyarrow as pa
 
-    whole = dict.fromkeys((pa.int16(), pa.int32(), pa.int64()), pd.Int64Dtype())
+    # Without this, a column of whole numbers with a null becomes floats.
+    types = dict.fromkeys((pa.int16(), pa.int32(), pa.int64()), pd.Int64Dtype())
     arrow = table if isinstance(table, pa.Table) else table.toArrow()
-    frame: pd.DataFrame = arrow.to_pandas(types_mapper=whole.get, date_as_object=False)
+    frame: pd.DataFrame = arrow.to_pandas(types_mapper=types.get, date_as_object=False)
     return frame
 
 

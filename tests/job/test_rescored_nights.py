@@ -1,6 +1,7 @@
 """Copies: the scores of kept lists under other judgments are those of an evaluation of the original results."""
 
 import math
+import shlex
 import zlib
 from pathlib import Path
 from unittest import mock
@@ -19,6 +20,7 @@ from ndcg_spark.nights.copies import (
     copy_path,
     judgments_path,
     read_copy,
+    rescore_command,
     why_not_rescored,
 )
 from ndcg_spark.nights.log import committed
@@ -220,6 +222,27 @@ def test_nights_are_scored_by_hand_under_the_newest_judgments_that_are_kept(two_
     Path(output, judgments_path(other.dataset, newest[other.dataset])).write_bytes(b"damaged")
     made, kept, refused = rescore(engine, settings, output)
     assert (made, kept, len(refused)) == (1, 2, 1)
+
+
+@pytest.mark.embedded
+def test_the_command_that_an_error_names_makes_the_copy(tmp_path, engine):
+    case = random_case(5)
+    case.judgments = [*case.judgments, case.judgments[0][1:-1]]
+    for lists, judged, date in ((0, 0, "20"), (1, 1, "21"), (0, 2, "22"), (1, 2, "23")):
+        output = publish(tmp_path, case, lists, judged, date=f"2026-11-{date}")
+    nights = [night for night in committed(output) if night.dataset == "web"]
+    fingerprints = {night.row["judgments_fingerprint"] for night in nights}
+    assert len(fingerprints) == 3
+    for night in nights:
+        for judgments in fingerprints - {night.row["judgments_fingerprint"]}:
+            if read_copy(night, judgments) is not None:
+                continue
+            words = shlex.split(rescore_command(night, judgments))
+            options = dict(zip(words[3::2], words[4::2], strict=True))
+            given = {"judgments": options["--judgments"]} if options else {}
+            settings = validate(given, "test", NightConfig)
+            rescore(engine, settings, words[2], dataset=options.get("--dataset"))
+            assert read_copy(night, judgments) is not None
 
 
 @pytest.mark.embedded

@@ -232,7 +232,7 @@ def test_a_result_is_a_row():
     failed = result("fail", "dropped", slice="language=de", p=0.001, queries=100, **numbers)
     table = verdict_table(verdict(failed).as_json())
     shown = {
-        "check": "ndcg@10 language=de",
+        "check": "ndcg@10 for language=de",
         "run": "hybrid",
         "against": "good 2026-11-19",
         "mean": "0.5500",

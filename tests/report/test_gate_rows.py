@@ -36,10 +36,10 @@ def page(output, *, slices=None, config=None):
     evaluate(output, config, "2026-11-02", lost, attributes=LANGUAGE)
     history = History(committed(str(output)))
     night = history.nights[-1]
-    shown = outline(history, night, Request())
+    shown = outline(history, night, Request(attributes=slices))
     sides = both_sides(shown.baseline, night, shown.metric, ScoreCache(history.scores))
     options = ComparisonOptions(attributes=read_attributes([night]))
-    return shown_rows(shown, sides, options, slices), shown, sides, options
+    return shown_rows(shown, sides, options), shown, sides, options
 
 
 def keys(rows):

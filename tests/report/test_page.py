@@ -28,9 +28,9 @@ from ndcg_spark.errors import ConfigurationError, StorageError
 from ndcg_spark.nights.commit import log_attempt
 from ndcg_spark.nights.log import committed, revise
 from ndcg_spark.nights.reader import night_rows
-from ndcg_spark.report.answer import answer, begun, since
+from ndcg_spark.report.answer import answer, first_seen, since
 from ndcg_spark.report.charts import place_trend, split, uncompared
-from ndcg_spark.report.labels import Labels, read_labels
+from ndcg_spark.report.labels import Label, Labels, read_labels
 from ndcg_spark.report.night import load_night
 from ndcg_spark.report.outline import Request
 from ndcg_spark.report.page import read_page, write_report
@@ -195,7 +195,7 @@ def test_a_level_is_first_seen_if_no_comparable_night_that_is_shown_had_it(
         name = "other" if level == "-" else "hybrid"
         lists = lists_of({"hybrid": 0.8}, 36, lost={"hybrid": 36 * (level == "l")})
         night(tmp_path, number, {name: lists["hybrid"]}, documents=False, judgments=judgments)
-    found = begun(data_of(tmp_path))
+    found = first_seen(data_of(tmp_path))
     assert (found.kind, [*found.dates]) == (kind, [date(number) for number in seen])
 
 
@@ -316,7 +316,7 @@ def test_a_loss_since_an_earlier_night_has_its_note_and_of_clicks_nothing_is_to_
     revise(committed(str(tmp_path))[8], note="new index")
     write_site(str(tmp_path), tmp_path / "site", Request())
     page = Page(tmp_path / "site" / f"{date(9)}.html")
-    assert begun(data_of(tmp_path)).dates == [date(8)]
+    assert first_seen(data_of(tmp_path)).dates == [date(8)]
     assert "new index" in page.words
     assert (f"--baseline-date {date(6)}, then" in page.words) == advised
     found = kinds(data_of(tmp_path))
@@ -748,7 +748,7 @@ def test_slices_and_labels_of_which_no_id_is_on_a_page_are_warned_of_once(output
         for name in ("q0001", "Q1")
     ]
     assert [told(attributes=kind) for kind in kinds] == [[], ["query_attributes"]]
-    labels = [Labels({"q0001": "a"}), Labels({"Q1": "a"}, {"d0": ("b", None)}), Labels({"Q1": "a"})]
+    labels = [Labels({"q0001": "a"}), Labels({"Q1": "a"}, {"d0": Label("b")}), Labels({"Q1": "a"})]
     assert [told(labels=label) for label in labels] == [[], [], ["labels"]]
 
 
@@ -791,7 +791,7 @@ def hostile(tmp_path_factory):
         for number in range(2):
             lists = lists_of(runs, 30, seed=number, lost={HOSTILE[2]: 29 * number})
             night(folder, number, lists, dataset=dataset, languages=HOSTILE)
-    labels = Labels({"q0002": HOSTILE[2]}, {"d0": (HOSTILE[0], HOSTILE[0])})
+    labels = Labels({"q0002": HOSTILE[2]}, {"d0": Label(HOSTILE[0], HOSTILE[0])})
     (folder / "r.html").write_text(
         read_page(str(folder), request=Request(labels=labels)).html, encoding="utf-8"
     )

@@ -21,7 +21,7 @@ from ndcg_spark.errors import StorageError
 from ndcg_spark.nights.commit import log_attempt
 from ndcg_spark.nights.expire import removable, remove
 from ndcg_spark.nights.log import committed, revise
-from ndcg_spark.report.labels import Labels
+from ndcg_spark.report.labels import Label, Labels
 from ndcg_spark.report.outline import Request
 from ndcg_spark.report.site import write_site
 
@@ -129,8 +129,8 @@ REQUESTS = [
     Request(attributes=ATTRIBUTES),
     Request(attributes=ATTRIBUTES.set_column(2, "value", [["b", "a"]])),
     Request(labels=Labels({"q0001": "a mouse"})),
-    Request(labels=Labels({}, {"d0": ("a mouse", None)})),
-    Request(labels=Labels({}, {"d0": ("a mouse", "https://shop.example/1")})),
+    Request(labels=Labels({}, {"d0": Label("a mouse")})),
+    Request(labels=Labels({}, {"d0": Label("a mouse", "https://shop.example/1")})),
 ]
 
 

@@ -10,7 +10,7 @@ from ndcg_spark.comparison.judgment_changes import Change
 from ndcg_spark.comparison.trend import NOTHING, Falling
 from ndcg_spark.report import answer, words
 from ndcg_spark.report.night import Answered, Unanswered
-from ndcg_spark.report.sentences import said
+from ndcg_spark.report.sentences import apply_rules
 from ndcg_spark.report.usual_range import UsualRange
 
 
@@ -233,11 +233,11 @@ def test_the_answer_says_how_sure_a_difference_is(page, row, kind):
 
 def test_the_answer_has_the_cause_and_the_queries_without_results_before_how_sure_it_is(page):
     lost = changed(page, unanswered=Unanswered(3, 0, 0.5))
-    kinds = [sentence.kind for sentence in said(answer.EVIDENCE, lost)]
+    kinds = [sentence.kind for sentence in apply_rules(answer.EVIDENCE, lost)]
     assert kinds == ["unanswered", "cause", "real"]
-    assert [sentence.kind for sentence in said(answer.EVIDENCE, changed(page, row=UNCHANGED))] == [
-        "all_same"
-    ]
+    assert [
+        sentence.kind for sentence in apply_rules(answer.EVIDENCE, changed(page, row=UNCHANGED))
+    ] == ["all_same"]
 
 
 @pytest.mark.parametrize(("many", "is_said"), [(5, False), (6, True)])

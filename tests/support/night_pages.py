@@ -11,7 +11,7 @@ from ndcg_spark.nights.log import committed
 from ndcg_spark.report import advice, answer, words
 from ndcg_spark.report.night import NightPage, load_night
 from ndcg_spark.report.outline import Request
-from ndcg_spark.report.sentences import said
+from ndcg_spark.report.sentences import apply_rules
 
 FILE = "/conf/nightly.toml"
 
@@ -75,8 +75,10 @@ def kinds(page: NightPage) -> set[str]:
     """The kinds of all sentences of a page, those of advice too."""
     top = answer.answer(page)
     found = [top.headline, *top.sentences, *answer.notes(page), *words.warnings(page)]
-    found += said((*words.TREND, *words.WHY, *words.JUDGED), page)
+    found += apply_rules((*words.TREND, *words.WHY, *words.JUDGED), page)
     rules = (
         [words.partly] if page.moved and page.moved.sums and words.explains(page) else words.UNMOVED
     )
-    return {sentence.kind for sentence in (*found, *said(rules, page), *advice.next_steps(page))}
+    return {
+        sentence.kind for sentence in (*found, *apply_rules(rules, page), *advice.next_steps(page))
+    }

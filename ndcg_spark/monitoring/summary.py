@@ -1,4 +1,4 @@
-"""The text that tells people about an evaluation that has ended, for a chat or a log."""
+"""A summary of an evaluation that has ended, as a text for a chat or a log."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
@@ -9,8 +9,9 @@ from ndcg_spark.config import EvaluationConfig, dated
 from ndcg_spark.convention.measures import Cutoff, measure_at
 from ndcg_spark.errors import ConfigurationError, NdcgSparkError
 from ndcg_spark.gate.acknowledged import acknowledged_in_words
-from ndcg_spark.gate.verdict import FAIL, Result, Verdict, drop_of, how_to_begin
+from ndcg_spark.gate.verdict import FAIL, Result, Verdict, drop_of, how_to_begin, side_changes
 from ndcg_spark.nights.log import Night
+from ndcg_spark.schemas import NEW, OLD
 from ndcg_spark.tables.format import difference, score
 from ndcg_spark.tables.table import verdict_in_words
 from ndcg_spark.text import GOOD, baseline_run, masked
@@ -27,7 +28,7 @@ _MOST_RUNS = 12
 SIGNAL = 128
 
 
-def told_lines(
+def summary_lines(
     config: EvaluationConfig,
     exit_code: int,
     failure: str | None,
@@ -36,26 +37,31 @@ def told_lines(
 ) -> list[str]:
     """The lines of the text: each dataset with its runs, or what failed, and where to look."""
     if outcome is None:
-        named = "evaluation" if config.dataset == "default" else config.dataset
-        lines = [_ended(named, config, exit_code, failure)]
-        lines.extend(_log_of(config, exit_code))
-        return lines
-    lines = []
+        name = "evaluation" if config.dataset == "default" else config.dataset
+        line = _exit_code_line(name, config, exit_code, failure)
+        return [line, *_log_command(config, exit_code)]
+    lines: list[str] = []
     for dataset in outcome.datasets:
-        lines.extend(_of_dataset(config, exit_code, dataset, outcome, nights))
+        lines.extend(_dataset_lines(config, exit_code, dataset, outcome, nights))
     if failure or not lines:
-        named = ", ".join(outcome.datasets) or "evaluation"
-        lines.append(_ended(named, config, exit_code, failure))
+        names = ", ".join(outcome.datasets) or "evaluation"
+        lines.append(_exit_code_line(names, config, exit_code, failure))
     return lines
 
 
-def _ended(named: str, config: EvaluationConfig, exit_code: int, failure: str | None = None) -> str:
-    what = f"{named} of {config.date}: exit code {exit_code}."
-    return f"{what} {failure}" if failure else what
+def _exit_code_line(
+    name: str,
+    config: EvaluationConfig,
+    exit_code: int,
+    failure: str | None = None,
+) -> str:
+    """`web of 2026-11-20: exit code 2.`, and what failed."""
+    line = f"{name} of {config.date}: exit code {exit_code}."
+    return f"{line} {failure}" if failure else line
 
 
-def _log_of(config: EvaluationConfig, exit_code: int) -> list[str]:
-    """The command that shows why an evaluation failed."""
+def _log_command(config: EvaluationConfig, exit_code: int) -> list[str]:
+    """The command that shows why an evaluation failed, if the log of an output says so."""
     # An evaluation that ended with a signal or a configuration error is not in the log.
     if exit_code == ConfigurationError.exit_code or exit_code > SIGNAL:
         return []
@@ -65,7 +71,7 @@ def _log_of(config: EvaluationConfig, exit_code: int) -> list[str]:
     return [command_line("nights", [output], {})]
 
 
-def _of_dataset(
+def _dataset_lines(
     config: EvaluationConfig,
     exit_code: int,
     dataset: str,
@@ -74,23 +80,24 @@ def _of_dataset(
 ) -> Iterator[str]:
     """The verdict, a line per run, everything else that the gate says, and a link to the night."""
     metric = config.measure_set.headline(config.cutoffs)
+    measure, cutoff = metric
     means: dict[str, float | None] = {}
     for row in outcome.dataset_scores:
-        if row["dataset"] == dataset and row["cutoff"] == metric[1]:
-            means[row["run"]] = row[metric[0]]
+        if row["dataset"] == dataset and row["cutoff"] == cutoff:
+            means[row["run"]] = row[measure]
     verdicts = [verdict for verdict in outcome.verdicts if verdict.dataset == dataset]
     if not verdicts:
-        yield _ended(dataset, config, exit_code)
-        yield from _of_means(config, dataset, means, metric, nights)
+        yield _exit_code_line(dataset, config, exit_code)
+        yield from _lines_without_gate(config, dataset, means, metric, nights)
     for verdict in verdicts:
         yield f"{dataset} of {config.date}: {verdict_in_words(vars(verdict))}. {verdict.sentence}"
-        yield from _of_results(verdict, means, metric)
-        yield from _beside(verdict)
+        yield from _lines_of_verdict(verdict, means, metric)
+        yield from _other_findings(verdict)
         yield from _how_to_begin(config, verdict)
     yield from _link(config, dataset)
 
 
-def _beside(verdict: Verdict) -> Iterator[str]:
+def _other_findings(verdict: Verdict) -> Iterator[str]:
     """What the gate says in addition to its verdict."""
     for sentence in verdict.warnings:
         yield f"warning: {sentence}"
@@ -130,7 +137,7 @@ def _link(config: EvaluationConfig, dataset: str) -> list[str]:
     return [command_line("report", [output], options)]
 
 
-def _of_means(
+def _lines_without_gate(
     config: EvaluationConfig,
     dataset: str,
     means: Mapping[str, float | None],
@@ -151,7 +158,7 @@ def _of_means(
     yield from _more(means, shown)
 
 
-def _of_results(
+def _lines_of_verdict(
     verdict: Verdict,
     means: Mapping[str, float | None],
     metric: Metric,
@@ -162,9 +169,10 @@ def _of_results(
         falls[fall["run"]] = Falling(fall["since"], fall["difference"])
     results = _first_results(verdict)
     # The run that the verdict is about comes first, then those that fell most.
-    order = sorted(results, key=lambda run: (run != verdict.run, drop_of(vars(results[run]))))
-    runs = dict.fromkeys([*order, *means])
-    shown = list(runs)[:_MOST_RUNS]
+    compared = sorted(results, key=lambda run: (run != verdict.run, drop_of(vars(results[run]))))
+    others = [run for run in means if run not in results]
+    runs = compared + others
+    shown = runs[:_MOST_RUNS]
     for run in shown:
         if run in results:
             line = _with_change(results[run])
@@ -180,18 +188,16 @@ def _more(runs: Collection[str], shown: Collection[str]) -> list[str]:
 
 
 def _with_score(run: str, metric: Metric, mean: float | None) -> str:
-    name = measure_at(*metric)
-    return f"{run}: {name} {score(mean)}"
+    return f"{run}: {measure_at(*metric)} {score(mean)}"
 
 
 def _falling(line: str, falling: Falling | None) -> str:
+    """The line of a run, and since when the run falls if it does."""
     return line if falling is None else f"{line} ({falling.in_words})"
 
 
 def _first_results(verdict: Verdict) -> dict[str, Result]:
-    """The result that shows the change of each run: one that failed, or its first check of all
-    queries.
-    """
+    """The result that shows the change of each run: the first one that failed, or the first one."""
     results: dict[str, Result] = {}
     for result in verdict.results:
         if result.run is None or not _has_change(result):
@@ -203,20 +209,29 @@ def _first_results(verdict: Verdict) -> dict[str, Result]:
 
 
 def _has_change(result: Result) -> bool:
-    """Whether it says by how much the mean of all queries changed."""
+    """Whether a result says by how much the mean over all queries changed."""
     if result.baseline is None or result.difference is None:
         return False
     return result.slice is None and not result.weighted
 
 
 def _with_change(result: Result) -> str:
+    """`hybrid: ndcg@10 0.7431, -0.0384 against the good nights to 2026-11-19`."""
     name = f"{result.run}: {result.measure}@{result.cutoff}"
-    change = difference(result.difference)
-    ends = [side["difference"] for side in result.sides if side["side"] is not None]
-    if ends:
-        # Neither side of new judgments is fair by itself.
-        change += f" ({difference(min(ends))} to {difference(max(ends))})"
+    change = f"{difference(result.difference)}{_both_sides(result)}"
     return f"{name} {score(result.mean)}, {change} {_against(result)}"
+
+
+def _both_sides(result: Result) -> str:
+    """The changes on both sides of new judgments, neither of which is fair by itself."""
+    changes = side_changes(result.sides)
+    if not changes:
+        return ""
+    if {OLD, NEW} <= changes.keys():
+        old, new = difference(changes[OLD]), difference(changes[NEW])
+        return f" ({old} under the old judgments, {new} under the new ones)"
+    low, high = min(changes.values()), max(changes.values())
+    return f" ({difference(low)} to {difference(high)} across the changes of judgments)"
 
 
 def _against(result: Result) -> str:
@@ -225,5 +240,5 @@ def _against(result: Result) -> str:
         return f"since {result.since}"
     if result.baseline == GOOD:
         return f"against the good nights to {result.baseline_night}"
-    other = baseline_run(str(result.baseline))
-    return f"against {other or result.baseline_night or result.baseline}"
+    run = baseline_run(str(result.baseline))
+    return f"against {run or result.baseline_night or result.baseline}"
