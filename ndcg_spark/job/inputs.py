@@ -162,7 +162,7 @@ def results_source(engine: Engine, config: EvaluationConfig) -> Source:
     is_ordered = config.convention.order == "file"
     beside = config.judgments.on(config.date) if config.is_one_table else None
     source = read_results(
-        engine, config.results.on(config.date), is_ordered=is_ordered, beside=beside
+        engine, config.results.on(config.date), is_ordered=is_ordered, shared_with=beside
     )
     exclude = config.exclude and config.exclude.on(config.date)
     return (
