@@ -1,7 +1,7 @@
-"""One type for a column that has different types in several files or tables. No value changes.
+"""Finds one type for a column that has different types in several files or tables.
 
-A number becomes the same value that `rules.typed` makes of it in its own type, and an id becomes
-text. So the same rows have the same scores and the same fingerprint for all types of the files.
+No value changes: a number becomes the double that `rules.typed` converts it to, and an id becomes
+text. So the same rows have the same scores and the same fingerprint, whatever types the files have.
 """
 
 from collections.abc import Collection, Iterable, Sequence
@@ -21,20 +21,24 @@ def is_list(kind: pa.DataType) -> bool:
 
 
 def common_type(name: str, kinds: Iterable[pa.DataType]) -> pa.DataType | None:
-    """Return a type for the column `name`, ours or an alias, or None if no type fits all values."""
-    known = [kind for kind in dict.fromkeys(kinds) if not pa.types.is_null(kind)]
-    if len(known) < 2:
-        return known[0] if known else pa.string()
-    if all(map(is_list, known)):
-        value = common_type(name, [kind.value_type for kind in known])
+    """Return a type for a column that has these types, or None if no type fits all values.
+
+    `name` is our name of the column, or an alias of it.
+    """
+    # A column of nulls fits every type.
+    distinct = [kind for kind in dict.fromkeys(kinds) if not pa.types.is_null(kind)]
+    if len(distinct) < 2:
+        return distinct[0] if distinct else pa.string()
+    if all(map(is_list, distinct)):
+        value = common_type(name, [kind.value_type for kind in distinct])
         return None if value is None else pa.list_(value)
-    if all(map(pa.types.is_struct, known)):
-        return _common_struct(known)
+    if all(map(pa.types.is_struct, distinct)):
+        return _common_struct(distinct)
     if any(is_alias(ours, name) for ours in _IDS):
-        return _common_id(known)
+        return _common_id(distinct)
     if any(is_alias(ours, name) for ours in _NUMBERS):
-        return _common_number(known)
-    return _common_date(known)
+        return _common_number(distinct)
+    return _common_date(distinct)
 
 
 def _common_date(kinds: Collection[pa.DataType]) -> pa.DataType | None:
@@ -62,8 +66,9 @@ def _common_id(kinds: Collection[pa.DataType]) -> pa.DataType | None:
     if all(map(pa.types.is_signed_integer, kinds)):
         return pa.int64()
     for kind in kinds:
-        is_whole = pa.types.is_integer(kind) or (pa.types.is_decimal(kind) and kind.scale == 0)
-        if not is_whole and not pa.types.is_string(kind):
+        is_whole_decimal = pa.types.is_decimal(kind) and kind.scale == 0
+        is_id = pa.types.is_string(kind) or pa.types.is_integer(kind) or is_whole_decimal
+        if not is_id:
             return None
     return pa.string()
 
@@ -73,35 +78,39 @@ def _common_number(kinds: Collection[pa.DataType]) -> pa.DataType | None:
         return pa.int64()
     for kind in kinds:
         is_number = pa.types.is_integer(kind) or pa.types.is_floating(kind)
-        if not is_number and not pa.types.is_decimal(kind) and not pa.types.is_string(kind):
+        is_number |= pa.types.is_decimal(kind)
+        if not is_number and not pa.types.is_string(kind):
             return None
-    # As text, a value that is not a number can be shown as it is.
-    has_text = any(map(pa.types.is_string, kinds))
-    return pa.string() if has_text else pa.float64()
+    if any(map(pa.types.is_string, kinds)):
+        # As text, a value that is not a number can be shown as it is.
+        return pa.string()
+    return pa.float64()
 
 
 def as_type(values: pa.Array, kind: pa.DataType) -> pa.Array:
-    """Return the values in the type that `common_type` has found, or in a plain type of theirs."""
+    """Return the values in a type that `common_type` or `memory.plain_type` has returned."""
     if pa.types.is_dictionary(values.type):
         values = values.dictionary_decode()
-    if values.type == kind or pa.types.is_null(values.type):
+    own = values.type
+    if own == kind or pa.types.is_null(own):
         return values.cast(kind)
-    if is_list(kind) and is_list(values.type):
+    if is_list(kind) and is_list(own):
         return _as_lists(values, kind)
-    if pa.types.is_struct(kind) and pa.types.is_struct(values.type):
+    if pa.types.is_struct(kind) and pa.types.is_struct(own):
         return _as_structs(values, kind)
-    if pa.types.is_decimal(values.type):
+    if pa.types.is_decimal(own):
         # Text becomes the nearest double, but a direct cast often gives a neighbour of it.
-        values = values.cast(pa.string())
-    elif pa.types.is_floating(values.type) and pa.types.is_string(kind):
+        return values.cast(pa.string()).cast(kind)
+    if pa.types.is_floating(own) and pa.types.is_string(kind):
         # The text of a float32 would be read as a different double.
-        values = values.cast(pa.float64())
+        return values.cast(pa.float64()).cast(kind)
     # A whole number beyond 2^53 becomes the nearest double.
-    is_rounded = pa.types.is_integer(values.type) and pa.types.is_floating(kind)
+    is_rounded = pa.types.is_integer(own) and pa.types.is_floating(kind)
     return values.cast(kind, safe=not is_rounded)
 
 
 def _as_lists(values: pa.Array, kind: pa.DataType) -> pa.Array:
+    # The offset of a list is where its elements begin; the last one is the number of elements.
     lengths = compute.fill_null(compute.list_value_length(values), 0)
     ends = compute.cumulative_sum(lengths.cast(pa.int32()))
     offsets = pa.concat_arrays([pa.array([0], pa.int32()), ends])
@@ -125,18 +134,19 @@ def concatenated(tables: Iterable[pa.Table]) -> pa.Table:
     Raise ArrowInvalid if no type fits.
     """
     parts = list(tables)
-    kinds = dict[str, list[pa.DataType]]()
+    kinds_by_name = dict[str, list[pa.DataType]]()
     for part in parts:
         for field in part.schema:
-            kinds.setdefault(field.name, []).append(field.type)
-    for name, found in kinds.items():
-        kind = common_type(name, found)
-        if len(set(found)) > 1 and kind is not None:
+            kinds_by_name.setdefault(field.name, []).append(field.type)
+    for name, kinds in kinds_by_name.items():
+        kind = common_type(name, kinds)
+        if len(set(kinds)) > 1 and kind is not None:
             parts = [_with_type(part, name, kind) for part in parts]
     return pa.concat_tables(parts, promote_options="permissive")
 
 
 def _with_type(table: pa.Table, name: str, kind: pa.DataType) -> pa.Table:
+    """Return the table with this type for the column `name`, if it has that column."""
     at = table.schema.get_field_index(name)
     if at < 0:
         return table
