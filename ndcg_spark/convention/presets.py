@@ -1,6 +1,4 @@
-"""Presets: the tools whose NDCG has a name here, as the options that reproduce each tool (see
-tests/parity).
-"""
+"""Presets: the options that reproduce the NDCG of each tool (see tests/parity)."""
 
 import math
 from collections.abc import Iterator, Mapping
@@ -8,14 +6,16 @@ from typing import NamedTuple
 
 
 class Grades(NamedTuple):
-    """The grades that a tool does not accept as they are; we accept all of them."""
+    """The grades that a tool refuses or changes, while this package accepts all grades."""
 
-    #: What it does with grades that are not whole numbers; empty if it accepts them.
+    #: What the tool does with grades that are not whole numbers: refuses or truncates; empty if it
+    #: accepts them.
     fractional: str = ""
-    #: It refuses grades above this one.
+    #: The tool refuses grades above this one.
     highest: float = math.inf
 
     def in_words(self) -> Iterator[str]:
+        """Yield a sentence about each kind of these grades."""
         if self.fractional:
             yield f"it {self.fractional} grades that are not whole numbers"
         if self.highest < math.inf:
@@ -23,12 +23,14 @@ class Grades(NamedTuple):
 
 
 class Preset(NamedTuple):
+    """The options that reproduce a tool."""
+
     options: Mapping[str, str]
-    #: The call of the tool that gives the same numbers, and the version of the tool used to verify
-    #: them.
+    #: The call of the tool that gives the same numbers.
     tool: str
+    #: The version of the tool that was used to verify them.
     verified: str
-    #: Other behaviour of the tool, which no option reproduces.
+    #: The behaviour of the tool that no option reproduces.
     not_reproduced: tuple[str, ...] = ()
     grades: Grades = Grades()
 
@@ -250,9 +252,9 @@ PRESETS: Mapping[str, Preset] = {
 
 
 def about_grades(name: str, fractional: float | None, highest: float | None) -> Iterator[str]:
-    """Warnings that the tool of a preset would not give our scores, because of the grades.
+    """Yield warnings that the tool of a preset would not give our scores, because of the grades.
 
-    `fractional` is a grade that is not a whole number, or None; `highest` is the highest grade.
+    `fractional` is a grade that is not a whole number, or None. `highest` is the highest grade.
     """
     grades = PRESETS[name].grades
     end = "and would not give these scores"
