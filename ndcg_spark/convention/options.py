@@ -307,7 +307,7 @@ def _accepted_gains(table: Mapping[Any, Any]) -> dict[float, float] | None:
     if not 0 < len(table) <= MAX_GRADES:
         return None
     gains = {_number(grade): _number(gain) for grade, gain in table.items()}
-    numbers = [*gains.keys(), *gains.values()]
+    numbers = list(gains.keys()) + list(gains.values())
     if not all(abs(number) <= MAX_GAIN for number in numbers):
         return None
     return dict(sorted(gains.items()))

@@ -90,8 +90,9 @@ def parse_measures(
     `preset`.
     """
     words = _words(" ".join(map(str, listed(measures))))
+    needs_cutoffs = any(word.cutoff == ALL_CUTOFFS for word in words)
     shared_cutoffs = list(cutoffs or ())
-    if not shared_cutoffs and any(word.cutoff == ALL_CUTOFFS for word in words):
+    if needs_cutoffs and not shared_cutoffs:
         shared_cutoffs = list(default)
     cutoffs_of_words = []
     # A dictionary, because the order matters and a measure may be named twice.
@@ -102,8 +103,9 @@ def parse_measures(
         for cutoff in own:
             pairs[word.name, cutoff] = None
     headline = _headline(words, cutoffs_of_words)
-    needed = parse_cutoffs([*shared_cutoffs, *(cutoff for _, cutoff in pairs)])
-    return ParsedMeasures(MeasureSet(tuple(pairs), headline, _options(words, preset)), needed)
+    needed_cutoffs = shared_cutoffs + [cutoff for _, cutoff in pairs]
+    measure_set = MeasureSet(tuple(pairs), headline, _options(words, preset))
+    return ParsedMeasures(measure_set, parse_cutoffs(needed_cutoffs))
 
 
 def _cutoffs_of(word: _Word, shared_cutoffs: list[Cutoff]) -> list[Cutoff]:

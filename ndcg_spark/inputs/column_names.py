@@ -112,8 +112,10 @@ def doubtful_run(columns: Mapping[str, str], mapped: Mapping[str, str]) -> str |
 
 def is_alias(name: str, column: str) -> bool:
     """Whether a table's column has our name `name` or one of its aliases."""
+    if column == name:
+        return True
     plain = plain_name(column)
-    return column == name or any(plain in names for names in _alias_lists(name))
+    return any(plain in aliases for aliases in _alias_lists(name))
 
 
 def is_second_choice(name: str, column: str) -> bool:

@@ -429,7 +429,10 @@ def file_format(files: Sequence[File], configured: str | None) -> str:
 def _refuse_different_folders(files: Sequence[File]) -> None:
     """Raise InputError if the folders of two files add different columns."""
     # A file for each combination of columns, such as ("dataset", "run").
-    examples = {tuple(key for key, _ in file.partition): file.path for file in files}
+    examples = {}
+    for file in files:
+        columns = tuple(column for column, _ in file.partition)
+        examples[columns] = file.path
     if len(examples) > 1:
         first, second, *_ = examples.values()
         what = f"folders that add different columns, e.g. {first} and {second}"

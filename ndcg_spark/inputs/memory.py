@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from ndcg_spark.errors import InputError, first_line, within
 from ndcg_spark.inputs.column_names import doubtful_run, is_alias, resolve_columns
-from ndcg_spark.inputs.mixed_types import concatenated, is_list
+from ndcg_spark.inputs.mixed_types import concatenated, is_list, is_whole
 from ndcg_spark.inputs.objects import find_objects, flattened, kinds_of_schema, plain_names
 from ndcg_spark.inputs.reshape import ways_without_scores
 from ndcg_spark.schemas import OF_RESULTS
@@ -44,6 +44,7 @@ _UNREADABLE = re.compile(
     r"halffloat|dictionary<|decimal256\(|timestamp\[ns|(duration|fixed_size_binary|time32|time64)\["
 )
 _LISTS = (list, tuple, set, frozenset, np.ndarray, pd.Series)
+_CONTAINERS = (Mapping, *_LISTS)
 
 
 def is_number(kind: pa.DataType) -> bool:
@@ -71,8 +72,10 @@ def plain_type(kind: pa.DataType) -> pa.DataType:
         return pa.list_(plain_type(kind.value_type))
     if pa.types.is_struct(kind):
         return pa.struct([(field.name, plain_type(field.type)) for field in kind])
-    # Text keeps every digit, and becomes the nearest double.
-    return pa.string() if pa.types.is_decimal256(kind) else _WIDER.get(kind, kind)
+    if pa.types.is_decimal256(kind):
+        # Text keeps every digit, and becomes the nearest double.
+        return pa.string()
+    return _WIDER.get(kind, kind)
 
 
 def is_spark(table: Any) -> bool:
@@ -115,7 +118,7 @@ def run_name(run: object) -> str:
 def _is_table(value: Any) -> bool:
     """Whether a value of {run: table} is a table, and not a number or a list of ids."""
     if isinstance(value, Mapping):
-        return any(isinstance(entry, (Mapping, *_LISTS)) for entry in value.values())
+        return any(isinstance(entry, _CONTAINERS) for entry in value.values())
     if isinstance(value, list | tuple):
         return bool(value) and isinstance(value[0], tuple)
     return is_frame(value)
@@ -151,10 +154,10 @@ def _rows_of_runs(tables: Mapping[Any, Any], wanted: Sequence[str]) -> pa.Table:
 def _with_text_ids(rows: pa.Table) -> pa.Table:
     """Return the rows with ids that are whole numbers as text, because other runs may have text."""
     for at, field in enumerate(rows.schema):
-        is_whole = pa.types.is_integer(field.type)
-        is_whole |= pa.types.is_decimal(field.type) and field.type.scale == 0
-        if field.name in ("dataset", "query_id", "doc_id") and is_whole:
-            rows = rows.set_column(at, field.name, rows[at].cast(pa.string()))
+        is_id = field.name in ("dataset", "query_id", "doc_id")
+        if is_id and is_whole(field.type):
+            texts = rows[at].cast(pa.string())
+            rows = rows.set_column(at, field.name, texts)
     return rows
 
 
@@ -182,22 +185,31 @@ def without_doubtful_run(rows: pa.Table) -> pa.Table:
 
 def _wanted_columns(table: pa.Table, wanted: Sequence[str]) -> pa.Table:
     """Return the columns that may be wanted, in plain types, under our names if they have one."""
-    objects = find_objects(kinds_of_schema(table.schema), wanted, {}) if wanted else None
-    if objects is not None and not objects.is_plain:
-        table = flattened(table, objects)
+    if wanted:
+        table = _without_deep_objects(table, wanted)
     has_structs = any(holds_structs(column.type) for column in table.columns)
     ours = _our_names(table, wanted)
     # Lists of structs may hold the missing columns; they are checked when they become rows.
     if not has_structs:
         _refuse_missing_columns(table, wanted, ours)
-    columns, names = [], []
+    columns = []
+    names = []
     for name, column in zip(table.column_names, table.columns, strict=True):
         # If judgments are expected, columns of results show that the tables are swapped.
         is_of_results = name.lower() in OF_RESULTS
-        if not wanted or name in ours or holds_structs(column.type) or is_of_results:
+        may_be_ours = name in ours or holds_structs(column.type) or is_of_results
+        if may_be_ours or not wanted:
             columns.append(_plain_column(column))
             names.append(ours.get(name, name))
     return pa.table(columns, names)
+
+
+def _without_deep_objects(table: pa.Table, wanted: Sequence[str]) -> pa.Table:
+    """Return the table with fields of nested objects as columns if some of them are ours."""
+    objects = find_objects(kinds_of_schema(table.schema), wanted, {})
+    if objects is None or objects.is_plain:
+        return table
+    return flattened(table, objects)
 
 
 def _our_names(table: pa.Table, wanted: Sequence[str]) -> dict[str, str]:
@@ -205,8 +217,10 @@ def _our_names(table: pa.Table, wanted: Sequence[str]) -> dict[str, str]:
     columns = plain_names(kinds_of_schema(table.schema))
     theirs_by_ours = resolve_columns({}, wanted or ("dataset", "query_id"), columns)
     ours_by_theirs = {theirs: ours for ours, theirs in theirs_by_ours.items()}
+    doubtful = None
     is_of_documents = "doc_id" in wanted
-    doubtful = doubtful_run(theirs_by_ours, {}) if is_of_documents else None
+    if is_of_documents:
+        doubtful = doubtful_run(theirs_by_ours, {})
     if doubtful is not None:
         # It keeps its name until its values show whether it names a run.
         ours_by_theirs[doubtful] = doubtful
@@ -263,7 +277,9 @@ def _ways_without_scores(table: pa.Table, ours: Mapping[str, str]) -> Advice | N
 
 def _has_order(table: pa.Table, has: Collection[str]) -> bool:
     """Whether scores, ranks or lists order the documents. A table without rows needs no order."""
-    if "score" in has or "rank" in has or not table.num_rows:
+    if not table.num_rows:
+        return True
+    if "score" in has or "rank" in has:
         return True
     return any(is_list(column.type) for column in table.columns)
 
@@ -285,8 +301,10 @@ def _any_to_arrow(table: Any, wanted: Sequence[str]) -> pa.Table:
         table = table.collect()
     if hasattr(table, "__arrow_c_stream__"):
         return pa.table(table)
-    rows = list(table) if isinstance(table, Iterable) else []
-    kinds = {*map(_kind_of_row, rows)}
+    rows = []
+    if isinstance(table, Iterable):
+        rows = list(table)
+    kinds = set(map(_kind_of_row, rows))
     if kinds == {"dictionary"}:
         # from_pylist would use only the keys of the first dictionary.
         return pa.Table.from_struct_array(pa.array(map(dict, rows)))
@@ -363,7 +381,8 @@ def _from_dictionary(table: Mapping[Any, Any], wanted: Sequence[str]) -> pa.Tabl
     if "doc_id" in wanted and not has_columns:
         return _from_queries(table, wanted)
     for key, value in table.items():
-        if not isinstance(value, Iterable) or isinstance(value, str):
+        is_column = isinstance(value, Iterable) and not isinstance(value, str)
+        if not is_column:
             others = "weight" if "weight" in wanted else "other columns"
             what = f"{key!r} has {type(value).__name__}, which is not a column"
             raise InputError(f"{what}; give a table with query_id and {others}")

@@ -16,8 +16,17 @@ _NUMBERS = ("relevance", "score", "rank", "weight")
 
 
 def is_list(kind: pa.DataType) -> bool:
-    is_plain = pa.types.is_list(kind) or pa.types.is_large_list(kind)
-    return bool(is_plain or pa.types.is_fixed_size_list(kind))
+    """Whether the values are lists of any kind."""
+    if pa.types.is_fixed_size_list(kind):
+        return True
+    return bool(pa.types.is_list(kind) or pa.types.is_large_list(kind))
+
+
+def is_whole(kind: pa.DataType) -> bool:
+    """Whether the values are whole numbers, including decimals without decimal places."""
+    if pa.types.is_decimal(kind):
+        return bool(kind.scale == 0)
+    return bool(pa.types.is_integer(kind))
 
 
 def common_type(name: str, kinds: Iterable[pa.DataType]) -> pa.DataType | None:
@@ -27,64 +36,87 @@ def common_type(name: str, kinds: Iterable[pa.DataType]) -> pa.DataType | None:
     """
     # A column of nulls fits every type.
     distinct = [kind for kind in dict.fromkeys(kinds) if not pa.types.is_null(kind)]
-    if len(distinct) < 2:
-        return distinct[0] if distinct else pa.string()
+    if not distinct:
+        return pa.string()
+    if len(distinct) == 1:
+        return distinct[0]
     if all(map(is_list, distinct)):
-        value = common_type(name, [kind.value_type for kind in distinct])
-        return None if value is None else pa.list_(value)
+        return _common_list(name, distinct)
     if all(map(pa.types.is_struct, distinct)):
         return _common_struct(distinct)
-    if any(is_alias(ours, name) for ours in _IDS):
-        return _common_id(distinct)
-    if any(is_alias(ours, name) for ours in _NUMBERS):
-        return _common_number(distinct)
-    return _common_date(distinct)
+    return _common_plain_type(name, distinct)
 
 
-def _common_date(kinds: Collection[pa.DataType]) -> pa.DataType | None:
-    """Return the type for dates of scores, which are times in pandas and dates elsewhere."""
-    for kind in kinds:
-        is_time = pa.types.is_timestamp(kind)
-        if is_time and kind.tz is not None:
-            return None
-        if not is_time and not pa.types.is_date(kind):
-            return None
-    return pa.timestamp("us")
+def _common_list(name: str, kinds: Sequence[pa.DataType]) -> pa.DataType | None:
+    value = common_type(name, [kind.value_type for kind in kinds])
+    if value is None:
+        return None
+    return pa.list_(value)
 
 
 def _common_struct(kinds: Sequence[pa.DataType]) -> pa.DataType:
     """Return a struct type without the fields for which no type fits."""
-    fields = dict[str, list[pa.DataType]]()
-    for kind in kinds:
-        for field in kind:
-            fields.setdefault(field.name, []).append(field.type)
-    common = {name: common_type(name, found) for name, found in fields.items()}
-    return pa.struct([(name, kind) for name, kind in common.items() if kind is not None])
+    fields = []
+    for name, found in _types_by_name(kinds).items():
+        kind = common_type(name, found)
+        if kind is not None:
+            fields.append((name, kind))
+    return pa.struct(fields)
+
+
+def _common_plain_type(name: str, kinds: Collection[pa.DataType]) -> pa.DataType | None:
+    if any(is_alias(ours, name) for ours in _IDS):
+        return _common_id(kinds)
+    if any(is_alias(ours, name) for ours in _NUMBERS):
+        return _common_number(kinds)
+    return _common_date(kinds)
 
 
 def _common_id(kinds: Collection[pa.DataType]) -> pa.DataType | None:
     if all(map(pa.types.is_signed_integer, kinds)):
         return pa.int64()
-    for kind in kinds:
-        is_whole_decimal = pa.types.is_decimal(kind) and kind.scale == 0
-        is_id = pa.types.is_string(kind) or pa.types.is_integer(kind) or is_whole_decimal
-        if not is_id:
-            return None
-    return pa.string()
+    if all(is_whole(kind) or pa.types.is_string(kind) for kind in kinds):
+        return pa.string()
+    return None
 
 
 def _common_number(kinds: Collection[pa.DataType]) -> pa.DataType | None:
     if all(map(pa.types.is_signed_integer, kinds)):
         return pa.int64()
-    for kind in kinds:
-        is_number = pa.types.is_integer(kind) or pa.types.is_floating(kind)
-        is_number |= pa.types.is_decimal(kind)
-        if not is_number and not pa.types.is_string(kind):
-            return None
+    if not all(map(_is_number_or_text, kinds)):
+        return None
     if any(map(pa.types.is_string, kinds)):
         # As text, a value that is not a number can be shown as it is.
         return pa.string()
     return pa.float64()
+
+
+def _is_number_or_text(kind: pa.DataType) -> bool:
+    is_fraction = pa.types.is_floating(kind) or pa.types.is_decimal(kind)
+    return bool(is_fraction or pa.types.is_integer(kind) or pa.types.is_string(kind))
+
+
+def _common_date(kinds: Collection[pa.DataType]) -> pa.DataType | None:
+    """Return the type for dates of scores, which are times in pandas and dates elsewhere."""
+    if all(map(_is_date, kinds)):
+        return pa.timestamp("us")
+    return None
+
+
+def _is_date(kind: pa.DataType) -> bool:
+    """Whether the values are dates, or times without a time zone."""
+    if pa.types.is_timestamp(kind):
+        return kind.tz is None
+    return bool(pa.types.is_date(kind))
+
+
+def _types_by_name(schemas: Iterable[Iterable[pa.Field]]) -> dict[str, list[pa.DataType]]:
+    """Return the types of the fields with the same name."""
+    types = dict[str, list[pa.DataType]]()
+    for schema in schemas:
+        for field in schema:
+            types.setdefault(field.name, []).append(field.type)
+    return types
 
 
 def as_type(values: pa.Array, kind: pa.DataType) -> pa.Array:
@@ -94,9 +126,9 @@ def as_type(values: pa.Array, kind: pa.DataType) -> pa.Array:
     own = values.type
     if own == kind or pa.types.is_null(own):
         return values.cast(kind)
-    if is_list(kind) and is_list(own):
+    if all(map(is_list, (own, kind))):
         return _as_lists(values, kind)
-    if pa.types.is_struct(kind) and pa.types.is_struct(own):
+    if all(map(pa.types.is_struct, (own, kind))):
         return _as_structs(values, kind)
     if pa.types.is_decimal(own):
         # Text becomes the nearest double, but a direct cast often gives a neighbour of it.
@@ -134,13 +166,11 @@ def concatenated(tables: Iterable[pa.Table]) -> pa.Table:
     Raise ArrowInvalid if no type fits.
     """
     parts = list(tables)
-    kinds_by_name = dict[str, list[pa.DataType]]()
-    for part in parts:
-        for field in part.schema:
-            kinds_by_name.setdefault(field.name, []).append(field.type)
-    for name, kinds in kinds_by_name.items():
+    schemas = [part.schema for part in parts]
+    for name, kinds in _types_by_name(schemas).items():
         kind = common_type(name, kinds)
-        if len(set(kinds)) > 1 and kind is not None:
+        has_different_types = len(set(kinds)) > 1
+        if has_different_types and kind is not None:
             parts = [_with_type(part, name, kind) for part in parts]
     return pa.concat_tables(parts, promote_options="permissive")
 

@@ -115,6 +115,11 @@ class Shape:
     in_both: Mapping[str, str] = field(default_factory=dict)
 
     @property
+    def paths(self) -> Mapping[str, str]:
+        """The paths of our columns within objects, such as `{"doc_id": "hits.docid"}`."""
+        return {} if self.objects is None else self.objects.paths
+
+    @property
     def is_reshaped(self) -> bool:
         """Whether files with types become rows of documents before any engine reads them."""
         has_deep_objects = self.objects is not None and not self.objects.is_plain
@@ -134,9 +139,12 @@ class Shape:
         layout = " ".join(self.fields)
         if has_no_names and layout not in (_RUN, _LAYOUTS["judgments"][4]):
             return [f"read as {layout}"]
-        in_documents = {} if self.objects is None else self.objects.documents
-        row_columns, document_columns = [], []
-        for name in sorted(self.has - {*config.columns}):
+        in_documents: Collection[str] = ()
+        if self.objects is not None:
+            in_documents = self.objects.documents
+        row_columns = []
+        document_columns = []
+        for name in sorted(self.has.difference(config.columns)):
             column = self.columns.get(name, name)
             if name in in_documents:
                 document_columns.append(f"{name} is {column}")
@@ -153,7 +161,8 @@ class Shape:
         """
         if self.kind == "json":
             return JsonObject(self.fields, labels)
-        present, absent = {}, []
+        present = {}
+        absent = []
         for ours in names:
             theirs = self.columns.get(ours, ours)
             if theirs in self.fields:
@@ -161,8 +170,7 @@ class Shape:
             else:
                 absent.append(theirs)
         if self.kind == "jsonl":
-            paths = {} if self.objects is None else self.objects.paths
-            at_top = {ours: theirs for ours, theirs in present.items() if ours not in paths}
+            at_top = {ours: theirs for ours, theirs in present.items() if ours not in self.paths}
             return JsonLines(at_top, absent, self.has_lists, self.objects, labels)
         return Delimited(
             self.fields,
@@ -201,7 +209,7 @@ class TableContext:
 
     def shape(self, kind: str, fields: Sequence[str]) -> Shape:
         """Return the shape of files with these columns."""
-        known = [*fields, *self.folders]
+        known = list(fields) + list(self.folders)
         with within(self.origin):
             columns = resolve_columns(self.config.columns, self.names, known)
             self._refuse_lost(columns, known)
@@ -221,15 +229,16 @@ class TableContext:
 
     def shape_with_objects(self, kind: str, plain: Sequence[str], objects: Objects) -> Shape:
         """Return the shape of rows with objects and with these `plain` columns."""
-        known = [*plain, *self.folders]
-        names = [name for name in self.names if name not in objects.paths]
+        known = list(plain) + list(self.folders)
+        paths = objects.paths
+        names = [name for name in self.names if name not in paths]
         mapped = {ours: name for ours, name in self.config.columns.items() if ours in names}
         with within(self.origin):
             columns = resolve_columns(mapped, names, known)
         has = {name for name, column in columns.items() if column in known}
-        columns.update(objects.paths)
-        has.update(objects.paths)
-        fields = (*plain, *objects.paths.values())
+        columns.update(paths)
+        has.update(paths)
+        fields = tuple(plain) + tuple(paths.values())
         return Shape(kind, columns, frozenset(has), fields, objects=objects)
 
     def numbered(self, kind: str, names: Sequence[str]) -> Shape:
@@ -327,22 +336,35 @@ def _header_separator(
     text: str, lines: Sequence[str], rows: Sequence[str], kind: str, table: TableContext
 ) -> str | None:
     """Return what separates the names of the header, or None if there is no header."""
-    first = lines[0] if lines else ""
+    first = _first_line(lines)
+    own = ""
+    if kind in _SEPARATORS:
+        own = separator_of(kind, first)
     names = table.mapped_names.values()
     if names:
-        own = separator_of(kind, first) if kind in _SEPARATORS else ""
-        row = rows[0] if rows else ""
+        row = _first_line(rows)
         separator = mapped_separator(_LINE_END.sub("\n", text), row, names, own)
         if separator:
             return separator
-    if kind not in _SEPARATORS or table.has_only_numbers:
-        return None
-    if kind == "tsv" and not table.config.format:
-        # TSV without a header is common.
-        fields = [name.strip('"') for name in first.split("\t")]
-        if not table.has_one_name(fields):
-            return None
-    return separator_of(kind, first)
+    if own and _is_header(first, kind, table):
+        return own
+    return None
+
+
+def _is_header(first: str, kind: str, table: TableContext) -> bool:
+    """Whether the first line of CSV or TSV has the names of the fields."""
+    if table.has_only_numbers:
+        return False
+    if kind == "csv" or table.config.format:
+        return True
+    # TSV without a header is common.
+    fields = [name.strip('"') for name in first.split("\t")]
+    return table.has_one_name(fields)
+
+
+def _first_line(lines: Sequence[str]) -> str:
+    """Return the first line, or "" if there are no lines."""
+    return next(iter(lines), "")
 
 
 def _is_empty(file: File) -> bool:
@@ -407,7 +429,7 @@ def _refuse_other_headers(files: Sequence[File], headers: Sequence[str]) -> None
 def _refuse_lost_names(lines: Sequence[str], table: TableContext) -> None:
     """Raise InputError if the user names columns but the first line has none of these names."""
     for ours, theirs in table.mapped_names.items():
-        first = lines[0][:200] if lines else ""
+        first = _first_line(lines)[:200]
         words = "if it names no columns, number all of them:"
         numbers = NumberColumns(table.name, _IDS, words=words)
         raise InputError(
@@ -431,7 +453,7 @@ class _Sample:
 
     @property
     def first_line(self) -> str:
-        return self.lines[0] if self.lines else ""
+        return _first_line(self.lines)
 
     @property
     def example(self) -> str:
@@ -549,18 +571,23 @@ def _has_numbers(sample: _Sample, shape: Shape) -> bool:
         values_of_field = sample.usual[at]
         # The second TREC field is always one word or a number, not part of a text.
         is_odd_second_field = name == "2" and values_of_field.nunique() > 1
-        if name in number_columns or is_odd_second_field:
-            # A line may be broken.
-            if values_of_field.str.fullmatch(NUMBER).mean() <= _MOST:
-                return False
-    return sample.table.has_labels or not {*_NUMBERS}.isdisjoint(shape.fields)
+        should_be_number = is_odd_second_field or name in number_columns
+        share_of_numbers = values_of_field.str.fullmatch(NUMBER).mean()
+        # A line may be broken.
+        if should_be_number and share_of_numbers <= _MOST:
+            return False
+    has_number_column = not set(_NUMBERS).isdisjoint(shape.fields)
+    return has_number_column or sample.table.has_labels
 
 
 def _problem_of_order(sample: _Sample, shape: Shape) -> _Problem | None:
     """Return the problem of results of which no field is known as the score or the rank."""
     table, fields = sample.table, sample.fields
-    has_order = not {"rank", "score"}.isdisjoint({*shape.has, *shape.columns})
-    if has_order or table.has_several_ids:
+    known = shape.has.union(shape.columns)
+    if "rank" in known or "score" in known:
+        return None
+    if table.has_several_ids:
+        # Positions are the ranks.
         return None
     has_only_ids = fields == 2 and not table.config.columns
     if fields not in _layouts(table) and not has_only_ids:
@@ -630,11 +657,16 @@ def _has_ranks(usual: pd.DataFrame) -> bool:
 
 def _rows(lines: Sequence[str], separator: str | None, is_run: bool) -> list[list[str]]:
     """Return the fields of each line. Without a separator, blanks separate them."""
-    if separator:
-        return [values(line, separator) or line.split(separator) for line in lines]
-    rows = [blank_fields(line) for line in lines]
-    # Extra fields of a run belong to its name.
-    return [row[:6] for row in rows] if is_run else rows
+    rows = []
+    for line in lines:
+        if separator:
+            rows.append(values(line, separator) or line.split(separator))
+        elif is_run:
+            # Extra fields of a run belong to its name.
+            rows.append(blank_fields(line)[:6])
+        else:
+            rows.append(blank_fields(line))
+    return rows
 
 
 def _are_times(grades: "pd.Series[str]") -> bool:
@@ -648,25 +680,26 @@ def _are_times(grades: "pd.Series[str]") -> bool:
 
 def _json_shape(text: str, lines: Sequence[str], table: TableContext) -> Shape:
     """Return the shape of JSON that begins with this text and these lines."""
-    objects = _objects(_first_items(text) if begins_list(text) else lines)
-    kinds = kinds_of_json(objects)
+    if begins_list(text):
+        kinds = kinds_of_json(_objects(_first_items(text)))
+    else:
+        kinds = kinds_of_json(_objects(lines))
     with within(table.origin):
         found = find_objects(kinds, table.names, table.config.columns)
     has_documents = found is not None and bool(found.column)
-    has_rows = has_documents or table.has_one_name([*kinds])
+    has_rows = has_documents or table.has_one_name(list(kinds))
     if _is_one_object(text, lines, has_rows, table.config.format):
         number = "relevance" if table.name == "judgments" else "score"
         return table.numbered("json", ["query_id", "doc_id", number])
     if found is None:
-        shape = table.shape("jsonl", [*kinds])
+        shape = table.shape("jsonl", list(kinds))
     else:
         shape = table.shape_with_objects("jsonl", plain_names(kinds), found)
-    if not shape.has - {*table.folders}:
-        first = lines[0][:200] if lines else ""
-        raise InputError(
-            f"{table.origin} begins with {first!r}, not JSON lines with columns of {table.name}; "
-            "write one object per line, or {query: {document: number}}"
-        )
+    has_columns = bool(shape.has.difference(table.folders))
+    if not has_columns:
+        what = f"{table.origin} begins with {_first_line(lines)[:200]!r}"
+        to_do = "write one object per line, or {query: {document: number}}"
+        raise InputError(f"{what}, not JSON lines with columns of {table.name}; {to_do}")
     documents = kinds.get(shape.columns.get("doc_id", "doc_id"))
     if not has_documents and documents is not Kind.LIST:
         return shape

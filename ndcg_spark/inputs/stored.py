@@ -233,12 +233,10 @@ def _reshaped(
     types = _plain_types(footers, wanted, origin)
     copy_schema = _copy_schema(files, types, wanted)
     # In the copy, fields of objects are columns under our names.
-    row_objects = {} if shape.objects is None else shape.objects.row
-    paths = {} if shape.objects is None else shape.objects.paths
-    columns = {ours: theirs for ours, theirs in shape.columns.items() if ours not in paths}
+    columns = {ours: theirs for ours, theirs in shape.columns.items() if ours not in shape.paths}
     positions = None
     if shape.is_ordered:
-        has = {*copy_schema.names, *row_objects}
+        has = {*copy_schema.names, *shape.paths}
         keys = [columns.get(ours, ours) for ours in shape.list_key]
         positions = Positions([key for key in keys if key in has])
     document = columns.get("doc_id", "doc_id")
@@ -259,12 +257,11 @@ def _columns_of_files(shape: Shape, names: Sequence[str]) -> dict[str, str]:
 
     A column of objects has no name of ours, as in {"hits": "", "topic": "query_id"}.
     """
-    paths = {} if shape.objects is None else shape.objects.paths
     needed = {}
-    for path in paths.values():
+    for path in shape.paths.values():
         needed[path.partition(".")[0]] = ""
     for ours in names:
-        if ours not in paths:
+        if ours not in shape.paths:
             needed[shape.columns.get(ours, ours)] = ours
     return needed
 

@@ -50,7 +50,7 @@ def run_means(compared: Iterable[Compared], targets: Targets, trial: Trial) -> l
     for place, value in targets.unjudged.items():
         given_scores.setdefault(place._replace(query_id=None), []).append(value)
     found = []
-    for run in sorted({*given_scores, *targets.means}, key=_in_order):
+    for run in sorted(set(given_scores).union(targets.means), key=_in_order):
         given = given_scores.get(run, [])
         ours = our_scores.get(run, [])
         mean = RunMean(

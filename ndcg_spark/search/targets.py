@@ -122,21 +122,23 @@ def make_targets(
             _add(means if row.query_id is None else scores, place, value)
         else:
             unknown_runs.add(run)
-    has_datasets = len({run_dataset for run_dataset, _ in unknown_runs | our_runs}) > 1
-    ignored = _names_of_runs(unknown_runs, with_datasets=has_datasets)
+    datasets = {run_dataset for run_dataset, _ in unknown_runs | our_runs}
+    ignored = _names_of_runs(unknown_runs, with_datasets=len(datasets) > 1)
     if not used:
+        ours = _names_of_runs(our_runs, with_datasets=len(datasets) > 1)
         sentence = f"none of their runs, {', '.join(ignored)}, is in the results"
-        ours = _names_of_runs(our_runs, with_datasets=has_datasets)
         raise InputError(f"scores: {sentence}, {', '.join(ours)}")
     why = "because the results have no such run"
     notes = [f"scores of {run} are ignored, {why}" for run in ignored]
+    notes.extend(notes_on_percent)
+    notes.extend(_notes_on_large_scores(scores))
     return Targets(
         scores,
         {place: value for place, value in means.items() if value is not None},
         tolerance=tolerance_of(row.number for row in used if row.query_id is not None),
         mean_tolerance=tolerance_of(row.number for row in used if row.query_id is None),
         knows_cutoffs=has_cutoffs == {True},
-        notes=[*notes, *notes_on_percent, *_notes_on_large_scores(scores)],
+        notes=notes,
     )
 
 
@@ -150,7 +152,8 @@ def _rename_dataset(
     names_of_our_runs = {run for _, run in our_runs}
     theirs = set()
     for row in rows:
-        if row.dataset is not None and (only_run or row.run) in names_of_our_runs:
+        is_our_run = (only_run or row.run) in names_of_our_runs
+        if is_our_run and row.dataset is not None:
             theirs.add(row.dataset)
     if dataset in theirs or not theirs:
         return rows
@@ -198,11 +201,18 @@ def _is_number(text: str | None) -> TypeGuard[str]:
 
 def _notes_on_large_scores(scores: Mapping[ScoreKey, float | None]) -> Iterator[str]:
     """Yield a note about scores above 1, if there are any."""
-    above = {place: value for place, value in scores.items() if value and value > _MOST}
+    above = {}
+    for place, value in scores.items():
+        if value is not None and value > _MOST:
+            above[place] = value
     if above:
-        place = min(above, key=lambda place: (place.run, place.query_id or ""))
+        place = min(above, key=_by_run_and_query)
         number = f"{len(above):,} score(s) above 1, e.g. {above[place]:g} of {_in_words(place)}"
         yield f"{number}: DCG can be above 1, but not NDCG; check that the column is the right one"
+
+
+def _by_run_and_query(place: ScoreKey) -> tuple[str, str]:
+    return place.run, place.query_id or ""
 
 
 def _add(known: dict[ScoreKey, float | None], place: ScoreKey, value: float | None) -> None:
