@@ -70,7 +70,7 @@ CATALOG_OPTIONS: Mapping[str, CatalogOption] = {
     "novelty_of": CatalogOption(
         {
             "users": "the share of the users who used the item",
-            "interactions": "the share of the interactions that are with the item",
+            "interactions": "the share of all interactions that belong to the item",
         }
     ),
     "novelty_over": CatalogOption(
@@ -126,7 +126,9 @@ _DEFINITIONS: Mapping[str, str] = {
 
 
 class CatalogPreset(NamedTuple):
-    """The options that give the numbers of a tool, if they differ from the defaults."""
+    """The options that reproduce the numbers of a tool."""
+
+    #: The options that differ from the defaults.
 
     options: Mapping[str, str]
     #: The calls that give the same numbers, by measure, and the version used to verify them.
@@ -158,7 +160,7 @@ CATALOG_PRESETS: Mapping[str, CatalogPreset] = {
         },
         "replay-rec 0.22.0",
         (
-            "a missing category counts as one of its own",
+            "missing categories, which it counts as one more category",
             "Unexpectedness and Novelty, which need the history of each user",
         ),
     ),
@@ -201,8 +203,8 @@ CATALOG_PRESETS: Mapping[str, CatalogPreset] = {
         },
         "recommenders 1.2.1",
         (
-            "the mean of novelty over rows, which differs where lists are shorter than k",
-            "distributional_coverage, an entropy, and what needs the history of each user",
+            "the mean of novelty over rows, which differs if a list is shorter than k",
+            "distributional_coverage, and the measures that need the history of each user",
         ),
     ),
 }
@@ -275,7 +277,7 @@ def catalog_option(options: Mapping[str, str], name: str) -> str:
 
 
 def persistence(options: Mapping[str, str]) -> float:
-    """Return the weight of a rank in Gini as a share of the rank above it; 1 if all are equal."""
+    """Return the ratio of a rank's weight in Gini to the weight of the rank above it."""
     value = catalog_option(options, "gini_p")
     return 1.0 if value == "none" else float(value)
 

@@ -185,6 +185,7 @@ class Convention:
     def formula(self) -> str:
         """The options in words, as in `dataset_scores.formula`."""
         described = [describe(option, getattr(self, option)) for option in _IN_FORMULA]
+        # Published nights are matched by these words, so they must not change.
         if self.missing_query == "zero" and (self.has_own_ideal or self.ideal == "judged_capped"):
             # The ideal DCG of an empty list is 0.
             described[_IN_FORMULA.index("missing_query")] = (
@@ -194,7 +195,7 @@ class Convention:
 
 
 def relevant_grade(convention: Convention) -> float | None:
-    """Return the lowest grade of relevant documents, or None if all judged documents are."""
+    """Return the lowest grade of a relevant document, or None if every judged one is relevant."""
     if isinstance(convention.relevant_from, str):
         return None
     if isinstance(convention.min_relevance, str):
@@ -219,7 +220,7 @@ def definition(label: str, formula: str, measures: MeasureSet) -> str:
 
 #: Why a measure of the catalog has no value, if the reason is not that lists contain no items.
 _WITHOUT_VALUE = {
-    "gini": "no run shows enough items that count",
+    "gini": "no run shows enough items that are counted",
     "personalization": "no run has two lists",
 }
 
@@ -244,7 +245,7 @@ def counted_grade(grade: float, convention: Convention) -> float:
 
 
 def named_gain(name: str, grade: float) -> float:
-    """Return the gain of a grade by an entry of GAINS; infinity if it is too large for a double."""
+    """Return a gain according to GAINS[name], or infinity if it is too large for a double."""
     try:
         return float(GAINS[name].compute(grade))
     except OverflowError:
@@ -294,7 +295,7 @@ def _contradicting_ties(c: Convention) -> Iterator[str]:
 
 
 def _contradicting_grade(c: Convention, unjudged: float) -> Iterator[str]:
-    """Yield what contradicts a grade for unjudged documents."""
+    """Yield a sentence for each option that contradicts a grade for unjudged documents."""
     grade = counted_grade(unjudged, c)
     shown = f"unjudged={show(unjudged)}"
     if c.has_own_ideal or c.ideal == "k_relevant":
@@ -311,7 +312,7 @@ def _contradicting_grade(c: Convention, unjudged: float) -> Iterator[str]:
 
 
 def list_presets_and_options() -> list[str]:
-    """Return the lines of the command without a name: all presets, options and measures."""
+    """Return the output of the command without a name: all presets, options and measures."""
     width = max(map(len, PRESETS))
     lines = []
     for name, preset in PRESETS.items():
@@ -355,7 +356,10 @@ def _lines_on_measures() -> list[str]:
 
 
 def describe_preset(name: str) -> list[str]:
-    """Return the description of a preset, which may have only measures of the catalog."""
+    """Return the description of a preset.
+
+    Some presets have only measures of the catalog, and no convention.
+    """
     tool = tool_of(name)
     if tool is None:
         return _describe_convention(name)

@@ -312,7 +312,7 @@ MEASURES: dict[str, Measure] = {
     "rbp": Measure(
         (
             "rank-biased precision: gain as a share of the highest grade, "
-            "for a reader who goes on to the next rank with probability p"
+            "for a reader who continues to the next rank with probability p"
         ),
         ("RBP",),
         {"rbp": _rbp, "rbp_residual": _rbp_residual},
@@ -386,13 +386,13 @@ MEASURES: dict[str, Measure] = {
             "ranked_categories": _collected("item_category is not null", _rank_and_category),
         },
     ),
-    "items": _run_measure("items", "different items within k of all lists of a run"),
+    "items": _run_measure("items", "different items within k in all lists of a run"),
     "coverage": _run_measure(
-        "coverage", "share of the items of the catalog that are within k of a list of the run"
+        "coverage", "share of the items of the catalog that are within k in any list of the run"
     ),
     "gini": _run_measure(
         "gini",
-        "Gini coefficient of how many lists of the run show each item: 0 if all equally many",
+        "Gini coefficient of how many lists of the run show each item: 0 if the numbers are equal",
     ),
     "personalization": _run_measure(
         "personalization",
@@ -481,7 +481,7 @@ class MeasureSet:
 
     @property
     def only_of_catalog(self) -> "MeasureSet":
-        """These measures without those that need judgments."""
+        """The same set without the measures that need judgments."""
         pairs = [pair for pair in self.pairs if pair[0] in CATALOG_COLUMNS]
         return MeasureSet(tuple(pairs), None, self.options)
 

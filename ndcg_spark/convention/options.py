@@ -1,4 +1,7 @@
-"""Every option of a convention; validation, formulas, columns and documentation follow from it."""
+"""Defines every option of a convention.
+
+The validation, formulas, columns and documentation of conventions are derived from OPTIONS.
+"""
 
 import ast
 import math
@@ -314,7 +317,7 @@ def _accepted_gains(table: Mapping[Any, Any]) -> dict[float, float] | None:
 
 
 def _accepted_weights(values: Sequence[Any]) -> tuple[float, ...] | None:
-    """Return a list of discounts as numbers, or None if it is empty, not valid or increases."""
+    """Return a list of discounts as numbers, or None if it is empty, invalid or increasing."""
     weights = tuple(map(_number, values))
     are_finite = all(0 <= weight < math.inf for weight in weights)
     do_not_increase = list(weights) == sorted(weights, reverse=True)

@@ -86,8 +86,7 @@ def parse_measures(
     are none. A name with a cutoff (`precision@5`, `P@5`) is computed at that cutoff, and a name
     from papers without a cutoff (`AP`) on the whole ranking. `measures` is a text of measures
     separated by blanks or commas, or a collection whose items, as text, are measures, such as
-    ir_measures' own. By default, measures of the catalog have the options of the tool of this
-    `preset`.
+    ir_measures' own. By default, measures of the catalog have the options of this `preset`.
     """
     words = _words(" ".join(map(str, listed(measures))))
     needs_cutoffs = any(word.cutoff == ALL_CUTOFFS for word in words)
@@ -162,7 +161,7 @@ def parse_columns(
 
 
 def listed(one_or_several: Any) -> Iterable[Any]:
-    """Return what a user gave as several values. A text or a numpy number is one value."""
+    """Return one or several values as several. A text or a numpy number is one value."""
     is_numpy_number = getattr(one_or_several, "shape", None) == ()
     is_one = isinstance(one_or_several, str | bytes) or is_numpy_number
     if isinstance(one_or_several, Iterable) and not is_one:
@@ -213,9 +212,10 @@ def _unknown_measures(
 
 
 def _example(word: str, names: Mapping[str, str]) -> str:
-    """Return how to write a measure of a different tool here, or any measure as an example.
+    """Return how to write a measure that the user has written as in a different tool.
 
-    Such words are P_5 and ndcg_cut_10 in trec_eval, rbp.80 in ranx, and ndcg10.
+    For example, P@5 for P_5 in trec_eval, and RBP(p=0.8) for rbp.80 in ranx. Return P@5 for a word
+    of no known tool.
     """
     persistence = re.fullmatch(r"rbp(\.\d+)", word)
     if persistence and float(persistence[1]) > 0:
@@ -230,7 +230,7 @@ def _example(word: str, names: Mapping[str, str]) -> str:
 
 
 def _is_whole(name: str) -> bool:
-    """Whether a measure is computed only on the whole ranking. Other columns are not."""
+    """Whether a name is a measure that is computed only on the whole ranking."""
     return name in MEASURES and MEASURES[name].whole
 
 
@@ -291,7 +291,7 @@ def _unknown_argument(
 
 
 def _options(words: Sequence[_Word], preset: str) -> dict[str, str]:
-    """Return the options that the measures set, by default as the tool of the `preset`.
+    """Return the options that the measures set, and the defaults of the `preset`.
 
     Raise ConfigurationError if two measures that share an option set different values.
     """

@@ -114,7 +114,7 @@ PRESETS: Mapping[str, Preset] = {
         _SKLEARN,
         "sklearn.metrics.ndcg_score(y_true, y_score, k=k)",
         "scikit-learn 1.9.1",
-        ("ignore_ties=True, " + _RANDOM_TIES, "its refusal of a list of one document"),
+        ("ignore_ties=True, " + _RANDOM_TIES, "lists of one document, which it refuses"),
     ),
     "torchmetrics": Preset(
         {**_SKLEARN, "score_precision": "float32", "negative": "keep"},
@@ -138,7 +138,7 @@ PRESETS: Mapping[str, Preset] = {
         "LightGBM 4.7.0",
         (
             "label gains that stay set for the whole process",
-            "its cut of discounts beyond rank 10,000",
+            "its limit of 10,000 ranks for discounts",
         ),
         Grades("refuses", 30),
     ),
@@ -153,7 +153,7 @@ PRESETS: Mapping[str, Preset] = {
         "Scala RankingMetrics.ndcgAt(k) with relevances, labels sorted by relevance",
         "Spark 4.2.1",
         (
-            "an ideal in the order of the labels given, by which NDCG reaches 1.58",
+            "an ideal in the order of the given labels, with which NDCG can reach 1.58",
             "graded labels from Python, which never reach the JVM",
             _COUNTED_TWICE,
         ),
@@ -175,10 +175,10 @@ PRESETS: Mapping[str, Preset] = {
         ),
         "recommenders 1.2.1",
         (
-            "ties in the order of the predictions given, if that is not the order of the item ids: "
-            "with a rank column that numbers that order, ties=rank",
+            "ties in the order of the given predictions, if that is not the order of the item ids: "
+            "give a rank column with that order, and set ties=rank",
             "precision_at_k, recall_at_k and map leave out users without predictions, "
-            "whom ndcg_at_k scores 0: missing_query=skip",
+            "whom ndcg_at_k scores 0: set missing_query=skip",
             "map_at_k, which divides by k when more than k documents are relevant",
         ),
     ),
@@ -188,11 +188,11 @@ PRESETS: Mapping[str, Preset] = {
         "replay-rec 0.22.0",
         (
             (
-                "ids of digits that are stored as text or mixed with other ids, "
-                "because it sorts these as text: ties=doc_id_desc"
+                "ids that are numbers but stored as text or mixed with other ids, "
+                "because it sorts them as text: set ties=doc_id_desc"
             ),
-            "ties in a dictionary of lists, which keep their order: with a rank column, ties=rank",
-            "MAP, which divides by k where more documents are relevant",
+            "ties in a dictionary of lists, which keep their order: give ranks, and set ties=rank",
+            "MAP, which divides by k if more than k documents are relevant",
         ),
     ),
     "rectools": Preset(
@@ -237,13 +237,13 @@ PRESETS: Mapping[str, Preset] = {
         (
             _RANDOM_TIES,
             "weights of examples",
-            "negative gains, which it takes unless no gain of a list is positive",
+            "negative gains, which it accepts if any gain in the list is positive",
         ),
     ),
     "retrieved_list": Preset(
         {"ideal": "retrieved", "order": "rank"},
         (
-            "a graded list that is the whole truth, ideal of the list itself; "
+            "graded lists that are the complete ground truth, each with its own ideal; "
             "lists without gain are skipped"
         ),
         "the worked examples of the literature",

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 
 class QueryRefusal(NamedTuple):
-    """A rule of the convention for a query, in words."""
+    """A reason for which a query is refused, in words."""
 
     code: str
     #: The table that the rule is about, or `convention`.
@@ -18,12 +18,12 @@ class QueryRefusal(NamedTuple):
 
     @property
     def before_example(self) -> str:
-        """The sentence before the example."""
+        """The part of the sentence before the example."""
         return f"{self.table}: {self.what}, e.g. "
 
     @property
     def after_example(self) -> str:
-        """The sentence after the example."""
+        """The part of the sentence after the example."""
         return f"; {self.to_do}"
 
     def sentence(self, example: str, count: int | None = None) -> str:

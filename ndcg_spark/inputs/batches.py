@@ -1,4 +1,4 @@
-"""The runs that files name, and the batches of runs that are checked and scored together.
+"""Finds the runs that files name, and divides runs into batches that are scored together.
 
 A batch has about 50 million results. Each run is counted and scored independently of the others.
 """
@@ -88,7 +88,7 @@ class NamedRuns(NamedTuple):
 def name_runs(files: list[File], shape: Shape, config: ResultsConfig) -> NamedRuns:
     """Return the runs that files or folders name, and the files.
 
-    If files name the runs, the name of its run is in the partition of each file.
+    If files name the runs, the partition of each file has the name of its run.
     """
     column = shape.columns.get("run", "run")
     dataset = shape.columns.get("dataset", "dataset")

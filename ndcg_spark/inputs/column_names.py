@@ -49,7 +49,7 @@ def resolve_columns(
     """Return the table's name for each of our columns `names`, such as `{"doc_id": "docno"}`.
 
     The table `has` these columns. A column has the name that the user gives in `mapped`, our own
-    name, or an alias. Raise InputError if several columns have an alias of the same column.
+    name, or an alias. Raise InputError if several columns have aliases of the same name.
     """
     columns = list(dict.fromkeys(has))
     found = {ours: _in_same_case(theirs, columns) for ours, theirs in mapped.items()}
@@ -93,7 +93,7 @@ def _alias_lists(name: str) -> list[list[str]]:
 
 
 def _first_matching(columns: Iterable[str], lists: Iterable[Sequence[str]]) -> list[str]:
-    """Return the columns with a name from the first list that has any of them."""
+    """Return the columns whose names are in the first list that contains any of their names."""
     for names in lists:
         matching = [column for column in columns if plain_name(column) in names]
         if matching:

@@ -148,7 +148,7 @@ def _frame_of_run(
 
 
 def _with_equal_types(tables: Sequence[DataFrame], names: Iterable[str]) -> list[DataFrame]:
-    """Return the tables with the schema's type for each column whose types differ between them.
+    """Return the tables with one type for each column, the schema's if their types differ.
 
     A union of different types would change some numbers.
     """
@@ -299,8 +299,8 @@ def plain_columns(table: DataFrame) -> list[str]:
 def split_ids(table: DataFrame, column: str, separator: str) -> DataFrame:
     """Return the table with the ids of each cell in the column as an array, empty for empty cells.
 
-    A cell with a list in brackets, as Python writes it, has no ids and separators. Its row has a
-    FAULT and no array.
+    A cell with a list in brackets, as Python writes it, is not split. Its row has a FAULT and no
+    array.
     """
     if column not in table.columns:
         return table
@@ -399,7 +399,7 @@ def _length_faults(sizes: Mapping[str, Column]) -> dict[str, Column]:
 
 
 def _documents(kinds: Mapping[str, str], is_unequal: Column) -> Column:
-    """Return an array with one struct per document of a row, with a field for each of its arrays.
+    """Return an array of structs, one per document of a row, whose fields come from its arrays.
 
     `kinds` has the Spark types of the arrays, such as `{"doc_id": "array<string>"}`. A row without
     an array, or with arrays of different lengths, has a single document, which is null.
@@ -462,8 +462,8 @@ def read_files(engine: Engine, files: Sequence[File]) -> DataFrame:
 def read_copy(engine: Engine, copy: ParquetCopy) -> DataFrame:
     """Return the rows that this process has written, without internal columns that have no value.
 
-    If the engine does not see this machine's files, the rows are sent with the plan. Then raise
-    InputError for more than 64 MB.
+    If the engine does not see this machine's files, the rows are sent with the plan. In that case,
+    raise InputError for more than 64 MB.
     """
     if engine.sees_local_files:
         table = read_paths(engine, [str(copy.folder)])
@@ -491,7 +491,7 @@ def _rows_to_send(engine: Engine, folder: Path) -> pa.Table:
 
 
 def read_arrow(engine: Engine, table: pa.Table) -> DataFrame:
-    """Return a table of this process as a DataFrame.
+    """Return an Arrow table as a DataFrame of the engine.
 
     Raise InputError for more than 64 MB if the engine does not see this machine's files.
     """

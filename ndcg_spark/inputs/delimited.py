@@ -98,7 +98,7 @@ class Delimited:
             self.unended[path] = re.split(rb"[\r\n]", last)[-1].decode("utf-8", "replace")
 
     def _without_preamble(self, texts: Iterable[bytes], path: str) -> Iterator[bytes]:
-        """Yield the text below the header block and the names of the fields, with its comments."""
+        """Yield the text below the header block and the field names, including comments."""
         preamble = Preamble(path, self.header_lines)
         for text in texts:
             rest = preamble.rest(text)
@@ -108,16 +108,16 @@ class Delimited:
         self.block_lines.append(preamble.block_lines)
 
     def _without_header(self, texts: Iterable[bytes], header: list[bytes]) -> Iterator[bytes]:
-        """Yield the text below the header, whose lines are added to `header`."""
-        lines = self.header_lines
+        """Yield the text below the header, and add the lines of the header to `header`."""
+        lines_left = self.header_lines
         for text in texts:
             rest = text
-            while lines and rest:
+            while lines_left and rest:
                 found = _LINE_END.search(rest)
                 end = found.end() if found else len(rest)
                 header.append(rest[:end])
                 rest = rest[end:]
-                lines -= 1
+                lines_left -= 1
             if rest:
                 yield rest
 
@@ -147,10 +147,10 @@ class Delimited:
         return ParsedPart(with_numbers(columns, lines_read, self.labels), broken)
 
     def _without_comments(self, block: bytes, separator: str) -> tuple[bytes, list[str]]:
-        """Return the block without comments, which are counted, and the lines that may be rows.
+        """Return the block without comments, and the removed lines that may be rows.
 
-        A line that begins with # may be a row if it has the fields of a row. A line that repeats
-        the header may also be one.
+        Other comments are counted. A line that begins with # may be a row if it has the fields of a
+        row. A line that repeats the header may also be one.
         """
         names = separator.join(self.fields) if self.header_lines else ""
         has_names = bool(names) and names.encode() in block
@@ -173,7 +173,7 @@ class Delimited:
         return "\n".join(rows).encode(), unclear
 
     def _may_be_row(self, fields: Sequence[str]) -> bool:
-        """Whether a line that begins with # has as many fields as a row, with numbers in place."""
+        """Whether a line that begins with # has the fields of a row, including its numbers."""
         if self._is_run:
             fields = fields[: len(self.fields)]
         if not fields[0].strip("#") or len(fields) != len(self.fields):
@@ -343,7 +343,7 @@ def valid_lines(block: bytes) -> tuple[bytes, list[str]]:
 def with_numbers(
     columns: Mapping[str, pa.ChunkedArray], lines: Iterable[str], labels: Collection[str] = ()
 ) -> dict[str, pa.ChunkedArray]:
-    """Return the columns with numbers parsed, and LINE for rows with a field that is not a number.
+    """Return the columns with numbers parsed, and LINE for rows with an invalid number.
 
     Grades that are `labels` remain text. An unknown label is then treated like a field that is not
     a number.
@@ -428,7 +428,7 @@ def numbers(name: str, column: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 def single_blanks(block: bytes) -> tuple[bytes, str]:
-    """Return the lines with one separator between fields and none around them, and the separator.
+    """Return the lines with exactly one separator between fields, and that separator.
 
     It is a tab if all separators are tabs, and otherwise a blank.
     """
@@ -439,6 +439,7 @@ def single_blanks(block: bytes) -> tuple[bytes, str]:
     has_repeated = is_space[:1].any() or (is_space[1:] & is_space[:-1]).any()
     has_others = other in block or b"\f" in block
     if not (has_repeated or has_others or block.endswith(one)):
+        # The lines already have single separators.
         return block, one.decode()
     codes = np.frombuffer(block.translate(_TO_BLANKS), np.uint8)
     # Keep the first blank of several in a row.

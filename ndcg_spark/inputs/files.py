@@ -1,4 +1,4 @@
-"""The files of a path: where each file is, what its folders say, and whether it has changed.
+"""Lists the files of a path, with the columns of their folders, and detects changed files.
 
 Hidden names (`_SUCCESS`, `.part.crc`) are left out, as in Spark. A hidden folder is left out with
 everything in it.
@@ -111,9 +111,11 @@ class Snapshot:
 
 @dataclasses.dataclass(frozen=True)
 class File:
-    """A file: its path in the form for engines, and its size in bytes."""
+    """A file, or a table that stands for its files."""
 
+    #: The path in the form that engines read.
     path: str
+    #: The size in bytes.
     size: int
     #: The columns that folders named column=value, below the given path, add to its rows.
     partition: tuple[tuple[str, str | None], ...] = ()
@@ -146,7 +148,7 @@ class File:
 
     @contextlib.contextmanager
     def open(self) -> Iterator[pa.NativeFile]:
-        """Open the file for its bytes, decompressed. InputErrors name the file."""
+        """Open the file, and decompress its bytes. InputErrors name the file."""
         system, fs_path = self.location
         kind = "gzip" if self.path.endswith(".gz") else None
         with reading(self.path), system.open_input_stream(fs_path, compression=kind) as stream:
@@ -327,7 +329,7 @@ def listed_files(table: str, listings: Sequence[Listing]) -> list[File]:
 
 
 def _stamp(info: fs.FileInfo) -> tuple[int, int]:
-    """Return the size of a file and the time of its last change, which differ once it changes."""
+    """Return the size of a file and the time of its last change, which show later changes."""
     # S3 gives milliseconds when it lists files, but not when it is asked for one file.
     time = info.mtime_ns or 0
     return info.size or 0, time // 10**9 if time % 10**6 == 0 else time
@@ -440,7 +442,7 @@ def _refuse_different_folders(files: Sequence[File]) -> None:
 
 
 def _format(file: File) -> str:
-    """Return the format of a table or a file by its name, or "" if its name does not show it."""
+    """Return the format that the name of a file or table shows, or "" if it shows none."""
     if file.snapshot is not None:
         return file.snapshot.format
     # Only Parquet can be read by the engine alone.

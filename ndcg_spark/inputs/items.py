@@ -99,7 +99,7 @@ def _name_columns(missing: Sequence[str], has: Collection[str]) -> Advice:
 
 
 def counted_interactions(rows: pa.Table) -> ItemTable:
-    """Return the items of interactions, with the numbers of their users and of their uses."""
+    """Return the items of interactions, each with its number of users and number of uses."""
     pairs = rows.group_by(["query_id", "doc_id"]).aggregate([([], "count_all")])
     counted = pairs.group_by("doc_id").aggregate([([], "count_all"), ("count_all", "sum")])
     columns = {

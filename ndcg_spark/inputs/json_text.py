@@ -1,4 +1,4 @@
-"""JSON: one object per line, a list of such objects, or one object with all queries.
+"""Reads JSON: one object per line, a list of such objects, or one object with all queries.
 
 An object describes a document, or a query with lists of its documents. pyarrow parses JSON lines. A
 block that it refuses is read line by line. A line is broken if it is not one object of strict JSON
@@ -51,7 +51,7 @@ _decoder = json.JSONDecoder(
 
 @dataclass(frozen=True)
 class JsonLines:
-    """Reads JSON lines, and a list of objects as if each were on a line."""
+    """Reads JSON lines, or a list of objects as if each were on its own line."""
 
     #: The key of each of our columns that the first lines have.
     columns: Mapping[str, str]
@@ -185,7 +185,7 @@ class JsonLines:
         return found
 
     def _values(self, line: str) -> dict[str, Any] | None:
-        """Return the values of an object, or None unless it has some of our keys, each once."""
+        """Return the values of an object, or None if it has none of our keys, or one twice."""
         try:
             members = _decoded(line)
         except (ValueError, RecursionError):
@@ -242,7 +242,7 @@ def _text(file: File) -> str:
 def objects_of_list(text: str, path: str) -> Iterator[str]:
     """Yield each object of a list as one line of text.
 
-    Raise InputError at the place where the text has a different form.
+    Raise InputError where the text has a different form.
     """
     decoder = json.JSONDecoder()
     at = text.index("[") + 1
@@ -275,10 +275,10 @@ def _after_space(text: str, at: int) -> int:
 
 
 def _documents(row: Mapping[str, Any]) -> list[dict[str, Any]] | None:
-    """Return one row per document of the lists, with its rank.
+    """Return one row for each document in the lists of a row, with its rank.
 
     Return None if they are not lists of the same length. A query without a list becomes a row
-    without a document. An empty list adds no rows.
+    without a document. There are no rows for an empty list.
     """
     lists = {name: row[name] for name in ("doc_id", *NUMBERS) if row.get(name) is not None}
     if not lists:

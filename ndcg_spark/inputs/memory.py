@@ -1,4 +1,4 @@
-"""Converts tables that people have in Python to Arrow, without an engine.
+"""Converts tables in Python to Arrow, without an engine.
 
 A table is a pandas, Polars or pyarrow table, a named Series with its index, tuples, or a
 dictionary: of columns, {query: {document: number}}, {query: [document, ...]}, one of these by run,
@@ -64,7 +64,7 @@ def is_readable(kind: pa.DataType) -> bool:
 def plain_type(kind: pa.DataType) -> pa.DataType:
     """Return a type with which every engine reads the same values.
 
-    It is the type itself if that is such a type, or if there is no such type.
+    This is the type itself if every engine reads it, or if no type has the same values.
     """
     if pa.types.is_dictionary(kind):
         return plain_type(kind.value_type)
@@ -79,7 +79,7 @@ def plain_type(kind: pa.DataType) -> pa.DataType:
 
 
 def is_spark(table: Any) -> bool:
-    """Whether a table is a Spark DataFrame, or has one for a run."""
+    """Whether a table is a Spark DataFrame, or a dictionary by run that contains one."""
     tables = table.values() if isinstance(table, Mapping) else [table]
     return any(type(table).__module__.startswith("pyspark.") for table in tables)
 
@@ -152,7 +152,7 @@ def _rows_of_runs(tables: Mapping[Any, Any], wanted: Sequence[str]) -> pa.Table:
 
 
 def _with_text_ids(rows: pa.Table) -> pa.Table:
-    """Return the rows with ids that are whole numbers as text, because other runs may have text."""
+    """Return the rows with whole numbers among the ids as text, because other runs have text."""
     for at, field in enumerate(rows.schema):
         is_id = field.name in ("dataset", "query_id", "doc_id")
         if is_id and is_whole(field.type):

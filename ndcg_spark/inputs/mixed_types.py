@@ -97,7 +97,10 @@ def _is_number_or_text(kind: pa.DataType) -> bool:
 
 
 def _common_date(kinds: Collection[pa.DataType]) -> pa.DataType | None:
-    """Return the type for dates of scores, which are times in pandas and dates elsewhere."""
+    """Return the type for dates of scores, which pandas stores as times.
+
+    Return None if a type is neither a date nor a time without a time zone.
+    """
     if all(map(_is_date, kinds)):
         return pa.timestamp("us")
     return None

@@ -60,7 +60,7 @@ class Objects:
 
     @property
     def is_plain(self) -> bool:
-        """Whether all are direct fields of objects in a list, which every reader unpacks."""
+        """Whether all fields are direct fields of objects in a list, which every reader unpacks."""
         if self.row:
             return False
         return "." not in "".join(self.documents.values())
@@ -168,7 +168,7 @@ def _list_of_documents(
     names: Sequence[str],
     mapped: Mapping[str, str],
 ) -> tuple[str, dict[str, str]]:
-    """Return the list whose objects are documents, and their fields that are our columns.
+    """Return the list whose objects are documents, and the fields that are our columns.
 
     For example, ("hits", {"doc_id": "docid", "score": "score"}). Return ("", {}) if there is no
     such list.

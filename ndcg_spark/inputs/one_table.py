@@ -12,7 +12,7 @@ from ndcg_spark.inputs.column_names import is_alias, resolve_columns
 def is_one_table(judgments: Any, results: Any) -> bool:
     """Whether these are one table without a document column, so that each row is a document.
 
-    The job compares paths instead.
+    For files, the job compares the paths instead.
     """
     if judgments is not results:
         return False

@@ -123,7 +123,7 @@ def text_to_parquet(
 
 
 def _copy_schema(shape: Shape, has: Sequence[str], *, are_labels: bool) -> pa.Schema:
-    """Return the schema for a copy of text that has these columns of ours."""
+    """Return the schema for a copy of text with these columns, which have our names."""
     kinds = {name: _TYPES.get(name, FEW) for name in has}
     if shape.has_places:
         kinds["rank"] = _TYPES["rank"]
@@ -144,7 +144,7 @@ def _with_positions(table: pa.Table, positions: Positions, file: File) -> pa.Tab
 def _broken_rows(
     broken: Sequence[str], given: Mapping[str, str | None], schema: pa.Schema
 ) -> pa.Table:
-    """Return a row for each line that is not a row."""
+    """Return the lines that are not rows, each as a row with a FAULT."""
     lines = pa.array(broken, pa.string())
     return complete_table({LINE: lines}, len(lines), {**given, FAULT: BROKEN_LINE}, schema)
 
@@ -186,7 +186,7 @@ def complete_table(
 
 
 def _value_of_folder(value: str | None, kind: pa.DataType) -> pa.Array:
-    """Return an array with a folder's value, which is null for text if a number is expected."""
+    """Return an array with a folder's value, which is null if it should be a number but is not."""
     text = pa.array([value], pa.string())
     if not pa.types.is_primitive(kind):
         return text

@@ -148,7 +148,7 @@ def _positions_of_keys(names: Sequence[str], mapped: Collection[str]) -> frozens
 
 
 def _separator(lines: str, kind: str, mapped: Collection[str]) -> str:
-    """Return what separates the names in the first line. Raise InputError if it has no names."""
+    """Return the separator of the names in the first line. Raise InputError if it has no names."""
     first = lines.partition("\n")[0]
     own = separator_of(kind, first) if kind != "trec" else ""
     separator = mapped_separator(lines[:_HEAD], first, mapped, own) or own
@@ -190,9 +190,9 @@ def _malformed(lines: Sequence[str]) -> InputError:
 
 
 def attribute_rows(table: pa.Table) -> pa.Table:
-    """Return QUERY_ATTRIBUTES rows from a table in this form or with one column per attribute.
+    """Return the rows of QUERY_ATTRIBUTES, from such rows or from one column for each attribute.
 
-    In the second form, a null adds no row.
+    A null in a column of an attribute adds no row.
     """
     with about("query_attributes"):
         return _attribute_rows(table)
@@ -240,7 +240,7 @@ def _one_row_per_attribute(
 
 
 def weight_rows(table: pa.Table) -> pa.Table:
-    """Return the QUERY_WEIGHTS rows of a table.
+    """Return the rows of QUERY_WEIGHTS from a table.
 
     Raise InputError for an empty cell, a repeated query, or a weight outside its range.
     """

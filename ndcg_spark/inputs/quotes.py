@@ -3,7 +3,7 @@
 A field that begins with a quote ends with one, and a doubled quote within it is a quote (RFC 4180).
 It may contain separators and line breaks. A line that breaks this rule is not a row. Many tools
 write TSV without a rule for quotes (Google Sheets, MS MARCO). In such files, the quotes of a field
-belong to its value, unless the field needs them or the column names are in quotes, too.
+belong to its value, unless the field needs them or the column names are also in quotes.
 """
 
 import re
@@ -142,7 +142,7 @@ class Quotes:
         return _OPEN
 
     def _row(self, lines: Sequence[str], at: int, end: int) -> tuple[str | None, int]:
-        """Return the row that begins in line `at` (None if it is not a row), and its end.
+        """Return the row that begins in line `at`, or None if it is not a row, and its end.
 
         `end` is what `_end` has returned.
         """
@@ -173,7 +173,7 @@ class Quotes:
         return row if self.keeps_breaks else row.replace("\n", " ")
 
     def _contain_rows(self, lines: Sequence[str]) -> bool:
-        """Whether these lines are not one row, but several rows that a stray quote has joined."""
+        """Whether these lines are several rows that a stray quote has joined."""
         if any(self._is_row(line) for line in lines[1:-1]):
             return True
         # The last line of a row with a line break may look like a row, but its first does not.
@@ -203,9 +203,9 @@ class Quotes:
         return self.separator.join(self._escaped(field) for field in fields)
 
     def _escaped(self, field: str) -> str:
-        """Return the field, whose quotes are doubled if they belong to its value.
+        """Return the field with escaped quotes if they belong to its value.
 
-        They do not belong to it if the field needs them: `"a ""b"" c"` is unchanged.
+        They do not if the field needs them: `"a ""b"" c"` is unchanged.
         """
         if not field.startswith('"'):
             return field
@@ -291,7 +291,7 @@ def _first_row(text: str, separator: str) -> str:
 
 
 def _unquoted(field: str) -> str:
-    """Return the value of a field, without its outer quotes and with single quotes inside."""
+    """Return the value of a field, without outer quotes and with doubled quotes as one."""
     if not field.startswith('"'):
         return field
     return field[1:-1].replace('""', '"')
@@ -328,7 +328,10 @@ def _lines_to_look_at(block: bytes, separator: str, all_quotes: bool) -> list[in
 
 
 def _are_plain(codes: np.ndarray, separator: str) -> bool:
-    """Whether every quote begins or ends a field on one line. Faster than checking each line."""
+    """Whether every quote begins or ends a field on one line.
+
+    This is faster than checking each line.
+    """
     is_end = codes == ord("\n")
     is_edge = is_end | (codes == ord(separator))
     is_quote = codes[1:-1] == ord('"')

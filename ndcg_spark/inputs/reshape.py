@@ -36,7 +36,7 @@ _NUMBERS = re.compile(r"([0-9]+)")
 def split_ids(cells: pa.ChunkedArray, separator: str) -> pa.ChunkedArray:
     """Return the ids of each cell as a list; an empty cell has an empty list.
 
-    Raise InputError for lists in brackets, as Python writes them, which have no such separators.
+    Raise InputError for lists in brackets, as Python writes them.
     """
     if pa.types.is_dictionary(cells.type):
         cells = cells.cast(cells.type.value_type)
@@ -95,7 +95,7 @@ def one_row_each(
 
 
 def in_order_of_names(files: Iterable[File]) -> list[File]:
-    """Return the files sorted by path, as their rows are numbered."""
+    """Return the files sorted by path, which is the order in which their rows are numbered."""
     return sorted(files, key=lambda file: file.path)
 
 
@@ -136,7 +136,7 @@ class Positions:
         return pa.array(ranks, pa.int64())
 
     def _count(self, key: Any, rows: int, path: str) -> int:
-        """Return how many rows of a list came before these, and count these rows."""
+        """Return the number of earlier rows of a list, and add these rows to it."""
         before = self._counts.get(key, 0)
         self._counts[key] = before + rows
         last = self._last_file.setdefault(key, path)

@@ -50,7 +50,7 @@ def has_documents(shape: Shape) -> bool:
 
 
 def is_unnamed(shape: Shape, config: TableConfig) -> bool:
-    """Whether lines have three fields, which neither a header nor the user names."""
+    """Whether lines have three fields that are not named, neither by a header nor by the user."""
     return shape.kind == "trec" and len(shape.fields) == 3 and not config.columns
 
 
@@ -130,5 +130,5 @@ def labels(*configs: TableConfig) -> Collection[str]:
 
 
 def merged_columns(config: TableConfig, other: TableConfig) -> TableConfig:
-    """Return the first configuration with the columns that either of the two names."""
+    """Return the first configuration with the columns of both configurations."""
     return config.model_copy(update={"columns": {**other.columns, **config.columns}})

@@ -24,7 +24,7 @@ def unread_separator(lines: Sequence[str], rows: Sequence[Sequence[str]]) -> str
 
 
 def has_blanks_within_tabs(lines: Sequence[str]) -> bool:
-    """Whether tabs split all lines into equally many fields, and a field contains a blank."""
+    """Whether tabs split all lines into the same number of fields, and a field has a blank."""
     rows = [line.split("\t") for line in lines]
     numbers_of_fields = {len(row) for row in rows}
     if len(numbers_of_fields) != 1 or numbers_of_fields == {1}:

@@ -184,7 +184,7 @@ class Shape:
 
 @dataclass(frozen=True)
 class TableContext:
-    """What is known of a table before its shape is."""
+    """What is known of a table before its shape is known."""
 
     #: judgments, results or exclude.
     name: str
@@ -335,7 +335,7 @@ def _filled_lines(text: str) -> list[str]:
 def _header_separator(
     text: str, lines: Sequence[str], rows: Sequence[str], kind: str, table: TableContext
 ) -> str | None:
-    """Return what separates the names of the header, or None if there is no header."""
+    """Return the separator of the names in the header, or None if there is no header."""
     first = _first_line(lines)
     own = ""
     if kind in _SEPARATORS:
@@ -524,7 +524,7 @@ def _problem(sample: _Sample, shape: Shape, names: Sequence[str]) -> _Problem | 
 
 
 def _problem_of_form(sample: _Sample) -> _Problem | None:
-    """Return the problem of text in a form that is never read, whatever columns the user names."""
+    """Return the problem of text in an unsupported form, whatever columns the user names."""
     first, rows, table = sample.first_line, sample.rows, sample.table
     if first.startswith(_GZIP_START):
         return _Problem(_COMPRESSED)
@@ -581,7 +581,7 @@ def _has_numbers(sample: _Sample, shape: Shape) -> bool:
 
 
 def _problem_of_order(sample: _Sample, shape: Shape) -> _Problem | None:
-    """Return the problem of results of which no field is known as the score or the rank."""
+    """Return the problem of results if no field is known to be the score or the rank."""
     table, fields = sample.table, sample.fields
     known = shape.has.union(shape.columns)
     if "rank" in known or "score" in known:

@@ -114,7 +114,7 @@ class Source:
 
     @property
     def origin(self) -> str:
-        """The place of the rows in messages: the only file, or the first of several."""
+        """The source of the rows, for messages: the only file, or the first of several."""
         if not self.files:
             return self.format
         first = self.files[0].path
@@ -267,7 +267,7 @@ def _read(
     is_ordered: bool = False,
     shared_with: TableConfig | None = None,
 ) -> Source:
-    """Return the table `name` with the columns `names`, or all that its configuration knows."""
+    """Return the table `name` with the columns `names`, by default all that it may have."""
     files = stored.find(engine, config, name)
     if is_ordered:
         files = in_order_of_names(files)
@@ -288,7 +288,7 @@ def _read(
 
 
 def _refuse_unordered(request: _Request) -> None:
-    """Raise InputError for a table without an order, or whose order this process does not see."""
+    """Raise InputError for a table without an order, or with an order that is not visible here."""
     for file in request.files:
         if file.snapshot is not None or file.storage is None:
             what = f"the rows of {file.path} have no order that could be the rank"
@@ -421,7 +421,7 @@ def _rows_as_documents(
     shape: Shape,
     footers: Sequence[stored.Footer] = (),
 ) -> Source:
-    """Return one table of judgments and results without documents, in which each row is a document.
+    """Return a table with grades and scores in which each row is a document.
 
     Judgments and results are read in the same way, so that a row has the same number in both.
     """
@@ -494,7 +494,7 @@ def _make_source(
 
 
 def _with_table_name(name: str, read: _Reader | None) -> _Reader | None:
-    """Return the same function with errors that name the table, or None."""
+    """Return the function with the table's name in its errors, or None for None."""
     if read is None:
         return None
     named: _Reader = about(name)(read)

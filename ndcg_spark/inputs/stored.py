@@ -1,4 +1,4 @@
-"""Files with types and tables with a log, read in place if every engine can, or from a plain copy.
+"""Reads files with types and tables with a log, in place if every engine can, or from a copy.
 
 The libraries of Delta and Iceberg apply deleted rows and column mapping, and this process copies
 the rows that they return. The engine reads a table of a catalog that it knows.
@@ -85,7 +85,7 @@ class Footer(NamedTuple):
 def read_footers(engine: Engine, files: list[File], kind: str) -> list[Footer]:
     """Return the footers of files with types, or nothing for text.
 
-    For files that are far away, or that only the engine opens, it is only the first footer.
+    For remote files, and files that only the engine can open, it is only the first footer.
     """
     if kind in TABLES:
         return [_footer(file.snapshot.schema) for file in files if file.snapshot]
@@ -255,7 +255,7 @@ def _reshaped(
 def _columns_of_files(shape: Shape, names: Sequence[str]) -> dict[str, str]:
     """Return the columns of the files that are needed for ours, each with our name of it.
 
-    A column of objects has no name of ours, as in {"hits": "", "topic": "query_id"}.
+    The name is "" for a column of objects: {"hits": "", "topic": "query_id"}.
     """
     needed = {}
     for path in shape.paths.values():
@@ -467,7 +467,7 @@ def _pipe_copy(scratch: Scratch, path: str) -> str:
 
 
 def _delta(path: str, as_of: int | str | None) -> File:
-    """Return a Delta table at its latest version, or at the version or the time `as_of`."""
+    """Return the latest version of a Delta table, or the one at the version or time `as_of`."""
     from deltalake import DeltaTable
 
     address = delta_address(path)
@@ -498,7 +498,7 @@ def _refuse_time_before(path: str, as_of: str, version: int) -> None:
 
 
 def _catalog_table(engine: Engine, path: str, as_of: int | str | None) -> File:
-    """Return a table of a catalog that the engine or pyiceberg's configuration knows."""
+    """Return a table of a catalog that the engine or pyiceberg is configured for."""
     name = path.removeprefix(_CATALOG)
     reason: object = "only pyiceberg reads a version of it; make a view of that version"
     # Some engines ignore a version and read the table as it is now.
@@ -525,7 +525,7 @@ def _catalog_table(engine: Engine, path: str, as_of: int | str | None) -> File:
 
 
 def _iceberg(table: Any, path: str, as_of: int | str | None) -> File:
-    """Return an Iceberg table now, or at the snapshot or the time `as_of`."""
+    """Return the current version of an Iceberg table, or that at the snapshot or time `as_of`."""
     if as_of is None:
         snapshot = table.current_snapshot()
     elif isinstance(as_of, int):

@@ -137,7 +137,7 @@ class StoredRows:
 
     @contextlib.contextmanager
     def _named(self) -> Iterator[None]:
-        """A context in which errors about the rows name their table."""
+        """Add the name of the table to errors within the block."""
         with about(self.table), within(self.origin):
             yield
 
@@ -188,7 +188,7 @@ class StoredRows:
 
     @property
     def _repeated(self) -> list[str]:
-        """The table's names of the columns whose values repeat."""
+        """The columns whose values repeat, by the table's names."""
         return [self._column_of(name) for name in _REPEATED]
 
     def _column_of(self, name: str) -> str:
@@ -277,7 +277,7 @@ class StoredRows:
         return exploded
 
     def _unpacked(self, row: StoredRow) -> StoredRow:
-        """Return a row whose documents are structs in a list, with one list for each field."""
+        """Return a row with lists of documents, ids and numbers instead of a list of structs."""
         unpacked = {name: value for name, value in row.items() if not name.startswith(_STRUCTS)}
         for name in DOCUMENT_COLUMNS:
             # It is hits.docid if the documents are in the column hits.
@@ -340,7 +340,7 @@ def _as_text(column: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 def _is_among(column: pa.ChunkedArray, wanted: pa.Array) -> pa.ChunkedArray:
-    """Return which ids are wanted. Ids that are stored as numbers are compared as text."""
+    """Return whether each id is wanted. Ids that are stored as numbers are compared as text."""
     if not pa.types.is_dictionary(column.type):
         return pc.is_in(column.cast(pa.string()), value_set=wanted)
     masks = []

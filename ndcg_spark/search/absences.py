@@ -61,7 +61,7 @@ def _unscored(targets: Targets, lists: Sequence[OldList]) -> _Unscored:
 
 
 def _given_scores(one: OldList, targets: Targets) -> list[float | None]:
-    """Return the scores that the job has for a list, one for each row; None if one is empty."""
+    """Return the job's scores of a list, one for each row, which is None if it is empty."""
     found = []
     for cutoff in targets.cutoffs:
         place = one.place(cutoff)

@@ -61,7 +61,7 @@ class _Gains(NamedTuple):
 
 
 class _Lists(NamedTuple):
-    """A row for each list and a column for each rank, padded with 0."""
+    """Tables with a row for each list and a column for each rank, padded with 0."""
 
     #: The gain of each document.
     of_documents: Floats
@@ -409,6 +409,6 @@ def _weights(depth: int, convention: Convention) -> Floats:
 
 
 def _depths(cutoffs: Iterable[Cutoff], sums: Floats) -> list[int]:
-    """Return the columns for these cutoffs in a table of sums to each rank."""
+    """Return the column of each cutoff in a table with the sums down to each rank."""
     longest = sums.shape[1] - 1
     return [longest if cutoff is None else min(cutoff, longest) for cutoff in cutoffs]

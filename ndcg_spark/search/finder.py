@@ -25,7 +25,7 @@ _LEVELS = ("presets", "with one option changed", "with two options changed")
 
 @dataclasses.dataclass
 class Deadline:
-    """When a search has to end, and whether a search has asked after that time."""
+    """The time at which a search has to end, and whether the search noticed that it has passed."""
 
     ends_at: float
     has_passed: bool = False
@@ -175,7 +175,7 @@ class Search:
         return found
 
     def is_inert(self, option: str) -> bool:
-        """Whether an option changes nothing here, whatever the others are."""
+        """Whether an option changes nothing here, whatever the values of other options are."""
         return option in self.space.facts.inert
 
     def _changes(self, trial: Trial) -> Iterator[Change]:
@@ -192,7 +192,7 @@ class Search:
                     yield Change(option, value, Trial(changed, trial.cutoff))
 
     def nearest(self) -> Trial:
-        """Return the convention that gives most scores, if none gives all.
+        """Return the convention that is nearest to the scores, if none gives all of them.
 
         The search starts from the nearest presets. Each round changes one more option of the
         nearest conventions of the round before.
@@ -262,7 +262,7 @@ def _by_distance(ranked: Ranked) -> Distance:
 
 
 def difference_of(row: Compared) -> float:
-    """Return the difference of a score from ours; 1 if only one side has it and that differs."""
+    """Return the difference of a score from ours, or 1 if a side has no score but should."""
     if row.given is None or row.ours is None:
         return float(row.differs)
     return abs(row.given - row.ours)

@@ -99,12 +99,12 @@ class FoundConvention:
 
     @property
     def has_enough_means(self) -> bool:
-        """Whether means alone are enough to determine the convention."""
+        """Whether the scores are enough to determine the convention, even if they are means."""
         return self.verdict != "consistent" or self.compared >= ENOUGH_MEANS
 
     @property
     def other_means(self) -> list[RunMean]:
-        """The means that differ from the convention's, up to the digits of the scores."""
+        """The means that differ from the convention's by more than a rounding error."""
         return [mean for mean in self.means if mean.differs(self.tolerance)]
 
     @property

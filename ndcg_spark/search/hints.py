@@ -16,7 +16,7 @@ _ENOUGH = 5
 
 
 class RunMean(NamedTuple):
-    """The mean of a run in the scores, and the convention's mean."""
+    """The mean of a run according to the job, and according to the convention."""
 
     dataset: str
     run: str
@@ -93,7 +93,8 @@ def hints(
     if convention.order == "score" and _only_ties_differ(differing, lists):
         yield (
             f"all {len(differing):,} lists that differ have documents with equal scores, and lists "
-            "without are equal: the job may keep tied documents in the order of its rows. "
+            "without such documents do not differ: "
+            "the job may keep tied documents in the order of its rows. "
             "Give the results a column rank with this order, in pandas results['rank'] = "
             "results.groupby(['run', 'query_id']).cumcount() + 1, and search again"
         )

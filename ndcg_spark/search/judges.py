@@ -147,7 +147,7 @@ class ListJudge:
         return abs(first - second) <= EQUAL
 
     def _put_first(self, place: ScoreKey) -> None:
-        """Compare the list of a place first from now on, because it distinguishes conventions."""
+        """From now on, compare the list with this score first."""
         for index, at in enumerate(self._order):
             one = self.lists[at]
             if one.place(place.cutoff) == place:
@@ -197,7 +197,7 @@ class RunMeans:
                 yield Compared(place, given, None, True)
 
     def _means_of(self, place: ScoreKey, convention: Convention) -> Sequence[float]:
-        """Return the mean of a run at every cutoff; not a finite number if it has none."""
+        """Return the mean of a run at every cutoff, which is not finite if there is no mean."""
         if self._convention is not convention:
             self._convention = convention
             self._known = {}
@@ -290,7 +290,7 @@ class ListScorer:
         return Ours(ndcg)
 
     def _use(self, convention: Convention) -> None:
-        """Prepare for scores under a convention."""
+        """Note the options of a convention that lists are scored with."""
         if self._convention is convention:
             return
         self._convention = convention
@@ -303,6 +303,7 @@ class ListScorer:
             self._sums.clear()
 
     def _ranking(self, at: int, convention: Convention) -> Ranking:
+        """Return the ranked list at a position, computed once for the same options."""
         key = (at, *self._ranks_by)
         if key not in self._ranked:
             one = self.lists[at]

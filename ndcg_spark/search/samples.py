@@ -1,4 +1,4 @@
-"""Compares some lists as arrays, which already rules out most conventions at every cutoff."""
+"""Compares a sample of the lists, which already rules out most conventions."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -19,7 +19,7 @@ _OTHERS = 30
 
 
 class Estimate(NamedTuple):
-    """The distance of a convention from the scores of a sample, with the fields of `Distance`."""
+    """The distance of a convention from the scores of a sample; see `Distance`."""
 
     middle: float
     differing: int
@@ -94,7 +94,10 @@ class ListSample:
         return [self._differences_from(ours[:, [column]]) for column in range(len(depths))]
 
     def _differences_from(self, ours: Floats) -> Floats:
-        """Return the differences of the given scores from ours, at most 1; 0 if none is given."""
+        """Return the differences of the given scores from ours, at most 1.
+
+        The difference is 0 if no score is given.
+        """
         difference = np.minimum(np.abs(ours - self._given), 1.0)
         return np.where(np.isnan(self._given), 0.0, difference)
 

@@ -1,4 +1,4 @@
-"""The conventions that the search tries: presets, then with one and with two options changed."""
+"""The conventions to try: presets, then presets with one and with two options changed."""
 
 import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -73,9 +73,9 @@ def facts_of(lists: Sequence[OldList]) -> Facts:
 
 
 def _gain_tables(grades: Iterable[float]) -> Iterator[Mapping[float, float]]:
-    """Yield the gain 2^grade, as of a job that does not subtract 1, if the grades are small.
+    """Yield the gains 2^grade, which a job has if it forgets to subtract 1.
 
-    Under it, an unjudged document has the gain 1.
+    An unjudged document then has the gain 1. Nothing is yielded for many or large grades.
     """
     known = sorted({0.0, *grades})
     if len(known) <= _MOST_GAINS and known[-1] <= _HIGHEST_POWER:
@@ -259,7 +259,7 @@ class Space:
         return sum(options[option] != self.plain(convention, option) for option in DECIDING)
 
     def rareness(self, convention: Convention) -> int:
-        """Return a number that is larger for rarer values, which OPTIONS has later.
+        """Return a number that is larger for rarer values, which come later in OPTIONS.
 
         For example, ids as numbers come after ids as text.
         """

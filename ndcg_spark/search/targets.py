@@ -31,7 +31,7 @@ class ScoreKey(NamedTuple):
 
 @dataclasses.dataclass(frozen=True)
 class Targets:
-    """The scores of a job, and how precisely they have to be met."""
+    """The scores of a job, and their tolerances."""
 
     #: The scores of queries; None if the job names a query but has no score for it.
     scores: Mapping[ScoreKey, float | None]
@@ -78,7 +78,7 @@ class Targets:
 
 
 def tolerance_of(numbers: Iterable[str | None]) -> float:
-    """Return half a unit of the last decimal place of the numbers, plus rounding errors.
+    """Return half a unit of the last decimal place of the numbers.
 
     The number with the most places decides, because a rounded 0.5000 may be written as 0.5.
     """
@@ -145,7 +145,7 @@ def make_targets(
 def _rename_dataset(
     rows: Sequence[OldRow], our_runs: set[tuple[str, str]], only_run: str | None, dataset: str
 ) -> Sequence[OldRow]:
-    """Return the rows with `dataset` instead of their only dataset, if our tables name none.
+    """Return the rows with their only dataset renamed to `dataset`, if our tables name none.
 
     Raise InputError if the rows of our runs come from several datasets.
     """
@@ -216,7 +216,7 @@ def _by_run_and_query(place: ScoreKey) -> tuple[str, str]:
 
 
 def _add(known: dict[ScoreKey, float | None], place: ScoreKey, value: float | None) -> None:
-    """Add a score. Raise InputError if there is already a different one."""
+    """Add a score. Raise InputError if the place already has a different one."""
     if place in known and known[place] != value:
         two = f"{known[place]} and {value}"
         raise InputError(f"scores: two for {_in_words(place)}, {two}; keep one")
@@ -257,7 +257,7 @@ def _place(
 
 
 def _value(row: OldRow) -> float | None:
-    """Return the number of a row, or None if it has none. Raise InputError for other text."""
+    """Return the number of a row, or None if it is empty. Raise InputError for other text."""
     if row.number is None:
         return None
     try:

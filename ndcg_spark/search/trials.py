@@ -1,4 +1,4 @@
-"""What the search tries: a convention, and a cutoff."""
+"""A trial of the search: a convention and a cutoff."""
 
 from typing import NamedTuple
 
