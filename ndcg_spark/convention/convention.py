@@ -289,6 +289,7 @@ def _contradictions(c: Convention) -> Iterator[str]:
 
 
 def _contradicting_ties(c: Convention) -> Iterator[str]:
+    """Yield a sentence if the rule for ties contradicts the ideal."""
     if c.ideal == "retrieved_at_k" and c.ties == "average":
         why = "cuts the list at k, where averaged ties have no order"
         yield f"ideal={c.ideal} {why}; set a different ties"
@@ -328,6 +329,7 @@ def list_presets_and_options() -> list[str]:
 
 
 def _lines_on_catalog_options() -> list[str]:
+    """Return the options of catalog measures and their presets, one in a line."""
     what = "Options of catalog measures, the default first, and their presets"
     lines = [f"{what} (explained with NAME)"]
     for name, option in CATALOG_OPTIONS.items():
@@ -341,6 +343,7 @@ def _lines_on_catalog_options() -> list[str]:
 
 
 def _lines_on_measures() -> list[str]:
+    """Return the measures, one in a line."""
     lines = [
         "Measures: the first name is computed at every cutoff (except bpref and rprec), the "
         "second is the name in papers, with its cutoff after @"
@@ -373,6 +376,7 @@ def describe_preset(name: str) -> list[str]:
 
 
 def _describe_convention(name: str) -> list[str]:
+    """Return the description of a preset's convention."""
     convention = Convention.preset(name)
     preset = PRESETS[name]
     standard = Convention().options()
@@ -420,6 +424,7 @@ def mathematics(convention: Convention) -> list[str]:
 
 
 def _ideal_in_notation(ideal: str) -> str:
+    """Return the formula of the ideal DCG."""
     if ideal == "k_relevant":
         return "IDCG@k = sum over r = 1..k of w(r)"
     depth = "min(k, n)" if ideal == "judged_capped" else "k"

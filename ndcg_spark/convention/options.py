@@ -291,6 +291,7 @@ def accepted(option: str, value: Any) -> Any:
 
 
 def _accepts_number(option: str, number: float) -> bool:
+    """Whether a number is in the range of an option that takes numbers."""
     if option in ("min_relevance", "relevant_from", "max_grade"):
         # Unjudged documents have grade 0, which must not be relevant.
         return 0 < number <= MAX_GAIN
@@ -300,6 +301,7 @@ def _accepts_number(option: str, number: float) -> bool:
 
 
 def _accepts_text(option: str, text: str) -> bool:
+    """Whether a text is a named value of an option, or a function where one is accepted."""
     if text in OPTIONS[option].words:
         return True
     return option in ("gain", "discount") and _PYTHON.fullmatch(text) is not None

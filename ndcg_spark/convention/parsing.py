@@ -35,15 +35,16 @@ def parse_cutoffs(written: object) -> list[Cutoff]:
     The result is ascending, with the whole ranking (None) last.
     """
     several = written.split(",") if isinstance(written, str) else written
-    texts = {"all" if cutoff is None else str(cutoff).strip(): None for cutoff in listed(several)}
+    texts = ["all" if cutoff is None else str(cutoff).strip() for cutoff in listed(several)]
     ranks = [text for text in texts if text != "all"]
     invalid = [text for text in ranks if not _CUTOFF.fullmatch(text)]
     to_do = f"use from 1 to {MAX_CUTOFFS} positive integers or 'all'"
     if invalid:
         what = f"invalid cutoff {', '.join(map(repr, invalid))}"
         raise ConfigurationError(f"{what}; {to_do}", option="cutoffs")
-    if not 0 < len(texts) <= MAX_CUTOFFS:
-        raise ConfigurationError(f"{len(texts)} are given; {to_do}", option="cutoffs")
+    number = len(set(texts))
+    if not 0 < number <= MAX_CUTOFFS:
+        raise ConfigurationError(f"{number} are given; {to_do}", option="cutoffs")
     cutoffs: set[Cutoff] = set(map(int, ranks))
     if "all" in texts:
         cutoffs.add(None)
@@ -199,6 +200,7 @@ def _words(text: str, also: Collection[str] = ()) -> list[_Word]:
 def _unknown_measures(
     unknown: Sequence[str], names: Mapping[str, str], choices: str
 ) -> ConfigurationError:
+    """Return the error for words that are not measures, with suggestions."""
     # If several names differ only in case, the first is suggested.
     known = [*reversed([*names])]
     refused = []
@@ -235,6 +237,7 @@ def _is_whole(name: str) -> bool:
 
 
 def _word(match: re.Match[str], names: Mapping[str, str]) -> _Word:
+    """Return a measure from its parts. Raise ConfigurationError for a bad cutoff or argument."""
     word, written, cutoff = match[0], match["name"], match["cutoff"]
     name = names[written]
     is_whole = _is_whole(name)

@@ -103,6 +103,7 @@ def frame(
 def _ordered_frame(
     table: Any, schema: pa.Schema, session: SparkSession, separator: str | None
 ) -> DataFrame:
+    """Return a table as a DataFrame whose ranks are the positions of its rows or ids."""
     if is_spark(table):
         what = "the rows of a Spark DataFrame have no order that could be the rank"
         raise InputError(f"{what}; add a rank column, or pass a pandas DataFrame or a file")
@@ -140,6 +141,7 @@ def _frame_of_run(
     if "run" in rows.columns:
         # A job would be needed to count its runs.
         raise InputError("its table has a run column, which may name several; drop that column")
+    # Types are checked here, because a cast to text would hide a wrong type of an id.
     kinds = dict(rows.dtypes)
     require_types({name: kinds[name] for name in schema.names if name in kinds}, (*_IDS, "run"))
     # Engines treat ids differently if they are numbers in one table and text in another.
@@ -477,6 +479,7 @@ def read_copy(engine: Engine, copy: ParquetCopy) -> DataFrame:
 
 
 def _rows_to_send(engine: Engine, folder: Path) -> pa.Table:
+    """Return the rows of Parquet files. Raise InputError if they are too large to be sent."""
     parts = sorted(folder.iterdir())
     # Compressed files that are already too large are not opened.
     if sum(path.stat().st_size for path in parts) <= _MAX_SENT:

@@ -122,6 +122,7 @@ class Delimited:
                 yield rest
 
     def _quotes(self) -> Quotes:
+        """Return the rules for quotes in these fields."""
         fields = [*self.fields]
         at = {ours: fields.index(theirs) for ours, theirs in self.columns.items()}
         numbers = frozenset(at[name] for name in NUMBERS if name in at)

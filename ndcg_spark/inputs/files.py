@@ -196,6 +196,7 @@ def list_files(path: str) -> Listing:
         entries = _entries(place)
         root = entries.root
         left_out = hidden_data([*entries.below, *entries.below_hidden], root)
+        # By path, because a glob may match a folder and a file in it.
         infos = {}
         for info in entries.below:
             if info.type != fs.FileType.Directory and not is_hidden(info.path.removeprefix(root)):

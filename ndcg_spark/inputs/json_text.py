@@ -346,6 +346,7 @@ def _has_numbers_of_documents(queries: Any) -> bool:
 
 
 def _rows_of_queries(queries: Any) -> Iterator[tuple[str, str, str | None]]:
+    """Yield the query, the document and the number of each row."""
     for query, documents in queries:
         for document, number in documents:
             yield query, document, number

@@ -320,6 +320,7 @@ def _kind_of_row(row: Any) -> str:
 
 
 def _from_pandas(table: pd.DataFrame, wanted: Sequence[str]) -> pa.Table:
+    """Return a pandas table as Arrow, with its index if that contains ids."""
     # The index may contain ids, for example after groupby or pivot.
     is_index_wanted = False
     for level in table.index.names:
@@ -328,6 +329,7 @@ def _from_pandas(table: pd.DataFrame, wanted: Sequence[str]) -> pa.Table:
 
 
 def _from_spark(table: Any, wanted: Sequence[str]) -> pa.Table:
+    """Return the columns of a Spark DataFrame that may be wanted, as Arrow."""
     # Imported here, because tables of other kinds need no engine.
     from ndcg_spark.engine import require_read_values
 

@@ -48,6 +48,7 @@ def common_type(name: str, kinds: Iterable[pa.DataType]) -> pa.DataType | None:
 
 
 def _common_list(name: str, kinds: Sequence[pa.DataType]) -> pa.DataType | None:
+    """Return a type for lists, or None if no type fits their values."""
     value = common_type(name, [kind.value_type for kind in kinds])
     if value is None:
         return None
@@ -65,6 +66,7 @@ def _common_struct(kinds: Sequence[pa.DataType]) -> pa.DataType:
 
 
 def _common_plain_type(name: str, kinds: Collection[pa.DataType]) -> pa.DataType | None:
+    """Return a type for values that are neither lists nor structs, or None."""
     if any(is_alias(ours, name) for ours in _IDS):
         return _common_id(kinds)
     if any(is_alias(ours, name) for ours in _NUMBERS):
@@ -73,6 +75,7 @@ def _common_plain_type(name: str, kinds: Collection[pa.DataType]) -> pa.DataType
 
 
 def _common_id(kinds: Collection[pa.DataType]) -> pa.DataType | None:
+    """Return a type for ids, or None if some types are not types of ids."""
     if all(map(pa.types.is_signed_integer, kinds)):
         return pa.int64()
     if all(is_whole(kind) or pa.types.is_string(kind) for kind in kinds):
@@ -81,6 +84,7 @@ def _common_id(kinds: Collection[pa.DataType]) -> pa.DataType | None:
 
 
 def _common_number(kinds: Collection[pa.DataType]) -> pa.DataType | None:
+    """Return a type for numbers, or None if some types are neither numbers nor text."""
     if all(map(pa.types.is_signed_integer, kinds)):
         return pa.int64()
     if not all(map(_is_number_or_text, kinds)):
@@ -145,6 +149,7 @@ def as_type(values: pa.Array, kind: pa.DataType) -> pa.Array:
 
 
 def _as_lists(values: pa.Array, kind: pa.DataType) -> pa.Array:
+    """Return lists whose elements have the type of the lists in `kind`."""
     # The offset of a list is where its elements begin; the last one is the number of elements.
     lengths = compute.fill_null(compute.list_value_length(values), 0)
     ends = compute.cumulative_sum(lengths.cast(pa.int32()))
@@ -154,6 +159,7 @@ def _as_lists(values: pa.Array, kind: pa.DataType) -> pa.Array:
 
 
 def _as_structs(values: pa.Array, kind: pa.DataType) -> pa.Array:
+    """Return structs with the fields of `kind`; a missing field is null."""
     names = values.type.names
     fields = dict(zip(names, values.flatten(), strict=True))
     columns = []

@@ -7,6 +7,7 @@ import operator
 import threading
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -81,36 +82,16 @@ def text_to_parquet(
     known = {*shape.fields, *dict(files[0].partition)}
     has = [ours for ours, theirs in theirs_by_ours.items() if ours in shape.has or theirs in known]
     schema = _copy_schema(shape, has, are_labels=bool(labels))
-    paths_with_rows = set[str]()
     positions = None
     if shape.is_ordered:
         positions = Positions([name for name in shape.list_key if name in has])
-
-    def to_table(part: Any, file: File) -> pa.Table:
-        columns, broken = reader.read(part)
-        for ours, theirs in shape.in_both.items():
-            refuse_other_value(columns[ours], ours, theirs, file)
-        folders = dict(file.partition)
-        given = {
-            ours: folders[theirs] for ours, theirs in theirs_by_ours.items() if theirs in folders
-        }
-        if shape.separator_of_ids is not None:
-            columns = one_row_each(columns, shape.separator_of_ids)
-        rows = len(next(iter(columns.values())))
-        table = complete_table(columns, rows, given, schema)
-        if positions is not None and "rank" not in columns:
-            table = _with_positions(table, positions, file)
-        table = pa.concat_tables([table, _broken_rows(broken, given, schema)])
-        if len(table):
-            paths_with_rows.add(file.path)
-        return table
-
+    text = _TextTables(reader, shape, theirs_by_ours, schema, positions)
     if numbers is None:
         in_order = positions is not None
-        copy = write_copy(files, reader.parts, to_table, schema, scratch, in_order=in_order)
+        copy = write_copy(files, reader.parts, text.table, schema, scratch, in_order=in_order)
     else:
-        copy = write_numbered_copy(files, reader.parts, to_table, schema, scratch, numbers)
-    empty = [file.path for file in files if file.path not in paths_with_rows]
+        copy = write_numbered_copy(files, reader.parts, text.table, schema, scratch, numbers)
+    empty = [file.path for file in files if file.path not in text.paths_with_rows]
     notes = [] if positions is None else positions.notes(files)
     copy = copy._replace(empty=empty, notes=notes)
     if not isinstance(reader, Delimited):
@@ -120,6 +101,46 @@ def text_to_parquet(
         comments=sum(reader.comments),
         block_lines=sum(reader.block_lines),
     )
+
+
+@dataclass(frozen=True)
+class _TextTables:
+    """Converts the parts of text files to tables with the same schema."""
+
+    reader: Any
+    shape: Shape
+    #: The names of our columns in the files and their folders.
+    theirs_by_ours: Mapping[str, str]
+    schema: pa.Schema
+    #: Counts the rows if their order is the rank.
+    positions: Positions | None
+    paths_with_rows: set[str] = field(default_factory=set)
+
+    def table(self, part: Any, file: File) -> pa.Table:
+        """Return the rows of a part of a file, and its lines that are not rows."""
+        columns, broken = self.reader.read(part)
+        for ours, theirs in self.shape.in_both.items():
+            refuse_other_value(columns[ours], ours, theirs, file)
+        if self.shape.separator_of_ids is not None:
+            columns = one_row_each(columns, self.shape.separator_of_ids)
+        rows = len(next(iter(columns.values())))
+        given = self._values_of_folders(file)
+        table = complete_table(columns, rows, given, self.schema)
+        if self.positions is not None and "rank" not in columns:
+            table = _with_positions(table, self.positions, file)
+        table = pa.concat_tables([table, _broken_rows(broken, given, self.schema)])
+        if len(table):
+            self.paths_with_rows.add(file.path)
+        return table
+
+    def _values_of_folders(self, file: File) -> dict[str, str | None]:
+        """Return the values that folders give to every row of a file, by our names."""
+        folders = dict(file.partition)
+        values = {}
+        for ours, theirs in self.theirs_by_ours.items():
+            if theirs in folders:
+                values[ours] = folders[theirs]
+        return values
 
 
 def _copy_schema(shape: Shape, has: Sequence[str], *, are_labels: bool) -> pa.Schema:
@@ -294,6 +315,7 @@ def _tables(
 
 
 def _write_file(target: Path, tables: Iterator[pa.Table], schema: pa.Schema) -> _Written:
+    """Write the tables to one Parquet file."""
     encoded = [field.name for field in schema if pa.types.is_dictionary(field.type)]
     rows = 0
     filled_columns = set[str]()

@@ -49,6 +49,7 @@ def read_query_table(config: TableConfig, table: str, has_prose: bool = False) -
 
 
 def _listings(config: TableConfig) -> list[Listing]:
+    """Return the files of each path. Raise InputError for a table or a version of one."""
     if config.as_of is not None or any(path.startswith("table:") for path in config.path):
         what = f"{config.path[0]} is a table or a version of one"
         raise InputError(f"{what}; write its rows as Parquet")
@@ -56,6 +57,7 @@ def _listings(config: TableConfig) -> list[Listing]:
 
 
 def _rows_of(files: Sequence[File], config: TableConfig, has_prose: bool) -> pa.Table:
+    """Return the rows of all files, under our names. Raise InputError if they cannot be read."""
     kind = file_format(files, config.format)
     origin = files[0].path
     mapped = config.columns.values()
@@ -183,6 +185,7 @@ def _blank_separated(lines: str) -> pa.Table:
 
 
 def _malformed(lines: Sequence[str]) -> InputError:
+    """Return the error for lines with malformed quotes."""
     return InputError(
         f"{len(lines):,} line(s) with an unclosed quote, or with text after a closing quote, "
         f"e.g. {lines[0][:100]!r}; correct them, and double each quote within quotes"

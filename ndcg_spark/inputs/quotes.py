@@ -38,6 +38,7 @@ class _Patterns(NamedTuple):
 
 
 def _patterns(separator: str) -> _Patterns:
+    """Return the patterns for a separator."""
     closed = f"{_FIELD}(?:S{_FIELD})*"
     opened = f'(?:{_FIELD}S)*"{_BODY}'
     closed_later = f'{_BODY}"(?:S{_FIELD})*'

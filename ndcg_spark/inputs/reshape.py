@@ -50,6 +50,7 @@ def split_ids(cells: pa.ChunkedArray, separator: str) -> pa.ChunkedArray:
 
 
 def _split(texts: pa.Array, separator: str) -> pa.Array:
+    """Return the ids of each text as a list."""
     ids = compute.split_pattern_regex(texts, SEPARATORS[separator])
     lengths = compute.list_value_length(ids)
     is_empty = compute.equal(texts, "")
@@ -128,12 +129,13 @@ class Positions:
 
         rows = pd.DataFrame(texts)
         lists = rows.groupby([*self.keys], sort=False, dropna=False)
-        # The rows of each list in earlier tables, in the order in which the lists begin.
+        ranks_in_table = lists.cumcount().to_numpy() + 1
+        # The number of rows of each list in earlier tables, in the order of the list's number.
         rows_before = [self._count(key, size, file.path) for key, size in lists.size().items()]
-        ranks = lists.cumcount().to_numpy() + 1
-        if rows_before:
-            ranks = ranks + np.array(rows_before)[lists.ngroup().to_numpy()]
-        return pa.array(ranks, pa.int64())
+        if not rows_before:
+            return pa.array(ranks_in_table, pa.int64())
+        number_of_list = lists.ngroup().to_numpy()
+        return pa.array(ranks_in_table + np.array(rows_before)[number_of_list], pa.int64())
 
     def _count(self, key: Any, rows: int, path: str) -> int:
         """Return the number of earlier rows of a list, and add these rows to it."""

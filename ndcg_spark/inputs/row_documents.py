@@ -78,6 +78,7 @@ def refuse_unclear(shape: Shape, files: Sequence[File], needed: Collection[str])
 
 
 def _refuse_missing(shape: Shape, needed: Collection[str]) -> None:
+    """Raise InputError if the table lacks one of the columns `needed`."""
     missing = [name for name in needed if name not in shape.has]
     if "score" in missing and "rank" in shape.has:
         # Ranks order the documents as well as scores.

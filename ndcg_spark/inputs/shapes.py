@@ -368,6 +368,7 @@ def _first_line(lines: Sequence[str]) -> str:
 
 
 def _is_empty(file: File) -> bool:
+    """Whether a file has no text. Small compressed files are opened to see that."""
     if file.path.endswith(".gz") and file.size < _EMPTY_GZIP:
         return not file.head().strip()
     return not file.size
@@ -398,6 +399,7 @@ def _header_shape(separator: str, kind: str, files: Sequence[File], table: Table
 
 
 def _refuse_unread_separator(header: str, table: TableContext) -> None:
+    """Raise InputError if an unsupported separator splits the header into our names."""
     for separator in UNREAD:
         if table.has_two_names(header.split(separator)):
             what = f"{table.origin}: the header {header[:200]!r} has {separator} between its names"
@@ -418,6 +420,7 @@ def _blank_header_shape(files: Sequence[File], table: TableContext) -> Shape:
 
 
 def _refuse_other_headers(files: Sequence[File], headers: Sequence[str]) -> None:
+    """Raise InputError if a file has a different header from the first file."""
     for file, header in zip(files, headers, strict=True):
         if header != headers[0]:
             raise InputError(
@@ -465,6 +468,7 @@ class _Sample:
 
 
 def _sample(lines: Sequence[str], separator: str | None, table: TableContext) -> _Sample:
+    """Return the first lines of a table, split into their fields."""
     rows = _rows(lines, separator, table.name == "results")
     fields = mode(map(len, rows)) if rows else max(_layouts(table))
     whole = [row for row in rows if len(row) == fields]
@@ -695,11 +699,7 @@ def _json_shape(text: str, lines: Sequence[str], table: TableContext) -> Shape:
         shape = table.shape("jsonl", list(kinds))
     else:
         shape = table.shape_with_objects("jsonl", plain_names(kinds), found)
-    has_columns = bool(shape.has.difference(table.folders))
-    if not has_columns:
-        what = f"{table.origin} begins with {_first_line(lines)[:200]!r}"
-        to_do = "write one object per line, or {query: {document: number}}"
-        raise InputError(f"{what}, not JSON lines with columns of {table.name}; {to_do}")
+    _refuse_without_columns(shape, lines, table)
     documents = kinds.get(shape.columns.get("doc_id", "doc_id"))
     if not has_documents and documents is not Kind.LIST:
         return shape
@@ -708,6 +708,15 @@ def _json_shape(text: str, lines: Sequence[str], table: TableContext) -> Shape:
         # Positions in the lists are ranks.
         has |= {"rank"}
     return replace(shape, has_lists=True, has=has)
+
+
+def _refuse_without_columns(shape: Shape, lines: Sequence[str], table: TableContext) -> None:
+    """Raise InputError if JSON lines have none of our columns."""
+    has_columns = bool(shape.has.difference(table.folders))
+    if not has_columns:
+        what = f"{table.origin} begins with {_first_line(lines)[:200]!r}"
+        to_do = "write one object per line, or {query: {document: number}}"
+        raise InputError(f"{what}, not JSON lines with columns of {table.name}; {to_do}")
 
 
 def _is_one_object(

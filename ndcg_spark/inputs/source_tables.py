@@ -210,6 +210,7 @@ def refuse_changed_files(sources: Iterable[Source]) -> None:
 
 
 def _refuse_changes(source: Source) -> None:
+    """Raise InputError if a file of this table has changed since it was listed."""
     with about(source.name), reading(source.origin):
         has_changed = map_files(source.files, lambda file: file.has_changed)
     changed = [file.path for file in itertools.compress(source.files, has_changed)]
@@ -298,6 +299,7 @@ def _refuse_unordered(request: _Request) -> None:
 
 
 def _source_of_request(request: _Request) -> Source:
+    """Return the table, which is read by the engine or from files with or without types."""
     snapshot = request.files[0].snapshot
     if snapshot and snapshot.table is not None:
         return _engine_table(request, snapshot.table, snapshot.format)

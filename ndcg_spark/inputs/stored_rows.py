@@ -83,6 +83,7 @@ class StoredRows:
         return self._find(Wanted(queries, {run for run, _ in pairs}, keys))
 
     def _find(self, wanted: "Wanted") -> list[StoredRow]:
+        """Return the wanted rows of all files."""
         rows: list[StoredRow] = []
         for file in self.files:
             with self._opened(file, self._repeated) as parquet:
@@ -334,6 +335,7 @@ def _unique(names: Iterable[str]) -> list[str]:
 
 
 def _as_text(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Return a column as text that is not dictionary-encoded."""
     if pa.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
     return column.cast(pa.string())

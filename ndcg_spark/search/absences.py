@@ -45,6 +45,7 @@ def readings(targets: Targets, lists: Sequence[OldList]) -> list[Reading]:
 
 
 def _unscored(targets: Targets, lists: Sequence[OldList]) -> _Unscored:
+    """Return the lists that have no score in the job."""
     highest = highest_grade(lists)
     unscored = _Unscored([], [], [])
     for one in lists:
@@ -87,6 +88,7 @@ def _readings_of_unscored(targets: Targets, unscored: _Unscored) -> Iterator[Rea
 
 
 def _in_words(lists: Sequence[OldList], lack: str) -> str:
+    """Return the note that scores are assumed to be incomplete."""
     one = lists[0].pair
     some = f"{len(lists):,} judged lists {lack}, e.g. query {one.query_id} of {one.run}"
     return (

@@ -114,6 +114,7 @@ class ArrayScorer:
             return None
 
     def _ndcg(self, convention: Convention, cutoffs: tuple[Cutoff, ...]) -> Floats:
+        """Return NDCG of every list at every cutoff. Raise _RefusedError if a list is refused."""
         is_missing = ~self._is_answered
         if convention.missing_query == "error" and is_missing.any():
             raise _RefusedError

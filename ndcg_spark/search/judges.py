@@ -104,15 +104,15 @@ class ListJudge:
         return any(compared.differs for compared in self._means.compared(trial))
 
     def _compared_lists(self, trial: Trial, which: Iterable[int]) -> Iterator[Compared]:
+        """Yield the scores of the lists at these positions, compared with ours."""
         if not self.targets.scores:
             return
         cutoffs = self.targets.cutoffs
         for at in which:
             for cutoff in cutoffs:
                 place = self.lists[at].place(cutoff)
-                ours = self._scorer.score(
-                    at, trial.convention, depth_of(trial, cutoff, self.targets)
-                )
+                depth = depth_of(trial, cutoff, self.targets)
+                ours = self._scorer.score(at, trial.convention, depth)
                 if ours is None:
                     # The convention refuses the list.
                     yield Compared(place, self.targets.scores.get(place), None, True)

@@ -137,6 +137,7 @@ def _query_probes() -> Iterator[Probe]:
 
 
 def _order_probes() -> Iterator[Probe]:
+    """Yield lists in which the discount, or the choice between scores and ranks, matters."""
     judged = [("a", 1.0), ("b", 0.0)]
     yield Probe("a relevant document below the first rank", judged, _ranked("b", "a"))
     with_third = [*judged, ("c", 0.0)]
@@ -148,6 +149,7 @@ def _order_probes() -> Iterator[Probe]:
 
 
 def _tie_probes() -> Iterator[Probe]:
+    """Yield lists with equal scores in which the order of ids matters."""
     words = "documents with equal scores and different grades that the two order differently"
     yield from _probes_of_two(words, ("a", _SCORE, 1), ("b", _SCORE, 2))
     words = "equal scores of documents whose ids are numbers of two lengths"
@@ -155,12 +157,14 @@ def _tie_probes() -> Iterator[Probe]:
 
 
 def _ranked_tie_probes() -> Iterator[Probe]:
+    """Yield lists with equal scores in which ranks and ids give different orders."""
     words = "documents with equal scores whose ranks differ from the order that both give here"
     yield from _probes_of_two(words, ("a", _SCORE, 1), ("b", _SCORE, 2))
     yield from _probes_of_two(words, ("b", _SCORE, 1), ("a", _SCORE, 2))
 
 
 def _float32_probes() -> Iterator[Probe]:
+    """Yield lists with scores that differ only as doubles."""
     words = "scores that are equal only as floats of 32 bits"
     yield from _probes_of_two(words, ("a", _SCORE, 1), ("b", _NEXT_SCORE, 2))
     yield from _probes_of_two(words, ("b", _SCORE, 1), ("a", _NEXT_SCORE, 2))

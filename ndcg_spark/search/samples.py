@@ -62,6 +62,7 @@ class ListSample:
         return list(map(self._estimate, differences))
 
     def _estimate(self, differences: Floats) -> Estimate:
+        """Return the estimate for the differences at one cutoff."""
         if not differences.size:
             return Estimate(middle=1.0, differing=0, difference=0.0)
         counted = np.where(differences > self._targets.tolerance, differences, 0.0)
@@ -104,7 +105,8 @@ class ListSample:
 
 def _choose(lists: Sequence[OldList], targets: Targets) -> list[OldList]:
     """Return lists that have a score, spread over all lists."""
-    telling, others = [], []
+    telling = []
+    others = []
     for one in lists:
         scores = [targets.scores.get(one.place(cutoff)) for cutoff in targets.cutoffs]
         given = [score for score in scores if score is not None]

@@ -122,10 +122,10 @@ def make_targets(
             _add(means if row.query_id is None else scores, place, value)
         else:
             unknown_runs.add(run)
-    datasets = {run_dataset for run_dataset, _ in unknown_runs | our_runs}
-    ignored = _names_of_runs(unknown_runs, with_datasets=len(datasets) > 1)
+    all_runs = unknown_runs | our_runs
+    ignored = _names_of_runs(unknown_runs, all_runs)
     if not used:
-        ours = _names_of_runs(our_runs, with_datasets=len(datasets) > 1)
+        ours = _names_of_runs(our_runs, all_runs)
         sentence = f"none of their runs, {', '.join(ignored)}, is in the results"
         raise InputError(f"scores: {sentence}, {', '.join(ours)}")
     why = "because the results have no such run"
@@ -164,9 +164,10 @@ def _rename_dataset(
     return [row._replace(dataset=dataset) for row in rows]
 
 
-def _names_of_runs(runs: set[tuple[str, str]], *, with_datasets: bool) -> list[str]:
-    """Return the names of runs, such as "bm25" or "bm25 of web"."""
-    if with_datasets:
+def _names_of_runs(runs: set[tuple[str, str]], all_runs: set[tuple[str, str]]) -> list[str]:
+    """Return the names of runs, such as "bm25", or "bm25 of web" if there are several datasets."""
+    datasets = {dataset for dataset, _ in all_runs}
+    if len(datasets) > 1:
         return [f"{run} of {dataset}" for dataset, run in sorted(runs)]
     return sorted(run for _, run in runs)
 
