@@ -13,7 +13,7 @@ from typing import NamedTuple
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.text import did_you_mean
 
-#: The suffix of a measure's name in the name of the option that chooses a tool.
+#: The suffix of the options that choose a tool, such as novelty_preset.
 _PRESET = "_preset"
 
 

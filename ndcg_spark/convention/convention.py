@@ -208,11 +208,11 @@ def definition(label: str, formula: str, measures: MeasureSet) -> str:
     sentence = f"{label}: {formula}"
     convention = Convention.parse(label)
     grade = relevant_grade(convention)
-    # The formula states any other threshold.
+    # A different threshold is stated in the formula.
     is_default = convention.relevant_from == Convention().relevant_from
     if measures.counts_relevant and is_default and grade is not None:
         sentence += f"; documents with grade {show(grade)} or above are relevant"
-    # The formula states any other persistence.
+    # A different persistence is stated in the formula.
     if "rbp" in measures.columns and convention.rbp_persistence == Convention().rbp_persistence:
         sentence += f"; persistence {show(convention.rbp_persistence)} in RBP"
     return sentence

@@ -136,7 +136,7 @@ def _no_formula(_: Names) -> str:
 
 
 def _novelty(at: Names) -> str:
-    # No document is counted if the mean is over k.
+    # If the mean is over k, no document has a count, and the sum of the counts is null.
     return f"{at.sums['novelty_value']} / coalesce({at.sums['novelty_counted']}, {at.ranks})"
 
 

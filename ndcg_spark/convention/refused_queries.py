@@ -36,7 +36,7 @@ class QueryRefusal(NamedTuple):
         return sentence.removeprefix(self.before_example).removesuffix(self.after_example)
 
 
-#: How two lists look that were merged into one.
+#: What two lists look like after they were merged into one.
 TWO_FIRSTS = "two results of rank 1 and different scores"
 
 JUDGED_TWICE = QueryRefusal(

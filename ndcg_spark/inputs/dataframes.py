@@ -62,7 +62,7 @@ _VALUE = "v"
 #: In the name of a link's folder, what stands for null.
 _NULL = "n"
 _BLANKS = " \t\r\n\f"
-#: The most bytes of a table, as Arrow, that are sent with a plan.
+#: The largest Arrow table, in bytes, that is sent with a plan.
 _MAX_SENT = 64 << 20
 _IDS = ("dataset", "query_id", "doc_id")
 #: How many characters of a cell are shown.
@@ -218,7 +218,7 @@ def document_rows(table: DataFrame, columns: Mapping[str, str], schema: pa.Schem
     names |= {name: name for name in (FAULT, LINE) if name in table.columns}
     renamed = []
     for ours, theirs in names.items():
-        # SQL text would not do, because Spark replaces names such as ${env:HOME} in it.
+        # SQL text cannot be used, because Spark replaces names such as ${env:HOME} in it.
         renamed.append(F.col(quoted(theirs)).alias(ours))
     return _exploded(table.select(*renamed), with_ranks="rank" in schema.names)
 

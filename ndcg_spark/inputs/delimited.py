@@ -24,7 +24,7 @@ from ndcg_spark.schemas import LINE, UNREAD_GRADE
 
 #: The columns that hold numbers.
 NUMBERS = ("relevance", "score", "rank")
-#: The type of text with few distinct values, which all columns have but numbers and documents.
+#: The type of text with few distinct values. All columns but numbers and documents have it.
 FEW = pa.dictionary(pa.int32(), pa.string())
 
 _BLOCK_BYTES = 8 << 20

@@ -65,7 +65,7 @@ _LOGS = {
     "delta": re.compile(r"(^|/)_delta_log(/|$)"),
     "iceberg": re.compile(r"(^|/)metadata/[^/]*\.metadata\.json(\.gz)?$"),
 }
-#: What a file is that is not supported, and what to do, by its first bytes.
+#: The kind of an unsupported file, and what to do about it, by a pattern for its first bytes.
 _REFUSED = {
     codecs.BOM_UTF16_LE + b"|" + codecs.BOM_UTF16_BE: "in UTF-16; save it as UTF-8",
     rb"PK\x03\x04": "an Excel workbook or a zip archive; save it as CSV",

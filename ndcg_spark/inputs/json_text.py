@@ -122,7 +122,7 @@ class JsonLines:
             kinds = {}
             for ours, theirs in self.columns.items():
                 known = _NUMBER_TYPES if self._is_number(ours) else _TEXT_TYPES
-                # Another type of value is a KeyError.
+                # A value of a different type raises KeyError.
                 kinds[theirs] = known[type(first[theirs])]
             table = arrow_json.read_json(
                 pa.BufferReader(block),

@@ -54,8 +54,9 @@ _LAYOUTS = {
     },
     "exclude": {2: "query_id doc_id"},
 }
-#: The fields that are often the ids, and our number columns.
+#: The fields that are often the ids.
 _IDS: tuple[tuple[str, int], ...] = (("query_id", 1), ("doc_id", 2))
+#: Our columns of numbers.
 _NUMBERS = ("relevance", "rank", "score")
 #: A column has numbers if more than this share of its fields are numbers.
 _MOST = 0.5

@@ -71,7 +71,7 @@ class StoredTable(NamedTuple):
     stored: StoredRows | None
     #: Reads some of the files when a filter leaves few rows; None if that is not faster.
     lookup: Callable[[list[File]], DataFrame] | None = None
-    #: Sentences for people about how its rows were read.
+    #: Notes for the user on how its rows were read.
     notes: Sequence[str] = ()
 
 

@@ -74,7 +74,7 @@ class ArrayScorer:
     """Scores lists. Steps that conventions share are computed once."""
 
     def __init__(self, lists: Sequence[OldList]) -> None:
-        # The attributes in the plural have a value for each returned document of all lists.
+        # The arrays have a value for each returned document of all lists, list by list.
         self._lists = lists
         self._ids: list[str] = []
         lengths = [len(one.returned) for one in lists]
@@ -123,7 +123,7 @@ class ArrayScorer:
         ideal = self._ideal(convention, cutoffs)
         has_no_gain = ideal == 0
         if convention.no_relevant == "one":
-            # As in `reference`: for tools with no_relevant=one, a negative ideal is like none.
+            # As in `reference`: tools with no_relevant=one treat a negative ideal like no gain.
             has_no_gain |= ideal < 0
         without_gain = {"zero": 0.0, "one": 1.0}.get(convention.no_relevant, math.nan)
         ndcg = np.where(has_no_gain, without_gain, dcg / np.where(has_no_gain, 1.0, ideal))

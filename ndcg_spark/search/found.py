@@ -15,7 +15,7 @@ from ndcg_spark.search.old_lists import OldList
 #: job's query scores are not known. `nearest`: no convention that was tried gives all scores, and
 #: this one gives the most.
 Verdict = Literal["exact", "consistent", "nearest"]
-#: The number of means that tell conventions apart; fewer may agree by coincidence.
+#: The number of means that distinguish conventions. Fewer may agree by coincidence.
 ENOUGH_MEANS = 3
 
 
@@ -80,7 +80,7 @@ class FoundConvention:
     presets: Sequence[str] = ()
     alternatives: Sequence[Alternative] = ()
     first_difference: Difference | None = None
-    #: The means of the runs, with those of the convention.
+    #: The means of the runs according to the job, and according to the convention.
     means: Sequence[RunMean] = ()
     #: Whether the nearest convention gives at least half of the scores other than 0 and 1, up to a
     #: digit.

@@ -1,7 +1,7 @@
 """Finds what data must contain to distinguish two conventions.
 
-Small lists with different properties are scored under both. The first list with two scores is the
-answer.
+Small lists with different properties are scored under both. The first list with two different
+scores is the answer.
 """
 
 from collections.abc import Iterator, Sequence
@@ -13,7 +13,7 @@ from ndcg_spark.errors import ConventionError, InputError
 from ndcg_spark.reference import Returned
 from ndcg_spark.search.trials import Trial
 
-#: The answer if no list has two scores.
+#: The answer if no list has two different scores.
 NOTHING = "nothing: with the other options, both values have the same effect"
 #: A list for the whole ranking is as long as one for this cutoff.
 _WHOLE = 5
