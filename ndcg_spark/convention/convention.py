@@ -103,6 +103,7 @@ class Convention:
             advice = "; ".join(f"{option} takes {choices(option)}" for option in wrong)
             raise ConventionError(f"unknown {named}; {advice}", option="convention")
         for option, value in values.items():
+            # The dataclass is frozen.
             object.__setattr__(self, option, value)
         reasons = list(_contradictions(self))
         if reasons:
@@ -273,19 +274,23 @@ def _contradictions(c: Convention) -> Iterator[str]:
     if isinstance(c.unjudged, float):
         yield from _contradicting_grade(c, c.unjudged)
     if isinstance(c.min_relevance, float):
-        least = f"min_relevance={show(c.min_relevance)}"
-        if c.gain == "judged":
-            yield f"gain=judged ignores grades, so {least} has no effect; set it to none"
-        if isinstance(c.relevant_from, float) and c.relevant_from > 1:
-            yield (
-                f"{least} makes every grade 1 or 0, below relevant_from={show(c.relevant_from)}; "
-                "set only one of them"
-            )
-        if isinstance(c.max_grade, float) and c.max_grade != 1:
-            yield (
-                f"{least} makes the highest grade 1 instead of max_grade={show(c.max_grade)}; "
-                "set only one of them"
-            )
+        yield from _contradicting_threshold(c, f"min_relevance={show(c.min_relevance)}")
+
+
+def _contradicting_threshold(c: Convention, shown: str) -> Iterator[str]:
+    """Yield a sentence for each option that contradicts a threshold, which makes grades 1 or 0."""
+    if c.gain == "judged":
+        yield f"gain=judged ignores grades, so {shown} has no effect; set it to none"
+    if isinstance(c.relevant_from, float) and c.relevant_from > 1:
+        yield (
+            f"{shown} makes every grade 1 or 0, below relevant_from={show(c.relevant_from)}; "
+            "set only one of them"
+        )
+    if isinstance(c.max_grade, float) and c.max_grade != 1:
+        yield (
+            f"{shown} makes the highest grade 1 instead of max_grade={show(c.max_grade)}; "
+            "set only one of them"
+        )
 
 
 def _contradicting_ties(c: Convention) -> Iterator[str]:
