@@ -247,7 +247,9 @@ class Delimited:
         if self.separator or not self._is_run or len(fields) <= len(self.fields):
             return ""
         has_rank = re.fullmatch(NUMBER, fields[3]) is not None
-        if not has_rank or _ENDS_AS_RUN.search(" ".join(fields)):
+        # Then the blanks are in the document's id.
+        ends_as_run = _ENDS_AS_RUN.search(" ".join(fields)) is not None
+        if not has_rank or ends_as_run:
             return ""
         return separator.join(fields[: len(self.fields)])
 

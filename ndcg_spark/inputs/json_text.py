@@ -380,5 +380,6 @@ def _decoded(text: str) -> Any:
     """
     content = _decoder.decode(text)
     if "\\ud" in text or "\\uD" in text:
+        # Half of a pair cannot be encoded.
         json.dumps(content, ensure_ascii=False).encode()
     return content

@@ -245,7 +245,8 @@ class TableContext:
     def numbered(self, kind: str, names: Sequence[str]) -> Shape:
         """Return the shape of files whose fields usually have these names.
 
-        The user may say that one of our columns is in a different field, by its number from 1.
+        The user may say that one of our columns is in a different field, by its number from 1, or
+        in a folder, by the folder's name.
         """
         by_field = {theirs: ours for ours, theirs in self.config.columns.items()}
         fields = []
@@ -262,11 +263,11 @@ class TableContext:
         for name in fields:
             if not name.isdecimal():
                 columns[name] = name
-        in_folders = {
-            ours for ours, theirs in self.config.columns.items() if theirs in self.folders
-        }
-        has = frozenset({*fields, *self.folders, *in_folders})
-        return Shape(kind, columns, has, tuple(fields))
+        has = set(fields).union(self.folders)
+        for ours, theirs in self.config.columns.items():
+            if theirs in self.folders:
+                has.add(ours)
+        return Shape(kind, columns, frozenset(has), tuple(fields))
 
     def has_one_name(self, fields: Sequence[str]) -> bool:
         """Whether at least one of the fields is a name of one of our columns."""
