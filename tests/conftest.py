@@ -1,5 +1,6 @@
 """What all tests share: the session, and which tests run."""
 
+import gc
 import os
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import sessions
 from pyspark.sql import SparkSession
 
 import ndcg_spark
+from ndcg_spark.convention.presets import PRESETS
 from ndcg_spark.engine import Engine
 
 #: Compiling takes ranx half a minute, and all tests of a process must agree on it.
@@ -107,6 +109,13 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object:
     return LoadFileScheduling(config, log)
 
 
+def pytest_collection_finish() -> None:
+    """Search for reference cycles as seldom as the program does, and not in modules and tests that stay."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(100_000)
+
+
 def pytest_unconfigure() -> None:
     sessions.close()
 
@@ -149,6 +158,26 @@ def _is_on_this_engine(item: pytest.Item) -> bool:
 def thorough(request: pytest.FixtureRequest) -> bool:
     """Whether to take one's time."""
     return bool(request.config.getoption("--thorough"))
+
+
+#: Two that score by default, and those that refuse, lack ranks, average ties, or end as trec_eval does.
+FEW_PRESETS = (
+    "standard",
+    "trec_eval",
+    "pytrec_eval",
+    "retrieved_list",
+    "sklearn",
+    "lightgbm",
+    "torchmetrics",
+)
+
+
+@pytest.fixture
+def few_presets(monkeypatch: pytest.MonkeyPatch, thorough: bool) -> None:
+    """`conventions --compare` scores these presets in place of all, each of which is an evaluation."""
+    if not thorough:
+        few = {name: PRESETS[name] for name in FEW_PRESETS}
+        monkeypatch.setattr("ndcg_spark.job.compare_inputs.PRESETS", few)
 
 
 @pytest.fixture(scope="session")
