@@ -115,7 +115,8 @@ def _are_cut_off(differing: Iterable[Compared], targets: Targets) -> bool:
     for row in differing:
         if row.given is None or row.ours is None:
             return False
-        if not 0 < row.ours - row.given < unit:
+        lost = row.ours - row.given
+        if lost <= 0 or lost >= unit:
             return False
     return True
 
