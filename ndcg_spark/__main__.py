@@ -1,5 +1,4 @@
-"""The `ndcg-spark` command-line program, also run as `python -m ndcg_spark` or with spark-submit:
-its commands and exit codes.
+"""The program `ndcg-spark`, which can also be run as `python -m ndcg_spark` or with spark-submit.
 
 Slow modules are imported inside the commands, so that help is instant.
 """
@@ -29,17 +28,17 @@ from ndcg_spark.report.console import Messages, prepare_streams
 from ndcg_spark.text import masked
 
 #: The number of new objects after which Python looks for reference cycles in our own process. With
-#: the default of 700, scanning modules that stay loaded took a tenth of a small evaluation.
+#: Python's default of 700, these searches took a tenth of the time of a small evaluation.
 _OBJECTS_PER_SEARCH = 100_000
 
 
 def main(arguments: list[str] | None = None) -> NoReturn:
     """Run the command line and exit with its code. A failure with a known cause prints one message.
 
-    SIGINT and SIGTERM end the process at once. Nothing is published in part, and the next run
+    SIGINT and SIGTERM end the process at once. Nothing is ever published in part, and the next run
     removes leftovers.
     """
-    # Python handles signals in its main thread, which may be waiting for an engine.
+    # Python would handle SIGINT in its main thread, which may be waiting for an engine.
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
     prepare_streams()
@@ -51,13 +50,9 @@ def main(arguments: list[str] | None = None) -> NoReturn:
     with Messages(**message_options(words)).printed() as messages:
         try:
             with engine_imports():
-                for word in words:
-                    # If the command line is not UTF-8, Python keeps its bytes as surrogates.
-                    if any("\ud800" <= character <= "\udfff" for character in word):
-                        raise ConfigurationError(f"arguments: {word!r} is not UTF-8; rename it")
-                raise SystemExit(
-                    app(args=words, prog_name="ndcg-spark", standalone_mode=False) or 0
-                )
+                _refuse_undecoded(words)
+                code = app(args=words, prog_name="ndcg-spark", standalone_mode=False)
+                raise SystemExit(code or 0)
         except click.UsageError as error:
             error = advised(error)
             if messages.wants_json or messages.log_format:
@@ -70,10 +65,20 @@ def main(arguments: list[str] | None = None) -> NoReturn:
             messages.fail(error)
 
 
+def _refuse_undecoded(words: list[str]) -> None:
+    """Raise ConfigurationError for an argument that is not UTF-8.
+
+    Python keeps each byte that it cannot decode as a surrogate.
+    """
+    for word in words:
+        if any("\ud800" <= character <= "\udfff" for character in word):
+            raise ConfigurationError(f"arguments: {word!r} is not UTF-8; rename it")
+
+
 def _print_traceback(
     _: type[BaseException], error: BaseException, traceback: types.TracebackType | None
 ) -> None:
-    """Print Python's traceback of a bug, without secrets that a library's message may repeat."""
+    """Print Python's traceback of a bug, without secrets that a library's message may contain."""
     lines = format_exception(type(error), error, traceback)
     with contextlib.suppress(OSError, ValueError, AttributeError):
         sys.stderr.write(masked("".join(lines)))
@@ -85,7 +90,8 @@ def program() -> NoReturn:
     """
     if sys.getfilesystemencoding() != "utf-8":
         os.environ["PYTHONUTF8"] = "1"  # for the processes of an engine
-        os.execv(sys.executable, [sys.executable, "-X", "utf8", *sys.orig_argv[1:]])  # noqa: S606  # ourselves
+        again = [sys.executable, "-X", "utf8", *sys.orig_argv[1:]]
+        os.execv(sys.executable, again)  # noqa: S606  # this program itself
     gc.set_threshold(_OBJECTS_PER_SEARCH)
     try:
         main()

@@ -1,5 +1,6 @@
-"""The configuration of a command: a TOML file and its arguments, validated at once. One error lists
-all problems.
+"""The configuration of a command, from a TOML file and arguments.
+
+Everything is validated at once, and one error lists all problems.
 """
 
 import datetime
@@ -32,7 +33,7 @@ from ndcg_spark.gate.settings import CheckConfig, GateConfig, Strict, contradict
 from ndcg_spark.text import did_you_mean, expanded, from_home, label_text, masked_within, program_of
 from ndcg_spark.voices import Either, Give, GiveTable, Notice, SetOption, absolute_path
 
-#: Options whose keys have different names.
+#: The keys for options that have different names, which users may write instead.
 _OF_OPTIONS = {"slices": "query_attributes", "weights": "query_weights", "qrels": "judgments"}
 #: The messages for removed keys.
 _GONE = {
@@ -44,14 +45,20 @@ _DATE = re.compile(r"\{date(?::([^{}]*))?\}")
 
 
 def dated(path: str, date: datetime.date) -> str:
-    """The path with ``{date}`` replaced by YYYY-MM-DD, and ``{date:%Y%m%d}`` by the date in that
-    format.
+    """The path with ``{date}`` replaced by the date as YYYY-MM-DD.
+
+    ``{date:%Y%m%d}`` is replaced by the date in that format.
     """
-    return _DATE.sub(lambda match: date.strftime(match[1]) if match[1] else date.isoformat(), path)
+
+    def written(match: re.Match[str]) -> str:
+        date_format = match[1]
+        return date.strftime(date_format) if date_format else date.isoformat()
+
+    return _DATE.sub(written, path)
 
 
 def moment(text: str) -> datetime.datetime:
-    """The time of an ISO 8601 text, in UTC if it has no time zone. ValueError if it is invalid."""
+    """The time of an ISO 8601 text, in UTC if it has no time zone. Raises ValueError."""
     time = datetime.datetime.fromisoformat(text)
     return time.replace(tzinfo=datetime.UTC) if time.tzinfo is None else time
 
@@ -60,13 +67,17 @@ def _version(given: object) -> object:
     """A version as a number, or a time as text in which ``{date}`` is not yet replaced."""
     if isinstance(given, datetime.date):
         return given.isoformat()
-    if isinstance(given, str) and not given.isdecimal():
-        moment(dated(given, datetime.date(2000, 1, 1)))
+    if not isinstance(given, str):
         return given
-    return int(given) if isinstance(given, str) else given
+    if given.isdecimal():
+        return int(given)
+    # Raises ValueError if it is not a time on some date.
+    moment(dated(given, datetime.date(2000, 1, 1)))
+    return given
 
 
 def _metrics_folder(path: str) -> str:
+    """The path. Raises ValueError for a file, which earlier versions wrote."""
     if path.endswith(".prom") or from_home(Path(path)).is_file():
         what = (
             "is a file; give the folder that the collector reads, "
@@ -77,17 +88,19 @@ def _metrics_folder(path: str) -> str:
 
 
 def _command(text: str) -> str:
+    """The command. Raises ValueError if a shell could not run it."""
     # The command may have secrets, so messages do not show it.
     try:
         words = shlex.split(text)
     except ValueError as error:
-        raise ValueError(f"it is no command, {error}; close each quote") from error
+        raise ValueError(f"it is not a command, {error}; close each quote") from error
     if not words or not words[0]:
-        raise ValueError("it names no program; write a command, or leave it out")
+        raise ValueError("it does not name a program; write a command, or leave it out")
     return text
 
 
 def _output(given: str) -> str:
+    """The address of the output folder. Raises ValueError if it cannot be one."""
     path = expanded(given)
     if re.match(r"[a-z][a-z0-9]+:/[^/]", path):
         raise ValueError(f"{path} has one slash after the colon; write two")
@@ -102,8 +115,9 @@ def _output(given: str) -> str:
 
 
 def _convention(given: object) -> Convention:
-    """The convention of a preset's name, or of a table of options that may name the `preset` to
-    start from.
+    """The convention from the name of a preset, or from a table of options.
+
+    The table may name the `preset` that its options change.
     """
     if isinstance(given, Convention):
         return given
@@ -112,17 +126,20 @@ def _convention(given: object) -> Convention:
 
 
 def _chosen(given: object) -> dict[str, Any]:
+    """The options that a convention names, such as {"preset": "trec_eval", "gain": "linear"}."""
     if isinstance(given, Convention):
         return parse_label(given.label)
-    return dict(given) if isinstance(given, Mapping) else {} if given is None else {"preset": given}
+    if isinstance(given, Mapping):
+        return dict(given)
+    return {} if given is None else {"preset": given}
 
 
 def _grades(given: object) -> object:
-    """The grade of each label; labels are stripped text."""
+    """The grade of each label, with blanks around labels removed: {"E": 4}."""
     if given is None:
         return None
     if not isinstance(given, Mapping) or not given:
-        raise ValueError("it maps no label; write it as in {E = 4, S = 3}")
+        raise ValueError("it does not map a label; write it as in {E = 4, S = 3}")
     grades: dict[str, object] = {}
     for label, grade in given.items():
         text = label_text(label)
@@ -136,7 +153,7 @@ def _grades(given: object) -> object:
 
 
 Format = Literal["trec", "parquet", "orc", "csv", "tsv", "jsonl", "json"]
-#: The separators of the ids in a cell.
+#: The names of the characters that can separate the ids in a cell.
 Separator = Literal["blank", "comma", "semicolon", "pipe"]
 _Text = Annotated[str, Field(min_length=1)]
 _Path = Annotated[str, Field(min_length=1), AfterValidator(expanded)]
@@ -155,6 +172,8 @@ def _refuse_both(relevance: float | None, grades: Mapping[str, float] | None) ->
 
 
 class TableConfig(Strict):
+    """A table: its paths, and how they are read."""
+
     path: Annotated[list[_Path], BeforeValidator(listed), Field(min_length=1)]
     format: Format | None = None
     #: The names of our columns in its files.
@@ -169,6 +188,7 @@ class TableConfig(Strict):
     names: ClassVar[tuple[str, ...]]
 
     def on(self, date: datetime.date) -> Self:
+        """The table on a date, which replaces ``{date}`` in its paths and time."""
         as_of = dated(self.as_of, date) if isinstance(self.as_of, str) else self.as_of
         return self.model_copy(
             update={"path": [dated(path, date) for path in self.path], "as_of": as_of}
@@ -176,19 +196,20 @@ class TableConfig(Strict):
 
     @model_validator(mode="before")
     @classmethod
-    def _path_alone(cls, given: object) -> object:
+    def _accept_only_a_path(cls, given: object) -> object:
         return {"path": given} if isinstance(given, str) else given
 
     @field_validator("columns")
     @classmethod
-    def _one_by_one(cls, columns: dict[str, str]) -> dict[str, str]:
-        for unknown in columns.keys() - {*cls.names}:
-            near = did_you_mean(unknown, cls.names)
-            raise ValueError(
-                f"{unknown} is not a column{near}; "
-                f"it maps {', '.join(cls.names)} to columns of the files"
-            )
-        if len({*columns.values()}) < len(columns):
+    def _check_columns(cls, columns: dict[str, str]) -> dict[str, str]:
+        for name in columns:
+            if name not in cls.names:
+                near = did_you_mean(name, cls.names)
+                raise ValueError(
+                    f"{name} is not a column{near}; "
+                    f"it maps {', '.join(cls.names)} to columns of the files"
+                )
+        if len(set(columns.values())) < len(columns):
             raise ValueError(f"it must map {', '.join(columns)} to different columns of the files")
         return columns
 
@@ -196,7 +217,8 @@ class TableConfig(Strict):
 class DocumentsConfig(TableConfig):
     """A table with documents."""
 
-    #: The separator of the ids if a cell has several documents, best first; None if it has one.
+    #: The separator of the ids if a cell has several documents, best first; None if a cell has only
+    #: one.
     split_ids: Separator | None = None
 
 
@@ -209,7 +231,7 @@ class JudgmentsConfig(DocumentsConfig):
     names = ("dataset", "query_id", "doc_id", "relevance")
 
     @model_validator(mode="after")
-    def _one_way(self) -> Self:
+    def _check_grades(self) -> Self:
         _refuse_both(self.relevance, self.grades)
         return self
 
@@ -260,7 +282,7 @@ class ItemsConfig(TableConfig):
 
     @field_validator("interactions", mode="before")
     @classmethod
-    def _paths_alone(cls, given: object) -> object:
+    def _accept_only_paths(cls, given: object) -> object:
         return {"path": given} if isinstance(given, list | tuple) else given
 
     def on(self, date: datetime.date) -> Self:
@@ -283,7 +305,7 @@ class OldScoresConfig(TableConfig):
 
 
 class Options(NamedTuple):
-    """What is computed from judgments and results, wherever they are."""
+    """What is computed from judgments and results, wherever the tables come from."""
 
     convention: Convention
     cutoffs: Sequence[Cutoff]
@@ -297,6 +319,8 @@ class Options(NamedTuple):
 
 
 class EvaluationConfig(Strict):
+    """The configuration of an evaluation."""
+
     judgments: JudgmentsConfig
     results: ResultsConfig
     exclude: ExcludeConfig | None = None
@@ -312,9 +336,10 @@ class EvaluationConfig(Strict):
     )
     #: The measures, each with its cutoff, such as precision@5; empty by default, for NDCG only.
     measures: Annotated[list[str], Field(min_length=1), _texts] = Field(default_factory=list)
-    #: The documents kept with a night, down to the deepest finite cutoff: `all` for all judged
-    #: queries, `everything` for unjudged queries as well. N keeps the N queries of each run that
-    #: changed most against the gate's baseline. `kept_documents` has the default.
+    #: The documents that are kept with a night, down to the deepest finite cutoff: `all` for all
+    #: judged queries, `everything` for unjudged queries as well. A number N keeps those of the N
+    #: queries of each run that changed most compared with the gate's baseline. For the default, see
+    #: `kept_documents`.
     documents: Literal["all", "everything"] | Annotated[int, Field(gt=0)] | None = None
     convention: Annotated[SkipValidation[Convention], BeforeValidator(_convention)] = Convention()
     engine: Literal["auto", "embedded", "spark"] = "auto"
@@ -328,13 +353,13 @@ class EvaluationConfig(Strict):
     max_unjudged_fraction: _Fraction = 1.0
     #: Fraction of the documents a run returned down to the deepest cutoff that must be judged.
     min_judged_rate: _Fraction = 0.0
-    #: What other programs get after an evaluation: a file for each dataset in this folder, which
-    #: the Prometheus collector reads, and a command that reads the outcome from its stdin.
+    #: The folder to which each evaluation writes a file per dataset for Prometheus, and the command
+    #: that then reads the outcome from its stdin.
     metrics_file: Annotated[_Text, AfterValidator(_metrics_folder)] | None = None
     on_end: Annotated[str, AfterValidator(_command)] | None = None
     #: The address of the page of a night, for notifications: a URL with {dataset} and {date}.
     report_url: Annotated[str, Field(pattern="^https?://")] | None = None
-    #: How much a night may lose, and against which baseline; None for no comparison and no verdict.
+    #: How much a night may lose compared with a baseline. None for no comparison and no verdict.
     gate: GateConfig | None = None
 
     _measure_set: MeasureSet = PrivateAttr(default=MeasureSet())
@@ -343,8 +368,8 @@ class EvaluationConfig(Strict):
 
     @property
     def source(self) -> dict[str, Any]:
-        """The file that it was read from, and whether arguments other than the date and the output
-        were also given.
+        """Where the configuration comes from: its `file`, and whether arguments other than the date
+        and the output have `overridden` it.
         """
         return self._source
 
@@ -360,14 +385,12 @@ class EvaluationConfig(Strict):
     @computed_field  # type: ignore[prop-decorator]  # as pydantic documents it
     @property
     def headline(self) -> str:
-        """The measure that runs are ordered by, such as ndcg@10, for the log; see
-        `MeasureSet.headline`.
-        """
+        """The measure that runs are ordered by, such as ndcg@10. It is a field for the log."""
         return written(*self.measure_set.headline(self.cutoffs))
 
     @property
     def is_one_table(self) -> bool:
-        """Whether judgments and results are the same files, as tables of rankers are."""
+        """Whether judgments and results are in the same files, as rankers write them."""
         if self.judgments is None or self.results is None:
             return False
         judged, returned = self.judgments, self.results
@@ -389,7 +412,9 @@ class EvaluationConfig(Strict):
 
     @property
     def kept_documents(self) -> Literal["all", "everything"] | int | None:
-        """The documents to keep. With a gate all, for nights on which the judgments change."""
+        """The documents to keep. With a gate, the default is all of them, so that nights can be
+        compared when the judgments change.
+        """
         if self.documents is None and self.gate is not None and self.output is not None:
             return "all"
         return self.documents
@@ -398,9 +423,7 @@ class EvaluationConfig(Strict):
         return dated(path, self.date)
 
     def for_log(self, exclude: Collection[str] = ()) -> dict[str, Any]:
-        """The configuration as JSON values without secrets. `on_end` is reduced to the program
-        name.
-        """
+        """The configuration as JSON values without secrets. `on_end` is only its program."""
         settings = self.model_dump(mode="json", exclude={*exclude})
         settings["documents"] = self.kept_documents
         if self.on_end is not None:
@@ -409,7 +432,7 @@ class EvaluationConfig(Strict):
 
 
 class NightConfig(EvaluationConfig):
-    """The configuration of a command that does not need both judgments and results."""
+    """The configuration of a command that may need neither judgments nor results."""
 
     judgments: JudgmentsConfig | None = None  # type: ignore[assignment]
     results: ResultsConfig | None = None  # type: ignore[assignment]
@@ -418,10 +441,10 @@ class NightConfig(EvaluationConfig):
 class TablesConfig(NightConfig):
     """The configuration of an evaluation of DataFrames, which have no paths."""
 
-    #: The grade of every judgment and the name of the only run, which override the tables; and the
-    #: grades of labels.
+    #: As in JudgmentsConfig.
     relevance: _Grade | None = None
     grades: _Grades = None
+    #: As in ResultsConfig.
     run: _Text | None = None
     #: The separator of the ids in a cell, by table.
     split_ids: dict[str, Separator] = Field(default_factory=dict)
@@ -429,7 +452,7 @@ class TablesConfig(NightConfig):
     items_users: Annotated[int, Field(gt=0)] | None = None
 
     @model_validator(mode="after")
-    def _one_way(self) -> Self:
+    def _check_grades(self) -> Self:
         _refuse_both(self.relevance, self.grades)
         return self
 
@@ -442,18 +465,22 @@ def load(
     overrides: Mapping[str, Any],
     model: type[EvaluationConfig] = EvaluationConfig,
 ) -> EvaluationConfig:
-    """Load the configuration from a file, or from settings with its contents, overridden by the
-    command line.
+    """Load the configuration from a file, or from settings with its contents, and override it.
 
-    None is an argument that is not set. A preset replaces the file's convention; options without a
-    preset change it.
+    `overrides` are the arguments of a command; None is an argument that is not given. A preset
+    among them replaces the file's convention; options without a preset change it.
     """
-    settings = file if isinstance(file, Mapping) else _read(file) if file else {}
-    origin = str(file) if isinstance(file, Path) else "arguments"
-    origin += " and arguments" if isinstance(file, Path) and _merged({}, overrides) else ""
+    path = None
+    origin = "arguments"
+    settings: Mapping[str, Any] = {}
+    if isinstance(file, Path):
+        settings = _read(file)
+        path = str(from_home(file).resolve())
+        origin = f"{file} and arguments" if _merged({}, overrides) else str(file)
+    elif file is not None:
+        settings = file
     config = validate(_merged(settings, overrides), origin, model)
     others = _merged({}, {**overrides, "date": None, "output": None})
-    path = str(from_home(file).resolve()) if isinstance(file, Path) else None
     config._source = {"file": path, "overridden": bool(others)}
     return config
 
@@ -465,7 +492,7 @@ def validate(settings: Mapping[str, Any], origin: str, model: type[_Config]) -> 
 def validate(
     settings: Mapping[str, Any], origin: str, model: type[EvaluationConfig] = EvaluationConfig
 ) -> EvaluationConfig:
-    """Validate the settings; one ConfigurationError names all problems."""
+    """The configuration from these settings. One ConfigurationError lists all problems."""
     try:
         config = _with_measures(model.model_validate(settings))
         chosen = _chosen(settings.get("convention"))
@@ -496,42 +523,55 @@ def _with_measures(config: _Config) -> _Config:
     return copy
 
 
+#: The keys of nested tables that lead to a setting; a number is the position in a list.
+_Keys = tuple[int | str, ...]
+
+
 def _problems(error: ValidationError, model: Any) -> Iterator[Notice]:
+    """The problems that pydantic has found, in our words."""
     entries = error.errors()
     for entry in entries:
-        # Without its invalid items, a list is also too short.
-        if not any(_is_within(other["loc"], entry["loc"]) for other in entries):
+        # pydantic also reports that a list is too short if all of its items are invalid.
+        has_invalid_items = any(_is_within(other["loc"], entry["loc"]) for other in entries)
+        if not has_invalid_items:
             yield _problem(entry, model)
 
 
-def _is_within(other: tuple[int | str, ...], keys: tuple[int | str, ...]) -> bool:
-    return len(other) > len(keys) and other[: len(keys)] == keys
+def _is_within(inner: _Keys, outer: _Keys) -> bool:
+    """Whether the setting `inner` is inside the setting `outer`."""
+    return len(inner) > len(outer) and inner[: len(outer)] == outer
 
 
 def _problem(entry: ErrorDetails, model: Any) -> Notice:
-    keys, cause = entry["loc"], entry.get("ctx", {}).get("error")
+    keys = entry["loc"]
+    cause = entry.get("ctx", {}).get("error")
     name = _written_key(keys)
     if isinstance(cause, ConfigurationError):
-        # The problem may name its option; its key says where that is.
+        # The option that the problem names is found by its key, if it has one.
         return Notice(cause.sentence, cause.advice, name or cause.option)
     if isinstance(cause, ValueError):
         return Notice(str(cause), None, name)
     if entry["type"] == "extra_forbidden":
-        if keys[-1] in _GONE:
-            return Notice(_GONE[str(keys[-1])], None, name)
-        meant = _OF_OPTIONS.get(str(keys[-1]), str(keys[-1]))
-        known = _keys(model, keys[:-1])
-        others = f", not one of {', '.join(known)}" if len(keys) > 1 else ""
-        return Notice(
-            f"unknown key{did_you_mean(meant, known) or _table_of(keys) or others}", None, name
-        )
+        return Notice(_about_unknown_key(keys, model), None, name)
     if entry["type"] == "missing":
         is_table = keys[0] in ("judgments", "results")
         return Notice("missing", GiveTable(str(keys[0])) if is_table else None, name)
     return Notice(entry["msg"], None, name)
 
 
-def _written_key(keys: tuple[int | str, ...]) -> str:
+def _about_unknown_key(keys: _Keys, model: Any) -> str:
+    """What is wrong with a key that does not exist, and what may be meant."""
+    key = str(keys[-1])
+    if key in _GONE:
+        return _GONE[key]
+    known = _known_keys(model, keys[:-1])
+    meant = did_you_mean(_OF_OPTIONS.get(key, key), known) or _table_of(keys)
+    if not meant and len(keys) > 1:
+        meant = f", not one of {', '.join(known)}"
+    return f"unknown key{meant}"
+
+
+def _written_key(keys: _Keys) -> str:
     """A key as written in TOML, with items numbered from 1: `gate.check[1].cutoff`."""
     written = ""
     for key in keys:
@@ -539,48 +579,51 @@ def _written_key(keys: tuple[int | str, ...]) -> str:
     return written.removeprefix(".")
 
 
-def _table_of(keys: tuple[int | str, ...]) -> str:
-    """Say that a key belongs inside the gate or one of its checks, if it is next to them
-    instead.
-    """
-    key = str(keys[-1])
-    above = keys[:-1]
-    if above == () and key in GateConfig.model_fields:
+def _table_of(keys: _Keys) -> str:
+    """Advice for a key of the gate or of its checks that is in a table above them, or ""."""
+    *tables, key = keys
+    if not tables and key in GateConfig.model_fields:
         return "; it belongs inside gate"
-    if above in ((), ("gate",)) and key in CheckConfig.model_fields:
+    if tables in ([], ["gate"]) and key in CheckConfig.model_fields:
         return "; it belongs inside gate.check"
     return ""
 
 
-def _keys(model: Any, path: tuple[int | str, ...]) -> list[str]:
+def _known_keys(model: Any, path: _Keys) -> list[str]:
     """The keys of the table at this path."""
-    for key in (key for key in path if isinstance(key, str)):
-        annotation = model.model_fields[key].annotation
-        model = next(
-            kind for kind in (annotation, *get_args(annotation)) if hasattr(kind, "model_fields")
-        )
-    return [*model.model_fields]
+    for key in path:
+        if isinstance(key, str):
+            model = _table_model(model.model_fields[key].annotation)
+    return list(model.model_fields)
+
+
+def _table_model(annotation: Any) -> Any:
+    """The model of a table from its annotation, which may be a list of it or allow None."""
+    for kind in (annotation, *get_args(annotation)):
+        if hasattr(kind, "model_fields"):
+            return kind
+    raise TypeError(f"{annotation} has no keys")
 
 
 def about_future(date: datetime.date) -> Iterator[Notice]:
-    """Why scores of a date cannot be kept: it is later than tomorrow in UTC."""
+    """The problem that scores of a date after tomorrow (UTC) cannot be kept."""
     tomorrow = datetime.datetime.now(datetime.UTC).date() + datetime.timedelta(1)
     if date > tomorrow:
         yield Notice(f"date: {date} is in the future; give the date of the night")
 
 
 def _about_order(config: EvaluationConfig) -> Iterator[Notice]:
-    """Why the order of the rows cannot be the rank: columns are named for it."""
+    """The problem that the rows are in the order of the ranks, but a score or rank is mapped."""
     if config.convention.order != "file" or config.results is None:
         return
     for name in ("score", "rank"):
         if name in config.results.columns:
-            what = f"results.columns.{name}: with order=file, no {name} is read"
+            what = f"results.columns.{name}: with order=file, the {name} is not read"
             yield Notice(what, SetOption("order", name, words="remove it, or write"))
 
 
 def _about_items(config: EvaluationConfig) -> Iterator[Notice]:
-    """Report measures of the catalog without items, and items without such measures."""
+    """The problems of catalog measures without items, and of items without such measures."""
     needing = config.measure_set.of_items
     if needing and config.items is None and config.results is not None:
         yield missing_items(needing)
@@ -597,41 +640,48 @@ def missing_items(measures: Sequence[str]) -> Notice:
     return Notice(sentence, Either(ways))
 
 
+def _about_measure_options(config: EvaluationConfig, chosen: Mapping[str, Any]) -> Iterator[Notice]:
+    """The problems of measures with an option that the convention sets to a different value."""
+    for option, value in config.measure_set.convention_options.items():
+        if option not in chosen or accepted(option, chosen[option]) == accepted(option, value):
+            continue
+        what = (
+            f"measures: {option}={value} in a measure, "
+            f"but {option}={show(chosen[option])} in the convention"
+        )
+        yield Notice(f"{what}; remove it there, or evaluate twice")
+
+
+def _about_gate(config: EvaluationConfig, gate: GateConfig) -> Iterator[Notice]:
+    """The problems of a gate that needs scores or tables that the evaluation does not have."""
+    cutoffs = config.cutoffs
+    if isinstance(config, NightConfig) and "cutoffs" not in config.model_fields_set:
+        # It judges a published night, and later checks whether that night has its cutoffs.
+        cutoffs = parse_cutoffs(check.cutoff for check in gate.check)
+    has_attributes = config.query_attributes is not None
+    has_weights = config.query_weights is not None
+    yield from map(Notice, contradictions(gate, cutoffs, has_attributes, has_weights))
+
+
 def _contradictions(config: EvaluationConfig, chosen: Mapping[str, Any]) -> Iterator[Notice]:
+    """The settings that contradict each other; `chosen` are the named options of the convention."""
     yield from _about_order(config)
     yield from _about_items(config)
-    for option, value in config.measure_set.convention_options.items():
-        if option in chosen and accepted(option, chosen[option]) != accepted(option, value):
-            other = (
-                f"measures: {option}={value} in a measure, "
-                f"but {option}={show(chosen[option])} in the convention"
-            )
-            yield Notice(f"{other}; remove it there, or evaluate twice")
+    yield from _about_measure_options(config, chosen)
     if config.remote and config.engine == "embedded":
         yield Notice("engine: embedded, but remote names a server; remove one of them")
     if config.output:
         yield from about_future(config.date)
     if config.documents and not config.output:
-        sentence = "documents: they are kept in the output, but there is none"
+        sentence = "documents: they are kept in the output, but there is no output"
         yield Notice(sentence, Give("output", words="give"))
     if config.gate:
-        # A gate on a published night itself checks whether the night has its cutoffs.
-        all_known = isinstance(config, NightConfig) and "cutoffs" not in config.model_fields_set
-        cutoffs = (
-            parse_cutoffs(check.cutoff for check in config.gate.check)
-            if all_known
-            else config.cutoffs
-        )
-        has_attributes, has_weights = (
-            config.query_attributes is not None,
-            config.query_weights is not None,
-        )
-        yield from map(Notice, contradictions(config.gate, cutoffs, has_attributes, has_weights))
+        yield from _about_gate(config, config.gate)
         return
     if config.query_weights and not isinstance(config, NightConfig):
         yield Notice("query_weights: only a gate uses it; add [gate], or remove it")
     if isinstance(config.documents, int):
-        sentence = "documents: a number keeps what changed most against a gate's baseline"
+        sentence = "documents: a number keeps what changed most compared with a gate's baseline"
         yield Notice(f"{sentence}; add [gate], or keep all")
 
 
@@ -649,19 +699,30 @@ def _merged(settings: Mapping[str, Any], overrides: Mapping[str, Any]) -> dict[s
     """The settings with the values of `overrides`, even within tables; None changes nothing."""
     merged = dict(settings)
     for key, value in overrides.items():
-        if not isinstance(value, Mapping):
-            if value is not None:
-                merged[key] = value
+        if value is None:
             continue
-        below = merged.get(key, {})
-        if not isinstance(below, Mapping):
-            below = {"preset" if key == "convention" else "path": below}
+        if not isinstance(value, Mapping):
+            merged[key] = value
+            continue
+        table = merged.get(key, {})
+        if not isinstance(table, Mapping):
+            # A text instead of a table, such as judgments = "judgments.qrels".
+            table = {"preset" if key == "convention" else "path": table}
         if key == "convention":
-            # Options are replaced as a whole, even a table of gains, and a preset replaces all.
-            given = {name: entry for name, entry in value.items() if entry is not None}
-            inside = given if "preset" in given else {**below, **given}
+            table = _merged_convention(table, value)
         else:
-            inside = _merged(below, value)
-        if inside:
-            merged[key] = inside
+            table = _merged(table, value)
+        if table:
+            merged[key] = table
     return merged
+
+
+def _merged_convention(
+    options: Mapping[str, Any], overrides: Mapping[str, Any]
+) -> Mapping[str, Any]:
+    """The options of a convention after overrides, of which a preset replaces all options.
+
+    A table of gains is replaced as a whole.
+    """
+    given = {name: value for name, value in overrides.items() if value is not None}
+    return given if "preset" in given else {**options, **given}

@@ -1,8 +1,8 @@
 """Every failure that can be explained to users, each with its exit code.
 
-A message reads ``where: what, how many, one example; what to do``. What to do is part of the
-sentence or, if it names an option, a separate Advice: `str` of an error words it for Python, and
-the command line words it as options.
+A message reads ``where: what, how many, one example; what to do``. If the last part names an
+option, it is a separate Advice. The text of an exception names the arguments of Python functions,
+and the command line names its options.
 """
 
 import contextlib
@@ -17,8 +17,7 @@ from ndcg_spark.voices import ARGUMENTS, Advice, Notice, Voice, worded
 
 DONE = 0
 BUG = 1
-#: A night was published, but its gate failed or gave no verdict. These are outcomes, not
-#: exceptions.
+#: A night was published, but failed its gate or got no verdict. These are outcomes, not exceptions.
 GATE_FAILED = 5
 NO_VERDICT = 6
 
@@ -37,11 +36,14 @@ _BESIDE_THE_CLUSTER = (
     "shows"
 )
 
-#: The modules that the extras install, by their import names.
+#: The names under which the packages that an engine needs are imported.
 _ENGINE_PACKAGES = ("grpc", "py4j", "pysail", "pyspark")
-#: The distributions that share one folder, `pyspark`: if two are installed, they have overwritten
-#: each other's files.
+#: The distributions that share one folder, `pyspark`. If two are installed, one has overwritten
+#: files of the other.
 _SPARKS = ("pyspark", "pyspark-client", "databricks-connect")
+
+#: The most characters of a library's error that a message repeats.
+_LONGEST_LINE = 300
 
 #: The first major version of pyarrow that needs numpy 2.
 _FIRST_ARROW_WITH_NUMPY_2 = 26
@@ -67,7 +69,7 @@ class NdcgSparkError(Exception):
 
     @property
     def advice(self) -> Advice | None:
-        """What to do, if that names an option; otherwise the sentence says it."""
+        """What to do, if that names an option; otherwise the sentence contains it."""
         return self.args[1] if isinstance(self.args[1], Advice) else None
 
     @property
@@ -102,9 +104,7 @@ class ConfigurationError(NdcgSparkError, ValueError):
 
     @classmethod
     def of_problems(cls, origin: str, problems: Sequence[Notice]) -> Self:
-        """The error for all problems of a configuration from `origin`: a file, arguments or
-        both.
-        """
+        """The error for all problems of a configuration; `origin` says where it comes from."""
         error = cls(origin)
         error.problems = problems
         return error
@@ -124,7 +124,7 @@ class InputError(NdcgSparkError):
 
 
 class MissingInputError(InputError):
-    """There is no file at the path of an input; it may still arrive."""
+    """There is no file at the path of an input. It may arrive later."""
 
     code = "missing_input"
 
@@ -156,12 +156,13 @@ class EngineError(NdcgSparkError):
 
 
 class ReadError(EngineError):
-    """The engine cannot read a table, or there is no space here for its copy; `about` names it."""
+    """The engine cannot read a table, or there is no space for a copy. `about` names the table."""
 
 
 class InstallationError(EngineError):
-    """A package that an engine needs is missing or incompatible with another one. The message has
-    the command that helps.
+    """A package that an engine needs is missing or incompatible with another package.
+
+    The message has the command that installs it.
     """
 
     exit_code = 2
@@ -196,19 +197,19 @@ class StorageError(NdcgSparkError):
 
 
 class UnreachableError(StorageError):
-    """Remote storage did not provide a file, and may do so later; `about` names the table."""
+    """Remote storage did not provide a file, but may do so later. `about` names the table."""
 
 
-#: The errors that a table's reader raises, without knowing which table it is.
+#: The errors that are raised by code that does not know which table it reads.
 _OF_TABLES = (InputError, ReadError, UnreachableError)
 
 
 @contextlib.contextmanager
 def about(table: str, origin: str = "") -> Iterator[None]:
-    """A context that adds a table's name and the origin of its rows to errors about the table.
+    """A context that adds a table's name, and the origin of its rows, to errors about the table.
 
     The sentence then begins with both, as in `results (runs/a.run): no rows`, and the advice is for
-    this table. An error that already has a table is not changed.
+    this table. An error that already names a table is not changed.
     """
     try:
         yield
@@ -223,9 +224,9 @@ def about(table: str, origin: str = "") -> Iterator[None]:
 
 @contextlib.contextmanager
 def within(place: str) -> Iterator[None]:
-    """A context that prefixes errors with a part of the table, such as a file.
+    """A context that puts a place, such as a file of the table, before the sentence of errors.
 
-    An empty place adds nothing.
+    An empty place changes nothing.
     """
     try:
         yield
@@ -244,14 +245,14 @@ def engine_imports() -> Iterator[None]:
         yield
     except ImportError as error:
         refuse_old_numpy(_installed_version("pyarrow"), _installed_version("numpy"))
-        # pyspark raises its own error for packages that are missing or too old, and that error has
-        # no module name.
         refuse_old_spark(installed_spark())
+        # If pyspark finds that a package is missing or too old, it raises its own error, which has
+        # no name.
         package = (error.name or type(error).__module__).partition(".")[0]
         if package not in _ENGINE_PACKAGES:
             raise
-        # An error without a name means that pyspark itself lacks another package.
-        refuse_mixed_sparks(is_broken=bool(error.name) and package == "pyspark")
+        lacks_own_module = bool(error.name) and package == "pyspark"
+        refuse_mixed_sparks(is_broken=lacks_own_module)
         raise InstallationError(f"engine: {first_line(error)}; {INSTALL_ADVICE}") from error
 
 
@@ -282,7 +283,7 @@ def refuse_old_numpy(pyarrow: str, numpy: str) -> None:
 
 
 def hide_library_warnings() -> None:
-    """Hide library warnings about things that users cannot change, in a process of our own."""
+    """In a process of our own, hide library warnings about things that users cannot change."""
     # Our own message reports the failure.
     warnings.filterwarnings("ignore", message=r"\[RETRIES_EXCEEDED\]")
     # This program is tested with pandas 3.
@@ -297,11 +298,12 @@ def installed_spark() -> str:
     """
     try:
         spec = importlib.util.find_spec("pyspark")
-    except ValueError:  # a module that has no spec, as programs make them
+    except ValueError:  # a program has made a module without a spec
         return ""
     if spec is None or spec.origin is None:
         return ""
-    # The Spark of spark-submit is a folder or an archive on the path, not a distribution.
+    # The Spark of spark-submit is a folder or an archive on the path, and not an installed
+    # distribution, so the version is not read from metadata.
     read: Any = getattr(spec.loader, "get_data", None)
     try:
         text = read(spec.origin.replace("__init__.py", "version.py")).decode()
@@ -324,17 +326,20 @@ def refuse_mixed_sparks(is_broken: bool = False) -> None:
     or the folder is broken.
     """
     versions = _installed_sparks()
-    if len(set(versions.values())) > 1 or (versions and is_broken):
+    are_different = len(set(versions.values())) > 1
+    if are_different or (versions and is_broken):
+        packages = " and ".join(f"{name} {version}" for name, version in versions.items())
         raise InstallationError(
-            f"engine: the folder pyspark is not as {' and '.join(map(' '.join, versions.items()))} "
-            f"installed it; pip uninstall -y {' '.join(versions)}, then {INSTALL_ADVICE}"
+            f"engine: the folder pyspark is not as {packages} installed it; "
+            f"pip uninstall -y {' '.join(versions)}, then {INSTALL_ADVICE}"
         )
 
 
 def _installed_sparks() -> dict[str, str]:
-    """By name, the versions of packages that share the folder `pyspark`, where it is found first.
+    """The installed packages that share the folder `pyspark`, with their versions.
 
-    Those of a later folder, as of the system behind a virtual environment, are not imported.
+    Only the first folder on the path that has one is used, because Python imports from it. A later
+    one may belong to the system, behind a virtual environment.
     """
     # Imported here because help does not need it.
     import importlib.metadata
@@ -350,9 +355,11 @@ def _installed_sparks() -> dict[str, str]:
 
 
 def first_line(error: BaseException) -> str:
-    """The first line of an exception's text, short enough for a message, or its class name if it
-    has no text.
+    """The first line of an exception's text, shortened for a message; or its class name if it has
+    no text.
     """
-    # py4j first says which call failed, and then what Java says.
+    # py4j begins with the call that failed, before the text of the Java exception.
     text = re.sub(r"\AAn error occurred while calling .*\n: ", "", str(error).strip())
-    return (text.splitlines() or [type(error).__name__])[0][:300]
+    if not text:
+        return type(error).__name__
+    return text.splitlines()[0][:_LONGEST_LINE]

@@ -49,10 +49,22 @@ class ItemTable:
     @functools.cached_property
     def fingerprint(self) -> str:
         """Equal for tables with the same content, in any order and format."""
-        text = io.BytesIO()
-        csv.write_csv(self.rows, text)
-        text.write(f"{self.users}".encode())
-        return hashlib.sha256(text.getvalue()).hexdigest()[:32]
+        digest = hashlib.sha256(f"{self.users}".encode())
+        texts = []
+        for name in self.rows.column_names:
+            column = self.rows[name]
+            if pa.types.is_string(column.type):
+                texts.append(name)
+                continue
+            # As bytes, because writing a million numbers as text takes four times as long.
+            numbers = pc.fill_null(column.cast(pa.float64()), 0.0)
+            digest.update(pc.is_valid(column).to_numpy().tobytes())
+            digest.update(numbers.to_numpy().tobytes())
+        written = io.BytesIO()
+        # CSV distinguishes null, which is empty, from an empty text, which is quoted.
+        csv.write_csv(self.rows.select(texts), written)
+        digest.update(written.getbuffer())
+        return digest.hexdigest()[:32]
 
     @functools.cached_property
     def usage(self) -> Usage:

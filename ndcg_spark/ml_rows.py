@@ -17,7 +17,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.functions import pandas_udf
 
-from ndcg_spark import reference, rules
+from ndcg_spark import reference, rules, user_functions
 from ndcg_spark.convention.convention import Convention
 from ndcg_spark.convention.refused_queries import NOT_FINITE, RANK_TWICE
 from ndcg_spark.engine import failures
@@ -171,7 +171,7 @@ def _ndcg_function(
     where, are_named, judged_once = dict(rows.where), rows.are_named, rows.judged_once
     named = [str(rule) for rule in (convention.gain, convention.discount)]
     users = [name for name in named if name.startswith("python:")]
-    packed = {name: reference.pack_function(name) for name in users}
+    packed = {name: user_functions.pack_function(name) for name in users}
 
     def one(query: Mapping[str, Any]) -> float | None:
         graded = [*zip(query["judged"], query["grades"], strict=True)]
@@ -192,7 +192,7 @@ def _ndcg_function(
         functions = {}
         for name, function in packed.items():
             functions[name] = pickle.loads(function)  # noqa: S301  # our own
-        with reference.using(functions):
+        with user_functions.replaced(functions):
             return pd.Series([one(query) for query in queries], dtype="float64")
 
     # Its stub has no default kind.

@@ -1,11 +1,11 @@
-"""Parquet files: one writer, and one reader of footers and of batches.
+"""Write Parquet files, and read their footers and batches.
 
-Nothing is written with statistics. Writers differ in what footers say about nulls and NaN, and
-engines may use it instead of values. Here every part of a file has rows of all kinds, so statistics
-could not help a plan skip any part.
+Files are written without statistics. Writers disagree about nulls and NaN in statistics, and an
+engine may use them instead of the values. They would not save time either: rows of all kinds are in
+every part of a file, so no plan could skip a part.
 
-`nights.reader` reads nights, whose files have checksums. The spot check reads Parquet separately,
-with `inputs.stored_rows`, and engines read and write their own files.
+Some files are read elsewhere: `nights.reader` reads nights, whose files have checksums, the spot
+check uses `inputs.stored_rows`, and engines read and write files themselves.
 """
 
 import base64
@@ -26,11 +26,11 @@ def open_writer(
     keeps_arrow_types: bool = False,
     has_checksums: bool = False,
 ) -> Any:
-    """A context that writes tables of this schema to a local file or a stream with `write_table`.
+    """A context manager; its method `write_table` writes tables to a local file or a stream.
 
     `dictionaries` are the columns in which each value is written once, by default all. With
-    `keeps_arrow_types`, pyarrow reads exactly the types that were written; without it, text is
-    plain text for every engine.
+    `keeps_arrow_types`, pyarrow reads exactly the types that were written. Without it, every engine
+    reads text as plain text.
     """
     return parquet.ParquetWriter(
         target,
@@ -51,13 +51,15 @@ def write_table(table: pa.Table, target: Path | Any, **how: Any) -> None:
 
 
 def read_footer(stream: Any) -> tuple[pa.Schema, int]:
-    """The schema of a file, as its writer meant it, and the number of its rows."""
+    """The schema of a file, as its writer declared it, and the number of its rows."""
     metadata = parquet.read_metadata(stream)
     declared = (metadata.metadata or {}).get(b"ARROW:schema")
     if declared is None:
         return metadata.schema.to_arrow_schema(), metadata.num_rows
-    # pyarrow does not restore categories of numbers, which engines cannot read.
-    return pa.ipc.read_schema(pa.py_buffer(base64.b64decode(declared))), metadata.num_rows
+    # Decoded here, because pyarrow's own schema does not show that numbers were written as
+    # categories, which engines cannot read.
+    schema = pa.ipc.read_schema(pa.py_buffer(base64.b64decode(declared)))
+    return schema, metadata.num_rows
 
 
 def read_batches(
@@ -66,10 +68,10 @@ def read_batches(
     wanted: Collection[str] | None = None,
     kind: str = "parquet",
 ) -> pa.RecordBatchReader:
-    """The rows of files with the same schema, a batch at a time.
+    """The rows of files with the same schema, batch by batch, in any order.
 
-    They have the `wanted` columns that exist, by default all. `kind` is parquet or orc. pyarrow's
-    error is raised for a file of a different kind or a damaged file.
+    They have the `wanted` columns that exist, by default all. `kind` is parquet or orc. Raises
+    pyarrow's error for a file of a different kind or a damaged file.
     """
     # Imported here because it imports pandas, which nights do not need.
     from pyarrow import dataset
@@ -86,7 +88,7 @@ def read_in_order(
     wanted: Collection[str],
     kind: str,
 ) -> Iterator[pa.RecordBatch]:
-    """The rows of a file, like those of `read_batches`, in their order."""
+    """The rows of one file, as from `read_batches`, but in the order of the file."""
     with system.open_input_file(path) as stream:
         if kind == "orc":
             from pyarrow import orc
@@ -98,11 +100,11 @@ def read_in_order(
             return
         stored = parquet.ParquetFile(stream)
         names = [name for name in stored.schema_arrow.names if name in wanted]
-        # Row groups follow each other, and so do the rows in them.
+        # iter_batches keeps the order of the row groups and of their rows.
         yield from stored.iter_batches(columns=names)
 
 
 def read_whole(content: bytes) -> pa.Table:
-    """The table of a small file, from its content; pyarrow's error if a page is damaged."""
+    """The table of a small file, from its content. Raises pyarrow's error if a page is damaged."""
     stored = parquet.ParquetFile(pa.BufferReader(content), page_checksum_verification=True)
     return stored.read(use_threads=False)

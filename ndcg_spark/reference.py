@@ -5,26 +5,20 @@ A list is scored in four steps, each a function below:
 1. `merged_grades`: the grade of each judged document, combined if several people judged it.
 2. `judged_gains`: the gain of each grade that is used.
 3. `scored_list`: the returned documents in the convention's order, without removed ones.
-4. `score_at`: the discounted gains down to a cutoff, over those of the ideal ranking.
+4. `score_at`: DCG, the sum of the discounted gains down to a cutoff, divided by the ideal DCG.
 
 It is not in `convention`, because users' gain functions need pandas, which that package avoids.
 """
 
-import contextlib
-import contextvars
 import dataclasses
-import importlib
 import math
-import operator
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
-from ndcg_spark import user_modules
 from ndcg_spark.convention.convention import Convention, Discount, counted_grade, named_gain
 from ndcg_spark.convention.measures import Cutoff
-from ndcg_spark.convention.options import DISCOUNTS, GAINS, TIES
+from ndcg_spark.convention.options import DISCOUNTS, GAINS
 from ndcg_spark.convention.refused_queries import (
     JUDGED_TWICE,
     MEAN_WITHOUT_GAIN,
@@ -35,18 +29,14 @@ from ndcg_spark.convention.refused_queries import (
     RETURNED_TWICE,
     QueryRefusal,
 )
-from ndcg_spark.errors import ConventionError, InputError
-
-if TYPE_CHECKING:
-    import pandas as pd
+from ndcg_spark.errors import InputError
+from ndcg_spark.user_functions import call_function
 
 #: How means of grades are rounded: below each bound, to this many steps per unit.
 MEAN_STEPS = ((1e3, 1e12), (1e6, 1e9), (1e9, 1e6), (1e12, 1e3))
 
-#: A returned document: its id, its score and its rank.
+#: A returned document: its id, its score and its rank, such as ("d7", 12.5, None).
 Returned = tuple[str, float | None, int | None]
-#: A gain or a discount that a user has written.
-Function = Callable[["pd.Series"], "pd.Series"]
 
 
 class RefusedQueryError(InputError):
@@ -103,25 +93,79 @@ class Ranking:
     is_answered: bool
 
 
-def gain(grade: float, convention: Convention) -> float | None:
-    """The gain of a judged document with this grade.
+def score(
+    query_id: str,
+    judged: Iterable[tuple[str, float]],
+    returned: Iterable[Returned],
+    convention: Convention,
+    cutoff: Cutoff,
+) -> Score:
+    """The score of a query.
 
-    None if the grade counts as unjudged, or if a table of gains lacks it.
+    `judged` has a document and its grade in each pair, `returned` a document, its score and its
+    rank. Raises InputError for a query that the convention refuses.
     """
-    if grade < 0 and convention.negative != "keep":
-        return None
-    rule = convention.gain
-    counted = counted_grade(grade, convention)
-    if isinstance(rule, Mapping):
-        return rule.get(counted)
-    if rule in GAINS:
-        return named_gain(rule, counted)
-    (worth,) = computed(rule, [counted])
-    return worth
+    ranking = rank_documents(query_id, judged, returned, convention)
+    return score_at(ranking, convention, cutoff, query_id)
+
+
+def rank_documents(
+    query_id: str,
+    judged: Iterable[tuple[str, float]],
+    returned: Iterable[Returned],
+    convention: Convention,
+    depth: int | None = None,
+) -> Ranking:
+    """The list of a query as the convention ranks it, with the gain at every rank.
+
+    Raises InputError for a query that the convention refuses. A document that is returned twice
+    is refused only if its second rank is at most `depth`; None means any rank.
+    """
+    grades = merged_grades(query_id, judged, convention)
+    gains = judged_gains(grades, convention)
+    if convention.judgment_duplicates == "mean":
+        _refuse_means_without_gain(query_id, grades, gains, convention)
+    rows = list(returned)
+    documents = scored_list(query_id, rows, grades, gains, convention)
+    if convention.duplicates == "error":
+        _refuse_returned_twice(query_id, documents[:depth])
+    own_gains = [document.gain for document in documents]
+    return Ranking(
+        documents=documents,
+        gains=averaged(documents, own_gains, convention),
+        grades=grades,
+        judged=gains,
+        is_answered=bool(rows),
+    )
+
+
+# Step 1: the grade of each judged document.
+
+
+def merged_grades(
+    query_id: str,
+    judged: Iterable[tuple[str, float]],
+    convention: Convention,
+) -> dict[str, float]:
+    """The grade of each judged document. Raises InputError if the convention refuses the query."""
+    rule = convention.judgment_duplicates
+    grades_of: dict[str, list[float]] = {}
+    for document, grade in judged:
+        grades_of.setdefault(document, []).append(grade)
+    merged = {}
+    for document, grades in grades_of.items():
+        if rule == "error" and len(grades) > 1:
+            raise RefusedQueryError(JUDGED_TWICE, f"{document} for {_query_in_words(query_id)}")
+        merged[document] = merged_grade(grades, rule)
+    if convention.negative == "error":
+        for document, grade in merged.items():
+            if grade < 0:
+                raise RefusedQueryError(NEGATIVE, f"{document} for {_query_in_words(query_id)}")
+    return merged
 
 
 def merged_grade(grades: Sequence[float], rule: str) -> float:
-    """The single grade of a document that was judged more than once, in any order."""
+    """The grade of a document that has these grades, whose order does not matter."""
     if rule == "mean":
         return mean_grade(grades)
     return min(grades) if rule == "min" else max(grades)
@@ -142,195 +186,60 @@ def mean_grade(grades: Sequence[float]) -> float:
     return mean
 
 
-_Functions = Mapping[str, Function]
-#: Functions that replace those in modules, by their names.
-_GIVEN: contextvars.ContextVar[_Functions] = contextvars.ContextVar("functions", default={})  # noqa: B039
-
-
-@contextlib.contextmanager
-def using(functions: Mapping[str, Function]) -> Iterator[None]:
-    """A context that uses these functions, whatever the modules of their names contain by now."""
-    token = _GIVEN.set(functions)
-    try:
-        yield
-    finally:
-        _GIVEN.reset(token)
-
-
-def load_function(name: str) -> Function:
-    if name in _GIVEN.get():
-        return _GIVEN.get()[name]
-    module, _, function = name.removeprefix("python:").rpartition(".")
-    try:
-        loaded = getattr(importlib.import_module(module), function)
-        if not callable(loaded):
-            raise TypeError(f"{function} is not a function")
-    except Exception as error:  # whatever a user's module raises while it is imported
-        raise ConventionError(
-            f"convention: {name} cannot be imported, {type(error).__name__}: {error}; "
-            "put its folder on PYTHONPATH, on a cluster in spark.submit.pyFiles"
-        ) from error
-    return loaded  # type: ignore[no-any-return]  # the type of a user's object is unknown
-
-
-def pack_function(name: str) -> bytes:
-    """A user's function as bytes, for Python workers, whose module may be a different version."""
-    function = load_function(name)
-    try:
-        return user_modules.packed(function)
-    except Exception as error:  # whatever a user's objects raise while they are pickled
-        raise ConventionError(
-            f"convention: {name} cannot be sent to Python workers, "
-            f"{type(error).__name__}: {error}; "
-            "it must not use what cannot be pickled, such as locks and connections"
-        ) from error
-
-
-def computed(name: str, values: Sequence[float]) -> list[float]:
-    # Imported here because only a user's function takes pandas.
-    import pandas as pd
-
-    function = load_function(name)
-    try:
-        results = pd.Series(function(pd.Series(values, dtype="float64"))).astype("float64").tolist()
-        if len(results) != len(values) or not all(map(math.isfinite, results)):
-            raise ValueError(f"it returns {results[:5]}")
-    except Exception as error:  # whatever a user's function raises
-        raise ConventionError(
-            f"convention: {name} fails for {values[0]:g} to {values[-1]:g}, "
-            f"{type(error).__name__}: {error}; "
-            "it takes a pandas Series and returns one with a finite number for each value"
-        ) from error
-    return results
-
-
-def unjudged_gain(convention: Convention) -> float:
-    if convention.gain == "judged":
-        return 0.0
-    grade = 0.0
-    if isinstance(convention.unjudged, float):
-        grade = convention.unjudged
-    return gain(grade, convention) or 0.0
-
-
-def discounts(depth: int, rule: Discount) -> list[float]:
-    """The discounts of the ranks from 1 to `depth`."""
-    ranks = range(1, depth + 1)
-    if isinstance(rule, tuple):
-        absent = max(depth - len(rule), 0)
-        return list(rule[:depth]) + [0.0] * absent
-    if rule not in DISCOUNTS:
-        return computed(rule, list(map(float, ranks)))
-    named = DISCOUNTS[rule]
-    return [float(named.compute(rank)) for rank in ranks]
-
-
-def ideal_ranking(
-    gains: Mapping[str, float],
-    convention: Convention,
-    cutoff: int | None,
-    returned: int,
-    first: Iterable[str] = (),
-) -> list[tuple[str | None, float]]:
-    """The documents of the ideal ranking and their gains, by rank, as deep as the convention says.
-
-    `gains` has the documents in the ideal. Among equal gains, the documents in `first` come first,
-    in that order, then larger ids. None stands for any relevant document if there are fewer than k.
-    """
-    position = {document: at for at, document in enumerate(first)}
-    by_id = sorted(gains, key=lambda document: document.encode(), reverse=True)
-    last = len(position)
-    order = sorted(by_id, key=lambda document: (-gains[document], position.get(document, last)))
-    ideal: list[tuple[str | None, float]] = [(document, gains[document]) for document in order]
-    if convention.ideal == "k_relevant" and cutoff is not None:
-        relevant = [entry for entry in ideal if entry[1] > 0]
-        if not relevant:
-            return ideal[:cutoff]
-        absent = max(cutoff - len(relevant), 0)
-        return (relevant + [(None, 1.0)] * absent)[:cutoff]
-    depth = len(ideal) if cutoff is None else cutoff
-    if convention.ideal == "judged_capped":
-        depth = min(depth, returned)
-    return ideal[:depth]
-
-
-def score(
-    query_id: str,
-    judged: Iterable[tuple[str, float]],
-    returned: Iterable[Returned],
-    convention: Convention,
-    cutoff: Cutoff,
-) -> Score:
-    """The score of a query, from its graded documents and its returned ones with scores and ranks.
-
-    Raises InputError for a query that the convention refuses.
-    """
-    ranking = rank_documents(query_id, judged, returned, convention)
-    return score_at(ranking, convention, cutoff, query_id)
-
-
-def rank_documents(
-    query_id: str,
-    judged: Iterable[tuple[str, float]],
-    returned: Iterable[Returned],
-    convention: Convention,
-    depth: int | None = None,
-) -> Ranking:
-    """The list of a query as the convention ranks it, with the gain at every rank.
-
-    A document that is returned twice is refused down to `depth`, by default at any rank. Raises
-    InputError for a query that the convention refuses.
-    """
-    grades = merged_grades(query_id, judged, convention)
-    gains = judged_gains(grades, convention)
-    if convention.judgment_duplicates == "mean":
-        _refuse_means_without_gain(grades, gains, _named(query_id), convention)
-    rows = list(returned)
-    documents = scored_list(query_id, rows, grades, gains, convention)
-    if convention.duplicates == "error":
-        _refuse_twice(query_id, documents[:depth])
-    return Ranking(documents, _gains_at_ranks(documents, convention), grades, gains, bool(rows))
-
-
-def merged_grades(
-    query_id: str,
-    judged: Iterable[tuple[str, float]],
-    convention: Convention,
-) -> dict[str, float]:
-    """The grade of each judged document. Raises InputError if the convention refuses the query."""
-    given: dict[str, list[float]] = {}
-    for document, grade in judged:
-        given.setdefault(document, []).append(grade)
-    twice = [document for document, grades in given.items() if len(grades) > 1]
-    if convention.judgment_duplicates == "error" and twice:
-        raise RefusedQueryError(JUDGED_TWICE, f"{twice[0]} for {_named(query_id)}")
-    rule = convention.judgment_duplicates
-    merged = {document: merged_grade(grades, rule) for document, grades in given.items()}
-    negative = [document for document, grade in merged.items() if grade < 0]
-    if negative and convention.negative == "error":
-        raise RefusedQueryError(NEGATIVE, f"{negative[0]} for {_named(query_id)}")
-    return merged
+# Step 2: the gain of each grade.
 
 
 def judged_gains(grades: Mapping[str, float], convention: Convention) -> dict[str, float]:
     """The gain of each document whose grade has one."""
-    worth = {grade: gain(grade, convention) for grade in set(grades.values())}
+    # Documents share few grades, and a user's function may be slow.
+    gain_of_grade = {grade: gain(grade, convention) for grade in set(grades.values())}
     gains = {}
     for document, grade in grades.items():
-        value = worth[grade]
-        if value is not None:
-            gains[document] = value
+        document_gain = gain_of_grade[grade]
+        if document_gain is not None:
+            gains[document] = document_gain
     return gains
 
 
+def gain(grade: float, convention: Convention) -> float | None:
+    """The gain of a judged document with this grade.
+
+    None if the grade counts as unjudged, or if a table of gains lacks it.
+    """
+    if grade < 0 and convention.negative != "keep":
+        return None
+    rule = convention.gain
+    used_grade = counted_grade(grade, convention)
+    if isinstance(rule, Mapping):
+        return rule.get(used_grade)
+    if rule in GAINS:
+        return named_gain(rule, used_grade)
+    return call_function(rule, [used_grade])[0]
+
+
+def unjudged_gain(convention: Convention) -> float:
+    """The gain of a document that nobody judged: 0, unless the convention gives it a grade."""
+    if convention.gain == "judged":
+        return 0.0
+    grade = convention.unjudged if isinstance(convention.unjudged, float) else 0.0
+    return gain(grade, convention) or 0.0
+
+
 def _refuse_means_without_gain(
-    grades: Mapping[str, float], gains: Mapping[str, float], query: str, convention: Convention
+    query_id: str, grades: Mapping[str, float], gains: Mapping[str, float], convention: Convention
 ) -> None:
-    """Raise InputError if a table of gains lacks a mean; row rules find other such grades."""
+    """Raise InputError if a table of gains lacks the mean of a document's grades.
+
+    A grade that is not a mean was already checked with its row.
+    """
     for document, grade in grades.items():
         needs_gain = grade >= 0 or convention.negative == "keep"
         if needs_gain and document not in gains:
-            raise RefusedQueryError(MEAN_WITHOUT_GAIN, f"{grade:g} of {document} for {query}")
+            example = f"{grade:g} of {document} for {_query_in_words(query_id)}"
+            raise RefusedQueryError(MEAN_WITHOUT_GAIN, example)
+
+
+# Step 3: the returned documents in the order of the convention.
 
 
 def scored_list(
@@ -343,15 +252,20 @@ def scored_list(
     """The returned documents in the order of the convention, without removed documents."""
     listed = []
     seen: set[str] = set()
-    unjudged = unjudged_gain(convention)
-    for key, doc_id in _in_order(returned, convention):
+    gain_if_unjudged = unjudged_gain(convention)
+    for key, doc_id in _sorted_documents(returned, convention):
         if doc_id in seen and convention.duplicates == "best":
             continue
         seen.add(doc_id)
-        grade, is_judged = grades.get(doc_id), doc_id in gains
-        if _leaves(doc_id == query_id, grade, is_judged, convention):
-            continue
-        listed.append(Document(doc_id, key, grade, is_judged, gains.get(doc_id, unjudged)))
+        document = Document(
+            doc_id,
+            key,
+            grade=grades.get(doc_id),
+            is_judged=doc_id in gains,
+            gain=gains.get(doc_id, gain_if_unjudged),
+        )
+        if not _is_removed(document, query_id, convention):
+            listed.append(document)
     if convention.ties == "worst":
         listed.sort(key=lambda document: (document.key, document.gain))
     if convention.ties == "best":
@@ -359,29 +273,70 @@ def scored_list(
     return listed
 
 
-def _leaves(is_query: bool, grade: float | None, is_judged: bool, convention: Convention) -> bool:
+def _is_removed(document: Document, query_id: str, convention: Convention) -> bool:
     """Whether a returned document is removed from the list before it is scored."""
-    if is_query and convention.exclude_query_as_document:
+    if convention.exclude_query_as_document and document.doc_id == query_id:
         return True
-    if convention.unjudged == "drop" and not is_judged:
+    if convention.unjudged == "drop" and not document.is_judged:
         return True
-    return convention.negative == "drop" and grade is not None and grade < 0
+    return convention.negative == "drop" and document.grade is not None and document.grade < 0
 
 
-def _refuse_twice(query_id: str, documents: Iterable[Document]) -> None:
-    seen: set[str] = set()
-    for document in documents:
-        if document.doc_id in seen:
-            raise RefusedQueryError(RETURNED_TWICE, f"{document.doc_id} for {_named(query_id)}")
-        seen.add(document.doc_id)
+def _sorted_documents(rows: Iterable[Returned], convention: Convention) -> list[tuple[float, str]]:
+    """The documents in the order of the convention, each with its key; equal keys are tied."""
+    in_order_of_ties = _sorted_for_ties(rows, convention.ties)
+    keyed = [(_sort_key(row, convention), row[0]) for row in in_order_of_ties]
+    # The sort is stable: tied documents keep their order.
+    return sorted(keyed, key=lambda pair: pair[0])
 
 
-def _named(query_id: str) -> str:
-    return f"query {query_id}" if query_id else "a query"
+def _sorted_for_ties(rows: Iterable[Returned], ties: str) -> list[Returned]:
+    """The rows in the order that tied documents have."""
+    if ties == "doc_id_num_asc":
+        return sorted(rows, key=lambda row: by_number(row[0], ascending=True))
+    if ties == "doc_id_num_desc":
+        return sorted(rows, key=lambda row: by_number(row[0], ascending=False), reverse=True)
+    if ties == "doc_id_asc":
+        return sorted(rows, key=_id_bytes)
+    # All other rules start from larger ids first; `scored_list` then sorts by gain.
+    larger_ids_first = sorted(rows, key=_id_bytes, reverse=True)
+    if ties == "rank":
+        return sorted(larger_ids_first, key=_rank_or_zero)
+    return larger_ids_first
 
 
-def _gains_at_ranks(documents: Sequence[Document], convention: Convention) -> list[float]:
-    return averaged(documents, [document.gain for document in documents], convention)
+def _id_bytes(row: Returned) -> bytes:
+    return row[0].encode()
+
+
+def _rank_or_zero(row: Returned) -> int:
+    return row[2] or 0
+
+
+def by_number(document: str, ascending: bool) -> tuple[float, str, bytes]:
+    """A key that sorts ids that are whole numbers by their value, and other ids after them.
+
+    A number with more digits is larger, so the key of "0042" begins with 2 digits, then "42".
+    """
+    if not (document.isascii() and document.isdecimal()):
+        return math.inf if ascending else -1.0, "", document.encode()
+    digits = document.lstrip("0")
+    return float(len(digits)), digits, document.encode()
+
+
+def _sort_key(row: Returned, convention: Convention) -> float:
+    """The key that the list is sorted by, ascending: the rank, or the negated score."""
+    _, number, _ = row
+    if convention.ranks_decide:
+        return float(_rank_or_zero(row))
+    exact = number or 0.0
+    return -(_as_float32(exact) if convention.score_precision == "float32" else exact)
+
+
+def _as_float32(number: float) -> float:
+    """The nearest 32-bit float, which is infinite for a number that is too large for one."""
+    with np.errstate(over="ignore"):
+        return float(np.float32(number))
 
 
 def averaged(
@@ -399,32 +354,20 @@ def averaged(
     return [means[document.key] for document in documents]
 
 
-def discounted_gains(
-    ranking: Ranking, convention: Convention, cutoff: Cutoff, weights: Sequence[float] | None = None
-) -> tuple[list[float], list[float]]:
-    """The terms whose sums are DCG and ideal DCG.
-
-    `weights` are the discounts of the first ranks, if they are known.
-    """
-    ideal = ideal_gains(ranking, convention, cutoff)
-    depth = max(len(ranking.gains[:cutoff]), len(ideal))
-    # An ideal of k relevant documents may be longer than any list.
-    if weights is None or len(weights) < depth:
-        weights = discounts(depth, convention.discount)
-    terms = [worth * weight for worth, weight in zip(ranking.gains[:cutoff], weights, strict=False)]
-    best = [worth * weight for worth, weight in zip(ideal, weights, strict=False)]
-    return terms, best
+def _refuse_returned_twice(query_id: str, documents: Iterable[Document]) -> None:
+    seen: set[str] = set()
+    for document in documents:
+        if document.doc_id in seen:
+            example = f"{document.doc_id} for {_query_in_words(query_id)}"
+            raise RefusedQueryError(RETURNED_TWICE, example)
+        seen.add(document.doc_id)
 
 
-def ideal_gains(ranking: Ranking, convention: Convention, cutoff: Cutoff) -> list[float]:
-    gains = ranking.judged
-    if convention.has_own_ideal:
-        documents = ranking.documents
-        if convention.ideal == "retrieved_at_k":
-            documents = documents[:cutoff]
-        gains = {document.doc_id: document.gain for document in documents}
-    ideal = ideal_ranking(gains, convention, cutoff, len(ranking.documents))
-    return [worth for _, worth in ideal]
+def _query_in_words(query_id: str) -> str:
+    return f"query {query_id}" if query_id else "a query"
+
+
+# Step 4: DCG, ideal DCG and NDCG.
 
 
 def score_at(
@@ -434,13 +377,22 @@ def score_at(
     query_id: str = "",
     weights: Sequence[float] | None = None,
 ) -> Score:
-    """The score of a ranked list at a cutoff. Raises InputError if the convention refuses it."""
+    """The score of a ranked list at a cutoff. Raises InputError if the convention refuses it.
+
+    `weights` are the discounts of the first ranks, if the caller has computed them.
+    """
     dcg, ideal_dcg = dcg_at(ranking, convention, cutoff, weights)
     ndcg, status = ndcg_of(ranking, dcg, ideal_dcg, convention, query_id)
     listed = ranking.documents[:cutoff]
-    judged = sum(document.is_judged for document in listed)
-    share = _judged_discount_share(ranking, convention, cutoff, weights)
-    return Score(status, len(listed), judged, dcg, ideal_dcg, ndcg, share)
+    return Score(
+        status=status,
+        returned=len(listed),
+        judged=sum(document.is_judged for document in listed),
+        dcg=dcg,
+        ideal_dcg=ideal_dcg,
+        ndcg=ndcg,
+        judged_discount_share=_judged_discount_share(ranking, convention, cutoff, weights),
+    )
 
 
 def dcg_at(
@@ -450,8 +402,78 @@ def dcg_at(
     weights: Sequence[float] | None = None,
 ) -> tuple[float, float]:
     """DCG and ideal DCG, which do not depend on the convention's rules for whole queries."""
-    terms, best = discounted_gains(ranking, convention, cutoff, weights)
-    return _sum(terms), _sum(best)
+    terms, ideal_terms = discounted_gains(ranking, convention, cutoff, weights)
+    return _sum(terms), _sum(ideal_terms)
+
+
+def discounted_gains(
+    ranking: Ranking, convention: Convention, cutoff: Cutoff, weights: Sequence[float] | None = None
+) -> tuple[list[float], list[float]]:
+    """The terms whose sums are DCG and ideal DCG."""
+    gains = ranking.gains[:cutoff]
+    ideal = ideal_gains(ranking, convention, cutoff)
+    depth = max(len(gains), len(ideal))
+    # An ideal of k relevant documents may be longer than any list.
+    if weights is None or len(weights) < depth:
+        weights = discounts(depth, convention.discount)
+    return _products(gains, weights), _products(ideal, weights)
+
+
+def discounts(depth: int, rule: Discount) -> list[float]:
+    """The discounts of the ranks from 1 to `depth`."""
+    ranks = range(1, depth + 1)
+    if isinstance(rule, tuple):
+        # A list of discounts that ends early gives 0 to all later ranks.
+        zeros = max(depth - len(rule), 0)
+        return list(rule[:depth]) + [0.0] * zeros
+    if rule not in DISCOUNTS:
+        return call_function(rule, [float(rank) for rank in ranks])
+    named = DISCOUNTS[rule]
+    return [float(named.compute(rank)) for rank in ranks]
+
+
+def ideal_gains(ranking: Ranking, convention: Convention, cutoff: Cutoff) -> list[float]:
+    """The gains of the ideal ranking, by rank."""
+    gains = ranking.judged
+    if convention.has_own_ideal:
+        documents = ranking.documents
+        if convention.ideal == "retrieved_at_k":
+            documents = documents[:cutoff]
+        gains = {document.doc_id: document.gain for document in documents}
+    ideal = ideal_ranking(gains, convention, cutoff, len(ranking.documents))
+    return [ideal_gain for _, ideal_gain in ideal]
+
+
+def ideal_ranking(
+    gains: Mapping[str, float],
+    convention: Convention,
+    cutoff: int | None,
+    returned: int,
+    first: Iterable[str] = (),
+) -> list[tuple[str | None, float]]:
+    """The documents of the ideal ranking and their gains, by rank, such as [("d3", 7.0)].
+
+    `gains` has the documents that the ideal is made of, and `returned` is the length of the run's
+    list. Among equal gains, the documents in `first` come first, in that order, then larger ids.
+    A document that is None stands for any relevant one: the convention needs more than there are.
+    """
+    position = {document: index for index, document in enumerate(first)}
+    last = len(position)
+    larger_ids_first = sorted(gains, key=lambda document: document.encode(), reverse=True)
+    best_first = sorted(
+        larger_ids_first,
+        key=lambda document: (-gains[document], position.get(document, last)),
+    )
+    ideal: list[tuple[str | None, float]] = [(name, gains[name]) for name in best_first]
+    if convention.ideal == "k_relevant" and cutoff is not None:
+        relevant = [entry for entry in ideal if entry[1] > 0]
+        if relevant:
+            added = max(cutoff - len(relevant), 0)
+            ideal = relevant + [(None, 1.0)] * added
+    depth = len(ideal) if cutoff is None else cutoff
+    if convention.ideal == "judged_capped":
+        depth = min(depth, returned)
+    return ideal[:depth]
 
 
 def ndcg_of(
@@ -462,9 +484,9 @@ def ndcg_of(
     query_id: str = "",
 ) -> tuple[float | None, str]:
     """NDCG of these sums, and the status. Raises InputError if the convention refuses the query."""
-    query = _named(query_id)
+    query = _query_in_words(query_id)
     without_gain = _is_without_gain(ideal_dcg, convention)
-    _refuse_lacking(ranking, without_gain, convention, query)
+    _refuse_missing_or_irrelevant(ranking, without_gain, convention, query)
     if without_gain:
         ndcg = {"zero": 0.0, "one": 1.0}.get(convention.no_relevant)
     else:
@@ -475,52 +497,34 @@ def ndcg_of(
     return ndcg, _status(ranking, without_gain, convention)
 
 
-def _judged_discount_share(
-    ranking: Ranking,
-    convention: Convention,
-    cutoff: Cutoff,
-    weights: Sequence[float] | None,
-) -> float | None:
-    """The share of judged documents in the discounts of the list, or None if they sum to 0."""
-    is_judged = [float(document.is_judged) for document in ranking.documents]
-    known = averaged(ranking.documents, is_judged, convention)[:cutoff]
-    if weights is None:
-        weights = discounts(len(known), convention.discount)
-    total, judged = [], []
-    for share, weight in zip(known, weights, strict=False):
-        total.append(weight)
-        judged.append(share * weight)
-    if _sum(total) == 0:
-        return None
-    return _sum(judged) / _sum(total)
-
-
 def _is_without_gain(ideal_dcg: float, convention: Convention) -> bool:
+    """Whether the query counts as one without a relevant document."""
     if ideal_dcg < 0:
-        # For tools that score a query without gain 1, a negative ideal DCG counts as missing.
+        # Tools that give 1 to a query without gain also give 1 if its ideal DCG is negative.
         return convention.no_relevant == "one"
     return ideal_dcg == 0
 
 
 def _status(ranking: Ranking, without_gain: bool, convention: Convention) -> str:
-    """Whether a query is scored, missing, or without a relevant document."""
-    # An ideal of the returned documents says nothing about a query without any.
-    knows = ranking.is_answered or convention.ideal in ("judged", "k_relevant")
-    nothing_relevant = without_gain and knows
-    if not ranking.is_answered and convention.missing_query != "zero":
-        return "missing"
-    if nothing_relevant:
+    """Whether a query is `scored`, `missing` from the run, or has `no_relevant` document."""
+    if ranking.is_answered:
+        return "no_relevant" if without_gain else "scored"
+    # An ideal made of the run's own list is also empty for a query that has relevant documents.
+    ideal_is_of_judgments = convention.ideal in ("judged", "k_relevant")
+    if convention.missing_query == "zero" and without_gain and ideal_is_of_judgments:
         return "no_relevant"
-    return "scored" if ranking.is_answered else "missing"
+    return "missing"
 
 
-def _refuse_lacking(
+def _refuse_missing_or_irrelevant(
     ranking: Ranking,
     without_gain: bool,
     convention: Convention,
     query: str,
 ) -> None:
-    """Raise RefusedQueryError if the convention refuses a query that lacks something."""
+    """Raise RefusedQueryError if the convention does not allow a missing query, or one without a
+    relevant document.
+    """
     is_missing = not ranking.is_answered
     if is_missing and convention.missing_query == "error":
         raise RefusedQueryError(MISSING_QUERY, query)
@@ -536,6 +540,29 @@ def _refuse_infinite(numbers: Sequence[float], query: str) -> None:
         raise RefusedQueryError(NOT_FINITE, query)
 
 
+def _judged_discount_share(
+    ranking: Ranking,
+    convention: Convention,
+    cutoff: Cutoff,
+    weights: Sequence[float] | None,
+) -> float | None:
+    """The share of judged documents in the discounts of the list, or None if they sum to 0."""
+    is_judged = [float(document.is_judged) for document in ranking.documents]
+    judged_at_ranks = averaged(ranking.documents, is_judged, convention)[:cutoff]
+    depth = len(judged_at_ranks)
+    if weights is None:
+        weights = discounts(depth, convention.discount)
+    total = _sum(weights[:depth])
+    if total == 0:
+        return None
+    return _sum(_products(judged_at_ranks, weights)) / total
+
+
+def _products(values: Sequence[float], weights: Sequence[float]) -> list[float]:
+    """Each value multiplied by its weight; there may be more weights than values."""
+    return [value * weight for value, weight in zip(values, weights, strict=False)]
+
+
 def _sum(terms: Sequence[float]) -> float:
     """The exact sum, rounded once; infinite if it is too large for a double."""
     try:
@@ -544,50 +571,7 @@ def _sum(terms: Sequence[float]) -> float:
         return math.inf
 
 
-def _in_order(rows: Iterable[Returned], convention: Convention) -> list[tuple[float, str]]:
-    """The documents in the order of the convention, each with its key; equal keys are tied."""
-    rule = TIES[convention.ties]
-    ascending = rule.ascending and rule.by in ("doc_id", "number")
-    order_of_ties = {"number": _by_number, "rank": _by_rank}.get(rule.by, _by_text)
-    tied = sorted(rows, key=lambda row: order_of_ties(row, ascending), reverse=not ascending)
-    keys = [(_sort_key(row, convention), row[0]) for row in tied]
-    return sorted(keys, key=lambda pair: pair[0])
-
-
-def _sort_key(row: Returned, convention: Convention) -> float:
-    """The key that the list is sorted by, ascending: the rank, or the negated score."""
-    _, number, rank = row
-    if convention.ranks_decide:
-        return float(rank or 0)
-    exact = number or 0.0
-    return -(_as_float32(exact) if convention.score_precision == "float32" else exact)
-
-
-def _as_float32(score: float) -> float:
-    """The nearest 32-bit float, which is infinite for a score that is too large for one."""
-    with np.errstate(over="ignore"):
-        return float(np.float32(score))
-
-
-def _by_text(row: Returned, _ascending: bool) -> tuple[bytes]:
-    return (row[0].encode(),)
-
-
-def _by_rank(row: Returned, _ascending: bool) -> tuple[int, bytes]:
-    document, _, rank = row
-    return -(rank or 0), document.encode()
-
-
-def _by_number(row: Returned, ascending: bool) -> tuple[float, str, bytes]:
-    return by_number(row[0], ascending)
-
-
-def by_number(document: str, ascending: bool) -> tuple[float, str, bytes]:
-    """Ids that are whole numbers, sorted by value; other ids come last."""
-    if not (document.isascii() and document.isdecimal()):
-        return math.inf if ascending else -1.0, "", document.encode()
-    digits = document.lstrip("0")
-    return float(len(digits)), digits, document.encode()
+# The measures other than NDCG.
 
 
 def measures(
@@ -599,35 +583,36 @@ def measures(
     """Every measure other than NDCG of a ranked list at a cutoff, by its column.
 
     `highest` is the highest grade that RBP and ERR use. The convention decides the value for a
-    query without relevant documents; see `measured`.
+    query without relevant documents; see `value_after_rules`.
     """
     relevant = relevant_documents(ranking, convention)
-    documents, depth = ranking.documents, cutoff or max(len(ranking.documents), 1)
-    is_hit = [float(document.doc_id in relevant) for document in documents]
-    hits = averaged(documents, is_hit, convention)[:cutoff]
-    is_known = [float(document.is_judged) for document in documents]
-    known = averaged(documents, is_known, convention)[:cutoff]
-    ranks = [rank for rank, hit in enumerate(hits, start=1) if hit > 0]
-    found, possible = math.fsum(hits), max(len(relevant), 1)
-    most = min(possible, cutoff or possible)
-    precisions = [at / rank for at, rank in enumerate(ranks, start=1)]
-    return {
+    documents = ranking.documents
+    depth = cutoff or max(len(documents), 1)
+    is_relevant = [float(document.doc_id in relevant) for document in documents]
+    hits = averaged(documents, is_relevant, convention)[:cutoff]
+    is_judged = [float(document.is_judged) for document in documents]
+    judged = averaged(documents, is_judged, convention)[:cutoff]
+    ranks_of_hits = [rank for rank, hit in enumerate(hits, start=1) if hit > 0]
+    precisions = [number / rank for number, rank in enumerate(ranks_of_hits, start=1)]
+    found = math.fsum(hits)
+    # Without a relevant document nothing is found, and 0 / 1 is 0.
+    possible = max(len(relevant), 1)
+    possible_at_cutoff = min(possible, cutoff or possible)
+    values = {
         "precision": found / depth,
         "recall": found / possible,
-        "recall_cap": found / most,
+        "recall_cap": found / possible_at_cutoff,
         "ap": math.fsum(precisions) / possible,
-        "rr": 1 / ranks[0] if ranks else 0.0,
-        "success": float(bool(ranks)),
+        "rr": 1 / ranks_of_hits[0] if ranks_of_hits else 0.0,
+        "success": float(bool(ranks_of_hits)),
         "err": _expected_reciprocal_rank(ranking, convention, cutoff, highest),
-        "judged_share": math.fsum(known) / depth,
-        **_rank_biased_precision(ranking, convention, cutoff, highest),
-        **({} if cutoff else _whole_measures(ranking, relevant)),
+        "judged_share": math.fsum(judged) / depth,
     }
-
-
-def _whole_measures(ranking: Ranking, relevant: set[str]) -> dict[str, float]:
-    """The measures that have no cutoff."""
-    return {"bpref": _bpref(ranking, relevant), "rprec": _r_precision(ranking, relevant)}
+    values |= _rank_biased_precision(ranking, convention, cutoff, highest)
+    if not cutoff:
+        values["bpref"] = _bpref(ranking, relevant)
+        values["rprec"] = _r_precision(ranking, relevant)
+    return values
 
 
 def relevant_documents(ranking: Ranking, convention: Convention) -> set[str]:
@@ -639,25 +624,24 @@ def relevant_documents(ranking: Ranking, convention: Convention) -> set[str]:
     return {doc for doc in ranking.judged if counted_grade(grades[doc], convention) >= least}
 
 
-def measured(
+def value_after_rules(
     ranking: Ranking,
     convention: Convention,
     value: float,
     is_ratio: bool,
     relevant: int,
 ) -> float | None:
-    """The value of a measure in QUERY_SCORES, or None if the convention leaves the query out.
+    """The value of a measure after the convention's rules for missing queries and for queries
+    without relevant documents, or None if they leave the query out.
 
     `relevant` is the number of relevant documents of the query. A measure that divides by it
     (`is_ratio`) has the value that the convention gives to a query without any.
     """
-    missing = not ranking.is_answered
-    if missing and convention.missing_query == "skip":
+    is_missing = not ranking.is_answered
+    if is_missing and convention.missing_query == "skip":
         return None
-    if missing and relevant:
-        return 0.0
     if relevant:
-        return value
+        return 0.0 if is_missing else value
     if convention.no_relevant == "skip":
         return None
     if is_ratio:
@@ -665,11 +649,13 @@ def measured(
     return value
 
 
-def _grades(ranking: Ranking, convention: Convention) -> list[float]:
+def _grades_at_ranks(ranking: Ranking, convention: Convention) -> list[float]:
     """The grade at every rank as RBP and ERR use it: 0 for unjudged and negative ones."""
     grades = []
     for document in ranking.documents:
-        grade = document.grade if document.is_judged and document.grade is not None else 0.0
+        grade = 0.0
+        if document.is_judged and document.grade is not None:
+            grade = document.grade
         grades.append(max(counted_grade(grade, convention), 0.0))
     return grades
 
@@ -682,14 +668,14 @@ def _rank_biased_precision(
     persistence = convention.rbp_persistence
     shares = [0.0] * len(documents)
     if highest > 0:
-        shares = [grade / highest for grade in _grades(ranking, convention)]
+        shares = [grade / highest for grade in _grades_at_ranks(ranking, convention)]
     relevances = averaged(documents, shares, convention)
     is_unjudged = [float(not document.is_judged) for document in documents]
-    unknown = averaged(documents, is_unjudged, convention)
+    unjudged = averaged(documents, is_unjudged, convention)
     depth = len(documents[:cutoff])
     weights = [(1 - persistence) * persistence**position for position in range(depth)]
-    rbp = math.fsum(map(operator.mul, weights, relevances[:depth]))
-    residual = math.fsum(map(operator.mul, weights, unknown[:depth]))
+    rbp = math.fsum(_products(relevances[:depth], weights))
+    residual = math.fsum(_products(unjudged[:depth], weights))
     if cutoff is None and residual > 0:
         # trec_eval also adds the part beyond the end of the list, but only to a residual above 0.
         residual += persistence ** len(documents)
@@ -702,32 +688,38 @@ def _expected_reciprocal_rank(
     cutoff: Cutoff,
     highest: float,
 ) -> float:
-    """ERR (Chapelle et al. 2009): the reader stops at a rank with a probability given by its
-    grade.
+    """ERR (Chapelle et al. 2009): the mean of 1 / rank at which a reader stops.
+
+    The higher the grade at a rank, the likelier it is that the reader stops there.
     """
-    reading, total = 1.0, 0.0
     if highest <= 0:
-        return total
-    for rank, grade in enumerate(_grades(ranking, convention)[:cutoff], start=1):
+        return 0.0
+    total = 0.0
+    still_reading = 1.0
+    for rank, grade in enumerate(_grades_at_ranks(ranking, convention)[:cutoff], start=1):
         stops = 2.0 ** (grade - highest) - 2.0**-highest
         if stops > 0:
-            total += reading * stops / rank
-            reading *= 1 - stops
+            total += still_reading * stops / rank
+            still_reading *= 1 - stops
     return total
 
 
 def _bpref(ranking: Ranking, relevant: set[str]) -> float:
-    """As in trec_eval 9: how few judged documents that are not relevant are above relevant ones."""
+    """The bpref of trec_eval 9: how few judged documents that are not relevant are ranked above
+    relevant ones.
+    """
     if not relevant:
         return 0.0
-    others = len(ranking.judged) - len(relevant)
-    above, terms = 0, []
+    irrelevant = len(ranking.judged) - len(relevant)
+    # No more irrelevant documents are counted than there are relevant ones.
+    most = max(min(irrelevant, len(relevant)), 1)
+    irrelevant_above = 0
+    terms = []
     for document in ranking.documents:
         if document.doc_id in relevant:
-            least = max(min(others, len(relevant)), 1)
-            terms.append(1 - min(above, len(relevant)) / least)
+            terms.append(1 - min(irrelevant_above, len(relevant)) / most)
         elif document.is_judged:
-            above += 1
+            irrelevant_above += 1
     return math.fsum(terms) / len(relevant)
 
 

@@ -1,6 +1,6 @@
-"""What a table must be: the columns of its schema with their types, and the rules for every row.
+"""The input contract: the columns that a table must have, their types, and the rules for every row.
 
-The job counts the rows that break a rule; lazy tables fail at the first one. The rules are not in
+A job counts the rows that break a rule; lazy tables fail at the first one. The rules are not in
 `contract`, because `scoring`, which is below it, prepares them.
 """
 
@@ -44,7 +44,8 @@ from ndcg_spark.voices import (
     WriteIds,
 )
 
-#: Names that only results have, and names that only judgments have, including those in other tools.
+#: Column names that show that a table contains results, or judgments, including those of other
+#: tools.
 _OF_RESULTS = OF_RESULTS | {
     "position",
     "doc_position",
@@ -56,20 +57,18 @@ _OF_RESULTS = OF_RESULTS | {
 }
 _OF_JUDGMENTS = {"relevance", "rel", "label", "grade", "rating"}
 _ARE_RESULTS = "if these are results, give the judgments first"
-# Spelled out, because engines differ in what \\s and $ match.
+# Without \s and $, which match different characters in different engines.
 _PLAIN_NUMBER = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?\z"
 
-#: The types of columns with ids, and of columns with numbers. A column that is always null can have
-#: no type (void).
+#: The types that columns with ids, and columns with numbers, may have. A column whose values are
+#: all null may have the type void.
 _TEXT = r"string|varchar.*|char\(.*"
 _IDS = rf"{_TEXT}|tinyint|smallint|int|bigint|void|decimal\(\d+,0\)"
 _WHOLE = "tinyint|smallint|int|bigint|void"
 _NUMBERS = rf"{_IDS}|float|double|decimal.*"
-_TYPES = {
-    field.name: field.dataType
-    for schema in (JUDGMENTS, RESULTS)
-    for field in from_arrow_schema(schema)
-}
+#: The type of each column of judgments and results in our schemas.
+_TYPES = {field.name: field.dataType for field in from_arrow_schema(JUDGMENTS)}
+_TYPES |= {field.name: field.dataType for field in from_arrow_schema(RESULTS)}
 
 
 class Rule(NamedTuple):
@@ -80,35 +79,32 @@ class Rule(NamedTuple):
     column: str | None = None
 
 
-#: A rule, and a boolean Column, never null, that is true for the rows that break it.
+#: A rule, and a boolean Column that is true for the rows that break it. The Column is never null.
 RowTest = tuple[Rule, Column]
 
-#: By code, in the order in which they are tested: a row that breaks several rules is counted once,
-#: for the first.
-RULES = {
-    rule.code: rule
-    for rule in (
-        Rule(BROKEN_LINE, "line(s) that are not rows"),
-        *(
-            Rule(f"no_{name}", f"row(s) without a {name}", name)
-            for name in ("dataset", "run", "query_id", "doc_id")
-        ),
-        Rule(
-            "relevance_is_no_number", "relevance value(s) that are not finite numbers", "relevance"
-        ),
-        Rule("relevance_has_no_grade", "label(s) without a grade", "relevance"),
-        Rule("relevance_negative", "negative grade(s)", "relevance"),
-        Rule(
-            "relevance_without_gain",
-            "grade(s) without a finite gain: too large, or not in its table",
-            "relevance",
-        ),
-        Rule("relevance_above_max_grade", "grade(s) above max_grade", "relevance"),
-        Rule("score_is_no_number", "score(s) that are not finite numbers", "score"),
-        Rule("rank_is_no_rank", "rank(s) that are not whole numbers from 1 to 2147483647", "rank"),
-        Rule("rank_is_no_number", "rank(s) that are not whole numbers", "rank"),
-    )
-}
+#: The rules in the order in which they are tested. A row that breaks several is counted once, for
+#: the first.
+_RULES = (
+    Rule(BROKEN_LINE, "line(s) that are not rows"),
+    Rule("no_dataset", "row(s) without a dataset", "dataset"),
+    Rule("no_run", "row(s) without a run", "run"),
+    Rule("no_query_id", "row(s) without a query_id", "query_id"),
+    Rule("no_doc_id", "row(s) without a doc_id", "doc_id"),
+    Rule("relevance_is_no_number", "relevance value(s) that are not finite numbers", "relevance"),
+    Rule("relevance_has_no_grade", "label(s) without a grade", "relevance"),
+    Rule("relevance_negative", "negative grade(s)", "relevance"),
+    Rule(
+        "relevance_without_gain",
+        "grade(s) without a finite gain: too large, or not in its table",
+        "relevance",
+    ),
+    Rule("relevance_above_max_grade", "grade(s) above max_grade", "relevance"),
+    Rule("score_is_no_number", "score(s) that are not finite numbers", "score"),
+    Rule("rank_is_no_rank", "rank(s) that are not whole numbers from 1 to 2147483647", "rank"),
+    Rule("rank_is_no_number", "rank(s) that are not whole numbers", "rank"),
+)
+#: The rules by their codes.
+RULES = {rule.code: rule for rule in _RULES}
 
 #: The rules for judgments that depend on the convention; all others apply to any.
 BY_CONVENTION = ("relevance_negative", "relevance_without_gain", "relevance_above_max_grade")
@@ -122,26 +118,27 @@ def is_text(kind: str) -> bool:
 def typed(name: str, types: Mapping[str, str]) -> Column:
     """A column of judgments or results in the type of its schema; `types` has the table's types.
 
-    Null if a value does not fit: text that is not a plain number (engines disagree about "1d" and
-    "0x1p3"), or a rank that is not whole or not below 2^31. -0.0 becomes 0.0, because engines
-    distinguish the two only in some plans.
+    A value that does not fit becomes null: text that is not a plain number (engines disagree about
+    "1d" and "0x1p3"), and a rank that is not a whole number below 2^31. -0.0 becomes 0.0, because
+    engines distinguish the two only in some plans.
     """
     return F.expr(typed_sql(name, types))
 
 
 def typed_sql(name: str, types: Mapping[str, str]) -> str:
     """The column `typed` in SQL."""
-    column, kind, source = quoted(name), _TYPES[name], types[name]
-    # A column that needs no cast gets none, so that a filter on it can be applied while the file is
-    # read.
-    if source == kind.simpleString() and kind != DoubleType():
+    column = quoted(name)
+    wanted, given = _TYPES[name], types[name]
+    # Without an unnecessary cast, a filter on the column can be applied while the file is read.
+    if given == wanted.simpleString() and wanted != DoubleType():
         return column
-    if isinstance(kind, StringType):
+    if isinstance(wanted, StringType):
         return f"cast({column} as string)"
-    number = f"({_double(column, source)} + 0D)"
-    if kind == DoubleType():
+    # Adding 0 turns -0.0 into 0.0.
+    number = f"({_double(column, given)} + 0D)"
+    if wanted == DoubleType():
         return number
-    whole = f"try_cast({number} as {kind.simpleString()})"
+    whole = f"try_cast({number} as {wanted.simpleString()})"
     return f"case when {number} = floor({number}) then {whole} end"
 
 
@@ -158,17 +155,18 @@ def _double(column: str, source: str) -> str:
 def castable(column: str, source: str) -> str:
     """A column of the type `source` in a form that the engines cast to the right double."""
     if source.startswith("decimal"):
-        # The embedded engine casts a decimal to a wrong double, but its text to the right one.
+        # The embedded engine casts decimals to wrong doubles, but their texts to the right ones.
         return f"cast({column} as string)"
     return column
 
 
 def named_by_user(columns: Iterable[str]) -> list[str]:
+    """The columns of a table without those that reading has added."""
     return [name for name in columns if name not in INTERNAL and not name.startswith(OWN)]
 
 
 def shown_columns(columns: Collection[str]) -> list[str]:
-    """The columns of a user's table that show a row in a message: labels instead of grades."""
+    """The columns with which a message shows a row of a user's table: labels instead of grades."""
     named = named_by_user(columns)
     if LABEL not in columns:
         return named
@@ -180,9 +178,9 @@ def conform(table: DataFrame, schema: pa.Schema) -> DataFrame:
 
     Raises InputError if a needed column is missing or has the wrong type.
     """
-    has = dict(table.dtypes)
+    types = dict(table.dtypes)
     names = require_schema(table, schema)
-    return table.selectExpr(*sql.named({name: typed_sql(name, has) for name in names}))
+    return table.selectExpr(*sql.named({name: typed_sql(name, types) for name in names}))
 
 
 def require_schema(table: DataFrame, schema: pa.Schema) -> list[str]:
@@ -190,14 +188,14 @@ def require_schema(table: DataFrame, schema: pa.Schema) -> list[str]:
 
     Raises InputError if a needed column is missing or has the wrong type.
     """
-    has = dict(table.dtypes)
-    refuse_alike(name for name in has if name.lower() in schema.names)
-    missing = [name for name in schema.names if name not in has and name not in OPTIONAL]
+    types = dict(table.dtypes)
+    refuse_alike(name for name in types if name.lower() in schema.names)
+    missing = [name for name in schema.names if name not in types and name not in OPTIONAL]
     if missing:
-        raise missing_columns(missing, sorted(named_by_user(has)))
-    names = [name for name in schema.names if name in has]
+        raise missing_columns(missing, sorted(named_by_user(types)))
+    names = [name for name in schema.names if name in types]
     ids = [name for name in names if _TYPES[name] == StringType()]
-    require_types({name: has[name] for name in names}, ids)
+    require_types({name: types[name] for name in names}, ids)
     return names
 
 
@@ -218,21 +216,21 @@ def missing_columns(
     may_be_numbers: bool = False,
     other: Advice = IN_ORDER,
 ) -> InputError:
-    """The error for columns that a table lacks; `may_be_numbers` as in NameColumns.
+    """The error for columns that a table lacks, whose columns are `known`.
 
-    `other` is further advice for results that lack scores and ranks.
+    For `may_be_numbers`, see NameColumns. `other` is additional advice for results that lack scores
+    and ranks.
     """
     what = f"{len(missing)} column(s) missing, {', '.join(missing)}; it has {', '.join(known)}"
     if not all(map(str.strip, known)):
         return InputError(f"{what}; {UNNAMED}")
     names = {name.lower() for name in known}
-    # If judgments and results are exchanged, each lacks columns of the other, whatever their names.
+    # The user may have exchanged judgments and results.
     if list(missing) == ["relevance"]:
         if names & _OF_RESULTS:
             words = f"{_ARE_RESULTS}; if judgments without grades,"
             return InputError(what, Give("relevance", 1, "judgments", words=words))
         return InputError(what, Either((NameGrades(), Do(words=_ARE_RESULTS)), "; "))
-    # A different table may already have the right column names.
     mapped = NameColumns(tuple(missing), may_be_numbers)
     if list(missing) == ["doc_id"]:
         return InputError(what, Either((mapped, Do(words=ROWS_ARE_DOCUMENTS)), "; or "))
@@ -246,8 +244,8 @@ def missing_columns(
 def judgment_rules(types: Mapping[str, str], gain: Column, convention: Convention) -> list[RowTest]:
     """The rules for judgments; `types` has the type of every column of the table.
 
-    `gain` is the gain of the row's grade, null if there is none or it is not finite; negative
-    grades that are kept also need one.
+    `gain` is the gain of the row's grade, or null if there is none or it is not finite. A negative
+    grade needs a gain only if the convention keeps it.
     """
     relevance = typed_sql("relevance", types)
     tests = name_rules(types, ("dataset", "query_id", "doc_id"))
@@ -270,7 +268,7 @@ def judgment_rules(types: Mapping[str, str], gain: Column, convention: Conventio
 def result_rules(types: Mapping[str, str], convention: Convention) -> list[RowTest]:
     """The rules for results. A score is tested only if the convention ranks by it.
 
-    A given rank must always be a whole number; otherwise it may be a score in the wrong column.
+    A rank must always be a whole number, because other numbers may be scores in the wrong column.
     """
     tests = name_rules(types, ("dataset", "run", "query_id", "doc_id"))
     if convention.needs_score:
@@ -278,14 +276,16 @@ def result_rules(types: Mapping[str, str], convention: Convention) -> list[RowTe
     if convention.needs_rank:
         is_no_rank = f"not coalesce({typed_sql('rank', types)} >= 1, false)"
         tests.append((RULES["rank_is_no_rank"], F.expr(is_no_rank)))
-    elif "rank" in types and (LINE in types or not re.fullmatch(_WHOLE, types["rank"])):
-        is_lost = f"{typed_sql('rank', types)} is null and {_is_given('rank', types)}"
-        tests.append((RULES["rank_is_no_number"], F.expr(is_lost)))
+        return tests
+    may_be_invalid = LINE in types or not re.fullmatch(_WHOLE, types.get("rank", ""))
+    if "rank" in types and may_be_invalid:
+        is_invalid = f"{typed_sql('rank', types)} is null and {_is_given('rank', types)}"
+        tests.append((RULES["rank_is_no_number"], F.expr(is_invalid)))
     return tests
 
 
 def _is_given(name: str, types: Mapping[str, str]) -> str:
-    """Whether a value is present, whatever it is. Never null."""
+    """Whether a row has a value in this column, valid or not. Never null."""
     column, source = quoted(name), types[name]
     if is_text(source):
         return f"coalesce(btrim({column}, {sql.text(BLANKS)}) != '', false)"
@@ -294,13 +294,13 @@ def _is_given(name: str, types: Mapping[str, str]) -> str:
         # pandas writes NaN for missing values.
         is_given += f" and not coalesce(isnan({column}), false)"
     if LINE in types:
-        # In text, a value that is not a number is null, and its line is kept.
+        # Readers of text turn a value that is not a number into null, and keep its line.
         is_given += f" or {quoted(LINE)} is not null"
     return f"({is_given})"
 
 
 def name_rules(types: Mapping[str, str], names: Iterable[str]) -> list[RowTest]:
-    """The rules for lines and names. Lines come first, because a broken line has no names."""
+    """The rules for broken lines, and for these ids, which a broken line does not have."""
     tests = []
     if FAULT in types:
         tests.append((RULES[BROKEN_LINE], F.expr(f"{quoted(FAULT)} is not null")))
@@ -312,6 +312,7 @@ def name_rules(types: Mapping[str, str], names: Iterable[str]) -> list[RowTest]:
 
 
 def _finite(name: str, types: Mapping[str, str]) -> RowTest:
+    """The rule that a grade or a score is a finite number."""
     is_finite = sql.is_finite(typed_sql(name, types))
     return RULES[f"{name}_is_no_number"], F.expr(f"not coalesce({is_finite}, false)")
 
@@ -322,25 +323,32 @@ def rejection_reason(tests: Iterable[RowTest]) -> Column:
 
 
 def options_without_scores(convention: Convention, results: Iterable[str]) -> dict[str, str]:
-    """The options that results with these columns need: without scores, they are ranked by their
-    ranks.
+    """The options that change if results with these columns have ranks but no scores.
+
+    Then the ranks decide the order. Empty if nothing changes.
     """
-    columns = {*results}
+    columns = set(results)
     if not convention.needs_score or "score" in columns or "rank" not in columns:
         return {}
-    # Options about scores have no meaning for ranks.
-    ties = {"ties": "doc_id_desc"} if convention.ties == "rank" else {}
-    return {"order": "rank", "score_precision": "float64", **ties}
+    # Options about scores do not apply to ranks.
+    options = {"order": "rank", "score_precision": "float64"}
+    if convention.ties == "rank":
+        options["ties"] = "doc_id_desc"
+    return options
 
 
-def constant_grade(given: float | None, is_graded: bool, columns: Collection[str]) -> float | None:
-    """The grade of every judgment: the given one, or 1 if grades are neither present nor needed.
+def constant_grade(
+    given: float | None, needs_grades: bool, columns: Collection[str]
+) -> float | None:
+    """The grade of every judgment, or None if the table with these columns has the grades.
 
-    None if the table has the grades.
+    It is the given grade, or 1 if the table has no grades and the convention needs none.
     """
     if given is not None:
         return given
-    return None if is_graded or "relevance" in columns else 1.0
+    if needs_grades or "relevance" in columns:
+        return None
+    return 1.0
 
 
 def require_columns(
@@ -364,10 +372,10 @@ def require_columns(
             why = f"which the convention {convention.label} ranks by"
             raise MissingColumnError(f"{what}, {why}", Either(tuple(ways)), column=name)
     if ("dataset" in judgments) != ("dataset" in results):
-        named, other = (
-            ("judgments", "results") if "dataset" in judgments else ("results", "judgments")
-        )
+        with_dataset, without = "judgments", "results"
+        if "dataset" in results:
+            with_dataset, without = without, with_dataset
         raise InputError(
-            f"{other}: no column dataset, but the {named} have one; "
+            f"{without}: no column dataset, but the {with_dataset} have one; "
             "name the dataset in both or in neither"
         )

@@ -1,5 +1,6 @@
-"""Every table, declared once in the order of the flow, with its grain and key; see REFERENCE.md for
-the columns.
+"""Every table, in the order in which an evaluation reads and writes them, with its rows and key.
+
+REFERENCE.md describes the columns.
 """
 
 from collections.abc import Collection, Iterable
@@ -20,11 +21,16 @@ _KINDS = {
 
 
 def _table(columns: str) -> pa.Schema:
-    """A schema from `name name type, name type`; SQL type names follow the columns that have
-    them.
+    """A schema from a text such as `query_id doc_id string, relevance double`.
+
+    Each type follows the columns that have it.
     """
-    groups = (group.split() for group in columns.split(","))
-    return pa.schema([(name, _KINDS[kind]) for *names, kind in groups for name in names])
+    fields = []
+    for group in columns.split(","):
+        *names, kind = group.split()
+        for name in names:
+            fields.append((name, _KINDS[kind]))
+    return pa.schema(fields)
 
 
 #: One row per judged document of a query; key (dataset, query_id, doc_id). `dataset` is optional.
@@ -37,8 +43,8 @@ RESULTS = _table("dataset run query_id doc_id string, score double, rank int")
 #: One row per document that is removed from the lists of a query before they are ranked; no key.
 EXCLUDE = _table("dataset query_id doc_id string")
 
-#: One row per query, attribute and value, for slices; key all columns, because a query may have
-#: several values.
+#: One row per query, attribute and value, for slices. The key is all columns, because a query may
+#: have several values.
 QUERY_ATTRIBUTES = _table("dataset query_id attribute value string")
 
 #: One row per item of the catalog; key doc_id. `popularity` is the number of users who used it,
@@ -57,12 +63,13 @@ OPTIONAL = frozenset({"dataset", "score", "rank"})
 #: Names of columns, in lower case, that show that a table without grades contains results.
 OF_RESULTS = frozenset({"score", "prediction", "rank", "run", "run_id"})
 
-#: In a table as it was read: BROKEN_LINE for a line that is not a row, null for a row; and the text
-#: of such a line, or of one with a numeric field that is not a number. The names contain a private
-#: character, so that no user's column has them.
-FAULT, LINE, BROKEN_LINE = "\ue000fault", "\ue000line", "broken_line"
+#: A column of a table as it was read: BROKEN_LINE for a line that is not a row, null for a row. Its
+#: name contains a private character, so that no user's column has the same name.
+FAULT, BROKEN_LINE = "\ue000fault", "broken_line"
+#: The text of a broken line, or of a line with a number that is not valid; otherwise null.
+LINE = "\ue000line"
 
-#: In judgments read from text: the text of a grade that is not a number, otherwise null.
+#: In judgments read from text, the text of a grade that is not a number; otherwise null.
 UNREAD_GRADE = "\ue000grade"
 
 #: The columns that reading adds to a table.
@@ -88,9 +95,9 @@ _MEASURES = f"{' '.join(COLUMNS)} double"
 #: One row per run, judged query and cutoff; key (dataset, evaluated_on, run, query_id, cutoff).
 #: `cutoff` is null for the whole ranking; `status` is scored, no_relevant or missing; measures are
 #: null if they are not computed, or if the convention leaves the query out. `judgments_hash`
-#: changes if and only if the judgments of the query change. `judged_discount_share`: the share of
-#: judged documents in the discounts of the list; null if the list is empty, and in nights of
-#: versions that did not compute it.
+#: changes if and only if the judgments of the query change. `judged_discount_share` is the share of
+#: judged documents in the discounts of the list. It is null if the list is empty, and in nights
+#: that older versions published.
 QUERY_SCORES = _table(
     "dataset string, evaluated_on date, run query_id string, cutoff int, status string, "
     "returned judged bigint, judged_discount_share double, judgments_hash bigint, "
@@ -102,9 +109,10 @@ QUERY_SCORES = _table(
 #: the last two null for all queries. `ndcg` is the mean over `queries` queries, `ndcg_pooled` their
 #: sum of DCG over their sum of ideal DCG. Other measures are means over `relevant_queries`, and
 #: measures of the catalog are means over `listed_queries`, the judged queries with a list.
-#: `judged_rate`: judged over returned within the cutoff. `unjudged_queries` are in no slice, so the
-#: column is null there. The last columns cover all `lists` of the run, judged or not, and are null
-#: in slices; `unknown_items` counts shown items that are not in the catalog.
+#: `judged_rate` is the share of judged documents among those returned within the cutoff.
+#: `unjudged_queries` is null in slices, because such queries have no attributes. The last columns
+#: cover all `lists` of the run, judged or not, and are null in slices. `unknown_items` counts shown
+#: items that are not in the catalog.
 DATASET_SCORES = _table(
     "dataset string, evaluated_on date, run string, cutoff int, attribute value string, "
     "queries missing_queries no_relevant_queries unjudged_queries relevant_queries bigint, "
@@ -114,13 +122,13 @@ DATASET_SCORES = _table(
 )
 
 #: One row per query and unjudged document that a run returned; key (dataset, query_id, doc_id).
-#: `weight` is the sum of the discounts of its ranks, over the `runs` that return it within the
-#: deepest cutoff, or of the differences from its discounts in another night.
+#: `weight` is the sum of its discounts over the `runs` that return it within the deepest cutoff, or
+#: the sum of the differences from its discounts in another night or run.
 TO_JUDGE = _table("dataset query_id doc_id string, runs bigint, best_rank int, weight double")
 
 #: One row per dataset of two sets of judgments, A and B; key dataset. `pairs` counts the documents
-#: that both judge, the next two those that only one judges. From `runs` on, columns are null
-#: without results.
+#: that both judge, `only_a` and `only_b` those that only one judges. The columns from `runs` on are
+#: null without results.
 AGREEMENTS = _table(
     "dataset string, pairs only_a only_b bigint, kappa kappa_quadratic alpha double, "
     "runs queries bigint, tau_b tau_ap double"
@@ -166,26 +174,29 @@ RANKED_DOCUMENTS = _table(
     "tied boolean, evaluation_id string, score relevance gain discount double, tie_group int"
 )
 
-#: One row per run, query for which either side returned something, and cutoff; key (dataset, run,
-#: query_id, cutoff). It counts documents within the cutoff. `same_order`: the same documents in the
-#: same order.
+#: One row per run, cutoff, and query for which a side returned something; key (dataset, run,
+#: query_id, cutoff). Documents within the cutoff are counted. `same_order` is true if both sides
+#: return the same documents in the same order.
 LIST_CHANGES = _table(
     "dataset run baseline query_id string, cutoff int, "
     "returned baseline_returned entered left bigint, top_changed same_order boolean, "
     "jaccard rbo moved_discount double"
 )
 
-#: The log: one row per dataset of an evaluation, and another each time somebody accepts or notes
-#: something; key (dataset, evaluated_on, number, evaluation_id, revision). `status` is published,
-#: refused or failed. Among the published rows of a dataset and date, the one with the greatest
-#: (number, evaluation_id, revision) applies; rows that are not published have no number. `verdict`
-#: is pass, fail or none, or null without a gate; `run` is the run that it is about; `accepted` is
-#: why the night is a baseline anyway. `verified` says how many lists were recomputed in plain
-#: Python, or why differing scores were published. Times are in UTC, as ISO 8601. From `options` on,
-#: columns are JSON. `means` has the mean of every run and cutoff; `links` the changes of the runs
-#: across a change of judgments, on both sides; `accepted_runs` the runs that the night is accepted
-#: for (null: all); `acknowledged` the reason and the last date of a known loss; `withdrawn` what a
-#: revision withdraws. These five are null in older rows.
+#: The log: one row per dataset of an evaluation, and another row, a revision, each time somebody
+#: accepts, acknowledges, withdraws or notes something; key (dataset, evaluated_on, number,
+#: evaluation_id, revision). Among the published rows of a dataset and date, the one with the
+#: greatest (number, evaluation_id, revision) applies; rows that are not published have no number.
+#:
+#: `status` is published, refused or failed. `verdict` is pass, fail or none, or null without a
+#: gate, and `run` is the run that it is about. `accepted` is why the night is a baseline even if it
+#: did not pass. `verified` says how many lists were recomputed in plain Python, or why scores that
+#: differ were published. Times are in UTC, as ISO 8601.
+#:
+#: The columns from `options` on are JSON. `means` has the mean of every run and cutoff. `links` has
+#: the changes of the runs across a change of judgments, on both sides. `accepted_runs` has the runs
+#: for which the night is accepted (null: all). `acknowledged` has the reason and the last date of a
+#: known loss. `withdrawn` says what a revision withdraws. These five are null in older rows.
 EVALUATIONS = _table(
     "dataset string, evaluated_on date, evaluation_id status string, number revision bigint, "
     "committed_at revised_at string, exit_code bigint, verdict reason run accepted string, "
@@ -196,8 +207,8 @@ EVALUATIONS = _table(
     "steps string, findings files means links accepted_runs acknowledged withdrawn string"
 )
 
-#: One row per judged query, attribute and value of a night that was evaluated with slices; key all
-#: columns.
+#: One row per judged query, attribute and value of a night that was evaluated with slices. The key
+#: is all columns.
 KEPT_ATTRIBUTES = _table(
     "dataset string, evaluated_on date, query_id attribute value evaluation_id string"
 )
@@ -214,32 +225,24 @@ KEPT = {
 
 
 def measure_first(schema: pa.Schema, measures: Collection[str] = ()) -> tuple[str, ...]:
-    """The columns of a table of scores in display order: the key, ndcg, these measures, then the
-    others.
+    """The columns of a table of scores in display order: the key, ndcg, these measures, and the
+    columns that are not measures. All other measures are left out.
     """
-    known = COLUMNS + RUN_COLUMNS
-    shown = [name for name in known if name in measures]
-    hidden = {"ndcg"}
-    hidden.update(known)
-    hidden.update(_other_counts(shown))
-    key = []
-    others = []
-    is_key = True
-    last = "value" if "value" in schema.names else "cutoff"
-    for name in schema.names:
-        if name in hidden:
-            continue
-        if is_key:
-            key.append(name)
-        else:
-            others.append(name)
-        if name == last:
-            is_key = False
-    return (*key, "ndcg", *shown, *others)
+    all_measures = COLUMNS + RUN_COLUMNS
+    shown = [name for name in all_measures if name in measures]
+    left_out = set(all_measures) | _other_counts(shown) | {"ndcg"}
+    columns = [name for name in schema.names if name not in left_out]
+    last_of_key = "value" if "value" in columns else "cutoff"
+    end_of_key = columns.index(last_of_key) + 1
+    ordered = columns[:end_of_key]
+    ordered.append("ndcg")
+    ordered.extend(shown)
+    ordered.extend(columns[end_of_key:])
+    return tuple(ordered)
 
 
 def _other_counts(measures: Iterable[str]) -> set[str]:
-    """The counts that are not about these measures."""
+    """The counts that say nothing about these measures."""
     counts = {"relevant_queries", "listed_queries", "lists", "unknown_items"}
     for name in measures:
         if name not in CATALOG_COLUMNS:
@@ -254,7 +257,7 @@ def _other_counts(measures: Iterable[str]) -> set[str]:
 
 
 def query_key(columns: Iterable[str]) -> list[str]:
-    """The columns that identify a query in a table with these columns: query_id, after dataset if
-    there is one.
+    """The columns that identify a query in a table with these columns: ["dataset", "query_id"], or
+    only query_id if the table does not name datasets.
     """
     return [name for name in ("dataset", "query_id") if name in columns]

@@ -1,5 +1,6 @@
-"""The steps of a command, logged when they begin and when they are done, and timed. The library
-prints none.
+"""The steps of a command, which are timed, and logged when they begin and when they are done.
+
+The Python functions do not print them.
 """
 
 import contextlib
@@ -9,26 +10,24 @@ from collections.abc import Iterator
 
 from ndcg_spark.voices import Notice
 
-#: Finished steps are records with a `step`; an activity in progress is a record of level DEBUG.
+#: A finished step is a record with an attribute `step`, an activity in progress a DEBUG record.
 LOGGER = logging.getLogger("ndcg_spark.steps")
 
 
 def report_step(step: str, sentence: str | Notice, level: int = logging.INFO) -> None:
-    """Log that a step is done. A `warning` and `rejected` rows are logged as warnings."""
-    LOGGER.log(
-        logging.WARNING if step in ("warning", "rejected") else level,
-        "%s",
-        sentence,
-        extra={"step": step},
-    )
+    """Log that a step is done. The steps `warning` and `rejected` are logged as warnings."""
+    if step in ("warning", "rejected"):
+        level = logging.WARNING
+    LOGGER.log(level, "%s", sentence, extra={"step": step})
 
 
 @contextlib.contextmanager
 def hidden(*steps: str) -> Iterator[None]:
-    """Log none of these steps within the block, or no steps at all without names."""
+    """Within the block, do not log these steps; without names, log nothing."""
+    hides_all = not steps
 
     def is_shown(record: logging.LogRecord) -> bool:
-        return bool(steps) and getattr(record, "step", None) not in steps
+        return not hides_all and getattr(record, "step", None) not in steps
 
     LOGGER.addFilter(is_shown)
     try:
@@ -38,8 +37,9 @@ def hidden(*steps: str) -> Iterator[None]:
 
 
 class Clock:
-    """Measures steps in seconds and logs what they do. The times of a step that runs several times
-    are added.
+    """Measures steps in seconds, and logs what they do.
+
+    The times of a step that runs several times are added up.
     """
 
     def __init__(self) -> None:
@@ -48,6 +48,7 @@ class Clock:
 
     @contextlib.contextmanager
     def step(self, name: str, activity: str) -> Iterator[None]:
+        """Measure the block as the step `name`; `activity` says what it does."""
         LOGGER.debug("%s", activity)
         start = time.perf_counter()
         try:
@@ -56,4 +57,5 @@ class Clock:
             self.seconds[name] = round(self.seconds.get(name, 0.0) + time.perf_counter() - start, 3)
 
     def with_total(self) -> dict[str, float]:
+        """The seconds of each step, and the `total` since the clock was made."""
         return {**self.seconds, "total": round(time.perf_counter() - self._start, 3)}

@@ -1,4 +1,6 @@
-"""Users' modules: those that are loaded, changes of their files, and functions as bytes."""
+"""The modules that users write: which are loaded, whether their files have changed, and how their
+functions are sent to other processes.
+"""
 
 import functools
 import importlib
@@ -12,16 +14,17 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-#: By file, its time in nanoseconds and its size when a module was loaded from it; None if unknown.
+#: The time (in nanoseconds) and the size of each file when a module was loaded from it, by path.
+#: None if they are unknown.
 Stamps = dict[str, tuple[int, int] | None]
 
 
 def loaded() -> dict[str, ModuleType]:
-    """By file, each loaded module that is neither installed nor part of this package."""
+    """The loaded modules that are neither installed nor part of this package, by file."""
     found = {}
     for module in list(sys.modules.values()):
         file = getattr(module, "__file__", None)
-        # A compiled package, such as Sail, gives its modules names that are not files.
+        # The modules of a compiled package, such as Sail, have a `__file__` that is not a file.
         if not isinstance(file, str) or not os.path.isabs(file):  # noqa: PTH117  # it is text
             continue
         if not file.startswith(_installed_folders()):
@@ -30,10 +33,10 @@ def loaded() -> dict[str, ModuleType]:
 
 
 def stamps(before: int) -> Stamps:
-    """The state of the files of loaded modules; None for a file changed after `before`
-    (nanoseconds).
+    """The stamps of all files from which modules are loaded.
 
-    Such a file may have changed after it was loaded.
+    None for a file that changed after `before`, a time in nanoseconds, because it may have changed
+    after it was loaded.
     """
     found: Stamps = {}
     for file in loaded():
@@ -43,25 +46,26 @@ def stamps(before: int) -> Stamps:
 
 
 def have_changed(known: Stamps) -> bool:
+    """Whether a file has changed, or may have changed, since its module was loaded."""
     return any(stamp is None or _stamp(file) != stamp for file, stamp in known.items())
 
 
 def packed(function: Callable[..., Any]) -> bytes:
-    """The function as this process has it, pickled with what it uses of the user's modules.
+    """The function as this process has it, pickled together with the users' code that it calls.
 
-    Spark would send its name. Python workers import a module once and serve many queries, so they
-    would use the function as it was before `importlib.reload`.
+    Spark would send only its name. Python workers serve many queries but import a module only once,
+    so they would use the function as it was before `importlib.reload`.
     """
-    # It has no types. Imported here because pyspark is slow to import.
+    # Imported here because pyspark is slow to import. It has no types.
     cloudpickle: Any = importlib.import_module("pyspark.cloudpickle")
 
-    # Within this function, so that it is sent whole: workers may not have this package.
+    # Defined within this function, so that its code is sent: workers may not have this package.
     def cached(wrapped: Callable[..., Any], maxsize: int | None, typed: bool) -> Any:
         return functools.lru_cache(maxsize, typed)(wrapped)
 
     class Pickler(cloudpickle.CloudPickler):  # type: ignore[misc]  # the same
         def reducer_override(self, given: Any) -> Any:
-            # It would be sent as a name, too.
+            # A cached function would also be sent as a name.
             if isinstance(given, functools._lru_cache_wrapper):
                 parameters = given.cache_parameters()
                 return cached, (given.__wrapped__, parameters["maxsize"], parameters["typed"])
@@ -81,7 +85,7 @@ def packed(function: Callable[..., Any]) -> bytes:
 
 
 def _modules_beside(function: Callable[..., Any]) -> list[ModuleType]:
-    """The loaded user modules, including the function's own module if it is not installed."""
+    """The loaded modules of users, which include the function's own module."""
     own = str(getattr(function, "__module__", "")).partition(".")[0]
     found = []
     for module in loaded().values():
@@ -94,19 +98,20 @@ def _modules_beside(function: Callable[..., Any]) -> list[ModuleType]:
 
 @functools.cache
 def _distributed() -> frozenset[str]:
-    """The modules of packages, including those that are installed into a user's folder."""
+    """The modules of installed packages, including packages in a user's own folder."""
     return frozenset(importlib.metadata.packages_distributions())
 
 
 @functools.cache
 def _installed_folders() -> tuple[str, ...]:
+    """The folders of Python, of installed packages and of this package, with a slash at the end."""
     paths = sysconfig.get_paths()
     folders = {paths[name] for name in ("stdlib", "platstdlib", "purelib", "platlib")}
     for folder in sys.path:
         if Path(folder).name in ("site-packages", "dist-packages"):
             folders.add(folder)
     folders.add(str(Path(__file__).parent))
-    # The same folder may have been found through a link.
+    # A module's path may name the same folder without a link.
     folders |= {os.path.realpath(folder) for folder in folders}
     return tuple(f"{folder.rstrip(os.sep)}{os.sep}" for folder in folders)
 

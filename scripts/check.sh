@@ -1,27 +1,29 @@
 #!/usr/bin/env bash
-# The test command: ruff, ruff format, import-linter, mypy --strict and pytest; installs what they need.
-#     scripts/check.sh               everything that matters, in a few minutes: on the embedded engine, and the tests that
-#                                    use the test session once more on classic Spark
+# Runs ruff, ruff format, import-linter, mypy --strict and pytest, and installs what they need.
+#     scripts/check.sh               everything that matters, in a few minutes: all tests on the embedded engine, and
+#                                    those that use the test session again on classic Spark
 #     scripts/check.sh --thorough    more random inputs, more cases for the live tools, coverage, older versions of
 #                                    Spark, the oldest and the newest versions of all packages, and the documentation site;
 #                                    other arguments are passed to pytest
 #     SPARK_VERSION=4.0 scripts/check.sh    everything with a Spark version other than the pinned one, as in CI
 set -euo pipefail
-# Another checkout on this path would be tested instead of this one.
+# Otherwise, a different checkout on this path would be tested.
 unset PYTHONPATH
 source "$(dirname "${BASH_SOURCE[0]}")/environment.sh" dev
 
-# What only the tests need is installed while the code is checked: the live tools that the presets are compared with,
-# what drives a browser, and the S3 server, which needs an older python-dateutil and therefore its own environment.
+# The tests' own requirements are installed while the code is checked: the live tools that the presets are compared with,
+# the browser's driver, and the S3 server, which needs an older python-dateutil and therefore its own environment.
 install_object_store() {
     python -m venv .venv/object-store
     .venv/object-store/bin/python -m pip install --quiet --disable-pip-version-check --requirement "$1" >&2
 }
 stamped object-store tests/requirements-object-store.txt -- install_object_store tests/requirements-object-store.txt &
 object_store=$!
-stamped requirements-parity.txt tests/requirements-parity.txt -- install --requirement tests/requirements-parity.txt &
+# All that they require is pinned, but XGBoost's 470 MB for several graphics cards.
+stamped requirements-parity.txt tests/requirements-parity.txt -- \
+    install --no-deps --requirement tests/requirements-parity.txt &
 parity=$!
-# So is the environment for cluster workers, which takes a minute to build the first time.
+# The environment for cluster workers, which takes a minute the first time, is also built in the meantime.
 scripts/package.sh &
 package=$!
 # No installation keeps running when a check fails, because the next call would install into the same place.
@@ -38,7 +40,7 @@ if ! command -v java >/dev/null && [ ! -x "${JAVA_HOME:-}/bin/java" ]; then
     DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$java_package" >&2
 fi
 
-# Reports are opened in a browser. If it cannot be installed, the tests that need it are skipped and say so.
+# Reports are opened in a browser. If it cannot be installed, the tests that need it are skipped with a message.
 if ! command -v chromedriver >/dev/null && [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
     echo "check: installing chromium and chromium-driver" >&2
     { apt-get update -qq &&
@@ -46,7 +48,7 @@ if ! command -v chromedriver >/dev/null && [ "$(id -u)" = 0 ] && command -v apt-
         echo "check: no chromium could be installed" >&2
 fi
 
-# Spark's classes as Java keeps them in memory: each of the twenty sessions that tests start needs them.
+# An archive of Spark's classes as Java keeps them in memory, for the twenty sessions that tests start.
 export SPARK_CLASSES="$PWD/.venv/spark-classes.jsa"
 make_classes() {
     python tests/support/class_archive.py >&2
@@ -59,22 +61,25 @@ classes=$!
 ruff check .
 ruff format --check .
 lint-imports --no-logo
-# One process for half a minute: beside the tests, so that no core is idle.
-mypy >.venv/mypy.txt 2>&1 &
-types=$!
-check_types() {
-    local code=0
-    wait "$types" || code=$?
-    cat .venv/mypy.txt
-    return "$code"
+# What runs next to the tests, so that no core is idle: pairs of a process and the file with its output.
+beside=()
+run_beside() {
+    local output=$1
+    shift
+    "$@" >"$output" 2>&1 &
+    beside+=("$!" "$output")
 }
-# Runs the tests and ends mypy, whose errors are shown even if a test fails: with_types COMMAND...
-with_types() {
-    local code=0
+# Runs the tests, waits for what runs next to them and shows its output, even if a test fails: with_others COMMAND...
+with_others() {
+    local code=0 at
     "$@" || code=$?
-    check_types || code=$?
+    for ((at = 0; at < ${#beside[@]}; at += 2)); do
+        wait "${beside[at]}" || code=$?
+        cat "${beside[at + 1]}"
+    done
     return "$code"
 }
+run_beside .venv/mypy.txt mypy
 wait "$object_store"
 wait "$parity"
 wait "$package"
@@ -100,7 +105,7 @@ test_with() {
     "${here[@]}" -m "spark and not slow and not cluster"
 }
 
-# Two Spark sessions side by side: most of a test is waiting for a job to be planned.
+# Several sessions side by side: much of a test is waiting for a job to be planned.
 if [[ " $* " == *" --thorough "* ]]; then
     # Airflow, which pins too much to share an environment with this project.
     install_airflow() {
@@ -110,7 +115,7 @@ if [[ " $* " == *" --thorough "* ]]; then
     stamped airflow scripts/check.sh -- install_airflow
     export AIRFLOW="$PWD/.venv/airflow/bin/airflow"
     # Measuring coverage nearly doubles the processor time of a test without an engine.
-    with_types pytest --numprocesses 2 --slow --cov --cov-report= "$@"
+    with_others pytest --numprocesses 2 --slow --cov --cov-report= "$@"
     pytest --numprocesses 2 --slow --cov --cov-append --cov-report= --engine spark "$@"
     scripts/docs.sh
     if [ -z "${SPARK_VERSION:-}" ]; then
@@ -127,6 +132,7 @@ if [[ " $* " == *" --thorough "* ]]; then
     fi
     echo "coverage of ndcg_spark: $(coverage report --format=total) % of lines and branches, without what runs in programs that tests start"
 else
-    with_types pytest --numprocesses 2 --slow "$@"
-    pytest --numprocesses 2 --slow --engine spark "$@"
+    # Tests wait for programs, servers and jobs. Both engines are tested at the same time, so that no core is idle.
+    run_beside .venv/spark.txt pytest --slow --engine spark "$@"
+    with_others pytest --numprocesses 2 --slow "$@"
 fi

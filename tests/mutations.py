@@ -227,7 +227,7 @@ MUTATIONS = (
     Mutation(
         "other items are among the good nights",
         "comparison/sources.py",
-        "        if other_catalog(tonight, night, metric[0]) is None:\n",
+        "        if other_catalog(tonight, night, measure) is None:\n",
         "        if night is not None:\n",
         ("gate/test_catalog_checks.py",),
     ),

@@ -103,6 +103,47 @@ MERGED = {
 ONE_RANK = {"query_id": ["u", "u"], "doc_id": ["a", "b"], "rank": [1, 1]}
 
 
+def result_rows(query, ranks):
+    """Rows of a list whose scores fall, with these ranks."""
+    scores = range(len(ranks), 0, -1)
+    rows = zip(ranks, scores, strict=True)
+    return [(query, f"d{score}", float(score), rank) for rank, score in rows]
+
+
+def two_firsts(merged, single):
+    """Results in which so many lists have two results of rank 1, and so many have one."""
+    rows = []
+    for number in range(merged):
+        rows += result_rows(f"m{number}", [1, 1, 2])
+    for number in range(single):
+        rows += result_rows(f"s{number}", [1, 2, 3])
+    return pd.DataFrame(rows, columns=["query_id", "doc_id", "score", "rank"])
+
+
+@pytest.mark.parametrize("kind", ["pandas", "Spark"])
+def test_two_results_of_rank_1_in_some_lists_are_a_warning(session, kind, tmp_path):
+    table = pa.Table.from_pandas(two_firsts(merged=1, single=1))
+    results = KINDS[kind](table, session, tmp_path)
+    with pytest.warns(UserWarning, match="1 run.s. have lists with two results of rank 1"):
+        view = describe(results, 2)
+    assert view.to_pandas()["lists"].item() == 2
+
+
+@pytest.mark.parametrize(("merged", "single"), [(2, 1), (1, 0)])
+def test_a_table_of_spark_with_mostly_such_lists_is_refused(session, merged, single):
+    results = session.createDataFrame(two_firsts(merged, single))
+    with pytest.raises(InputError, match=f"rank 1 .*, {merged} of them, e.g. run=run query_id=m0"):
+        describe(results, 2)
+
+
+@pytest.mark.parametrize(
+    "options", [{"order": "score"}, {"convention": "trec_eval order=score"}], ids=str
+)
+def test_a_chosen_order_needs_no_warning(session, options):
+    view = describe(session.createDataFrame(two_firsts(merged=2, single=0)), 2, **options)
+    assert view.to_pandas()["lists"].item() == 2
+
+
 @pytest.mark.parametrize(
     ("columns", "reason"),
     [(TWICE, "twice"), (MERGED, "two results of rank 1"), (ONE_RANK, "rank")],

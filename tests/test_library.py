@@ -147,6 +147,12 @@ def test_a_table_of_any_kind_is_evaluated(kind):
             {"gain": "linear", "no_relevant": "skip"},
             "trec_eval no_relevant=skip",
         ),
+        (
+            {"preset": "trec_eval", "gain": "exp2"},
+            {"gain": "linear", "no_relevant": "skip"},
+            "trec_eval no_relevant=skip",
+        ),
+        ({"ties": "average"}, {"gain": "linear"}, "standard gain=linear ties=average"),
         (Convention(gain="exp2"), {"gain": {0: 0, 1: 1, 2: 2}}, "standard gain={0: 0, 1: 1, 2: 2}"),
         (
             "standard",
@@ -559,8 +565,8 @@ def test_runs_of_tables_of_any_kind_are_evaluated_together():
 
 def test_the_process_that_evaluates_may_end_and_is_started_again():
     evaluate(JUDGED, RETURNED, 10)
-    worker._running[1].kill()
-    worker._running[1].wait()
+    worker._running.process.kill()
+    worker._running.process.wait()
     evaluate(JUDGED, RETURNED, 10)
 
 

@@ -13,8 +13,8 @@ from pyspark.sql import functions as F
 from ndcg_spark import evaluate, user_modules
 from ndcg_spark.errors import ConventionError
 from ndcg_spark.ml import NdcgEvaluator
-from ndcg_spark.reference import computed, load_function
 from ndcg_spark.scoring.ideal import user_function
+from ndcg_spark.user_functions import call_function, load_function
 
 LOG3 = math.log2(3)
 MODULE = """
@@ -68,8 +68,8 @@ def test_a_users_function_is_applied_to_each_row_and_gives_doubles(
 def test_a_function_is_found_by_its_dotted_name():
     assert load_function("python:house_gains.tripled")(pd.Series([2.0])).tolist() == [6.0]
     assert load_function("python:os.path.basename")("folder/file") == "file"
-    assert computed("python:house_gains.tripled", [2.5, 1.0]) == [2.5 * 3, 1.0 * 3]
-    assert computed("python:house_gains.whole", [2.5]) == [7.0]
+    assert call_function("python:house_gains.tripled", [2.5, 1.0]) == [2.5 * 3, 1.0 * 3]
+    assert call_function("python:house_gains.whole", [2.5]) == [7.0]
 
 
 @pytest.mark.parametrize("use", [load_function, lambda name: user_function(name, F.col("x"))])
@@ -89,7 +89,7 @@ def test_a_function_that_cannot_be_had_is_told_before_any_row_is_read(use, name,
 @pytest.mark.parametrize("function", ["fails", "words", "nothing"])
 def test_a_function_that_gives_no_number_is_a_convention_error(function):
     with pytest.raises(ConventionError, match=f"house_gains.{function} .* for 9 to 9"):
-        computed(f"python:house_gains.{function}", [9.0])
+        call_function(f"python:house_gains.{function}", [9.0])
 
 
 JUDGED = {"q": {"a": 1, "b": 2}}

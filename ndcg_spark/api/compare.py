@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from ndcg_spark.api.evaluations import (
     EvaluatedScores,
-    asked_measures,
+    common_measures,
     evaluations_in,
     refuse_other_arguments,
     refuse_other_conventions,
@@ -40,7 +40,7 @@ from ndcg_spark.comparison.score_tables import (
     with_means,
 )
 from ndcg_spark.comparison.sources import ScoreSource
-from ndcg_spark.convention.measures import RUN_COLUMNS, SCORES
+from ndcg_spark.convention.measures import RUN_COLUMNS, SCORES, Cutoff
 from ndcg_spark.convention.parsing import listed
 from ndcg_spark.errors import ConfigurationError, about
 from ndcg_spark.inputs.memory import is_frame, run_name, to_arrow
@@ -55,12 +55,28 @@ if TYPE_CHECKING:
 
 #: The numbers of answered queries; shown if a run or its baseline answered few.
 _COUNTS = ("judged_queries", "answered_queries", "baseline_answered_queries")
-#: The columns that are shown; some only if they distinguish rows.
+#: The columns that are shown, unless they are hidden; see `_hidden_columns`.
 _SHOWN = (
-    *("dataset", "attribute", "value", "baseline", "run", "measure", "cutoff"),
-    *("mean", "baseline_mean", "difference", "interval_low", "interval_high"),
-    *("p_value", "p_adjusted", "wins", "losses", "conclusion", "flags"),
-    *("minimum_detectable", "weight_effective_n"),
+    "dataset",
+    "attribute",
+    "value",
+    "baseline",
+    "run",
+    "measure",
+    "cutoff",
+    "mean",
+    "baseline_mean",
+    "difference",
+    "interval_low",
+    "interval_high",
+    "p_value",
+    "p_adjusted",
+    "wins",
+    "losses",
+    "conclusion",
+    "flags",
+    "minimum_detectable",
+    "weight_effective_n",
     *_COUNTS,
 )
 
@@ -158,18 +174,18 @@ def compare(
     """
     if unchanged_queries is not None:
         raise ConfigurationError(NO_UNCHANGED_QUERIES, option="unchanged-queries")
-    slices = sizes = None
+    attribute_table = weight_table = None
     if attributes is not None:
-        slices = attribute_rows(_table(attributes, None, "query_attributes"))
+        attribute_table = attribute_rows(_table(attributes, None, "query_attributes"))
     if weights is not None:
-        sizes = weight_rows(_table(weights, QUERY_WEIGHTS.names, "query_weights"))
+        weight_table = weight_rows(_table(weights, QUERY_WEIGHTS.names, "query_weights"))
     options = ComparisonOptions(
         runs=[] if runs is None else list(listed(runs)),
         alpha=alpha,
         correction=correction,
         margin=margin,
-        attributes=slices,
-        weights=sizes,
+        attributes=attribute_table,
+        weights=weight_table,
     )
     if human is not None and over_datasets:
         raise ConfigurationError("human: it covers one dataset; leave out over_datasets")
@@ -194,9 +210,9 @@ def compare(
 def _of_sample(
     output: Any, baseline: Any, human: HumanGrades, measures: Any, options: ComparisonOptions
 ) -> Comparison:
-    """The comparison of a sample's nights, with the correction by its grades."""
+    """The comparison of the nights of a sample, corrected with its human grades."""
     if baseline is not None or not isinstance(output, str | os.PathLike):
-        what = "it is for published nights, which it names; give their folder, and no baseline"
+        what = "the sample names the published nights; give their folder, and no baseline"
         raise ConfigurationError(f"human: {what}")
     pair = pair_of(committed(str(output)), read_sample(human.source).header)
     text = "" if measures is None else " ".join(map(str, listed(measures)))
@@ -206,9 +222,11 @@ def _of_sample(
         baselines=[] if pair.run == pair.baseline else [pair.baseline],
         runs=options.runs or [pair.run],
     )
-    dates = pair.night.evaluated_on, pair.other.evaluated_on
-    other = None if pair.night == pair.other else dates[1]
-    return compare_nights(str(output), options, dates[0], pair.night.dataset, other, human)
+    other_date = None if pair.night == pair.other else pair.other.evaluated_on
+    night = pair.night
+    return compare_nights(
+        str(output), options, night.evaluated_on, night.dataset, other_date, human
+    )
 
 
 def compare_tables(
@@ -219,22 +237,26 @@ def compare_tables(
 ) -> Comparison:
     """The comparison of tables, for `compare` and the charts.
 
-    The measures and baselines in the options are ignored. Warnings name the line that called the
-    caller.
+    The measures and baselines in the options are ignored. Warnings point at the code that called
+    the caller of this function.
     """
     evaluations = evaluations_in(query_scores)
     if options.attributes is None:
         options = dataclasses.replace(options, attributes=shared_attributes(evaluations))
-    asked = asked_measures(evaluations)
-    given = (asked.texts or "ndcg") if measures is None else measures
-    text = " ".join(map(str, listed(given)))
+    common = common_measures(evaluations)
+    requested = measures
+    if measures is None:
+        requested = common.texts or "ndcg"
+    text = " ".join(map(str, listed(requested)))
     # All columns that may contain scores, so that a message can name them.
     wanted = list(dict.fromkeys([*KEY, *ANSWERS, JUDGED, text, *SCORES]))
     scores = _table(tables_of(query_scores), wanted, "query_scores")
     if measures is None and not evaluations:
-        text = _only_numbers(scores) or text
-    metrics = {text: None} if text in scores.column_names else parse_metrics(text, asked.options)
-    names = _names(baseline)
+        text = _only_number_column(scores) or text
+    metrics: dict[str, list[Cutoff] | None] = {text: None}
+    if text not in scores.column_names:
+        metrics = parse_metrics(text, common.options)
+    names = _baseline_runs(baseline)
     other_evaluations = [] if names else evaluations_in(baseline)
     refuse_other_conventions(evaluations, other_evaluations)
     refuse_other_arguments([*evaluations, *other_evaluations], metrics)
@@ -260,29 +282,29 @@ def _over_datasets(comparison: Comparison) -> "pd.DataFrame":
         warnings.warn(sentence, stacklevel=3)
     table = pd.DataFrame(rows, columns=list(COLUMNS))
     table["cutoff"] = table["cutoff"].astype("Int64")
-    # pandas would also sort the runs in descending order if it sorted the differences that way.
-    table["fall"] = -table["difference"].round(DECIMALS)
-    table = table.sort_values(["measure", "cutoff", "fall", "run"], ignore_index=True)
+    # The largest difference comes first, but runs with equal differences are in ascending order.
+    table["negated"] = -table["difference"].round(DECIMALS)
+    table = table.sort_values(["measure", "cutoff", "negated", "run"], ignore_index=True)
     unused = [name for name in ("baseline_night", "side") if table[name].isna().all()]
-    return table.drop(columns=["fall", *unused])
+    return table.drop(columns=["negated", *unused])
 
 
-def _only_numbers(scores: pa.Table) -> str | None:
-    """The only column of numbers, or None if there are several."""
-    known = number_columns(scores)
-    return known[0] if len(known) == 1 else None
+def _only_number_column(scores: pa.Table) -> str | None:
+    """The only column of numbers, or None if there are several or none."""
+    names = number_columns(scores)
+    return names[0] if len(names) == 1 else None
 
 
-def _names(baseline: Any) -> list[str]:
-    """The runs that are the baseline; none if it is a table."""
+def _baseline_runs(baseline: Any) -> list[str]:
+    """The names of the runs that are the baseline; empty if the baseline is a table."""
     if isinstance(baseline, Mapping | EvaluatedScores) or is_frame(baseline):
         return []
     names = list(listed(baseline))
     if not names:
         raise ConfigurationError("baseline: it is empty; name a run, or give a table")
-    # A named Series of pandas is a table, and so is a list of rows.
-    is_named = isinstance(baseline, list | tuple) or any(isinstance(name, str) for name in names)
-    return [run_name(name) for name in names] if is_named else []
+    # Any other sequence is names only if it has text; a Series of scores is a table.
+    are_names = isinstance(baseline, list | tuple) or any(isinstance(name, str) for name in names)
+    return [run_name(name) for name in names] if are_names else []
 
 
 def _other_scores(
@@ -296,7 +318,11 @@ def _other_scores(
 def _sources(
     given: Any, query_scores: pa.Table, measures: Sequence[str], name: str
 ) -> list[ScoreSource]:
-    """The scores in what was given. Only what `evaluate` returns has measures of runs."""
+    """The scores of each dataset. `given` is the argument that the table comes from.
+
+    A measure of a run, such as coverage, has no value for a query, so the means of runs are needed;
+    only what `evaluate` returns has them.
+    """
     of_queries = [measure for measure in measures if measure not in RUN_COLUMNS]
     of_runs = [measure for measure in measures if measure in RUN_COLUMNS]
     found = sources(query_scores, of_queries, name)
@@ -310,28 +336,29 @@ def _sources(
     table = _table(tables_of(given, "dataset_scores"), columns, name)
     absent = [measure for measure in of_runs if measure not in table.column_names]
     if absent:
-        has = ", ".join(asked_measures(evaluations).texts)
+        has = ", ".join(common_measures(evaluations).texts)
         raise ConfigurationError(f"measures: {absent[0]} was not evaluated; {name} has {has}")
     rows = table.to_pylist()
     return [with_means(source, rows, of_runs) for source in found]
 
 
 def _shown(table: "pd.DataFrame") -> "pd.DataFrame":
-    """The columns that people read, the best run first, and all queries before slices."""
+    """The columns to show. The best run comes first, and all queries come before slices."""
     hidden = _hidden_columns(table)
-    group = table.groupby(["dataset", "measure", "cutoff"], dropna=False, sort=False).ngroup()
-    ordered = table.assign(
-        group=group,
-        weighted=table["weight_effective_n"].notna(),
-        best=-table["mean"].fillna(-math.inf).round(DECIMALS),
+    # The groups keep their order, so the rows are first sorted by the number of their group.
+    groups = table.groupby(["dataset", "measure", "cutoff"], dropna=False, sort=False)
+    keyed = table.assign(
+        group=groups.ngroup(),
+        is_weighted=table["weight_effective_n"].notna(),
+        negated_mean=-table["mean"].fillna(-math.inf).round(DECIMALS),
     )
-    order = ["group", "attribute", "value", "weighted", "best"]
-    ordered = ordered.sort_values(order, na_position="first", ignore_index=True)
+    order = ["group", "attribute", "value", "is_weighted", "negated_mean"]
+    ordered = keyed.sort_values(order, na_position="first", ignore_index=True)
     return ordered[[name for name in _SHOWN if name not in hidden]]
 
 
 def _hidden_columns(table: "pd.DataFrame") -> set[str]:
-    """The columns that do not distinguish any rows."""
+    """The columns that have nothing to show, or the same value in every row."""
     hidden = {name for name in ("dataset", "baseline") if table[name].nunique() < 2}
     for name in ("attribute", "value", "weight_effective_n"):
         if table[name].isna().all():

@@ -31,9 +31,9 @@ def find_convention(
 ) -> FoundConvention:
     """Find the convention that gives an earlier job's scores, as the command `conventions` does.
 
-    `scores` is a path, or a table with the columns query_id, run and score, with the job's NDCG of
-    every query that it printed; or only run and score, with the means. The score column may be
-    named after its measure, such as ``ndcg@10``, and there may be several. Otherwise a column
+    `scores` is a path or a table. It has the columns query_id, run and score, with the NDCG of each
+    query for which the job printed one, or only run and score, with the means. The score column may
+    be named after its measure, such as ``ndcg@10``, and there may be several. Otherwise a column
     `cutoff` gives the cutoff, or the search finds it. Numbers are equal if they differ by at most
     half a unit of the last digit given, or 1e-6.
 
@@ -77,11 +77,11 @@ def find_convention(
 
 
 def _path_of(scores: Any, scratch: Scratch) -> str:
-    """The path of the scores. A table is written to a file."""
+    """The path of the scores; a table is written to a file."""
     if isinstance(scores, str | os.PathLike):
         return os.fspath(scores)
     with about("scores"):
-        # The column names say which columns are scores.
+        # All columns are read, because their names say which of them are scores.
         rows = to_arrow(scores, None)
     path = Path(scratch.folder()) / "scores.parquet"
     write_table(rows, path, keeps_arrow_types=True)

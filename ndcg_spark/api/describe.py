@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any
 from ndcg_spark.api import tasks
 from ndcg_spark.api.evaluate import (
     Cutoffs,
-    as_chosen,
+    as_configured,
     changed_convention,
     compute,
     is_for_session,
-    items_given,
+    items_settings,
     make_config,
     refuse_separators,
 )
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 def describe(
     results: Any,
     cutoffs: Cutoffs = DEFAULT_CUTOFFS,
-    convention: Convention | str = "standard",
+    convention: Convention | str | Mapping[str, Any] = "standard",
     *,
     measures: Iterable[object] | str = (),
     items: Any = None,
@@ -44,11 +44,11 @@ def describe(
 ) -> View:
     """Describe what results show of the catalog, without judgments, like the command `describe`.
 
-    The measures say how much of the catalog is shown, how popular the items are and how varied,
-    over all lists of each run.
+    The measures say how much of the catalog the lists of each run show, how popular the items are,
+    and how varied the lists are.
 
-    `results` and all other tables can have every form that `evaluate` accepts. Spark DataFrames are
-    described by their session immediately.
+    `results` and all other tables can have every form that `evaluate` accepts. The session of a
+    Spark DataFrame computes the measures at once.
 
     Returns a view. `print` and notebooks show one row per run and, below the rows, what each
     measure is. `to_pandas()` returns one row per dataset, run and cutoff. Raises the same errors as
@@ -61,7 +61,7 @@ def describe(
         in other tools.
     cutoffs : int, None or several of them
         Ranks from 1; None or "all" for whole lists.
-    convention : Convention or str
+    convention : Convention, str or dict
         How lists are ordered; with ``rectools`` or ``replay``, measures are defined as in that
         tool.
     measures : str or several of them
@@ -73,7 +73,7 @@ def describe(
         One row per item of the catalog: doc_id and, if the measures need them, popularity (how
         many users used the item), interactions (how often it was used) and category.
     items_users : int, optional
-        The number of users among whom `popularity` is counted.
+        The number of users that `popularity` was counted over.
     interactions : table, optional
         Interactions from which items are counted instead: a user and an item in each row, such as
         the data on which a model was trained.
@@ -107,28 +107,35 @@ def describe(
     Novelty is the mean of -log2 of the share of users: 0 bits for `a`, which all four used, 1 for
     `b`, and 2 for `c` and `d`. ``print(view)`` explains it.
     """
-    given = {"results": results, "exclude": exclude}
-    scratch = Scratch()
-    asked = list(map(str, listed(measures)))
-    if not asked:
-        has_used = interactions is not None
-        asked = default_measures(has_items=items is not None, has_interactions=has_used)
-    settings: dict[str, Any] = {"measures": asked, "dataset": dataset}
-    settings["convention"] = changed_convention(convention, options, describe)
+    tables = {"results": results, "exclude": exclude}
+    requested = list(map(str, listed(measures)))
+    if not requested:
+        requested = default_measures(
+            has_items=items is not None, has_interactions=interactions is not None
+        )
+    settings: dict[str, Any] = {
+        "convention": changed_convention(convention, options, describe),
+        "measures": requested,
+        "dataset": dataset,
+    }
     if cutoffs is not DEFAULT_CUTOFFS:
         settings["cutoffs"] = cutoffs
-    refuse_separators(split_ids or {}, given)
-    if is_for_session(given, session):
-        from ndcg_spark.api.lazy_evaluation import LazyCatalog, describe_tables
+    refuse_separators(split_ids or {}, tables)
+    if is_for_session(tables, session):
+        from ndcg_spark.api.spark_tables import GivenItems, describe_tables
 
-        chosen = {**as_chosen(settings), "run": run, "split_ids": dict(split_ids or {})}
-        chosen["items_users"] = items_users
-        tables_config = validate(chosen, "arguments", TablesConfig)
-        catalog = LazyCatalog(items, interactions)
-        rows = describe_tables(given, tables_config, session, catalog)
+        all_settings = {
+            **as_configured(settings),
+            "run": run,
+            "split_ids": dict(split_ids or {}),
+            "items_users": items_users,
+        }
+        tables_config = validate(all_settings, "arguments", TablesConfig)
+        given_items = GivenItems(items, interactions)
+        rows = describe_tables(tables, tables_config, session, given_items)
         return described_view(rows, tables_config.measure_set)
-    of_catalog = {"items": items, "interactions": interactions}
-    settings |= items_given(of_catalog, items_users, scratch)
-    config = make_config(given, settings, scratch, run=run, split_ids=split_ids)
+    scratch = Scratch()
+    settings |= items_settings(items, interactions, items_users, scratch)
+    config = make_config(tables, settings, scratch, run=run, split_ids=split_ids)
     rows = compute(tasks.describe, config)
     return described_view(rows, config.measure_set)

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
     from ndcg_spark.engine import Engine
 
-#: The columns that are looked up; attributes have their own names.
+#: The columns of each table. A table of attributes has other columns.
 _COLUMNS = {
     "judgments": JUDGMENTS.names,
     "results": RESULTS.names,
@@ -55,7 +55,7 @@ def evaluate(
     judgments: Any,
     results: Any,
     cutoffs: Cutoffs = DEFAULT_CUTOFFS,
-    convention: Convention | str = "standard",
+    convention: Convention | str | Mapping[str, Any] = "standard",
     *,
     measures: Iterable[object] | str = (),
     relevance: float | None = None,
@@ -107,9 +107,9 @@ def evaluate(
         give the order.
     cutoffs : int, None or several of them
         Ranks, starting at 1; None or "all" for the whole ranking.
-    convention : Convention or str
-        Which NDCG to compute: a Convention, or a preset, optionally followed by options:
-        ``trec_eval order=score``.
+    convention : Convention, str or dict
+        Which NDCG to compute: a Convention, a preset, optionally followed by options, such as
+        ``trec_eval order=score``, or a dictionary of options, which may contain `preset`.
     measures : str or several of them
         Names such as `precision`, computed at every cutoff, or the names that papers and
         ir_measures use, each with its own cutoff: `P@5`, `AP`, `RBP(p=0.5)`. Runs are ordered by
@@ -155,27 +155,40 @@ def evaluate(
          ndcg@10   AP
     run   0.8597  1.0
     """
-    settings: dict[str, Any] = {"date": evaluated_on} if evaluated_on else {}
-    settings |= {} if cutoffs is DEFAULT_CUTOFFS else {"cutoffs": cutoffs}
-    # Of an array of numpy, `measures == ()` is no answer.
+    settings: dict[str, Any] = {
+        "convention": changed_convention(convention, options, evaluate),
+        "dataset": dataset,
+    }
+    if evaluated_on:
+        settings["date"] = evaluated_on
+    if cutoffs is not DEFAULT_CUTOFFS:
+        settings["cutoffs"] = cutoffs
+    # `measures != ()` would be an array if the measures are a numpy array.
     if not isinstance(measures, tuple) or measures:
         settings["measures"] = list(map(str, listed(measures)))
-    changed = changed_convention(convention, options, evaluate)
-    settings |= {"convention": changed, "dataset": dataset}
-    tables, scratch = {"judgments": judgments, "results": results, "exclude": exclude}, Scratch()
-    tables["query_attributes"] = attributes
-    of_catalog = {"items": items, "interactions": interactions}
+    tables = {
+        "judgments": judgments,
+        "results": results,
+        "exclude": exclude,
+        "query_attributes": attributes,
+    }
     refuse_separators(split_ids or {}, tables)
     if is_for_session(tables, session):
-        from ndcg_spark.api.lazy_evaluation import LazyCatalog, evaluate_lazily
+        from ndcg_spark.api.spark_tables import GivenItems, evaluate_tables
 
-        given = {**as_chosen(settings), "relevance": relevance, "grades": grades, "run": run}
-        given |= {"split_ids": dict(split_ids or {}), "items_users": items_users}
-        lazy_config = validate(given, "arguments", TablesConfig)
-        _refuse_future(lazy_config)
-        catalog = LazyCatalog(items, interactions)
-        return evaluate_lazily(tables, lazy_config, session, catalog)
-    settings |= items_given(of_catalog, items_users, scratch)
+        all_settings = {
+            **as_configured(settings),
+            "relevance": relevance,
+            "grades": grades,
+            "run": run,
+            "split_ids": dict(split_ids or {}),
+            "items_users": items_users,
+        }
+        tables_config = validate(all_settings, "arguments", TablesConfig)
+        _refuse_future(tables_config)
+        return evaluate_tables(tables, tables_config, session, GivenItems(items, interactions))
+    scratch = Scratch()
+    settings |= items_settings(items, interactions, items_users, scratch)
     config = make_config(tables, settings, scratch, relevance, run, split_ids, grades)
     _refuse_future(config)
     evaluated = compute(tasks.evaluate, config, str(scratch.folder()))
@@ -204,11 +217,11 @@ def compare_lists(
 ) -> "pd.DataFrame":
     """Measure how much the list of every query changed, without judgments, as `compare-lists` does.
 
-    `old` and `new` are results as `evaluate` takes them, or the same results; `exclude` is given in
-    the same way. Runs are paired by name, or all new runs are compared with the old run `baseline`.
+    `old`, `new` and `exclude` are tables as `evaluate` takes them; `old` and `new` may be the same
+    results. Runs are paired by name, or all new runs are compared with the old run `baseline`.
     `persistence` is the p of rank-biased overlap. The convention gives the order, ties and
     discount. Documents that it would remove because of their judgments are kept. The table has a
-    row per run, query of either side, and cutoff: LIST_CHANGES in COMPARING.md. Raises the same
+    row per run, cutoff and query of either side: LIST_CHANGES in COMPARING.md. Raises the same
     errors as `evaluate`, and ConfigurationError if a cutoff is not a rank, the order depends on
     judgments, or there is no run to compare.
 
@@ -219,10 +232,8 @@ def compare_lists(
        same_order  jaccard  rbo  moved_discount
     0       False      1.0  0.9        0.125174
     """
-    settings, scratch = (
-        {"convention": convention, "dataset": dataset, "cutoffs": cutoffs},
-        Scratch(),
-    )
+    settings = {"convention": convention, "dataset": dataset, "cutoffs": cutoffs}
+    scratch = Scratch()
     old_lists = make_config({"results": old, "exclude": exclude}, settings, scratch)
     new_lists = make_config({"results": new, "exclude": exclude}, settings, scratch)
     return to_pandas(compute(tasks.compare_lists, old_lists, new_lists, baseline, persistence))
@@ -241,11 +252,11 @@ def compare_judgments(
     """Measure how far two sets of judgments agree and, with results, whether they rank the runs in
     the same order.
 
-    All tables are given as `evaluate` takes them. The convention says which grades are used. Runs
+    All tables have the forms that `evaluate` takes. The convention says which grades are used. Runs
     are ranked by its NDCG at the cutoff (None is the whole ranking), over the queries that both
-    sets judge. `grades` are the grades of labels, for both sets. The table has a row per dataset:
+    sets judge. `grades` are the grades of labels in both sets. The table has a row per dataset:
     AGREEMENTS in COMPARING.md. Raises the same errors as `evaluate`, and InputError for more than
-    100 grades or, with results, if no query is judged by both.
+    100 different grades or, with results, if no query is judged in both sets.
 
     Examples
     --------
@@ -254,16 +265,14 @@ def compare_judgments(
     >>> table[["pairs", "only_a", "kappa", "kappa_quadratic", "alpha"]].round(4).iloc[0].tolist()
     [3.0, 1.0, 0.4, 0.4, 0.4444]
     """
-    settings, scratch = (
-        {"convention": convention, "dataset": dataset, "cutoffs": [cutoff]},
-        Scratch(),
-    )
-    first = {"judgments": a}
+    settings = {"convention": convention, "dataset": dataset, "cutoffs": [cutoff]}
+    scratch = Scratch()
+    tables = {"judgments": a}
     if results is not None:
-        first["results"] = results
-    one = make_config(first, settings, scratch, grades=grades)
-    other = make_config({"judgments": b}, settings, scratch, grades=grades)
-    return to_pandas(compute(tasks.compare_judgments, one, other))
+        tables["results"] = results
+    config_a = make_config(tables, settings, scratch, grades=grades)
+    config_b = make_config({"judgments": b}, settings, scratch, grades=grades)
+    return to_pandas(compute(tasks.compare_judgments, config_a, config_b))
 
 
 def make_config(
@@ -275,27 +284,31 @@ def make_config(
     split_ids: Mapping[str, str] | None = None,
     grades: Mapping[str, float] | None = None,
 ) -> EvaluationConfig:
-    """The configuration of a job for tables, which are written to a folder of `scratch`, and for
-    files.
+    """The configuration of a job for these tables, by their names, and these settings.
+
+    Tables in memory are written to a folder of `scratch`; paths are used as they are.
     """
     sections: dict[str, dict[str, Any]] = {}
-    chosen = as_chosen(settings)
+    configured = as_configured(settings)
     separators = split_ids or {}
     separate_tables = dict(tables)
     if relevance is None:
         with about("results"):
             refuse_one_column(tables.get("judgments"), tables.get("results"))
     if is_one_table(tables.get("judgments"), tables.get("results")):
-        sections = _one_input(separate_tables.pop("judgments"), relevance is None, scratch)
+        table = separate_tables.pop("judgments")
         del separate_tables["results"]
-    position_is_rank = "results" in separators or _order(chosen["convention"]) == "file"
+        sections = _sections_of_one_table(table, relevance is None, scratch)
+    position_is_rank = "results" in separators or _order(configured["convention"]) == "file"
     for name, table in separate_tables.items():
         if table is None and name not in ("judgments", "results"):
             continue
-        not_read = set[str]() if relevance is None else {"relevance"}
+        unread: set[str] = set()
+        if relevance is not None:
+            unread = {"relevance"}
         if name == "results" and position_is_rank:
-            not_read = {"score", "rank"}
-        sections[name] = _input(table, name, not_read, scratch)
+            unread = {"score", "rank"}
+        sections[name] = _section(table, name, unread, scratch)
     for name, separator in separators.items():
         sections.setdefault(name, {})["split_ids"] = separator
     settings_of_tables = [
@@ -306,21 +319,21 @@ def make_config(
     for name, setting, value in settings_of_tables:
         if value is not None and name in sections:
             sections[name][setting] = value
-    return validate({**chosen, **sections}, "arguments", NightConfig)
+    return validate({**configured, **sections}, "arguments", NightConfig)
 
 
-def items_given(
-    tables: Mapping[str, Any], users: int | None, scratch: Scratch
+def items_settings(
+    items: Any, interactions: Any, users: int | None, scratch: Scratch
 ) -> dict[str, dict[str, Any]]:
-    """The items of the catalog as configuration settings; empty if none are given."""
-    given: dict[str, Any] = {}
-    if tables["items"] is not None:
-        given |= _input(tables["items"], "items", (), scratch)
-    if tables["interactions"] is not None:
-        given["interactions"] = _input(tables["interactions"], "interactions", (), scratch)
+    """The section `items` of a configuration, or no section if nothing is given."""
+    section: dict[str, Any] = {}
+    if items is not None:
+        section |= _section(items, "items", (), scratch)
+    if interactions is not None:
+        section["interactions"] = _section(interactions, "interactions", (), scratch)
     if users is not None:
-        given["users"] = users
-    return {"items": given} if given else {}
+        section["users"] = users
+    return {"items": section} if section else {}
 
 
 def _order(convention: Any) -> str:
@@ -331,7 +344,7 @@ def _order(convention: Any) -> str:
 
 
 def is_for_session(tables: Mapping[str, Any], session: object) -> bool:
-    """Whether a session scores the tables: the given one, or the session of a table."""
+    """Whether a Spark session computes the result: the given session, or that of a table."""
     if session is not None and not is_spark(session):
         what = f"session: give a SparkSession, not a {type(session).__name__}"
         raise ConfigurationError(f"{what}; open_session() opens one")
@@ -339,7 +352,7 @@ def is_for_session(tables: Mapping[str, Any], session: object) -> bool:
 
 
 def refuse_separators(separators: Mapping[str, str], tables: Mapping[str, Any]) -> None:
-    """Raise ConfigurationError for a separator of a table that is not given, or has no ids."""
+    """Raise ConfigurationError for the separator of a table that is absent, or cannot have one."""
     given = [name for name in ("judgments", "results", "exclude") if tables.get(name) is not None]
     for name in separators:
         if name not in given:
@@ -354,9 +367,13 @@ def _refuse_future(config: EvaluationConfig) -> None:
 
 
 def changed_convention(
-    convention: Convention | str, options: Mapping[str, Any], function: Callable[..., Any]
+    convention: Convention | str | Mapping[str, Any],
+    options: Mapping[str, Any],
+    function: Callable[..., Any],
 ) -> Any:
-    """The convention with the options given to a function, in the form used by a configuration."""
+    """The convention with the options given to a function, in the form used by a configuration:
+    ``{"preset": "trec_eval", "gain": "linear"}``.
+    """
     unknown = [name for name in options if name not in OPTIONS]
     if unknown:
         name = unknown[0]
@@ -366,21 +383,21 @@ def changed_convention(
         raise ConfigurationError(f"{problem}; options of a convention are {known}")
     if not options:
         return convention
+    if isinstance(convention, Mapping):
+        return {**convention, **options}
     label = convention.label if isinstance(convention, Convention) else str(convention)
-    changed = parse_label(label)
-    changed.update(options)
-    return changed
+    return {**parse_label(label), **options}
 
 
-def as_chosen(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """The settings of an evaluation in the form used by a configuration; named runs are chosen."""
-    label = settings["convention"]
-    convention = parse_label(label) if isinstance(label, str) else label
-    # Tables may contain the names of their datasets.
-    others = {
-        name: value for name, value in settings.items() if (name, value) != ("dataset", "default")
-    }
-    return {**others, "convention": convention}
+def as_configured(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings of an evaluation in the form used by a configuration."""
+    configured = dict(settings)
+    if isinstance(settings["convention"], str):
+        configured["convention"] = parse_label(settings["convention"])
+    if settings.get("dataset") == "default":
+        # Nobody has named the dataset, so the tables may name several.
+        del configured["dataset"]
+    return configured
 
 
 def compute(
@@ -388,11 +405,14 @@ def compute(
     *arguments: Arguments.args,
     **options: Arguments.kwargs,
 ) -> Result:
-    """Return what a function computes in the worker, with its warnings as Python warnings. Tables
-    written for it have no path.
+    """Return what a function computes in the worker, and repeat its warnings.
+
+    In messages, the paths of temporary files are replaced by "the table".
     """
-    configs = [config for config in arguments if isinstance(config, EvaluationConfig)]
-    written = [path for config in configs for path in _written(config)]
+    written: list[str] = []
+    for argument in arguments:
+        if isinstance(argument, EvaluationConfig):
+            written.extend(_written_files(argument))
     try:
         value, notices = worker.call(function, *arguments, **options)
     except NdcgSparkError as error:
@@ -403,15 +423,21 @@ def compute(
     return value
 
 
-def _written(config: EvaluationConfig) -> list[str]:
+def _written_files(config: EvaluationConfig) -> list[str]:
     """The files that were written for tables of a configuration."""
-    tables: list[TableConfig] = []
-    for table in (config.judgments, config.results, config.exclude, config.items):
-        if table is not None:
-            tables.append(table)
-    if config.items is not None and config.items.interactions is not None:
+    tables: list[TableConfig | None] = [
+        config.judgments,
+        config.results,
+        config.exclude,
+        config.items,
+    ]
+    if config.items is not None:
         tables.append(config.items.interactions)
-    return [path for table in tables for path in table.path if f"/{PREFIX}" in path]
+    written: list[str] = []
+    for table in tables:
+        if table is not None:
+            written.extend(path for path in table.path if f"/{PREFIX}" in path)
+    return written
 
 
 def _without(paths: Iterable[str], sentence: str) -> str:
@@ -420,8 +446,10 @@ def _without(paths: Iterable[str], sentence: str) -> str:
     return sentence
 
 
-def _one_input(table: Any, is_graded: bool, scratch: Scratch) -> dict[str, dict[str, Any]]:
-    """Both tables in the configuration: one file in which each row is a document."""
+def _sections_of_one_table(
+    table: Any, is_graded: bool, scratch: Scratch
+) -> dict[str, dict[str, Any]]:
+    """The sections of judgments and results for one file, in which each row is a document."""
     names = [name for name in ROW_COLUMNS if is_graded or name != "relevance"]
     with about("results"):
         rows = to_arrow(table, names)
@@ -431,23 +459,32 @@ def _one_input(table: Any, is_graded: bool, scratch: Scratch) -> dict[str, dict[
     return {"judgments": {"path": path}, "results": {"path": path, **run}}
 
 
-def _input(table: Any, name: str, left_out: Collection[str], scratch: Scratch) -> dict[str, Any]:
-    """A table in the configuration: its paths, or a file that is written for it.
+def _section(table: Any, name: str, unread: Collection[str], scratch: Scratch) -> dict[str, Any]:
+    """The section of a table in a configuration: its paths, or a file that is written for it.
 
-    The columns `left_out` are not looked up: if all rows have one grade, two columns of grades are
-    not ambiguous.
+    The columns in `unread` are not looked for. If all rows have the same grade, for example, two
+    columns of grades are not ambiguous.
     """
-    paths = [table] if isinstance(table, str | os.PathLike) else table
-    if (
-        isinstance(paths, list | tuple)
-        and paths
-        and all(isinstance(path, str | os.PathLike) for path in paths)
-    ):
-        return {"path": [os.fspath(path) for path in paths]}
-    names = [column for column in _COLUMNS.get(name, ()) if column not in left_out]
+    paths = _paths_in(table)
+    if paths:
+        return {"path": paths}
+    columns = [column for column in _COLUMNS.get(name, ()) if column not in unread]
     with about(name):
-        rows = to_arrow(table, names or None)
+        rows = to_arrow(table, columns or None)
         names_runs = "run" in resolve_columns({}, ["run"], rows.column_names)
     path = f"{scratch.folder()}/{name}.parquet"
     write_table(rows, Path(path), keeps_arrow_types=True)
-    return {"path": path, **({} if name != "results" or names_runs else {"run": RUN})}
+    section = {"path": path}
+    if name == "results" and not names_runs:
+        section["run"] = RUN
+    return section
+
+
+def _paths_in(table: Any) -> list[str]:
+    """The paths, if the argument for a table is a path or several of them; empty if it is not."""
+    paths = [table] if isinstance(table, str | os.PathLike) else table
+    if not isinstance(paths, list | tuple):
+        return []
+    if not all(isinstance(path, str | os.PathLike) for path in paths):
+        return []
+    return [os.fspath(path) for path in paths]

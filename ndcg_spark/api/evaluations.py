@@ -1,4 +1,7 @@
-"""The evaluations in a comparison, given alone or as {run: evaluation}, and what they share."""
+"""The evaluations that are compared, and what they have in common.
+
+An argument is one evaluation, or a dictionary of them such as ``{"new": scores, "old": others}``.
+"""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal
@@ -16,7 +19,7 @@ EvaluatedScores = Scores | SparkScores
 
 
 def evaluations_in(table: Any) -> list[EvaluatedScores]:
-    """The evaluations in an argument: one, those in a dictionary, or none."""
+    """The evaluations in an argument; empty if it has none."""
     if isinstance(table, EvaluatedScores):
         return [table]
     if not isinstance(table, Mapping):
@@ -31,12 +34,15 @@ def tables_of(given: Any, part: Literal["query_scores", "dataset_scores"] = "que
     """The argument, with each evaluation replaced by one of its tables."""
     if isinstance(given, Mapping):
         return {name: tables_of(one, part) for name, one in given.items()}
-    return getattr(given, part) if isinstance(given, EvaluatedScores) else given
+    if isinstance(given, EvaluatedScores):
+        return getattr(given, part)
+    return given
 
 
-def asked_measures(evaluations: Sequence[EvaluatedScores]) -> MeasureSet:
-    """The measures that all evaluations have, in the order of the first; NDCG without
-    evaluations.
+def common_measures(evaluations: Sequence[EvaluatedScores]) -> MeasureSet:
+    """The measures that all evaluations have, in the order of the first evaluation.
+
+    NDCG if there is no evaluation.
     """
     if not evaluations:
         return NDCG_ONLY
@@ -48,25 +54,26 @@ def asked_measures(evaluations: Sequence[EvaluatedScores]) -> MeasureSet:
 
 
 def shared_attributes(evaluations: Sequence[EvaluatedScores]) -> pa.Table | None:
-    """The attributes of the queries; ConfigurationError if the evaluations have different ones."""
-    known: dict[Any, pa.Table] = {}
+    """The attributes of the queries, or None. ConfigurationError if evaluations have different
+    ones.
+    """
+    different: dict[frozenset[str], pa.Table] = {}
     for one in evaluations:
         if one.attributes is not None:
             # The order of the rows does not matter.
             rows = frozenset(map(str, one.attributes.to_pylist()))
-            known.setdefault(rows, one.attributes)
-    if len(known) > 1:
-        what = f"the evaluations have {len(known)} different tables"
+            different.setdefault(rows, one.attributes)
+    if len(different) > 1:
+        what = f"the evaluations have {len(different)} different tables"
         raise ConfigurationError(f"attributes: {what}; give one with attributes=")
-    return next(iter(known.values()), None)
+    return next(iter(different.values()), None)
 
 
 def refuse_other_conventions(
     ours: Sequence[EvaluatedScores], theirs: Sequence[EvaluatedScores]
 ) -> None:
-    """Raise ConfigurationError if evaluations have different conventions.
-
-    Their scores are not comparable.
+    """Raise ConfigurationError if evaluations have different conventions, because their scores are
+    not comparable.
     """
     own = _conventions(ours)
     if len(own) > 1:
@@ -80,7 +87,7 @@ def refuse_other_conventions(
 
 
 def _conventions(evaluations: Sequence[EvaluatedScores]) -> list[str]:
-    """The labels of the different conventions. Presets with different names may be equal."""
+    """The labels of the different conventions. Two presets may be the same convention."""
     labels: dict[Convention, str] = {}
     for one in evaluations:
         labels.setdefault(Convention.parse(one.convention), one.convention)
@@ -90,16 +97,16 @@ def _conventions(evaluations: Sequence[EvaluatedScores]) -> list[str]:
 def refuse_other_arguments(evaluations: Sequence[EvaluatedScores], columns: Iterable[str]) -> None:
     """Raise ConfigurationError for catalog measures with different arguments or items."""
     for column in columns:
-        found = [_with_arguments(column, one.measures) for one in evaluations]
-        known = list(dict.fromkeys(found))
-        if len(known) > 1:
-            what = f"the evaluations have {known[0]} and {known[1]}"
+        written = [_with_arguments(column, one.measures) for one in evaluations]
+        different = list(dict.fromkeys(written))
+        if len(different) > 1:
+            what = f"the evaluations have {different[0]} and {different[1]}"
             raise ConfigurationError(f"measures: {what}; evaluate both with the same arguments")
         _refuse_other_items(evaluations, column)
 
 
 def _refuse_other_items(evaluations: Sequence[EvaluatedScores], column: str) -> None:
-    """Raise ConfigurationError if a measure looked its items up in different tables."""
+    """Raise ConfigurationError if evaluations computed a measure with different tables of items."""
     fingerprints = set()
     for one in evaluations:
         if column in one.measures.of_items:
@@ -110,11 +117,11 @@ def _refuse_other_items(evaluations: Sequence[EvaluatedScores], column: str) -> 
 
 
 def _with_arguments(column: str, measures: MeasureSet) -> str:
-    """A column with the arguments of its measure that are not part of the convention."""
+    """A measure of the catalog with its arguments, which are not part of the convention."""
     if column not in MEASURES:
         return column
-    own = {}
+    catalog_options = {}
     for option, value in measures.options.items():
         if is_catalog_option(option):
-            own[option] = value
-    return column + arguments(column, own)
+            catalog_options[option] = value
+    return column + arguments(column, catalog_options)

@@ -1,6 +1,4 @@
-"""Functions for Python and notebooks that do what the commands do for published nights and for one
-query.
-"""
+"""The commands for published nights and for one query, as functions for Python and notebooks."""
 
 import datetime
 import os
@@ -57,10 +55,12 @@ def trend(
     """The scores of an output, night by night, with unusual nights flagged, as the command `trend`
     shows them.
 
-    The arguments are the options of the command: `measures` has the form ``ndcg@10,judged_rate`` or
-    ``P@5 AP`` and is by default the headline of the newest night. The `last` nights are shown;
-    statistics use all. Returns a pandas row per dataset, run, measure, cutoff and night, with the
-    columns of the command's CSV: `value` is as published, and `chained` is on the scale of the
+    The arguments are the options of the command. `measures` has the form ``ndcg@10,judged_rate`` or
+    ``P@5 AP``; the default is the measure that orders the runs of the newest night. The last `last`
+    nights are returned, but statistics use all nights.
+
+    Returns a pandas row per dataset, run, measure, cutoff and night, with the columns of the
+    command's CSV. `value` is the published score, and `chained` is the score on the scale of the
     newest judgments, if kept lists allow the conversion. Raises ConfigurationError if there is no
     such dataset, run, measure or night, and StorageError if the output cannot be read.
     """
@@ -85,8 +85,8 @@ def report_night(
     `print` shows its first sentences.
 
     The page is written to the HTML `file` if one is given. The other arguments are the options of
-    the command: by default it is the newest night, compared as its gate did or otherwise with the
-    newest comparable night. Raises the same errors as the command.
+    the command. By default the newest night is compared with the baselines of its gate or, without
+    a gate, with the newest comparable night. Raises the same errors as the command.
     """
     if not isinstance(labels, str | os.PathLike | None):
         raise ConfigurationError(
@@ -94,8 +94,15 @@ def report_night(
         )
     names = read_labels(Path(labels)) if labels else Labels()
     grades = None if human is None else HumanGrades(human, assume_missing_at_random)
-    chosen = (dataset, run, measure, baseline, _date_text(baseline_date))
-    request = Request(*chosen, labels=names, human=grades)
+    request = Request(
+        dataset,
+        run,
+        measure,
+        baseline,
+        _date_text(baseline_date),
+        labels=names,
+        human=grades,
+    )
     return write_report(_folder(output), Path(file) if file else None, _date_text(date), request)
 
 
@@ -115,19 +122,23 @@ def gate_night(
     not change.
 
     `config` is a TOML file with a [gate], or the contents of such a file, ``{"gate": {"baseline":
-    [...], "check": [...]}}``. The default night is the newest one. `accept_baseline` is the reason
-    for accepting it as a baseline for later nights, by default for all `runs`; the log keeps the
-    reason. `acknowledge` is the reason why its failure is a known loss: for 14 days, or `until` a
-    date, later nights that fail in the same way and not by more end as if they had passed.
-    `withdraw` withdraws the acceptance or the acknowledgement. `json()` of the result contains the
-    verdicts, each with `verdict` (pass, fail, none), `reason`, `sentence` and `exit_code`.
-    `to_pandas` and `to_arrow` return a row for each result. Raises the same errors as the command,
-    except that a night that fails its gate gets a verdict instead of an error.
+    [...], "check": [...]}}``. The default night is the newest one.
+
+    `accept_baseline` is the reason for accepting the night as a baseline for later nights, by
+    default for all `runs`. `acknowledge` is the reason why its failure is a known loss. For 14
+    days, or `until` a date, later nights that fail in the same way and do not lose more end as if
+    they had passed. `withdraw` withdraws the acceptance or the acknowledgement. The log keeps
+    all reasons.
+
+    `json()` of the result contains the verdicts, each with `verdict` (pass, fail, none), `reason`,
+    `sentence` and `exit_code`. `to_pandas` and `to_arrow` return a row for each result of a check.
+    Raises the same errors as the command, except that a night that fails its gate gets a verdict
+    instead of an error.
     """
     source = config if isinstance(config, Mapping) else Path(config)
     folder = _folder(output)
-    asked = {"output": folder, "date": _date_text(date) or date_to_judge(folder, dataset)}
-    settings = load(source, asked, NightConfig)
+    arguments = {"output": folder, "date": _date_text(date) or date_to_judge(folder, dataset)}
+    settings = load(source, arguments, NightConfig)
     decision = Decision(accept_baseline, tuple(runs), acknowledge, _date_text(until), withdraw)
     return verdict_view(gate_published(settings, folder, dataset, decision))
 
@@ -143,8 +154,8 @@ def rescore(
 ) -> Rescored:
     """Score the kept lists of nights under different judgments, as the command `rescore` does.
 
-    `judgments` is a table as `evaluate` takes it, with `relevance` or `grades`. The default is the
-    judgments of each dataset's newest night. `since` is the first date of the nights to score. The
+    `judgments`, `relevance` and `grades` are given as for `evaluate`. By default, the judgments of
+    each dataset's newest night are used. `since` is the first date of the nights to score. The
     published scores do not change; ``read_scores(output, judgments="newest")`` reads the new ones.
     The result has the number of nights that were scored (`made`), the number that already had these
     scores (`kept`), and a sentence for each night that cannot be scored again (`refused`), such as
@@ -177,15 +188,22 @@ def judge_next(
     """The documents of published nights that people should judge next, as the command shows them.
 
     By default these are the unjudged documents, at most `documents` of them, that matter most to
-    the runs, or to the difference from another night or run. With `sample`, about `sample` of the
-    documents that moved are drawn at random with `seed`, judged or not. Fill in the column `grade`
-    of the result or of the `file`, and pass it to ``compare(output, human=)``. `human` are earlier
-    samples with grades: one with the same seed is continued; with others, more documents are drawn
-    where the judge makes more errors. `cutoff` defaults to the cutoff of the night's NDCG. Raises
-    the same errors as the command.
+    the runs, or to the difference from another night or run.
+
+    With `sample`, about that many of the documents that moved are drawn at random with `seed`,
+    whether or not they are judged. Fill in the column `grade` of the result or of the `file`, and
+    pass it to ``compare(output, human=)``. `human` are earlier samples with grades. A sample with
+    the same seed is continued. Samples with other seeds show where the judge makes more errors, and
+    more documents are drawn there. `cutoff` defaults to the cutoff of the night's NDCG. Raises the
+    same errors as the command.
     """
-    chosen: dict[str, Any] = {"date": _date_text(date), "dataset": dataset, "run": run}
-    chosen |= {"baseline_date": _date_text(baseline_date), "baseline": baseline}
+    chosen: dict[str, Any] = {
+        "date": _date_text(date),
+        "dataset": dataset,
+        "run": run,
+        "baseline_date": _date_text(baseline_date),
+        "baseline": baseline,
+    }
     if sample is None:
         if show_grades or human or file is not None or cutoff is not None:
             what = "show_grades, human, file and cutoff are for a sample; give its size"
@@ -219,14 +237,16 @@ def explain(
     `source` is the result of `evaluate`, the folder of a night that keeps its documents, or
     judgments, with results as the next argument, both as `evaluate` takes them. Pickled scores and
     scores of Spark DataFrames keep no documents; for these, give the two tables, which are fetched
-    from Spark. By default every run of the newest night is explained, at the headline's cutoff if
-    it is one of NDCG, otherwise at the deepest rank. `baseline` is the run, and `baseline_date` the
-    night, to show the changes since. `convention`, `relevance`, `grades` and `exclude` are only for
-    two tables.
+    from Spark.
+
+    By default every run is explained, and for a folder the newest night. The cutoff is that of the
+    measure that orders the runs if this is NDCG, otherwise the deepest rank. `baseline` is the run,
+    and `baseline_date` the night, that the list is compared with. `convention`, `relevance`,
+    `grades` and `exclude` are only for two tables.
 
     The result shows tables of ranks, losses and changes. `to_pandas` and `to_arrow` return a row
     per run and rank, and `json()` returns everything. Raises the same errors as the command:
-    ConfigurationError if there is no such query or run, InputError if a table is refused.
+    ConfigurationError if there is no such query or run, and InputError if a table is refused.
 
     Examples
     --------
@@ -238,41 +258,41 @@ def explain(
     """
     rank = None if cutoff is None else str(cutoff)
     request = ExplainRequest(str(query), run, baseline, dataset, rank, _date_text(baseline_date))
-    is_night = isinstance(source, str | os.PathLike) and results is None
-    is_scored = isinstance(source, Scores | SparkScores)
-    dates = {"date": date, "baseline_date": baseline_date}
-    of_tables = {"convention": convention, "relevance": relevance, "grades": grades}
-    of_tables |= {"exclude": exclude, "results": results}
-    if is_night:
-        _refuse_others("a night", of_tables)
-    elif is_scored:
-        _refuse_others("scores", {**dates, **of_tables})
-    else:
-        _refuse_others("judgments and results", dates)
-    if is_night:
+    for_nights = {"date": date, "baseline_date": baseline_date}
+    for_tables = {
+        "convention": convention,
+        "relevance": relevance,
+        "grades": grades,
+        "exclude": exclude,
+        "results": results,
+    }
+    if isinstance(source, str | os.PathLike) and results is None:
+        _refuse_others("a night", for_tables)
         return explanation_view(explain_night(str(source), _date_text(date), request))
-    # Temporary folders are removed with it.
+    # The temporary folders are removed with it, when this function ends.
     scratch = Scratch()
-    if is_scored:
+    config = None
+    if isinstance(source, Scores | SparkScores):
+        _refuse_others("scores", {**for_nights, **for_tables})
         config = getattr(source, "inputs", None)
-    elif results is None:
-        config = None
     else:
-        tables = {"judgments": source, "results": results, "exclude": exclude}
-        settings = {"convention": convention or "standard"}
-        config = make_config(tables, settings, scratch, relevance, grades=grades)
+        _refuse_others("judgments and results", for_nights)
+        if results is not None:
+            tables = {"judgments": source, "results": results, "exclude": exclude}
+            settings = {"convention": convention or "standard"}
+            config = make_config(tables, settings, scratch, relevance, grades=grades)
     if config is None:
-        what = "no documents are known, because pickled scores and those of Spark do not keep them"
+        what = "pickled scores and the scores of Spark DataFrames do not keep documents"
         advice = "give a night's folder, or judgments and results"
         raise ConfigurationError(f"explain: {what}; {advice}")
     return explanation_view(compute(explain_on, config, request))
 
 
 def _refuse_others(explained: str, others: Mapping[str, object]) -> None:
-    """ConfigurationError for arguments that do not go with what is explained."""
+    """Raise ConfigurationError for arguments that cannot be used with what is explained."""
     for name, value in others.items():
         if value is not None:
-            what = f"{name} does not go with {explained}; leave it out"
+            what = f"{name} cannot be used with {explained}; leave it out"
             raise ConfigurationError(f"explain: {what}")
 
 

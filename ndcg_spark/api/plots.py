@@ -49,13 +49,13 @@ class Plot:
 def plot_queries(
     scores: Scores | SparkScores, run: str, baseline: str, measure: str | None = None
 ) -> Plot:
-    """Plot the difference of every query, from the largest loss to the largest gain, and both
-    scores of each.
+    """Plot the two scores of every query and their difference, from the largest loss to the largest
+    gain.
 
     `scores` is the result of `evaluate`; `measure` is, for example, ``ndcg@10`` or ``AP``, by
-    default the first. If there are very many queries, only some at equal distances are drawn.
-    Raises ConfigurationError if there is no such run or measure, or if no query has a score from
-    both runs.
+    default the first. If there are very many queries, only a part is drawn, evenly spaced. Raises
+    ConfigurationError if there is no such run or measure, or if no query has a score from both
+    runs.
     """
     scores = _in_pandas(scores)
     table = scores.per_query(measure)
@@ -70,7 +70,9 @@ def plot_queries(
     both["change"] = both["run"] - both["baseline"]
     both["tone"] = both["change"].map(tone_of)
     both["query"] = [" ".join(query) if isinstance(query, tuple) else query for query in both.index]
-    lost, unchanged, won = (int((both["tone"] == tone).sum()) for tone in ("bad", "mid", "ok"))
+    lost = int((both["tone"] == "bad").sum())
+    unchanged = int((both["tone"] == "mid").sum())
+    won = int((both["tone"] == "ok").sum())
     mean = difference(both["change"].mean())
     counts = f"{lost:,} lost, {unchanged:,} unchanged, {won:,} won; mean {mean}"
     title = f"{run} minus {baseline}, {measure or scores.table().columns[0]}, query by query"
@@ -82,8 +84,8 @@ def plot_queries(
 def plot_runs(
     scores: Scores | SparkScores, baseline: str | None = None, measure: str | None = None
 ) -> Plot:
-    """Plot the mean of every run, the best first, or with a baseline the difference from it, with
-    its confidence interval.
+    """Plot the mean of every run, the best first; with a baseline, the differences from it, with
+    their confidence intervals.
 
     `scores` is the result of `evaluate`; `measure` is, for example, ``ndcg@10`` or ``AP``, by
     default the first. Raises ConfigurationError if there is no such run or measure.
@@ -96,10 +98,10 @@ def plot_runs(
         label = f"{title} of {len(means)} runs"
         by_run = {str(run): mean for run, mean in means.items()}
         return Plot(draw(means_drawing(title, label, by_run)))
-    compared = compare_tables(scores, baseline, measure, ComparisonOptions()).rows
-    compared = [row for row in compared if row["attribute"] is None]
-    missing = [row["run"] for row in compared if "run_missing" in row["flags"]]
-    compared = [row for row in compared if row["difference"] is not None]
+    rows = compare_tables(scores, baseline, measure, ComparisonOptions()).rows
+    all_queries = [row for row in rows if row["attribute"] is None]
+    missing = [row["run"] for row in all_queries if "run_missing" in row["flags"]]
+    compared = [row for row in all_queries if row["difference"] is not None]
     compared.sort(key=lambda row: (-row["difference"], row["run"]))
     title = f"{measure} minus that of {baseline}, with 95 % intervals"
     if missing:
@@ -111,7 +113,7 @@ def plot_runs(
 def latex(
     scores: Scores | SparkScores, baseline: str | None = None, correction: str = "holm"
 ) -> str:
-    """Return the scores as a LaTeX table: a row per run, the best in bold. Use
+    """Return the scores as a LaTeX table with a row per run and the best score in bold. Use
     ``print(latex(scores, "bm25"))``.
 
     With a baseline, scores that differ significantly are starred, as in the command's LaTeX.
@@ -119,10 +121,13 @@ def latex(
     is no such run or correction.
     """
     if isinstance(baseline, list | tuple):
-        raise ConfigurationError("baseline: a table has one; give the name of a run")
+        raise ConfigurationError("baseline: a table has only one; give the name of a run")
     scores = _in_pandas(scores)
     rows = [row for row in _rows(scores.dataset_scores) if row["attribute"] is None]
-    notes = [definition(row["convention"], row["formula"], scores.measures) for row in rows[:1]]
+    notes = []
+    if rows:
+        # All rows of an evaluation have the same convention.
+        notes.append(definition(rows[0]["convention"], rows[0]["formula"], scores.measures))
     notes += [*catalog_definitions(scores.measures), *scores.macro.notes]
     marks = None
     if baseline is not None:
@@ -136,6 +141,7 @@ def latex(
 
 
 def _in_pandas(scores: Scores | SparkScores) -> Scores:
+    """The scores in pandas. Raises ConfigurationError for anything but scores."""
     if not isinstance(scores, Scores | SparkScores):
         raise ConfigurationError(
             f"scores: give the Scores that evaluate() returned, not a {type(scores).__name__}"

@@ -76,29 +76,30 @@ class Scores:
     ) -> None:
         shown = list(measure_first(DATASET_SCORES, measures.columns_of_means))
         self.dataset_scores = to_pandas(dataset_scores.select(shown))
-        whole = dataset_scores.filter(pc.field("attribute").is_null())
+        all_queries = dataset_scores.filter(pc.field("attribute").is_null())
         #: The rows of macro_means, and why some runs have none.
-        self.macro = macro_means(whole.to_pylist(), datasets_without_results)
+        self.macro = macro_means(all_queries.to_pylist(), datasets_without_results)
         macro = pa.Table.from_pylist(self.macro.rows, MACRO_SCHEMA)
         self.macro_means = to_pandas(macro.select([*shown, DATASETS]))
-        # In pandas, rows that have no value in a column would change the type of the column.
-        own = macro.select(shown)
-        both = pa.concat_tables([dataset_scores.select(shown).cast(own.schema), own])
-        self._shown_scores = to_pandas(both)
+        # Joined in Arrow, because in pandas a column without values would change its type.
+        shown_macro = macro.select(shown)
+        shown_scores = dataset_scores.select(shown).cast(shown_macro.schema)
+        self._shown_scores = to_pandas(pa.concat_tables([shown_scores, shown_macro]))
         self._read_query_scores = read_query_scores
         self.measures = measures
-        #: The configuration that computed the scores, and the owner of its files.
-        self.inputs, self._scratch = inputs, scratch
+        #: The configuration that computed the scores.
+        self.inputs = inputs
+        #: The owner of the temporary files, which are removed with it.
+        self._scratch = scratch
         #: QUERY_ATTRIBUTES, if there are slices.
         self.attributes = attributes
         #: Equal for evaluations with the same items of the catalog; None without items.
         self.items_fingerprint = items_fingerprint
 
     def __getstate__(self) -> dict[str, Any]:
-        # Files are not pickled, so a copy cannot explain a query.
-        return {**vars(self), "query_scores": self.query_scores} | dict.fromkeys(
-            ("_read_query_scores", "inputs", "_scratch")
-        )
+        # Files are not pickled, so a pickled copy cannot explain a query.
+        without_files = dict.fromkeys(("_read_query_scores", "inputs", "_scratch"))
+        return {**vars(self), "query_scores": self.query_scores, **without_files}
 
     @functools.cached_property
     def query_scores(self) -> pd.DataFrame:
@@ -117,15 +118,20 @@ class Scores:
         slices, their names come before it. The means over several datasets come last.
         """
         rows = self._shown_scores
-        several = rows[["dataset", "attribute", "value"]].nunique(dropna=False) > 1
-        key = [str(name) for name in several.index[several]]
+        key = []
+        for name in ("dataset", "attribute", "value"):
+            if rows[name].nunique(dropna=False) > 1:
+                key.append(name)
         indexed = {}
         for heading, (column, cutoff) in self._columns.items():
             indexed[heading] = _at(rows, cutoff).set_index([*key, "run"])[column].astype(float)
         table = pd.DataFrame(indexed)
-        # Sums in different orders differ in their last digits.
-        order = pd.DataFrame({"score": -table.iloc[:, 0].round(DECIMALS)}).reset_index()
+        first_scores = table.iloc[:, 0]
+        # Rounded, because equal sums in different orders differ in their last digits. Negated, so
+        # that the best score comes first.
+        order = pd.DataFrame({"score": -first_scores.round(DECIMALS)}).reset_index()
         order["macro"] = order["dataset"].eq(MACRO) if "dataset" in key else False
+        # All queries, which have no attribute, come before slices; a run without a score is last.
         nulls: Literal["first", "last"] = "first" if "attribute" in key else "last"
         order = order.sort_values(["macro", *key, "score", "run"], na_position=nulls)
         ordered: pd.DataFrame = table.iloc[order.index]
@@ -221,7 +227,7 @@ class Scores:
 
     def _repr_html_(self) -> str:
         table = self.table()
-        # With several datasets or slices, the index names them before the run.
+        # The index may also name the dataset and the slice, before the run.
         table = table.rename_axis([*table.index.names[:-1], "run"]).reset_index()
         shown = table[:_SHOWN].astype(object)
         rows: list[dict[Any, Any]] = shown.mask(shown.isna(), None).to_dict("records")
@@ -252,8 +258,7 @@ class SparkScores:
     attributes: pa.Table | None = None
     #: The names of the runs, if they are known before anything is computed.
     runs: Sequence[str] = ()
-    #: Recomputes some lists from the dataset scores; returns the query scores if it fetched all of
-    #: them.
+    #: The spot check of both tables. It returns the query scores if it has fetched all of them.
     check: "Callable[[pa.Table, DataFrame], pa.Table | None] | None" = None
     #: Equal for evaluations with the same items of the catalog; None without items.
     items_fingerprint: str | None = None
@@ -288,13 +293,13 @@ class SparkScores:
         return scores
 
     def _warnings(self, table: pa.Table) -> list[str | Notice]:
-        """The doubts about rows of DATASET_SCORES."""
+        """The warnings about rows of DATASET_SCORES."""
         rows = table.to_pylist()
         sentences: list[str | Notice] = list(about_attributes(rows, self.attributes))
-        whole = [row for row in rows if row["attribute"] is None]
-        # A probable mistake explains why there is no value.
-        mistakes = list(about_runs(whole, self.runs))
-        sentences.extend(mistakes or about_no_values(whole, self.measures))
+        all_queries = [row for row in rows if row["attribute"] is None]
+        # A probable mistake would also explain why there is no value.
+        mistakes = list(about_runs(all_queries, self.runs))
+        sentences.extend(mistakes or about_no_values(all_queries, self.measures))
         return sentences
 
     def __repr__(self) -> str:

@@ -1,4 +1,4 @@
-"""What the worker computes for the Python functions: jobs whose results are Arrow tables.
+"""The jobs that the worker runs for the Python functions. Most results are Arrow tables.
 
 Jobs are imported within the functions, so that only the worker imports pyspark.
 """

@@ -1,12 +1,13 @@
-"""The worker: a process that computes for this one and stays warm.
+"""The worker: a process that computes for this one, and keeps its engine open for later calls.
 
-A process is a client either of classic Spark or of Spark Connect, on which the embedded engine is
-based. A separate process does not disturb a Spark session that is active here.
+A process can be a client of classic Spark or of Spark Connect, which the embedded engine uses, but
+not of both. A separate process does not disturb a Spark session that is active here.
 """
 
 import atexit
 import contextlib
 import dataclasses
+import functools
 import importlib
 import importlib.util
 import logging.handlers
@@ -19,7 +20,7 @@ import time
 import traceback
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, Concatenate, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, BinaryIO, Concatenate, NamedTuple, ParamSpec, TypeVar
 
 from ndcg_spark import errors, user_modules
 from ndcg_spark.errors import EngineError, NdcgSparkError, engine_imports, hide_library_warnings
@@ -34,8 +35,32 @@ Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
 
 _LOCK = threading.Lock()
-_running: "tuple[int, subprocess.Popen[bytes]] | None" = None
-#: Where the process looks for modules, and the files of the user's modules that it has loaded.
+
+
+class _Worker(NamedTuple):
+    """A running worker, and the id of the process that started it."""
+
+    parent: int
+    process: "subprocess.Popen[bytes]"
+
+    @property
+    def is_ours(self) -> bool:
+        """Whether this process started it. A fork of that process must not use it."""
+        return self.parent == os.getpid()
+
+
+class _Reply(NamedTuple):
+    """What the worker sends back."""
+
+    failure: NdcgSparkError | None
+    #: The result, and the warnings among the steps; None after a failure.
+    result: Any
+    #: The files of the user's modules that the worker has loaded.
+    user_files: user_modules.Stamps
+
+
+_running: _Worker | None = None
+#: Where the worker looks for modules, and the files of the user's modules that it has loaded.
 _path = ""
 _user_files: user_modules.Stamps = {}
 
@@ -45,21 +70,20 @@ def call(
     *arguments: Arguments.args,
     **options: Arguments.kwargs,
 ) -> tuple[Result, list[str | Notice]]:
-    """Return the result of a function on the worker's engine, and the warnings among its steps.
+    """Call a function in the worker, with its engine as the first argument.
 
-    Functions are pickled by name, so the worker must be able to import the function's module.
-    Raises NdcgSparkError as the function raises it, and EngineError if the worker ended.
+    Returns the result, and the warnings that the function reported. The function is pickled by its
+    name, so the worker must be able to import its module. Raises the NdcgSparkError that the
+    function raises, and EngineError if the worker ended.
     """
-    global _user_files
+    global _user_files  # noqa: PLW0603
     request = str(Path.cwd()), _search_path(), pickle.dumps((function, arguments, options))
     with _LOCK:
         if _is_outdated():
             stop()
         process = _started()
         try:
-            pickle.dump(request, process.stdin)  # type: ignore[arg-type]  # both are pipes
-            process.stdin.flush()  # type: ignore[union-attr]
-            failure, reply, _user_files = pickle.load(process.stdout)  # type: ignore[arg-type]  # noqa: S301  # from our own process
+            reply = _exchange(process, request)
         except (EOFError, OSError) as error:
             stop()
             raise EngineError(
@@ -70,17 +94,27 @@ def call(
             # Interrupted: the next call would read the reply to this one.
             stop()
             raise
-    if failure is not None:
-        raise failure
-    value, sentences = reply
-    return value, sentences
+        _user_files = reply.user_files
+    if reply.failure is not None:
+        raise reply.failure
+    value, warnings = reply.result
+    return value, warnings
+
+
+def _exchange(process: "subprocess.Popen[bytes]", request: object) -> _Reply:
+    """Send a request and wait for the reply."""
+    requests, replies = process.stdin, process.stdout
+    if requests is None or replies is None:
+        raise EOFError("the process has no pipes")
+    pickle.dump(request, requests)
+    requests.flush()
+    return _Reply(*pickle.load(replies))  # noqa: S301  # from our own process
 
 
 def _is_outdated() -> bool:
-    """Whether a user module that the process has loaded has changed since.
+    """Whether a user module has changed since the worker loaded it.
 
-    The process imports a module once, so it would keep using a gain as it was before the file
-    changed.
+    The worker imports a module only once, so it would use a gain as it was before the change.
     """
     if not _user_files:
         return False
@@ -93,44 +127,46 @@ def _search_path() -> str:
 
 
 def stop() -> None:
-    """End the process, if it is ours."""
-    global _running, _user_files  # noqa: PLW0603  # one process of a program
+    """End the worker, if this process started it."""
+    global _running, _user_files  # noqa: PLW0603  # a program has one worker
     _user_files = {}
-    if _running and _running[0] == os.getpid():
-        _running[1].kill()
-        _running[1].communicate()
+    if _running is not None and _running.is_ours:
+        _running.process.kill()
+        _running.process.communicate()
     _running = None
 
 
 def _end() -> None:
+    """End the worker when this process ends."""
     if _running:
         stop()
-        # It was killed, so it did not remove its temporary folders.
+        # A killed worker does not remove its temporary folders.
         remove_abandoned()
 
 
 def _started() -> "subprocess.Popen[bytes]":
+    """The worker's process, which is started if it is not running."""
     global _running, _path  # noqa: PLW0603
-    # A fork of this process must not read the replies to its parent.
-    if _running is None or _running[0] != os.getpid() or _running[1].poll() is not None:
+    is_usable = _running is not None and _running.is_ours and _running.process.poll() is None
+    if _running is None or not is_usable:
         stop()
         _path = _search_path()
         process = subprocess.Popen(
-            # Not with -c: pyspark takes a program that is not in a file for its own doctests, and
-            # looks for their Spark.
+            # Not with -c: if a program is not in a file, pyspark looks for a Spark as its doctests
+            # do.
             [sys.executable, "-m", "ndcg_spark.api.worker"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             env={**os.environ, "PYTHONPATH": _path},
-            # Ctrl+C ends the call here first, and only then that process.
+            # Ctrl+C must reach only this process, which then ends the worker.
             start_new_session=True,
         )
-        _running = os.getpid(), process
-    return _running[1]
+        _running = _Worker(os.getpid(), process)
+    return _running.process
 
 
 def _streams() -> tuple[BinaryIO, BinaryIO]:
-    """The streams for requests and replies, which nothing else reads or writes from now on."""
+    """The streams for requests and replies, which nothing else can read or write afterwards."""
     requests = os.fdopen(os.dup(0), "rb")
     replies = os.fdopen(os.dup(1), "wb")
     # Engines and users' functions print, and a path may be /dev/stdin.
@@ -146,36 +182,47 @@ def serve() -> None:
     """
     hide_library_warnings()
     requests, replies = _streams()
-    engine: Engine | None = None
     files: user_modules.Stamps = {}
     steps = logging.handlers.BufferingHandler(capacity=10_000)
     LOGGER.addHandler(steps)
     with contextlib.ExitStack() as stack, contextlib.suppress(EOFError):
+        # The first request opens the engine, so that the reply can say why it cannot be opened.
+        engine_once = functools.cache(functools.partial(_opened, stack))
         while True:
-            folder, path, request = pickle.load(requests)  # noqa: S301  # from the one that started us
+            folder, path, request = pickle.load(requests)  # noqa: S301  # from our parent
             began = time.time_ns()
-            reply: tuple[NdcgSparkError | None, Any]
+            failure: NdcgSparkError | None = None
+            result = None
             try:
                 os.chdir(folder)
                 _search_also(path)
-                with engine_imports():
-                    if engine is None:
-                        engine = _opened(stack)
-                    steps.buffer.clear()
-                    value = _computed(engine, request)
-                    reply = None, (value, [_said(record) for record in steps.buffer])
+                result = _result(engine_once, request, steps)
             except NdcgSparkError as error:
-                reply = _plain(error), None
+                failure = _as_public(error)
             except Exception:  # noqa: BLE001  # a bug, which the other process shows
-                reply = NdcgSparkError(traceback.format_exc()), None
-            # A loaded module is not loaded again.
+                failure = NdcgSparkError(traceback.format_exc())
+            # Earlier stamps are kept, because a module is loaded only once.
             files = {**user_modules.stamps(began), **files}
-            pickle.dump((*reply, files), replies)
+            reply = _Reply(failure, result, files)
+            pickle.dump(tuple(reply), replies)
             replies.flush()
 
 
+def _result(
+    engine_once: "Callable[[], Engine]",
+    request: bytes,
+    steps: logging.handlers.BufferingHandler,
+) -> tuple[Any, list[str | Notice]]:
+    """The result of a request, and the warnings that it reported, which `steps` collects."""
+    with engine_imports():
+        engine = engine_once()
+        steps.buffer.clear()
+        value = _computed(engine, request)
+        return value, [_warning_in(record) for record in steps.buffer]
+
+
 def _search_also(path: str) -> None:
-    """Also find modules in these folders, which the program may have added since we started."""
+    """Also find modules in these folders, which the parent may have added since we started."""
     new = [folder for folder in path.split(os.pathsep) if folder and folder not in sys.path]
     sys.path.extend(new)
     os.environ["PYTHONPATH"] = path
@@ -192,32 +239,32 @@ def _computed(engine: "Engine", request: bytes) -> Any:
     """The result of a request's function; its temporary folders are removed after the call."""
     # The request comes from the process that started us.
     function, arguments, options = pickle.loads(request)  # noqa: S301
-    of_this_call = dataclasses.replace(engine, scratch=Scratch())
+    engine_of_call = dataclasses.replace(engine, scratch=Scratch())
     try:
-        return function(of_this_call, *arguments, **options)
+        return function(engine_of_call, *arguments, **options)
     finally:
-        of_this_call.scratch.remove()
+        engine_of_call.scratch.remove()
 
 
-def _said(record: logging.LogRecord) -> str | Notice:
-    """The sentence of a step, with its advice, which the other process renders in its own words."""
+def _warning_in(record: logging.LogRecord) -> str | Notice:
+    """The warning of a log record. A Notice keeps its advice, which the parent puts into words."""
     given = record.args[0] if isinstance(record.args, tuple) and record.args else None
     return given if isinstance(given, Notice) else record.getMessage()
 
 
-def _plain(error: NdcgSparkError) -> NdcgSparkError:
-    """The error as a class of `errors`, because the other process may be unable to import
-    others.
+def _as_public(error: NdcgSparkError) -> NdcgSparkError:
+    """The error as the nearest class of `errors`, because the parent may be unable to import its
+    own class.
     """
     if type(error).__module__ == errors.__name__:
         return error
     kind = next(kind for kind in type(error).__mro__ if kind.__module__ == errors.__name__)
-    plain: NdcgSparkError = kind(error.sentence, error.advice, error.option)
-    plain.code = error.code
-    return plain
+    public: NdcgSparkError = kind(error.sentence, error.advice, error.option)
+    public.code = error.code
+    return public
 
 
 atexit.register(_end)
 if __name__ == "__main__":
-    # The module that others import, and not this copy of it.
+    # Serve with the module that others import, and not with this copy of it, __main__.
     importlib.import_module("ndcg_spark.api.worker").serve()

@@ -36,11 +36,13 @@ click.version_option(__version__, message="%(prog)s %(version)s")(app)
 
 
 def advised(error: click.UsageError) -> click.UsageError:
-    """The error, with what to do if somebody gives files to `compare`, which takes a folder."""
-    # Too many arguments raise exactly this type.
-    is_too_many = type(error) is click.UsageError
+    """The error, with advice if somebody gives several files to `compare`, which takes a folder."""
     context = error.ctx
-    if not is_too_many or context is None or context.command is not night_commands.compare:
+    if context is None or context.command is not night_commands.compare:
+        return error
+    # click raises subclasses for all errors except too many arguments.
+    has_too_many_arguments = type(error) is click.UsageError
+    if not has_too_many_arguments:
         return error
     evaluate = "ndcg-spark evaluate JUDGMENTS RESULTS... --baseline RUN"
     return click.UsageError(f"{error.message}. To compare runs in files: {evaluate}", context)

@@ -47,7 +47,7 @@ _QUERY_FORMATS = ("table", "json", "csv")
 _DATE = date(
     "--date", "Date of the night, or of the inputs. [default: the newest night, or today in UTC]"
 )
-_NIGHTS_ONLY = "arguments: --{} is for published nights; give only their folder"
+_NIGHTS_ONLY = "--{} is for published nights; give only their folder"
 
 
 #: The options of `evaluate`, which `finish` takes as well.
@@ -84,7 +84,7 @@ _EVALUATE: list[click.Parameter] = [
     date("--to last", "The last date."),
     option("--accept-first", "REASON", "Accept the first night of a range as a baseline."),
 ]
-#: The options that have no meaning when several dates are evaluated.
+#: The options that cannot be used when several dates are evaluated.
 _OF_ONE_NIGHT = (
     "date",
     "per_query",
@@ -126,15 +126,16 @@ def evaluate(
     """
     if first is None:
         _refuse_if(last is not None, "--to is the last date of a range; give --from")
-        alone = "--accept-first is for a range; give --from and --to, or --accept-baseline"
-        _refuse_if(accept_first is not None, alone)
+        problem = "--accept-first is for a range; give --from and --to, or --accept-baseline"
+        _refuse_if(accept_first is not None, problem)
         _evaluate_night(**asked)
         return
     _refuse_if(last is None, "--from needs the last date; give --to")
     for name in _OF_ONE_NIGHT:
         option_name = name.replace("_", "-")
+        is_given = asked.pop(name) not in (None, False)
         problem = f"--{option_name} is for a single night, but --from is for several; leave it out"
-        _refuse_if(asked.pop(name) not in (None, False), problem)
+        _refuse_if(is_given, problem)
     _evaluate_range((first, str(last)), accept_first, **asked)
 
 
@@ -150,18 +151,21 @@ def _evaluate_night(
     baseline: str | None,
     **arguments: Any,
 ) -> None:
+    """Evaluate one date, print and write what the options ask for, and notify other programs."""
     from ndcg_spark.monitoring.hook import notify, notify_failure
     from ndcg_spark.report.night_tables import write_junit
     from ndcg_spark.report.printed_scores import print_outcome
 
-    is_silent, outcome = is_merged(style), None
+    is_silent = is_merged(style)
     config = _loaded(arguments, is_silent)
+    outcome = None
     try:
         with engine_imports():
-            is_printable = style is None or style in _QUERY_FORMATS
-            is_unprintable = per_query and (baseline or not is_printable)
-            formats = ", ".join(_QUERY_FORMATS)
-            _refuse_if(is_unprintable, f"--per-query prints {formats}, without a --baseline")
+            if per_query:
+                formats = ", ".join(_QUERY_FORMATS)
+                is_printable = style is None or style in _QUERY_FORMATS
+                problem = f"--per-query prints {formats}, without a --baseline"
+                _refuse_if(baseline or not is_printable, problem)
             _refuse_if(sort and not per_query, "--sort orders the rows of --per-query; give both")
             _refuse_if(labels and report is None, "--labels is for the page of --report; give both")
             _refuse_if(junit and config.gate is None, "--junit needs a [gate] in the configuration")
@@ -169,14 +173,14 @@ def _evaluate_night(
             refuse_unwritable("junit", junit, remove=True)
             from ndcg_spark.job import evaluate_inputs as job
 
-            evaluated = functools.partial(
+            evaluate_it = functools.partial(
                 job.evaluate,
                 accepted=accept_baseline,
                 baseline=baseline,
                 write_queries=print_queries,
                 unverified=publish_unverified,
             )
-            outcome = _with_report(config, evaluated, report, labels, baseline)
+            outcome = _with_report(config, evaluate_it, report, labels, baseline)
             if junit is not None:
                 write_junit(junit, outcome.verdicts)
             if not per_query:
@@ -195,15 +199,18 @@ def _evaluate_range(
     style: str | None,
     **arguments: Any,
 ) -> NoReturn:
-    """Evaluate every date, and notify other programs of each as if it were the only one."""
+    """Evaluate every date, and notify other programs after each, as for a single night."""
     from ndcg_spark.monitoring.hook import notify, notify_failure
     from ndcg_spark.report.night_tables import write_junit
     from ndcg_spark.report.printed_range import print_range
 
     with engine_imports():
         from ndcg_spark.job import evaluate_range as job
-    is_silent, done = is_merged(style), list[job.Evaluated]()
-    configs = [_loaded({**arguments, "date": one}, is_silent) for one in job.dates_between(*dates)]
+    is_silent = is_merged(style)
+    configs = []
+    for date_text in job.dates_between(*dates):
+        configs.append(_loaded({**arguments, "date": date_text}, is_silent))
+    done: list[job.Evaluated] = []
     _refuse_if(junit and configs[0].gate is None, "--junit needs a [gate] in the configuration")
     refuse_unwritable("junit", junit, remove=True)
     try:
@@ -217,8 +224,8 @@ def _evaluate_range(
     except (Exception, SystemExit) as error:
         failed = configs[len(done)]
         if done:
-            rest = f"continue with --from {failed.date}"
-            report_step("note", f"the dates before {failed.date} are done; {rest}")
+            advice = f"continue with --from {failed.date}"
+            report_step("note", f"the dates before {failed.date} are done; {advice}")
         notify_failure(failed, error, None, is_silent)
         raise
     if junit is not None:
@@ -228,7 +235,7 @@ def _evaluate_range(
 
 
 def _loaded(arguments: Mapping[str, Any], is_silent: bool) -> "EvaluationConfig":
-    """The configuration of an evaluation; if it cannot be read, people are notified."""
+    """The configuration of an evaluation. If it cannot be read, other programs are notified."""
     from ndcg_spark.monitoring.hook import notify_unreadable
 
     try:
@@ -248,6 +255,7 @@ def _query_printer(
     style: str | None,
     order: "QueryOrder | None",
 ) -> "Callable[[DataFrame], None]":
+    """A function that prints query scores, in an order if one is given."""
     from ndcg_spark.job.evaluate_inputs import query_scores_in_order
     from ndcg_spark.report.printed_scores import print_query_scores
 
@@ -259,7 +267,7 @@ def _query_printer(
 
 def _with_report(
     config: "EvaluationConfig",
-    evaluated: "Callable[[EvaluationConfig], EvaluationOutcome]",
+    evaluate_it: "Callable[[EvaluationConfig], EvaluationOutcome]",
     report: Path | None,
     labels: Path | None,
     baseline: str | None,
@@ -269,7 +277,7 @@ def _with_report(
     Without an output folder, the night is kept only until the page is written.
     """
     if report is None:
-        return evaluated(config)
+        return evaluate_it(config)
     # Imported here because a page needs the statistics modules.
     from ndcg_spark.report.labels import Labels, read_labels
     from ndcg_spark.report.outline import Request
@@ -280,7 +288,7 @@ def _with_report(
     refuse_unwritable("report", report)
     date = config.date.isoformat()
     if config.output is not None:
-        outcome = evaluated(config)
+        outcome = evaluate_it(config)
         write_evaluated(str(outcome.output), report, date, request, is_kept=True)
         return outcome
     scratch = Scratch()
@@ -288,7 +296,7 @@ def _with_report(
         kept = config.model_copy(update={"output": str(scratch.folder()), "documents": "all"})
         # Do not report writing to a folder that is removed afterwards.
         with hidden("wrote"):
-            outcome = evaluated(kept)
+            outcome = evaluate_it(kept)
         write_evaluated(str(outcome.output), report, date, request, is_kept=False)
     finally:
         scratch.remove()
@@ -296,7 +304,7 @@ def _with_report(
 
 
 def _sort_order(sort: str | None) -> "QueryOrder | None":
-    """Parse COLUMN[:asc|desc]. The column has its name in QUERY_SCORES or its name in papers."""
+    """Parse COLUMN[:asc|desc]. A measure may have its column name, or its name in papers."""
     if sort is None:
         return None
     from ndcg_spark.job.evaluate_inputs import QueryOrder
@@ -307,7 +315,9 @@ def _sort_order(sort: str | None) -> "QueryOrder | None":
         # If the direction is not valid, the whole text is reported as an unknown column.
         column, direction = sort, ""
     written_name, _, cutoff = column.partition("@")
-    columns = {name: measure.column for measure in MEASURES.values() for name in measure.written}
+    columns = {}
+    for measure in MEASURES.values():
+        columns.update(dict.fromkeys(measure.written, measure.column))
     name = columns.get(written_name, written_name)
     if name not in QUERY_SCORES.names:
         given = f"{name}@{cutoff}" if cutoff else name
@@ -385,7 +395,8 @@ def convert(table: str, paths: tuple[str, ...], folder: str, **arguments: Any) -
     option(
         "--baseline",
         "RUN",
-        "List the documents that affect the difference from this run, in this or in that night.",
+        "List the documents that affect the difference from this run (in the night of "
+        "--baseline-date, if given).",
     ),
     option(
         "--sample",
@@ -430,19 +441,18 @@ def judge_next(
     _refuse_if(show_grades or human, "--show-grades and --human are for a --sample; give its size")
     from ndcg_spark.report.printed_scores import print_documents
 
-    chosen = {name: arguments[name] for name in ("date", "dataset", "run")}
-    chosen |= {name: arguments.pop(name) for name in ("baseline_date", "baseline")}
-    if output := _night({**arguments, **dict.fromkeys(chosen)}):
+    baselines = {name: arguments.pop(name) for name in ("baseline_date", "baseline")}
+    chosen = {name: arguments[name] for name in ("date", "dataset", "run")} | baselines
+    output = _night({**arguments, **dict.fromkeys(chosen)})
+    if output is not None:
         from ndcg_spark.job.explain_query import night_documents_to_judge
 
         rows = night_documents_to_judge(output, documents, **chosen)
-    elif given := next(
-        (name for name in ("baseline_date", "baseline") if chosen[name] is not None), None
-    ):
-        raise ConfigurationError(_NIGHTS_ONLY.format(given.replace("_", "-")))
     else:
         from ndcg_spark.job.check_inputs import documents_to_judge
 
+        for name, value in baselines.items():
+            _refuse_if(value is not None, _NIGHTS_ONLY.format(name.replace("_", "-")))
         rows = documents_to_judge(load_arguments(arguments), documents)
     print_documents(rows, style, documents)
 
@@ -492,12 +502,11 @@ def judgments(a: str, b: str, style: str | None, **arguments: Any) -> None:
     from ndcg_spark.job.inputs import engine_for
     from ndcg_spark.report.comparisons import print_judgments
 
-    sides = [
-        load_arguments({**arguments, "judgments": (path,)}, needs_inputs=False) for path in (a, b)
-    ]
-    with engine_for(sides[0]) as engine:
-        compared, convention = compare_judgments(engine, *sides)
-    ranked_by = f"{written('ndcg', sides[0].cutoffs[-1])}, convention {convention.label}"
+    config_a = load_arguments({**arguments, "judgments": (a,)}, needs_inputs=False)
+    config_b = load_arguments({**arguments, "judgments": (b,)}, needs_inputs=False)
+    with engine_for(config_a) as engine:
+        compared, convention = compare_judgments(engine, config_a, config_b)
+    ranked_by = f"{written('ndcg', config_a.cutoffs[-1])}, convention {convention.label}"
     print_judgments(compared.to_pylist(), style, ranked_by)
 
 
@@ -540,9 +549,8 @@ def compare_lists(
     from ndcg_spark.job.inputs import engine_for
     from ndcg_spark.report.comparisons import print_lists
 
-    before, after = (
-        load_arguments({**arguments, "results": (path,)}, needs_inputs=False) for path in (old, new)
-    )
+    before = load_arguments({**arguments, "results": (old,)}, needs_inputs=False)
+    after = load_arguments({**arguments, "results": (new,)}, needs_inputs=False)
     with engine_for(before) as engine:
         changes = job(engine, before, after, baseline, persistence)
     print_lists(changes, queries, style)
@@ -578,7 +586,7 @@ def describe(files: tuple[str, ...], style: str | None, **arguments: Any) -> Non
         raise ConfigurationError("missing", GiveTable("results"), "results")
     measures = config.measure_set
     if arguments["measures"] is None:
-        # Those of a configuration are of an evaluation, which has judgments.
+        # The configuration is one of an evaluation, whose other measures need judgments.
         measures = measures.only_of_catalog
     if not measures.pairs:
         given["measures"] = ",".join(measures_for(config.items))
@@ -617,12 +625,13 @@ def explain(style: str | None, **arguments: Any) -> None:
 
     names = ("query", "run", "baseline", "dataset", "cutoff", "baseline_date")
     request = ExplainRequest(**{name: arguments.pop(name) for name in names})
-    if output := _night(arguments):
+    output = _night(arguments)
+    if output is not None:
         from ndcg_spark.job.explain_query import explain_night
 
         explained = explain_night(output, arguments["date"], request)
     elif request.baseline_date is not None:
-        raise ConfigurationError(_NIGHTS_ONLY.format("baseline-date"))
+        raise ConfigurationError(f"arguments: {_NIGHTS_ONLY.format('baseline-date')}")
     else:
         from ndcg_spark.job.explain_query import explain_on
         from ndcg_spark.job.inputs import engine_for
@@ -639,7 +648,8 @@ def _night(arguments: Mapping[str, Any]) -> str | None:
     if len(arguments["paths"]) != 1 or given & {"judgments", "results", "config"}:
         return None
     path = arguments["paths"][0]
-    if others := given - {"paths", "date", "engine", "remote"}:
+    others = given - {"paths", "date", "engine", "remote"}
+    if others:
         option = min(others).replace("_", "-")
         raise ConfigurationError(
             f"arguments: only {path} is given, and --{option} is for judgments and results"
@@ -719,16 +729,17 @@ def conventions(
     _refuse_if(compare and like, "--compare and --like answer different questions; give one")
     _refuse_if(write and not like, "--write is for --like SCORES JUDGMENTS RESULTS")
     _refuse_if(nearest and not write, "--nearest is for --write FILE")
-    given = [one for one, value in arguments.items() if value not in (None, ())]
+    given = [name for name, value in arguments.items() if value not in (None, ())]
     if like:
         _refuse_more_paths("--like", "three paths, scores, judgments and results", names)
-        what = "--like finds the convention of NDCG; leave --measures out"
-        _refuse_if(arguments["measures"], what)
+        problem = "--like finds the convention of NDCG; leave --measures out"
+        _refuse_if(arguments["measures"], problem)
         target = None if write is None else _Target(write, nearest)
         _find_convention(like, target, style, arguments)
     elif compare:
         _refuse_more_paths("--compare", "two paths, judgments and results", names)
-        _refuse_options([one for one in given if one in _LIKE_ONLY], "--like, not for --compare")
+        like_only = [name for name in given if name in _LIKE_ONLY]
+        _refuse_options(like_only, "--like, not for --compare")
         _compare_presets(compare, style, arguments)
     else:
         _refuse_options(given, "--compare JUDGMENTS RESULTS, and for --like")
@@ -736,7 +747,7 @@ def conventions(
 
 
 def _refuse_options(names: Sequence[str], purpose: str) -> None:
-    """ConfigurationError for options that are for another purpose."""
+    """Raise ConfigurationError for options that have a different purpose."""
     if names:
         option = names[0].replace("_", "-")
         raise ConfigurationError(f"arguments: --{option} is for {purpose}")
@@ -763,7 +774,10 @@ def _compare_presets(
 
 
 def _refuse_more_paths(option: str, paths: str, more: Sequence[str]) -> None:
-    """ConfigurationError for paths after those of an option, as a pattern without quotes gives."""
+    """Raise ConfigurationError for more paths than an option takes.
+
+    A shell gives them if a pattern is not quoted.
+    """
     if more:
         several = "put several runs into one folder, or quote a pattern"
         what = f"{option} takes {paths}, so {more[0]} is one too many"

@@ -1,4 +1,4 @@
-"""The command init: writes the project's own templates for a nightly job."""
+"""The command init, which writes templates for a nightly job."""
 
 import re
 from collections.abc import Iterator
@@ -28,9 +28,9 @@ def init(folder: Path) -> None:
         problem = f"{root} has spaces or characters that units and scripts would need to quote"
         raise ConfigurationError(f"init: {problem}; choose another folder")
     templates = dict(_templates(files("ndcg_spark") / "templates"))
-    there = [name for name in templates if (root / name).exists()]
-    if there:
-        problem = f"{len(there):,} file(s) already exist, e.g. {root / there[0]}"
+    existing = [name for name in templates if (root / name).exists()]
+    if existing:
+        problem = f"{len(existing):,} file(s) already exist, e.g. {root / existing[0]}"
         raise ConfigurationError(f"init: {problem}; choose another folder, or remove them")
     for name, template in templates.items():
         _write(root / name, template.read_bytes().replace(_PROJECT, str(root).encode()))
@@ -40,9 +40,9 @@ def init(folder: Path) -> None:
 
 
 def _templates(folder: Traversable, above: str = "") -> Iterator[tuple[str, Traversable]]:
-    """Every template with its path, in order."""
+    """Each template with its path, sorted."""
     for entry in sorted(folder.iterdir(), key=lambda entry: entry.name):
-        # pip compiles the programs among them.
+        # pip compiles the Python programs among the templates.
         if entry.name == "__pycache__":
             continue
         if entry.is_dir():

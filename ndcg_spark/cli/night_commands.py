@@ -137,7 +137,7 @@ def compare(
 
     if over_datasets and arguments["queries"]:
         raise ConfigurationError(
-            "arguments: --queries lists none with --over-datasets; leave it out"
+            "arguments: --over-datasets does not list queries; leave out --queries"
         )
     tables = {name: arguments.pop(name) for name in ("slices", "weights")}
     attributes, weights = read_query_tables(load_arguments(tables, needs_inputs=False))
@@ -158,6 +158,7 @@ def compare(
 
 
 def _human_grades(file: Path | None, assume_missing_at_random: bool) -> "HumanGrades | None":
+    """The sample of --human, or None."""
     from ndcg_spark.comparison.human_grades import HumanGrades
 
     if file is not None:
@@ -215,18 +216,17 @@ def gate(
     from ndcg_spark.monitoring.metrics import mark_accepted
     from ndcg_spark.report.night_tables import print_rehearsal, verdict_view, write_junit
 
-    asked = {"output": output}
     decision = Decision(accept_baseline, run, acknowledge, until, withdraw)
     if rehearse:
         if date or decision != NO_DECISION or junit:
             raise ConfigurationError(
                 "arguments: --rehearse covers all nights and changes none; give only --dataset"
             )
-        print_rehearsal(
-            rehearse_published(load(config, asked, NightConfig), output, dataset), style
-        )
+        settings = load(config, {"output": output}, NightConfig)
+        print_rehearsal(rehearse_published(settings, output, dataset), style)
         return
-    settings = load(config, {**asked, "date": date or date_to_judge(output, dataset)}, NightConfig)
+    chosen_date = date or date_to_judge(output, dataset)
+    settings = load(config, {"output": output, "date": chosen_date}, NightConfig)
     refuse_unwritable("junit", junit, remove=True)
     verdicts = gate_published(settings, output, dataset, decision)
     if decision != NO_DECISION:
@@ -310,10 +310,14 @@ def nights(
     from ndcg_spark.nights.reader import nights_of_dataset, read_again, read_dataset_scores
     from ndcg_spark.report.night_tables import print_nights
 
-    published, scores = read_again(
-        lambda: (nights := committed(output), read_dataset_scores(nights))
-    )()
+    @read_again
+    def read() -> Any:
+        published = committed(output)
+        return published, read_dataset_scores(published)
+
+    published, scores = read()
     if not published.attempts:
+        # Without a failed evaluation to list, an output without nights is an error.
         nights_of_dataset(published, output, None)
     print_nights(published, scores, style)
 
@@ -329,12 +333,13 @@ def _print_sliced(
 
     attributes, _ = read_query_tables(load_arguments({"slices": slices}, needs_inputs=False))
 
+    @read_again
     def read() -> Any:
         chosen = select_nights(committed(output), output, date, dataset)
         return chosen, sliced_scores(chosen, attributes)
 
-    chosen, (whole, sliced) = read_again(read)()
-    print_sliced(chosen, whole, sliced, attributes, style)
+    chosen, (all_queries, slices_of_queries) = read()
+    print_sliced(chosen, all_queries, slices_of_queries, attributes, style)
 
 
 def _print_acknowledged(output: str, style: str | None) -> None:
@@ -440,8 +445,10 @@ def report(
     from ndcg_spark.report.page import write_report
     from ndcg_spark.report.site import write_site
 
-    date, slices = (arguments.pop(name) for name in ("date", "slices"))
-    if (html is None) == (site is None) or (site is not None and date is not None):
+    date, slices = arguments.pop("date"), arguments.pop("slices")
+    is_one_page = html is not None and site is None
+    is_site = site is not None and html is None and date is None
+    if not is_one_page and not is_site:
         raise ConfigurationError(
             "arguments: give --html FILE for one page, or --site FOLDER without --date"
         )
@@ -518,12 +525,15 @@ def expire(
     from ndcg_spark.comparison.needed_nights import needed_dates
     from ndcg_spark.nights.expire import removable, remove
 
-    if (keep_days is None) == (date is None):
+    is_one_given = (keep_days is None) != (date is None)
+    if not is_one_given:
         raise ConfigurationError(
             "arguments: give --keep-days for old nights, or --date for the nights of one date"
         )
-    today = datetime.datetime.now(datetime.UTC).date()
-    before = "" if keep_days is None else (today - datetime.timedelta(keep_days)).isoformat()
+    before = ""
+    if keep_days is not None:
+        today = datetime.datetime.now(datetime.UTC).date()
+        before = (today - datetime.timedelta(keep_days)).isoformat()
     removals, kept = removable(
         output,
         before=before,
@@ -531,7 +541,9 @@ def expire(
         baselines=baselines,
         needed=needed_dates,
     )
-    would_go = [f"would remove {removal.what}" for removal in removals]
-    gone = would_go if dry_run else remove(output, removals)
-    staying = [notice.worded(OPTIONS) for notice in kept]
-    echo([*gone, *staying] or ["nothing to remove"])
+    if dry_run:
+        lines = [f"would remove {removal.what}" for removal in removals]
+    else:
+        lines = list(remove(output, removals))
+    lines += [notice.worded(OPTIONS) for notice in kept]
+    echo(lines or ["nothing to remove"])

@@ -1,6 +1,5 @@
 """The options that several commands share, and the configuration they build."""
 
-import contextlib
 import datetime
 import functools
 import re
@@ -33,29 +32,29 @@ FORMATS = ("table", "json", "csv", "markdown", "latex")
 _INPUT_FORMATS = ("trec", "parquet", "orc", "csv", "tsv", "jsonl", "json")
 
 
-#: Options that take one value but that people often repeat. For any other option the last value
-#: wins, which wrapper scripts rely on.
-_ONCE = {"--baseline", "--human", "--labels", "--slices", "--weights", "--run"}
+#: Options that are refused if they are repeated where a command takes one value, because people
+#: expect several. For other options the last value wins, which wrapper scripts rely on.
+_NOT_REPEATED = {"--baseline", "--human", "--labels", "--slices", "--weights", "--run"}
 
 
 class _Command(click.Command):
+    """A command that refuses some repeated options, and prints no table with --quiet."""
+
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         given = [arg.partition("=")[0] for arg in args]
-        single = {
-            name
-            for param in self.params
-            if not getattr(param, "multiple", False)
-            for name in param.opts
-        }
-        for name in sorted(single & _ONCE):
+        of_one_value: set[str] = set()
+        for parameter in self.params:
+            if not getattr(parameter, "multiple", False):
+                of_one_value.update(parameter.opts)
+        for name in sorted(of_one_value & _NOT_REPEATED):
             if given.count(name) > 1:
                 raise click.UsageError(f"{name} takes one value here; give it once.", ctx)
         return super().parse_args(ctx, args)
 
     def invoke(self, ctx: click.Context) -> Any:
-        given = [ctx.get_parameter_source(name) for name in ("quiet", "style")]
-        if given == [ParameterSource.COMMANDLINE, ParameterSource.DEFAULT]:
-            # The user did not ask for a table.
+        is_quiet = ctx.get_parameter_source("quiet") == ParameterSource.COMMANDLINE
+        has_default_format = ctx.get_parameter_source("style") == ParameterSource.DEFAULT
+        if is_quiet and has_default_format:
             ctx.params["style"] = None
         return super().invoke(ctx)
 
@@ -63,11 +62,13 @@ class _Command(click.Command):
 def command(
     *parameters: click.Parameter | Sequence[click.Parameter], codes: str = EXIT_CODES
 ) -> Callable[[Callable[..., Any]], click.Command]:
-    params = [
-        p
-        for group in parameters
-        for p in ([group] if isinstance(group, click.Parameter) else group)
-    ]
+    """A decorator that makes a command with these parameters; `codes` end its help text."""
+    params: list[click.Parameter] = []
+    for group in parameters:
+        if isinstance(group, click.Parameter):
+            params.append(group)
+        else:
+            params.extend(group)
     return click.command(cls=_Command, params=params, epilog=codes)
 
 
@@ -89,11 +90,17 @@ def choice(name: str, words: str, *values: str, **more: Any) -> click.Option:
 
 
 def date(name: str, words: str) -> click.Option:
+    """An option for a date; its value is the text of a valid date, or None."""
+
     def checked(_context: click.Context, _option: click.Parameter, text: str | None) -> str | None:
-        with contextlib.suppress(ValueError):
-            # Not strftime, which writes the year 999 with three digits.
-            return text and datetime.datetime.strptime(text, "%Y-%m-%d").date().isoformat()
-        raise click.BadParameter(f"{text!r} is not a date (YYYY-MM-DD).")
+        if not text:
+            return text
+        try:
+            day = datetime.datetime.strptime(text, "%Y-%m-%d").date()
+        except ValueError as error:
+            raise click.BadParameter(f"{text!r} is not a date (YYYY-MM-DD).") from error
+        # Not strftime, which writes the year 999 with three digits.
+        return day.isoformat()
 
     return option(name, "YYYY-MM-DD", words, callback=checked)
 
@@ -164,7 +171,7 @@ messages = [
 
 
 def message_options(arguments: Sequence[str]) -> dict[str, Any]:
-    """The options for `Messages` in a command line, even if its other arguments are wrong."""
+    """The arguments of `Messages` from a command line, even if its other options are wrong."""
     params: list[click.Parameter] = [
         click.Option(["--format", "style"]),
         click.Option(["--log-format"], type=click.Choice(("text", "json"))),
@@ -318,16 +325,19 @@ _OF_MEASURES = ("items", "items_users", "interactions")
 
 
 def evaluation(without: str = "", only: str = "") -> list[click.Parameter]:
-    """All options of a configuration, without some or only some of them. `load_arguments` takes
-    their values.
+    """The options of a configuration: all, all `without` some, or `only` some of them.
+
+    Names are separated by blanks. `load_arguments` takes the values of the options.
     """
     left_out = without.split()
     if "measures" in left_out:
         left_out += _OF_MEASURES
-    names = only.split() or [
-        str(parameter.name) for parameter in _EVALUATION if parameter.name not in left_out
-    ]
-    shown = [parameter for parameter in _EVALUATION if parameter.name in names]
+    chosen = only.split()
+    shown = []
+    for parameter in _EVALUATION:
+        is_shown = parameter.name in chosen if chosen else parameter.name not in left_out
+        if is_shown:
+            shown.append(parameter)
     return [*shown, *messages]
 
 
@@ -350,19 +360,20 @@ def load_arguments(
     _name_paths(given)
     file = given.pop("config", None)
     needed = {"judgments", "results"} if needs_inputs else set()
-    tables = needed | given.keys()
-    asked = _take_tables(given)
+    used_tables = needed | given.keys()
+    tables = _take_tables(given)
     for text in given.pop("as_of", ()):
-        _ask_version(asked, text)
+        _set_version(tables, text)
     for text in given.pop("split_ids", ()):
-        _ask_separator(asked, text)
-    _ask_columns(asked, given.pop("column", ()), tables)
-    asked["items"]["interactions"] = asked.pop("interactions")
-    return load(file, {**given, **asked}, EvaluationConfig if needs_inputs else NightConfig)
+        _set_separator(tables, text)
+    _set_columns(tables, given.pop("column", ()), used_tables)
+    # In the file, interactions are part of the items.
+    tables["items"]["interactions"] = tables.pop("interactions")
+    return load(file, {**given, **tables}, EvaluationConfig if needs_inputs else NightConfig)
 
 
 def _name_paths(given: dict[str, Any]) -> None:
-    """Use paths given without an option as the judgments and the results."""
+    """Take the paths that are given without an option as the judgments and the results."""
     paths = given.pop("paths", None)
     if not paths:
         return
@@ -409,7 +420,10 @@ def _take_tables(given: dict[str, Any]) -> dict[str, dict[str, Any]]:
 
 
 def _grades(texts: Sequence[str]) -> dict[str, str] | None:
-    """The grades of labels, which may contain commas, or None if no grade is given."""
+    """The grades of labels, such as {"E": "4"}, or None if no grade is given.
+
+    A label may contain commas.
+    """
     grades: dict[str, str] = {}
     for text in texts:
         pairs = list(_GRADE.finditer(text))
@@ -424,7 +438,7 @@ def _grades(texts: Sequence[str]) -> dict[str, str] | None:
 
 
 def _column_names() -> dict[str, tuple[str, ...]]:
-    """The columns of each table of the inputs."""
+    """Our names of the columns of each input table."""
     from ndcg_spark.config import (
         ExcludeConfig,
         InteractionsConfig,
@@ -442,57 +456,65 @@ def _column_names() -> dict[str, tuple[str, ...]]:
     }
 
 
-def _ask_version(asked: dict[str, dict[str, Any]], text: str) -> None:
+def _set_version(tables: dict[str, dict[str, Any]], text: str) -> None:
+    """Set the version of a table from a text such as ``results=12``."""
     table, _, version = text.partition("=")
     if table not in _column_names() or not version:
         raise ConfigurationError(f"arguments: --as-of {text}: write it as in results=12")
-    _ask_once(asked[table], "as_of", version, f"--as-of {text}")
+    _set_once(tables[table], "as_of", version, f"--as-of {text}")
 
 
-def _ask_separator(asked: dict[str, dict[str, Any]], text: str) -> None:
+def _set_separator(tables: dict[str, dict[str, Any]], text: str) -> None:
+    """Set the separator of a table's ids from a text such as ``results=blank``."""
     table, _, separator = text.partition("=")
     if table not in _column_names() or not separator:
         raise ConfigurationError(f"arguments: --split-ids {text}: write it as in results=blank")
-    _ask_once(asked[table], "split_ids", separator, f"--split-ids {text}")
+    _set_once(tables[table], "split_ids", separator, f"--split-ids {text}")
 
 
-def _ask_once(table: dict[str, Any], key: str, value: str, given: str) -> None:
-    """Set a key of a table. ConfigurationError if another option has set it to another value."""
+def _set_once(table: dict[str, Any], key: str, value: str, given: str) -> None:
+    """Set a key. Raise ConfigurationError if `given` sets it to a second, different value."""
     if table.setdefault(key, value) != value:
         raise ConfigurationError(
             f"arguments: {given}: it is already set to {table[key]}; give it once"
         )
 
 
-def _ask_columns(
-    asked: dict[str, dict[str, Any]], texts: Iterable[str], tables: Collection[str]
+def _set_columns(
+    tables: dict[str, dict[str, Any]], texts: Iterable[str], used_tables: Collection[str]
 ) -> None:
-    """Map the columns of texts: of the table that a text names, else of each of `tables` that has
-    it and for which no text names a table.
+    """Map columns from texts such as ``results.doc_id=docno``.
+
+    A text without a table, such as ``doc_id=docno``, maps the column in each used table that has
+    it, unless a text with the table's name maps it.
     """
     names = _column_names()
+    owners = [table for table in names if table in used_tables]
     for_all: dict[str, str] = {}
     for text in texts:
         ours, _, yours = text.partition("=")
         table, _, name = ours.rpartition(".")
         is_known = table in names
         if not table:
-            is_known = any(name in names[owner] for owner in names if owner in tables)
+            is_known = any(name in names[owner] for owner in owners)
         if not is_known or not yours:
             near = did_you_mean(table, names)
             raise ConfigurationError(
                 f"arguments: --column {text}{near}: write it as in results.doc_id=docno"
             )
-        columns = asked[table].setdefault("columns", {}) if table else for_all
-        _ask_once(columns, name, yours, f"--column {text}")
+        columns = tables[table].setdefault("columns", {}) if table else for_all
+        _set_once(columns, name, yours, f"--column {text}")
     for name, yours in for_all.items():
-        for owner in names:
-            if owner in tables and name in names[owner]:
-                asked[owner].setdefault("columns", {}).setdefault(name, yours)
+        for owner in owners:
+            if name in names[owner]:
+                tables[owner].setdefault("columns", {}).setdefault(name, yours)
 
 
 def columns_of_scores(texts: Iterable[str]) -> tuple[dict[str, str], tuple[str, ...]]:
-    """The names of our columns in an earlier job's scores, and the texts for other tables."""
+    """The columns of an earlier job's scores, from texts such as ``scores.score=NAME``.
+
+    Also returns the texts that are about other tables.
+    """
     columns: dict[str, str] = {}
     others: list[str] = []
     for text in texts:
@@ -504,5 +526,5 @@ def columns_of_scores(texts: Iterable[str]) -> tuple[dict[str, str], tuple[str, 
         if not yours:
             what = f"--column {text}: write it as in scores.score=NAME"
             raise ConfigurationError(f"arguments: {what}")
-        _ask_once(columns, name, yours, f"--column {text}")
+        _set_once(columns, name, yours, f"--column {text}")
     return columns, tuple(others)

@@ -1,5 +1,5 @@
-"""Two sets of judgments: how far their grades agree, and whether they rank the runs in the same
-order (COMPARING.md).
+"""Compares two sets of judgments: how far their grades agree, and whether they rank the runs in the
+same order (COMPARING.md).
 """
 
 import math
@@ -26,25 +26,27 @@ MAX_GRADES = 100
 
 
 def grade_pairs(a: DataFrame, b: DataFrame, convention: Convention, dataset: str) -> DataFrame:
-    """Count documents by their grades in two JUDGMENTS tables: dataset, grade_a, grade_b (null:
-    unjudged), pairs.
+    """Count documents by their grades in two JUDGMENTS tables.
 
-    Grades follow the convention: a negative grade is not a judgment unless `negative=keep`, and
+    The columns are dataset, grade_a, grade_b (null if a side does not judge them) and pairs. Grades
+    follow the convention: a negative grade is not a judgment unless `negative=keep`, and
     `min_relevance` turns grades into 1 or 0. A document that is judged twice is refused, unless an
     option merges its grades.
     """
     key = query_key(a.columns)
-    sides = (
-        _graded(table, key, name, convention) for table, name in ((a, "grade_a"), (b, "grade_b"))
-    )
-    documents = next(sides).join(next(sides), on=[*key, "doc_id"], how="full")
-    named = documents if "dataset" in key else documents.withColumn("dataset", F.lit(dataset))
-    return named.groupBy("dataset", "grade_a", "grade_b").agg(F.count(F.lit(1)).alias("pairs"))
+    graded_a = _graded(a, key, "grade_a", convention)
+    graded_b = _graded(b, key, "grade_b", convention)
+    documents = graded_a.join(graded_b, on=[*key, "doc_id"], how="full")
+    if "dataset" not in key:
+        documents = documents.withColumn("dataset", F.lit(dataset))
+    grades = documents.groupBy("dataset", "grade_a", "grade_b")
+    return grades.agg(F.count(F.lit(1)).alias("pairs"))
 
 
 def _graded(judgments: DataFrame, key: list[str], name: str, convention: Convention) -> DataFrame:
-    """One row per document with a grade that the convention uses: its query key, doc_id, and the
-    grade under this name.
+    """One row per document with a grade that the convention uses.
+
+    The columns are the query key, doc_id, and the grade under this name.
     """
     # A grade that the convention ignores has no gain.
     judged = judged_documents(judgments, key, convention).where(F.col("gain").isNotNull())
@@ -57,14 +59,15 @@ def _graded(judgments: DataFrame, key: list[str], name: str, convention: Convent
 
 
 def mean_scores(a: DataFrame, b: DataFrame) -> DataFrame:
-    """One row per dataset and run: its mean NDCG in each of two QUERY_SCORES tables, over the
-    queries that both have, and their number.
+    """The mean NDCG of each run in two QUERY_SCORES tables: dataset, run, a, b, n.
 
-    Each mean is over the queries that have a score in its table.
+    `n` is the number of queries that both tables have. Each mean covers the queries that have a
+    score in its table.
     """
     key = ["dataset", "run", "query_id"]
-    sides = [table.select(*key, F.col("ndcg").alias(name)) for table, name in ((a, "a"), (b, "b"))]
-    both = sides[0].join(sides[1], on=key, how="inner")
+    scores_a = a.select(*key, F.col("ndcg").alias("a"))
+    scores_b = b.select(*key, F.col("ndcg").alias("b"))
+    both = scores_a.join(scores_b, on=key, how="inner")
     return both.groupBy("dataset", "run").agg(
         F.avg("a").alias("a"), F.avg("b").alias("b"), F.count("*").alias("n")
     )
@@ -83,17 +86,19 @@ def agreement(pairs: pd.DataFrame, means: pd.DataFrame | None = None) -> dict[st
             f"agreement supports at most {MAX_GRADES}; round them, or set min_relevance"
         )
     counts = np.zeros((len(grades), len(grades)))
-    np.add.at(
-        counts,
-        tuple(np.searchsorted(grades, both[side]) for side in ("grade_a", "grade_b")),
-        both["pairs"],
-    )
+    row_of_pair = np.searchsorted(grades, both["grade_a"])
+    column_of_pair = np.searchsorted(grades, both["grade_b"])
+    np.add.at(counts, (row_of_pair, column_of_pair), both["pairs"])
     ranked: dict[str, Any] = {}
     if means is not None:
         # A run needs both means.
         known = means.dropna(subset=["a", "b"])
-        ranked = {"runs": len(known), "queries": int(means["n"].max())}
-        ranked |= {"tau_b": tau_b(known["a"], known["b"]), "tau_ap": tau_ap(known["a"], known["b"])}
+        ranked = {
+            "runs": len(known),
+            "queries": int(means["n"].max()),
+            "tau_b": tau_b(known["a"], known["b"]),
+            "tau_ap": tau_ap(known["a"], known["b"]),
+        }
     return {
         "pairs": int(both["pairs"].sum()),
         "only_a": int(pairs["pairs"][pairs["grade_b"].isna()].sum()),
@@ -106,7 +111,7 @@ def agreement(pairs: pd.DataFrame, means: pd.DataFrame | None = None) -> dict[st
 
 
 def kappa(counts: ArrayLike, is_quadratic: bool = False) -> float:
-    """Cohen's kappa (1960), or with quadratic weights (1968), as scikit-learn's
+    """Cohen's kappa (1960), or with quadratic weights (1968), as in scikit-learn's
     `cohen_kappa_score`.
 
     It is 1 - observed / expected disagreement. `counts` has the number of documents by their grade
@@ -117,7 +122,9 @@ def kappa(counts: ArrayLike, is_quadratic: bool = False) -> float:
     steps = np.subtract.outer(np.arange(len(matrix)), np.arange(len(matrix)))
     weights = steps**2 if is_quadratic else steps != 0
     expected = matrix.sum(1) @ weights @ matrix.sum(0)
-    return 1 - float((matrix * weights).sum() * matrix.sum() / expected) if expected else math.nan
+    if not expected:
+        return math.nan
+    return 1 - float((matrix * weights).sum() * matrix.sum() / expected)
 
 
 def krippendorff_alpha(coincidences: ArrayLike) -> float:
@@ -133,11 +140,9 @@ def krippendorff_alpha(coincidences: ArrayLike) -> float:
     mean_ranks = values.cumsum() - values / 2
     distances = np.subtract.outer(mean_ranks, mean_ranks) ** 2
     expected = float(values @ distances @ values)
-    return (
-        1 - float((values.sum() - 1) * (pairs * distances).sum()) / expected
-        if expected
-        else math.nan
-    )
+    if not expected:
+        return math.nan
+    return 1 - float((values.sum() - 1) * (pairs * distances).sum()) / expected
 
 
 def tau_b(a: ArrayLike, b: ArrayLike) -> float:
@@ -156,18 +161,29 @@ def tau_ap(a: ArrayLike, b: ArrayLike) -> float:
     tied in b, this is the mean over their random orders. A tie in a counts as half. The result is
     1 for the same order, -1 for the reverse, and nan for fewer than two runs.
     """
-    # Whether the run of a row is above the run of a column.
-    ours, theirs = (np.sign(np.subtract.outer(side, side)) for side in (_rounded(a), _rounded(b)))
-    above, tied = theirs > 0, theirs == 0
+    # 1 if the run of a row is above the run of a column, -1 if it is below, 0 for a tie.
+    order_in_a, order_in_b = _order(a), _order(b)
+    if len(order_in_b) < 2:
+        return math.nan
+    above_in_b = order_in_b > 0
+    # By run: how many of the runs above it are also above it in a, where a tie counts as half.
+    correct_above = ((order_in_a + 1) / 2 * above_in_b).sum(0)
+    number_above = above_in_b.sum(0)
+    group_sizes = (order_in_b == 0).sum(0)
     total = 0.0
-    for right, rank, group in zip(
-        ((ours + 1) / 2 * above).sum(0), above.sum(0), tied.sum(0), strict=True
-    ):
-        # The position of a run in its group of ties: half of the runs before it in the group are
-        # taken as correct.
-        positions = np.arange(rank == 0, group)
-        total += ((right + positions / 2) / (rank + positions)).sum() / group
-    return 2 * total / (len(ours) - 1) - 1 if len(ours) > 1 else math.nan
+    for correct, above, group in zip(correct_above, number_above, group_sizes, strict=True):
+        # The possible positions of a run in its group of ties, without the first rank of all. Half
+        # of the runs before it in the group are correct on average.
+        first = 1 if above == 0 else 0
+        positions = np.arange(first, group)
+        total += ((correct + positions / 2) / (above + positions)).sum() / group
+    return 2 * total / (len(order_in_b) - 1) - 1
+
+
+def _order(means: ArrayLike) -> NDArray[np.float64]:
+    """The order of each pair of runs: the sign of the difference of their means."""
+    rounded = _rounded(means)
+    return np.asarray(np.sign(np.subtract.outer(rounded, rounded)))
 
 
 def _rounded(means: ArrayLike) -> NDArray[np.float64]:

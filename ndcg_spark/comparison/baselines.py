@@ -7,7 +7,6 @@ and `expire` all use this module, so that a word such as `good` means the same n
 import dataclasses
 import datetime
 import enum
-import itertools
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -16,7 +15,7 @@ from ndcg_spark.nights.log import Night, Nights
 from ndcg_spark.nights.reader import earlier, refuse_unverified
 from ndcg_spark.text import ACCEPTED, GOOD, baseline_run, day
 
-#: Reasons not to pass although everything was measured: the mean changed by more than is allowed.
+#: The reasons of verdicts on nights whose mean changed by more than is allowed.
 _LOSSES = ("dropped", "rose", "may_be_chance", "sides_disagree")
 
 #: Returns the runs of a night that returned anything.
@@ -47,7 +46,7 @@ class NotComparable(NamedTuple):
 
     code: str
     sentence: str
-    #: What it is about, such as a run: refusals with the same code and subject are one.
+    #: What it is about, such as a run: refusals with the same code and subject are reported once.
     about: tuple[Any, ...] = ()
 
 
@@ -79,7 +78,7 @@ class Baseline:
 
     @property
     def is_reference(self) -> bool:
-        """Whether each run has its own nights here, from which a chain leads to tonight."""
+        """Whether each run reaches its own nights by a chain across changes of judgments."""
         return self.kind is Kind.ACCEPTED or (self.kind is Kind.NIGHTS and self.name is not None)
 
     def is_for(self, run: str) -> bool:
@@ -87,7 +86,7 @@ class Baseline:
         return self.runs is None or run in self.runs
 
     def has_other_judgments(self, night: Night) -> bool:
-        """Whether its nights' judgments differ from this one's, so that there are two sides."""
+        """Whether its nights have different judgments from a night, so that there are two sides."""
         return bool(self.nights) and not has_judgments_of(self.nights[-1], night)
 
     @property
@@ -116,18 +115,26 @@ class Baseline:
         """Its name on pages: `the mean of 7 good nights, 13 to 19 November`, or `bm25`."""
         if not self.nights:
             return self.run or ""
-        first = self.nights[0].evaluated_on
-        last = self.nights[-1].evaluated_on
-        good = {Kind.GOOD: "good ", Kind.ACCEPTED: "accepted "}.get(self.kind, "")
-        if len(self.nights) == 1:
-            nights = f"the {good}night of {day(last)}"
-        else:
-            is_one_month = first[:7] == last[:7]
-            since = str(datetime.date.fromisoformat(first).day) if is_one_month else day(first)
-            nights = f"the mean of {len(self.nights)} {good}nights, {since} to {day(last)}"
-            if self.kind is Kind.ACCEPTED:
-                nights = f"the accepted state of {since} to {day(last)}"
+        nights = _nights_in_words(self.kind, self.nights)
         return nights if self.run is None else f"{self.run} in {nights}"
+
+
+def _nights_in_words(kind: Kind, nights: Sequence[Night]) -> str:
+    """The nights of a baseline: `the good night of 19 November`, or `the mean of 7 nights, ...`."""
+    adjective = {Kind.GOOD: "good ", Kind.ACCEPTED: "accepted "}.get(kind, "")
+    if len(nights) == 1:
+        return f"the {adjective}night of {day(nights[0].evaluated_on)}"
+    dates = _dates_in_words(nights[0].evaluated_on, nights[-1].evaluated_on)
+    if kind is Kind.ACCEPTED:
+        return f"the accepted state of {dates}"
+    return f"the mean of {len(nights)} {adjective}nights, {dates}"
+
+
+def _dates_in_words(first: str, last: str) -> str:
+    """A range of dates: `13 to 19 November`, or `28 October to 3 November`."""
+    is_one_month = first[:7] == last[:7]
+    since = str(datetime.date.fromisoformat(first).day) if is_one_month else day(first)
+    return f"{since} to {day(last)}"
 
 
 #: What `min_value` compares with.
@@ -160,8 +167,8 @@ def has_judgments_of(other: Night, night: Night) -> bool:
 
 
 def is_accepted_for(night: Night, run: str) -> bool:
-    """Whether somebody accepted the night as a baseline for a run."""
-    if not night.row["accepted"] or night.unverified is not None:
+    """Whether somebody accepted the night as a baseline for a run that was measured on it."""
+    if not night.row["accepted"] or night.unverified is not None or run in night.unmeasured:
         return False
     runs = night.record.get("accepted_runs")
     return not runs or run in runs
@@ -169,9 +176,11 @@ def is_accepted_for(night: Night, run: str) -> bool:
 
 def is_good_for(night: Night, run: str | None) -> bool:
     """Whether a run (or any run) may be compared with a night: no check failed, or somebody
-    accepted it.
+    accepted the night.
+
+    A night on which the run was not measured is not good for it.
     """
-    if not night.is_good:
+    if not night.is_good or run in night.unmeasured:
         return False
     return run is None or not night.row["accepted"] or is_accepted_for(night, run)
 
@@ -185,15 +194,16 @@ def good_nights(nights: Iterable[Night], night: Night, run: str | None = None) -
     """
     before = earlier(nights, night.dataset, night.evaluated_on)
     good = [other for other in before if is_good_for(other, run)]
-    since = 0
+    first = 0
     for at, other in enumerate(good):
-        if other.row["accepted"] and other.row["reason"] in _LOSSES:
-            since = at
-    return good[since:]
+        is_accepted_loss = other.row["accepted"] and other.row["reason"] in _LOSSES
+        if is_accepted_loss:
+            first = at
+    return good[first:]
 
 
 def _nights_of_date(nights: Iterable[Night], night: Night, date: str) -> list[Night]:
-    """The night of a date, if the dataset has one; its scores may be unverified."""
+    """The night of a date in the dataset of `night`, if there is one; it may be unverified."""
     own = (night.dataset, date)
     return [other for other in nights if (other.dataset, other.evaluated_on) == own]
 
@@ -212,8 +222,9 @@ def resolve(
 ) -> list[Baseline]:
     """What a baseline name in a gate's configuration means on a night that has these runs.
 
-    `good` means the newest `most` good nights of each run, so runs may have different nights. They
-    have tonight's options and judgments or, if there are none, tonight's options.
+    `good` means the newest `most` good nights of each run, so runs may have different nights. These
+    nights have tonight's options and judgments or, if there are no such nights, only tonight's
+    options.
     """
     run = baseline_run(name)
     if run is not None:
@@ -222,62 +233,67 @@ def resolve(
         return [Baseline(Kind.ACCEPTED, name)]
     if name != GOOD:
         return [_dated(name, tonight, nights)]
-    whole = _good(tonight, nights, good_nights(nights, tonight), most)
-    by_nights: dict[tuple[Night, ...], list[str]] = {}
-    for one in runs:
-        own = [night for night in good_nights(nights, tonight, one) if one in runs_of(night)]
-        baseline = _good(tonight, nights, own, most)
-        # A run that is in no good night is new to the good nights of the others.
-        chosen = whole if not own or baseline.refused else baseline
-        by_nights.setdefault(chosen.nights, []).append(one)
-    if len(by_nights) < 2 or whole.refused:
-        return [whole]
+    return _good_by_run(tonight, nights, most, runs, runs_of)
+
+
+def _good_by_run(
+    tonight: Night, nights: Nights, most: int, runs: Sequence[str], runs_of: RunsOf
+) -> list[Baseline]:
+    """The good nights: one baseline for all runs, or one for each group with the same nights."""
+    of_any_run = _good(tonight, nights, good_nights(nights, tonight), most)
+    runs_by_nights: dict[tuple[Night, ...], list[str]] = {}
+    for run in runs:
+        good = [night for night in good_nights(nights, tonight, run) if run in runs_of(night)]
+        baseline = _good(tonight, nights, good, most)
+        # A run without a good night is reported as new to the good nights of the other runs.
+        chosen = of_any_run if not good or baseline.refused else baseline
+        runs_by_nights.setdefault(chosen.nights, []).append(run)
+    if of_any_run.refused or runs_by_nights.keys() <= {of_any_run.nights}:
+        return [of_any_run]
     resolved = []
-    for own_nights, own_runs in by_nights.items():
-        made = dataclasses.replace(whole, nights=own_nights, runs=tuple(own_runs))
-        resolved.append(made)
+    for own_nights, own_runs in runs_by_nights.items():
+        baseline = dataclasses.replace(of_any_run, nights=own_nights, runs=tuple(own_runs))
+        resolved.append(baseline)
     return resolved
 
 
 def _dated(date: str, tonight: Night, nights: Nights) -> Baseline:
-    baseline = Baseline(Kind.NIGHTS, date)
+    """The night of a date as a baseline."""
     if date in nights.damaged:
         sentence = f"its log cannot be read: {nights.damaged[date]}"
-        return dataclasses.replace(
-            baseline, refused=NotComparable("no_baseline", sentence, (date,))
-        )
+        refused = NotComparable("no_baseline", sentence, (date,))
+        return Baseline(Kind.NIGHTS, date, refused=refused)
     there = [] if date == tonight.evaluated_on else _nights_of_date(nights, tonight, date)
     verified = [night for night in there if night.unverified is None]
     if not verified:
         what = "verified night" if there else "other night"
         refused = NotComparable("no_baseline", f"there is no {what} of {date}", (date,))
-        return dataclasses.replace(baseline, refused=refused)
-    return _with_nights(baseline, verified, verified, tonight)
+        return Baseline(Kind.NIGHTS, date, refused=refused)
+    if not has_options_of(verified[-1], tonight):
+        return _other_convention(Baseline(Kind.NIGHTS, date), verified[-1], tonight)
+    return Baseline(Kind.NIGHTS, date, nights=tuple(verified))
 
 
 def _good(tonight: Night, nights: Nights, good: Sequence[Night], most: int) -> Baseline:
+    """The newest of these good nights that are comparable with tonight, at most `most`."""
     baseline = Baseline(Kind.GOOD, GOOD)
-    if not good:
+    same_options = [night for night in good if has_options_of(night, tonight)]
+    same_judgments = [night for night in same_options if has_judgments_of(night, tonight)]
+    if same_options:
+        chosen = same_judgments or same_options
+        baseline = dataclasses.replace(baseline, nights=tuple(chosen[-most:]))
+    elif good:
+        baseline = _other_convention(baseline, good[-1], tonight)
+    else:
         has_earlier = bool(earlier(nights, tonight.dataset, tonight.evaluated_on))
         absent = "earlier night that is good" if has_earlier else "earlier night"
         refused = NotComparable("no_baseline", f"there is no {absent}", (GOOD,))
         baseline = dataclasses.replace(baseline, refused=refused)
-    else:
-        same = [night for night in good if has_options_of(night, tonight)]
-        judged_alike = [night for night in same if has_judgments_of(night, tonight)]
-        chosen = judged_alike or same
-        baseline = _with_nights(baseline, good, chosen[-most:], tonight)
     return _without_lost_nights(baseline, tonight, nights, most)
 
 
-def _with_nights(
-    baseline: Baseline, known: Sequence[Night], chosen: Sequence[Night], tonight: Night
-) -> Baseline:
-    """The baseline with the chosen nights, unless the newest one has a different convention."""
-    same = [night for night in chosen if has_options_of(night, tonight)]
-    if same:
-        return dataclasses.replace(baseline, nights=tuple(same))
-    last = known[-1]
+def _other_convention(baseline: Baseline, last: Night, tonight: Night) -> Baseline:
+    """The baseline, refused because its last night has a different convention from tonight's."""
     different = different_options(tonight.record["options"], last.record["options"])
     sentence = f"{last.evaluated_on} has a different convention: {', '.join(different)}"
     refused = NotComparable("other_convention", sentence, (last.evaluated_on,))
@@ -298,6 +314,7 @@ def _without_lost_nights(baseline: Baseline, tonight: Night, nights: Nights, mos
         refused = NotComparable("no_baseline", sentence, (baseline.name,))
         return dataclasses.replace(baseline, refused=refused)
     older = nights.damaged_between("", oldest)
+    # Nights before an accepted one would not be used anyway.
     if older and len(baseline.nights) < most and not baseline.nights[0].row["accepted"]:
         unread = f"{older[-1]} is not in the baseline: {nights.damaged[older[-1]]}"
         return dataclasses.replace(baseline, unread=unread)
@@ -334,8 +351,8 @@ def named_night(nights: Nights, night: Night, date: str) -> Night:
 def named_baseline(nights: Nights, night: Night, date: str, runs: Sequence[str] = ()) -> Baseline:
     """The night of a date or GOOD as a baseline; ConfigurationError if it is not comparable.
 
-    With `runs`, all runs are compared with that run of the other night. Only then can the date be
-    that of the night itself.
+    With `runs`, all runs are compared with that run of the other night. Only in this case may it be
+    the night's own date.
     """
     other = named_night(nights, night, date)
     if not has_options_of(other, night):
@@ -351,39 +368,45 @@ def named_baseline(nights: Nights, night: Night, date: str, runs: Sequence[str] 
 
 
 def baseline_of_verdict(night: Night, nights: Iterable[Night]) -> Baseline | None:
-    """What the gate compared a night with, the verdict's baseline first; None if not known.
+    """The baseline that the gate compared a night with; None if it is not known.
 
-    A night that was evaluated again has different numbers from those that the gate saw, so it
-    has no name.
+    If there are several, the one that decided the verdict is preferred. A baseline whose nights
+    were evaluated again has different numbers from those that the gate saw, so it has no name.
     """
     verdict = night.record["verdict"] or {}
-    decided = _decided(verdict)
     entries = list(verdict.get("baselines", ()))
-    entries.sort(key=lambda entry: entry["name"] not in decided[:1])
+    decided_by = _deciding_baseline(verdict)
+    first = [entry for entry in entries if entry["name"] == decided_by]
+    others = [entry for entry in entries if entry["name"] != decided_by]
     known = comparable_nights(night, nights)
-    for entry in entries:
-        run = baseline_run(entry["name"])
+    for entry in first + others:
+        name = entry["name"]
+        run = baseline_run(name)
         if run is not None:
-            return Baseline(Kind.RUN, entry["name"], run)
-        kept = [other for other in known if other.evaluated_on in entry["nights"]]
-        if kept and len(kept) == len(entry["nights"]):
-            if kept[-1].evaluation_id != entry["evaluation_id"]:
-                return Baseline(Kind.NIGHTS, nights=tuple(kept))
-            kind = Kind.GOOD if entry["name"] == GOOD else Kind.NIGHTS
-            return Baseline(kind, entry["name"], nights=tuple(kept))
+            return Baseline(Kind.RUN, name, run)
+        kept = tuple(other for other in known if other.evaluated_on in entry["nights"])
+        if not kept or len(kept) < len(entry["nights"]):
+            continue
+        if kept[-1].evaluation_id != entry["evaluation_id"]:
+            return Baseline(Kind.NIGHTS, nights=kept)
+        kind = Kind.GOOD if name == GOOD else Kind.NIGHTS
+        return Baseline(kind, name, nights=kept)
     return None
 
 
-def _decided(verdict: Mapping[str, Any]) -> list[str]:
-    """The baselines of the results that decided a verdict other than a pass."""
-    results = verdict.get("results", ())
+def _deciding_baseline(verdict: Mapping[str, Any]) -> str | None:
+    """The baseline of the first result that decided a verdict; None for a pass."""
     if verdict.get("verdict") == "pass":
-        return []
-    return [result["baseline"] for result in results if result["result"] == verdict["verdict"]]
+        return None
+    for result in verdict.get("results", ()):
+        if result["result"] == verdict["verdict"]:
+            baseline: str | None = result["baseline"]
+            return baseline
+    return None
 
 
 def comparable_nights(night: Night, nights: Iterable[Night]) -> list[Night]:
-    """The verified nights of the dataset with the options of a night, including the night."""
+    """The verified nights with the dataset and options of a night, including the night itself."""
     own = [other for other in nights if other.dataset == night.dataset]
     verified = [other for other in own if other.unverified is None]
     return [other for other in verified if has_options_of(other, night)]
@@ -406,5 +429,9 @@ def newest_comparable(night: Night, nights: Iterable[Night], runs: Sequence[str]
 
 def failed_since_good(nights: Sequence[Night]) -> Night | None:
     """The newest failed night after the newest good night."""
-    after = itertools.takewhile(lambda night: not night.is_good, reversed(nights))
-    return next((night for night in after if night.row["verdict"] == "fail"), None)
+    for night in reversed(nights):
+        if night.is_good:
+            return None
+        if night.row["verdict"] == "fail":
+            return night
+    return None

@@ -25,7 +25,7 @@ from ndcg_spark.tolerance import EQUAL, ROUNDING
 
 HIGH, LOW = "chain_high", "chain_low"
 
-#: Returns by query whether it is in the compared slice, by the attributes of two nights (the newer
+#: Returns whether each query is in the compared slice, by the attributes of two nights (the newer
 #: first).
 MaskOf = Callable[[Night, Night], NDArray[np.bool_]]
 
@@ -67,12 +67,12 @@ class RunScores:
         self._sides: dict[tuple[Link, int], LinkSides | None] = {}
 
     def apart(self, own: ScoreMatrix, theirs: ScoreMatrix) -> Numbers:
-        """The difference of two matrices by query, if both have the same judgments for it."""
+        """The difference of two matrices by query; NaN unless both have the same judgments."""
         hashes = own.hashes()
-        is_alike = (hashes == theirs.hashes()) & (hashes != 0)
+        has_same_judgments = (hashes == theirs.hashes()) & (hashes != 0)
         with np.errstate(over="ignore"):
             differences = own.scores(self.run) - theirs.scores(self.run)
-        return np.where(is_alike, differences, np.nan)
+        return np.where(has_same_judgments, differences, np.nan)
 
     def matrix(self, night: Night, reading: int, judgments: str | None = None) -> ScoreMatrix:
         return self._scores.matrix(night, self.metric, reading, judgments)
@@ -94,6 +94,7 @@ class RunScores:
         return self._sides[key]
 
     def _computed_sides(self, link: Link, reading: int) -> LinkSides | None:
+        """Compute both sides of a change of judgments; None if a copy is missing."""
         before = link.before.row["judgments_fingerprint"]
         after = link.after.row["judgments_fingerprint"]
         try:
@@ -119,6 +120,7 @@ class Limits:
     mask_of: MaskOf
 
     def has_few(self, apart: Numbers, newer: Night, older: Night) -> bool:
+        """Whether too few queries of the slice have a difference between two nights."""
         counted = ~np.isnan(_masked(apart, self.mask_of(newer, older)))
         return int(np.count_nonzero(counted)) < self.min_queries
 
@@ -135,22 +137,21 @@ def usable_reference(
 
     `nights`: the run's nights before tonight. None if there is no good night after that change.
     """
-    kept: list[Link] = []
-    at = len(reference.links)
-    while at:
-        link = reference.links[at - 1]
-        start = _start_of_piece(reference, at - 1)
-        if len(kept) == MOST_LINKS or not _can_cross(link, start, scores, limits):
+    for at in reversed(range(len(reference.links))):
+        link = reference.links[at]
+        newer_links = reference.links[at + 1 :]
+        start = _start_of_piece(reference, at)
+        if len(newer_links) == MOST_LINKS or not _can_cross(link, start, scores, limits):
             first = after_link(scores.run, link, tonight, nights, most)
-            return Reference(first, tuple(kept), begins_later=True) if first else None
-        kept.insert(0, link)
-        at -= 1
+            return Reference(first, newer_links, begins_later=True) if first else None
     return reference
 
 
 def _start_of_piece(reference: Reference, at: int) -> tuple[Night, ...]:
-    """The nights at the start of the piece before a link."""
-    return (reference.links[at - 1].after,) if at else reference.nights
+    """The nights at the start of the piece that leads to the link with this index."""
+    if at == 0:
+        return reference.nights
+    return (reference.links[at - 1].after,)
 
 
 def _can_cross(link: Link, start: Sequence[Night], scores: RunScores, limits: Limits) -> bool:
@@ -158,32 +159,35 @@ def _can_cross(link: Link, start: Sequence[Night], scores: RunScores, limits: Li
     sides = scores.sides(link, FIRST)
     if sides is None:
         return False
+    # A piece from a night to itself is left out.
     if tuple(start) != (link.before,):
-        way = scores.piece(link.before, start, FIRST)
-        if limits.has_few(way.apart, way.newer, way.older):
+        piece = scores.piece(link.before, start, FIRST)
+        if limits.has_few(piece.apart, piece.newer, piece.older):
             return False
-    if any(limits.has_few(side, link.after, link.before) for side in (sides.old, sides.new)):
-        return False
-    before = mean_of(scores.matrix(link.before, FIRST).scores(scores.run))
-    apart = abs(mean_of(sides.new) - mean_of(sides.old))
-    return apart <= limits.allowed(before) + ROUNDING
+    for side in (sides.old, sides.new):
+        if limits.has_few(side, link.after, link.before):
+            return False
+    mean_before = mean_of(scores.matrix(link.before, FIRST).scores(scores.run))
+    distance = abs(mean_of(sides.new) - mean_of(sides.old))
+    return distance <= limits.allowed(mean_before) + ROUNDING
 
 
 def chain(reference: Reference, tonight: Night, scores: RunScores, reading: int) -> Chain | None:
     """The pieces from a reference to tonight; None if a copy has disappeared."""
     pieces: list[Piece] = []
     links: list[LinkSides] = []
-    at: tuple[Night, ...] = reference.nights
+    start: tuple[Night, ...] = reference.nights
     for link in reference.links:
-        if at != (link.before,):
-            pieces.append(scores.piece(link.before, at, reading))
+        # A piece from a night to itself is left out.
+        if start != (link.before,):
+            pieces.append(scores.piece(link.before, start, reading))
         sides = scores.sides(link, reading)
         if sides is None:
             return None
         links.append(sides)
-        at = (link.after,)
-    if at != (tonight,):
-        pieces.append(scores.piece(tonight, at, reading))
+        start = (link.after,)
+    if start != (tonight,):
+        pieces.append(scores.piece(tonight, start, reading))
     return Chain(tuple(pieces), tuple(links))
 
 
@@ -208,38 +212,45 @@ def chain_row(
     buckets: NDArray[np.int64],
     alpha: float,
 ) -> dict[str, Any]:
-    """The COMPARISONS row of a chain, with the higher or the lower side of every link."""
-    parts = [_masked(piece.apart, mask_of(piece.newer, piece.older)) for piece in made.pieces]
-    for link in made.links:
-        mask = mask_of(link.link.after, link.link.before)
-        parts.append(_chosen_side(_masked(link.old, mask), _masked(link.new, mask), weights, side))
-    own = np.ones(len(buckets)) if weights is None else weights
-    counts = [int(np.count_nonzero(~np.isnan(part) & ~np.isnan(own))) for part in parts]
-    row = {
-        **dict.fromkeys(COMPARISONS.names),
-        **key,
-        "side": side,
-        "queries": min(counts),
-        "flags": [],
-    }
-    if min(counts) < 2:
+    """The COMPARISONS row of a chain, with the higher or the lower side of every link.
+
+    `tonights_scores` and `weights` are by query; a query without a weight is left out.
+    """
+    parts = _differences(made, side, mask_of, weights)
+    own_weights = np.ones(len(buckets)) if weights is None else weights
+    has_weight = ~np.isnan(own_weights)
+    queries = min(int(np.count_nonzero(~np.isnan(part) & has_weight)) for part in parts)
+    row: dict[str, Any] = dict.fromkeys(COMPARISONS.names)
+    row |= {**key, "side": side, "queries": queries, "flags": []}
+    if queries < 2:
         return row | {"flags": ["too_few"]}
-    total = statistics.total_of_pieces(parts, [own] * len(parts))
-    newest = made.pieces[-1].newer if not _ends_in_link(made) else made.links[-1].link.after
-    tonights = _masked(tonights_scores, mask_of(newest, newest))
-    mean = mean_of(tonights, weights)
+    total = statistics.total_of_pieces(parts, [own_weights] * len(parts))
+    tonight = _last_night(made)
+    mean = mean_of(_masked(tonights_scores, mask_of(tonight, tonight)), weights)
     row |= {"mean": mean, "difference": total.total, "baseline_mean": mean - total.total}
-    row |= _tested(total, min(counts), buckets, alpha)
+    row |= _tested(total, queries, buckets, alpha)
     if weights is not None:
         row["weight_effective_n"] = total.freedom + 1
     return row
 
 
-def _ends_in_link(made: Chain) -> bool:
-    if not made.pieces:
-        return True
-    last = made.pieces[-1].newer
-    return any(link.link.after.evaluated_on > last.evaluated_on for link in made.links)
+def _differences(made: Chain, side: str, mask_of: MaskOf, weights: Numbers | None) -> list[Numbers]:
+    """The differences of each piece and of the chosen side of each link, by query of the slice."""
+    differences = []
+    for piece in made.pieces:
+        differences.append(_masked(piece.apart, mask_of(piece.newer, piece.older)))
+    for sides in made.links:
+        mask = mask_of(sides.link.after, sides.link.before)
+        old, new = _masked(sides.old, mask), _masked(sides.new, mask)
+        differences.append(_chosen_side(old, new, weights, side))
+    return differences
+
+
+def _last_night(made: Chain) -> Night:
+    """The night at the end of a chain, which ends with a piece or with a link."""
+    ends = [piece.newer for piece in made.pieces]
+    ends += [sides.link.after for sides in made.links]
+    return max(ends, key=lambda night: night.evaluated_on)
 
 
 def _masked(apart: Numbers, mask: NDArray[np.bool_]) -> Numbers:
@@ -249,6 +260,7 @@ def _masked(apart: Numbers, mask: NDArray[np.bool_]) -> Numbers:
 
 
 def _chosen_side(old: Numbers, new: Numbers, weights: Numbers | None, side: str) -> Numbers:
+    """The side of a link with the higher mean for HIGH, and the other one for LOW."""
     is_new_higher = mean_of(new, weights) >= mean_of(old, weights)
     return new if is_new_higher == (side == HIGH) else old
 
@@ -267,23 +279,18 @@ def _tested(
     names = ("p_value", "interval_low", "interval_high")
     row: dict[str, Any] = {name: float(answers[name]) for name in names}
     if total.total < 0 and row["p_value"] < alpha:
-        row["p_randomization"] = statistics.random_signs(in_buckets(units, buckets), precise=True)
+        units = statistics.in_buckets(units, buckets)
+        row["p_randomization"] = statistics.random_signs(units, precise=True)
     return row
 
 
-def in_buckets(units: Numbers, buckets: NDArray[np.int64]) -> Numbers:
-    """The units whose signs are random: queries or, if there are many, sums over buckets."""
-    if len(units) <= statistics.UNITS:
-        return units
-    return np.bincount(buckets, units, statistics.UNITS).astype(np.float64)
-
-
 def link_facts(sides: LinkSides, run: str, metric: Metric) -> dict[str, Any]:
-    """What the log keeps of a change of judgments: both differences and their uncertainty."""
+    """What the log keeps about a change of judgments: both differences and their errors."""
+    measure, cutoff = metric
     facts: dict[str, Any] = {
         "run": run,
-        "measure": metric[0],
-        "cutoff": metric[1],
+        "measure": measure,
+        "cutoff": cutoff,
         "before": sides.link.before.evaluated_on,
         "before_id": sides.link.before.evaluation_id,
         "after": sides.link.after.evaluated_on,
@@ -299,13 +306,16 @@ def link_facts(sides: LinkSides, run: str, metric: Metric) -> dict[str, Any]:
 
 
 def change_facts(sides: LinkSides, scores: RunScores, cache: ScoreCache) -> dict[str, Any]:
-    """The same with the means of both nights under their own judgments, and of the new queries."""
-    before = scores.matrix(sides.link.before, FIRST).scores(scores.run)
-    after = scores.matrix(sides.link.after, FIRST).scores(scores.run)
+    """The facts of a link with the means of both nights, and of the queries that are new.
+
+    The means of the nights are under their own judgments.
+    """
+    link = sides.link
+    before = scores.matrix(link.before, FIRST).scores(scores.run)
+    after = scores.matrix(link.after, FIRST).scores(scores.run)
     is_new = np.isnan(sides.new) & ~np.isnan(after)
-    rates = []
-    for night in (sides.link.before, sides.link.after):
-        rates.append(cache.source(night).judged_rates.get((scores.run, scores.metric[1])))
+    _, cutoff = scores.metric
+    run_and_cutoff = scores.run, cutoff
     return {
         **link_facts(sides, scores.run, scores.metric),
         "queries": int(np.count_nonzero(~np.isnan(after))),
@@ -313,8 +323,8 @@ def change_facts(sides: LinkSides, scores: RunScores, cache: ScoreCache) -> dict
         "before_mean": _finite(mean_of(before)),
         "new_queries": int(np.count_nonzero(is_new)),
         "new_queries_mean": _finite(mean_of(after[is_new])),
-        "judged_rate": rates[1],
-        "before_judged_rate": rates[0],
+        "judged_rate": cache.source(link.after).judged_rates.get(run_and_cutoff),
+        "before_judged_rate": cache.source(link.before).judged_rates.get(run_and_cutoff),
     }
 
 

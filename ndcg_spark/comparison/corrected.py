@@ -1,8 +1,9 @@
-"""The difference of two rankings by a machine's grades, corrected by a few human grades.
+"""The difference between two rankings by a machine's grades, corrected by a few human grades.
 
 NDCG is linear in the gains as long as the ideal is fixed. With the machine's ideal of each query,
-the difference of two rankings is a sum over the documents that moved, so that a sample of these
-with known probabilities corrects it, however wrong the machine is. CORRECTED.md has the formulas.
+the difference between two rankings is a sum over the documents that moved. A sample of these
+documents with known probabilities therefore corrects it, however wrong the machine is. CORRECTED.md
+has the formulas.
 """
 
 import dataclasses
@@ -18,7 +19,7 @@ from ndcg_spark.tolerance import EQUAL
 
 #: The name of the estimate: it is not NDCG, whose ideal would come from human grades.
 MEASURE = "difference_at_judges_ideal"
-#: The same in words.
+#: The name of the estimate in words.
 MEASURE_IN_WORDS = "difference at the judge's ideal"
 #: With fewer machine errors among the graded documents than this, the row is flagged.
 FEWEST_ERRORS = 10
@@ -61,7 +62,7 @@ class MovedDocuments:
 
 
 class Interval(NamedTuple):
-    """The standard error, interval and p value of an estimate; None for those it does not have."""
+    """The standard error, interval and p value of an estimate; None if it does not have one."""
 
     error: float | None
     low: float | None
@@ -143,6 +144,7 @@ def _mean(values: Numbers) -> float:
 
 
 def _flags(pi: Numbers, share: float, wrong: int) -> list[str]:
+    """The flags of an estimate. `share`: the share of drawn documents that were graded."""
     is_whole = bool(np.all(pi >= 1))
     flags = []
     if wrong < FEWEST_ERRORS and not is_whole:
@@ -155,7 +157,7 @@ def _flags(pi: Numbers, share: float, wrong: int) -> list[str]:
 
 
 def grade_steps(moved: MovedDocuments) -> Numbers:
-    """The distance from each document's gain to that of a neighbouring grade, the larger of two."""
+    """The distance from each document's gain to the gain of the farther neighbouring grade."""
     known = np.union1d(moved.gains, moved.gain)
     if len(known) < 2:
         return np.maximum(np.abs(moved.gain), 1.0)
@@ -233,6 +235,7 @@ def _of_queries(
 
 
 def _interval(difference: float, error: float, freedom: float, alpha: float) -> Interval:
+    """A t interval around a difference, and its p value."""
     from scipy.special import stdtr, stdtrit
 
     half = float(stdtrit(freedom, 1 - alpha / 2)) * error

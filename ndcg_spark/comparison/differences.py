@@ -1,8 +1,8 @@
-"""Runs compared with a baseline: the COMPARISONS rows for one night, measure and cutoff."""
+"""Compares runs with a baseline: the COMPARISONS rows for one night, measure and cutoff."""
 
 import dataclasses
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -19,10 +19,9 @@ from ndcg_spark.tolerance import DECIMALS, EQUAL
 
 #: With fewer changed queries than this, the row is flagged.
 _FEWEST_CHANGED = 10
-#: A slice explains a change if it has at least this multiple of its share of the queries,
-_MIN_EXCESS = 1.5
-#: and at least this share of the change.
-_MIN_SHARE = 0.05
+#: A slice explains a change if its share of the change is at least _MIN_SHARE, and at least
+#: _MIN_EXCESS times its share of the queries.
+_MIN_SHARE, _MIN_EXCESS = 0.05, 1.5
 #: Gains and losses cancel if less than this share of all changes remains; then no slice is the
 #: cause.
 _CANCELLED = 0.1
@@ -51,8 +50,11 @@ _HYPOTHESIS = (
     "attribute",
     "value",
 )
-#: Flags of rows whose run or baseline returned nothing, so that nothing was measured.
-_MISSING = frozenset({"run_missing", "baseline_missing"})
+#: The flag of a row if no query is judged on both sides, for example because ids were renamed.
+NO_SHARED_QUERIES = "no_shared_queries"
+#: Flags of rows whose run or baseline returned nothing, or nothing for the same queries, so that
+#: nothing was measured.
+MISSING_FLAGS = frozenset({"run_missing", "baseline_missing", NO_SHARED_QUERIES})
 #: A side is flagged if the share of queries without results exceeds the other side's by this much.
 FEW = 0.1
 
@@ -98,6 +100,8 @@ class ComparisonOptions:
 
 @dataclasses.dataclass(frozen=True)
 class Sides:
+    """The scores of a night and of its baseline, with the runs to compare."""
+
     own: ScoreMatrix
     #: The matrix of another night, or `own`.
     baseline: ScoreMatrix
@@ -105,9 +109,18 @@ class Sides:
     #: The rows' dataset, evaluated_on, evaluation_id, baseline_night, baseline_nights, side and
     #: reading.
     key: Mapping[str, Any]
+    #: Each run with the run of the baseline that it is compared with.
     pairs: Sequence[tuple[str, str]]
     #: Whether each query is included; by default all are.
     only: NDArray[np.bool_] | None = None
+
+    @property
+    def measure(self) -> str:
+        return self.metric[0]
+
+    @property
+    def cutoff(self) -> Cutoff:
+        return self.metric[1]
 
     @property
     def rejudged(self) -> NDArray[np.bool_]:
@@ -123,17 +136,19 @@ class Sides:
     @property
     def judged(self) -> NDArray[np.bool_]:
         """Whether each query is included, and judged on both sides or on neither."""
-        is_alike = (self.own.hashes() != 0) == (self.baseline.hashes() != 0)
-        return np.asarray(is_alike if self.only is None else is_alike & self.only)
+        is_judged = self.own.hashes() != 0
+        is_judged_there = self.baseline.hashes() != 0
+        both_or_neither = np.asarray(is_judged == is_judged_there)
+        return both_or_neither if self.only is None else both_or_neither & self.only
 
     def without_rejudged(self) -> "Sides":
-        """The sides without the queries that both judge differently."""
+        """Only the queries that the two sides do not judge differently."""
         return dataclasses.replace(self, only=~self.rejudged)
 
-    def with_judgments_alike(self) -> "Sides":
+    def with_same_judgments(self) -> "Sides":
         """Only the queries whose judgments are the same on both sides."""
-        alike = self.own.hashes() == self.baseline.hashes()
-        return dataclasses.replace(self, only=np.asarray(alike))
+        has_same_judgments = self.own.hashes() == self.baseline.hashes()
+        return dataclasses.replace(self, only=np.asarray(has_same_judgments))
 
     def answered(self, run: str, baseline: str) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
         """Whether a run returned anything for each query, and whether its baseline did."""
@@ -162,52 +177,64 @@ def rows_of_sides(
     both: Sequence[Sides],
     options: ComparisonOptions,
 ) -> list[dict[str, Any]]:
-    """The same for both sides of a change of judgments, one after the other.
+    """The rows of `comparison_rows` for both sides of a change of judgments, one after the other.
 
     The two rows of a comparison are one hypothesis. They share the adjusted p values, which come
     from the larger p, and a conclusion, which both sides must support.
     """
-    samples: list[tuple[dict[str, Any], Numbers]] = []
+    samples: list[_Sample] = []
     for sides in both:
         samples.extend(_samples(sides, options))
-    rows = [row for row, _ in samples]
-    tested = [sample for sample in samples if _needs_signs(sample[0], options)]
-    for row, units in tested:
-        row["p_randomization"] = statistics.random_signs(units)
+    rows = [sample.row for sample in samples]
+    tested = [sample for sample in samples if _needs_signs(sample.row, options)]
+    for sample in tested:
+        sample.row["p_randomization"] = statistics.random_signs(sample.units)
     _adjust_families(rows, options.correction)
-    # Drawing enough signs for a precise p takes long, so it is done only where it matters.
-    near_alpha = [sample for sample in tested if _is_near_alpha(sample[0], options.alpha)]
-    for row, units in near_alpha:
-        row["p_randomization"] = statistics.random_signs(units, precise=True)
+    # Drawing enough signs for a precise p takes long, so it is done only if p is near alpha.
+    for sample in tested:
+        if _is_near_alpha(sample.row, options.alpha):
+            precise = statistics.random_signs(sample.units, precise=True)
+            sample.row["p_randomization"] = precise
     _adjust_families(rows, options.correction)
     _conclude(rows, options)
-    return [{name: row[name] for name in (*COMPARISONS.names, *_BESIDE)} for row in rows]
+    return _with_columns(rows, (*COMPARISONS.names, *_BESIDE))
+
+
+def _with_columns(rows: Iterable[Mapping[str, Any]], names: Sequence[str]) -> list[dict[str, Any]]:
+    """The rows with only these columns, in this order."""
+    chosen = []
+    for row in rows:
+        chosen.append({name: row[name] for name in names})
+    return chosen
 
 
 def in_one_family(
     rows: Iterable[Mapping[str, Any]],
     options: ComparisonOptions,
 ) -> list[dict[str, Any]]:
-    """COMPARISONS rows that were computed separately, as if they had been computed together.
+    """Return COMPARISONS rows that were computed separately as if computed together.
 
     p values are adjusted for all of them. Slices with fewer queries than the options require are
     no longer tested.
     """
     together = []
     for row in rows:
+        # These two flags depend on the other rows.
         flags = [flag for flag in row["flags"] if flag not in ("doubt", "sides_disagree")]
-        own = {**row, "flags": flags, "largest": _largest_of(row, options.alpha)}
+        largest = _largest_plausible(row, options.alpha)
+        copied = {**row, "flags": flags, "largest": largest}
         is_small = row["attribute"] is not None and row["queries"] < options.min_queries
-        if is_small and not (_MISSING | {"below_min_queries"}) & {*flags}:
-            own |= dict.fromkeys(_TESTS)
-            own["flags"] = ["below_min_queries", *flags]
-        together.append(own)
+        is_flagged = not MISSING_FLAGS.union({"below_min_queries"}).isdisjoint(flags)
+        if is_small and not is_flagged:
+            copied |= dict.fromkeys(_TESTS)
+            copied["flags"] = ["below_min_queries", *flags]
+        together.append(copied)
     _adjust_families(together, options.correction)
     _conclude(together, options)
-    return [{name: row[name] for name in COMPARISONS.names} for row in together]
+    return _with_columns(together, COMPARISONS.names)
 
 
-def _largest_of(row: Mapping[str, Any], alpha: float) -> float | None:
+def _largest_plausible(row: Mapping[str, Any], alpha: float) -> float | None:
     """The largest plausible difference, from the interval of a row."""
     if row["interval_low"] is None or row["interval_high"] is None:
         return None
@@ -216,6 +243,7 @@ def _largest_of(row: Mapping[str, Any], alpha: float) -> float | None:
 
 
 def _conclude(rows: Iterable[dict[str, Any]], options: ComparisonOptions) -> None:
+    """Add the conclusion of each row, and the flags of tests or sides that disagree."""
     for hypothesis in _hypotheses(rows):
         for row in hypothesis:
             if _is_doubtful(row, options.alpha):
@@ -226,12 +254,13 @@ def _conclude(rows: Iterable[dict[str, Any]], options: ComparisonOptions) -> Non
 
 def _conclude_together(sides: Sequence[dict[str, Any]]) -> None:
     """Keep a conclusion about a change of judgments only if both sides support it."""
-    said = {row["conclusion"] for row in sides}
-    if len(said) == 1:
+    conclusions = {row["conclusion"] for row in sides}
+    if len(conclusions) == 1:
         return
+    sides_disagree = conclusions.isdisjoint({None, "cannot_tell"})
     for row in sides:
-        row["conclusion"] = None if None in said else "cannot_tell"
-        if not said & {None, "cannot_tell"}:
+        row["conclusion"] = None if None in conclusions else "cannot_tell"
+        if sides_disagree:
             row["flags"].append("sides_disagree")
 
 
@@ -256,7 +285,7 @@ def _needs_signs(row: Mapping[str, Any], options: ComparisonOptions) -> bool:
 
 
 def _is_near_alpha(row: Mapping[str, Any], alpha: float) -> bool:
-    """Whether p is near alpha, or near the threshold of the correction."""
+    """Whether p is near alpha, either as it is or after the correction."""
     if row["p_decides"] is None:
         return False
     return any(alpha / 2 < row[name] < 2 * alpha for name in ("p_randomization", "p_decides"))
@@ -272,45 +301,45 @@ def _is_doubtful(row: Mapping[str, Any], alpha: float) -> bool:
     return False
 
 
-def _samples(sides: Sides, options: ComparisonOptions) -> Iterator[tuple[dict[str, Any], Numbers]]:
-    """The rows of every pair on every slice, without and with weights, and their units.
+class _Sample(NamedTuple):
+    """A row before it is tested."""
 
-    The units are the differences whose signs are randomized.
-    """
+    row: dict[str, Any]
+    #: The differences whose signs are randomized.
+    units: Numbers
+
+
+def _samples(sides: Sides, options: ComparisonOptions) -> Iterator[_Sample]:
+    """The rows of every pair on every slice, each without and with weights."""
     dataset, queries = sides.key["dataset"], sides.own.queries
     slices: list[Slice] = [(None, None, np.ones(len(queries), np.bool_))]
     if options.attributes is not None:
         slices.extend(masks(options.attributes, dataset, queries))
-    weights = [np.ones(len(queries))]
+    # The weights of unweighted and of weighted rows, each with a column that does not apply.
+    weightings = [(np.ones(len(queries)), "weight_effective_n")]
     if options.weights is not None:
-        weights.append(weight_vector(options.weights, dataset, queries))
+        weightings.append((weight_vector(options.weights, dataset, queries), "effect_size"))
     for run, baseline in sides.pairs:
         pair = _Pair.of(sides, run, baseline)
         known = pair.known
         for attribute, value, mask in slices:
-            if attribute is not None and not known[mask].any():
+            is_slice = attribute is not None
+            if is_slice and not known[mask].any():
                 continue
-            for is_weighted, weight in enumerate(weights):
-                row = {
-                    **sides.key,
-                    "run": run,
-                    "baseline": baseline,
-                    "attribute": attribute,
-                    "value": value,
-                }
-                row |= {
-                    "measure": sides.metric[0],
-                    "cutoff": sides.metric[1],
-                    "p_randomization": None,
-                }
-                paired, numbers = _sample(pair, attribute is not None, mask, weight, options)
-                row |= numbers
-                row["effect_size" if is_weighted else "weight_effective_n"] = None
-                units = pair.apart[paired]
-                if len(units) > statistics.UNITS:
-                    buckets = queries.buckets[paired]
-                    units = np.bincount(buckets, units, statistics.UNITS).astype(np.float64)
-                yield row, units
+            row: dict[str, Any] = {
+                **sides.key,
+                "run": run,
+                "baseline": baseline,
+                "attribute": attribute,
+                "value": value,
+                "measure": sides.measure,
+                "cutoff": sides.cutoff,
+                "p_randomization": None,
+            }
+            for weights, absent in weightings:
+                paired, numbers = _described(pair, is_slice, mask, weights, options)
+                units = statistics.in_buckets(pair.apart[paired], queries.buckets[paired])
+                yield _Sample({**row, **numbers, absent: None}, units)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -359,86 +388,131 @@ class _Pair:
         return np.asarray(self.has | self.has_theirs | is_unanswered)
 
 
-def _sample(
+def _described(
     pair: _Pair,
     is_slice: bool,
     mask: NDArray[np.bool_],
-    weight: Numbers,
+    weights: Numbers,
     options: ComparisonOptions,
 ) -> tuple[NDArray[np.int64], dict[str, Any]]:
     """The paired queries of a slice, and the columns that describe them."""
-    counted = mask & ~np.isnan(weight)
+    counted = mask & ~np.isnan(weights)
     both = pair.has & pair.has_theirs & counted
-    flags = []
-    if not _answers(pair.run, pair.sides.own, counted):
-        flags.append("run_missing")
-    if not _answers(pair.baseline, pair.sides.baseline, counted):
-        flags.append("baseline_missing")
-    # A run that returned nothing was not measured.
-    is_missing = bool(flags)
-    paired = np.flatnonzero(both & (not is_missing))
-    unpaired = (pair.has | pair.has_theirs) if is_missing else (pair.has != pair.has_theirs)
-    if pair.sides.metric[0] in CATALOG_COLUMNS and not is_missing:
-        # A query without a list has nothing to compare, so its value is not missing.
-        unpaired = np.zeros_like(unpaired)
+    # A run that returned nothing was not measured, so that no query is paired.
+    missing = _missing_sides(pair, counted)
+    paired = np.flatnonzero(both & (not missing))
+    unpaired = _unpaired(pair, is_missing=bool(missing)) & counted
     counts = _answered_counts(pair.answered, pair.theirs_answered, counted & pair.judged)
-    if not is_missing and _answered_few(counts):
+    flags = list(missing)
+    if not missing and _answered_few(counts):
         flags.append("few_answered")
-    if is_slice and not is_missing and len(paired) < options.min_queries:
+    if not missing and is_slice and len(paired) < options.min_queries:
         flags.insert(0, "below_min_queries")
     if pair.rejudged[paired].any():
         flags.append("other_judgments")
-    row = {"flags": flags, **counts, "unpaired_queries": int(np.count_nonzero(unpaired & counted))}
+    flags.extend(_flags_of(pair.apart[paired]))
+    row = {"flags": flags, **counts, "unpaired_queries": int(np.count_nonzero(unpaired))}
     row |= _total_change(pair.apart[both])
-    own = pair.scores[paired], pair.theirs[paired], pair.apart[paired], weight[paired]
-    return paired, row | _numbers_of_pairs(*own, options.alpha, flags)
+    row |= _wins_and_losses(pair.apart[paired])
+    row |= _means_and_test(
+        pair.scores[paired],
+        pair.theirs[paired],
+        pair.apart[paired],
+        weights[paired],
+        flags,
+        options.alpha,
+    )
+    return paired, row
+
+
+def _missing_sides(pair: _Pair, queries: NDArray[np.bool_]) -> list[str]:
+    """The flags of sides that returned nothing for any of these queries, or not for the same."""
+    own, theirs = pair.sides.own, pair.sides.baseline
+    are_there = pair.run in own.runs and pair.baseline in theirs.runs
+    if are_there and queries.any():
+        in_both = own.covers() & theirs.covers()
+        # What a side returned for queries that the other side lacks says nothing.
+        if not in_both[queries].any():
+            return [NO_SHARED_QUERIES]
+    missing = []
+    if not _answers(pair.run, own, queries):
+        missing.append("run_missing")
+    if not _answers(pair.baseline, theirs, queries):
+        missing.append("baseline_missing")
+    return missing
+
+
+def _unpaired(pair: _Pair, *, is_missing: bool) -> NDArray[np.bool_]:
+    """Whether each query has a value on only one side, or on any side if a side is missing."""
+    if is_missing:
+        return pair.has | pair.has_theirs
+    if pair.sides.measure in CATALOG_COLUMNS:
+        # A query without a list has nothing to compare, so its value is not missing.
+        return np.zeros_like(pair.has)
+    return np.asarray(pair.has != pair.has_theirs)
 
 
 def _total_change(apart: Numbers) -> dict[str, Any]:
-    """The keys that rows have in addition to the columns of COMPARISONS."""
+    """What `causes` needs in addition to the columns of COMPARISONS."""
     with np.errstate(all="ignore"):
         total = float(np.sum(apart))
         cancels = bool(abs(total) < _CANCELLED * np.sum(np.abs(apart)))
     return {"cancels": cancels, "change": total, "change_queries": len(apart)}
 
 
-def _answers(run: str, matrix: ScoreMatrix, of: NDArray[np.bool_]) -> bool:
+def _answers(run: str, matrix: ScoreMatrix, queries: NDArray[np.bool_]) -> bool:
     """Whether a run exists and returned anything for any of these queries, if there are any."""
-    return run in matrix.runs and (not of.any() or bool(matrix.answered(run)[of].any()))
+    if run not in matrix.runs:
+        return False
+    return not queries.any() or bool(matrix.answered(run)[queries].any())
 
 
 def _answered_counts(
     answered: NDArray[np.bool_],
     theirs: NDArray[np.bool_],
-    of: NDArray[np.bool_],
+    queries: NDArray[np.bool_],
 ) -> dict[str, int]:
+    """How many of these queries each side answered."""
     return {
-        "judged_queries": int(np.count_nonzero(of)),
-        "answered_queries": int(np.count_nonzero(answered & of)),
-        "baseline_answered_queries": int(np.count_nonzero(theirs & of)),
+        "judged_queries": int(np.count_nonzero(queries)),
+        "answered_queries": int(np.count_nonzero(answered & queries)),
+        "baseline_answered_queries": int(np.count_nonzero(theirs & queries)),
     }
 
 
 def _answered_few(counts: Mapping[str, int]) -> bool:
+    """Whether one side answered clearly fewer queries than the other."""
     apart = abs(counts["answered_queries"] - counts["baseline_answered_queries"])
     return apart > 0 and apart >= FEW * counts["judged_queries"]
 
 
-def _numbers_of_pairs(
+def _wins_and_losses(apart: Numbers) -> dict[str, int]:
+    """How many queries there are, and how many are wins, ties and losses."""
+    queries = len(apart)
+    wins = int(np.count_nonzero(apart > EQUAL))
+    losses = int(np.count_nonzero(apart < -EQUAL))
+    return {
+        "queries": queries,
+        "changed_queries": wins + losses,
+        "wins": wins,
+        "ties": queries - wins - losses,
+        "losses": losses,
+    }
+
+
+def _means_and_test(
     scores: Numbers,
     theirs: Numbers,
     apart: Numbers,
     weights: Numbers,
+    flags: Collection[str],
     alpha: float,
-    flags: list[str],
 ) -> dict[str, Any]:
-    """The statistics of paired scores; adds to the flags.
+    """The weighted means of paired scores, and the t test unless a flag rules it out.
 
     `largest` is the largest plausible difference.
     """
     n = len(scores)
-    wins = int(np.count_nonzero(apart > EQUAL))
-    losses = int(np.count_nonzero(apart < -EQUAL))
     effective = 0.0
     deviation = 0.0
     numbers: dict[str, Any] = dict.fromkeys(("mean", "baseline_mean", "difference"), np.nan)
@@ -451,48 +525,40 @@ def _numbers_of_pairs(
             # that gives the weighted error.
             effective = weights.sum() ** 2 / np.sum(weights**2)
             deviation = statistics.weighted_error(apart, weights) * n**0.5
-        flags.extend(_flags_of(apart, wins + losses))
-        if (_UNTESTED | _MISSING) & {*flags}:
+        if not _UNTESTED.union(MISSING_FLAGS).isdisjoint(flags):
             deviation = np.nan
-        numbers |= statistics.paired_t(
-            n,
-            numbers["difference"],
-            deviation,
-            alpha,
-            freedom=effective - 1,
-        )
+        freedom = effective - 1
+        numbers |= statistics.paired_t(n, numbers["difference"], deviation, alpha, freedom=freedom)
         numbers["relative_difference"] = np.divide(numbers["difference"], numbers["baseline_mean"])
     finite = {name: float(value) if np.isfinite(value) else None for name, value in numbers.items()}
-    if "below_min_queries" not in flags and "unchanged" in flags:
-        finite["p_value"] = 1.0
-    elif "below_min_queries" not in flags and "no_variation" in flags:
-        # Only two combinations of signs have a sum as large: all signs as observed, and all
-        # flipped.
-        finite["p_value"] = max(2.0 ** (1 - n), statistics.MIN_P)
-    counts = {
-        "queries": n,
-        "changed_queries": wins + losses,
-        "wins": wins,
-        "ties": n - wins - losses,
-        "losses": losses,
-    }
-    return finite | counts | {"weight_effective_n": float(effective)}
+    if "below_min_queries" not in flags:
+        if "unchanged" in flags:
+            finite["p_value"] = 1.0
+        elif "no_variation" in flags:
+            # Only two combinations of signs have a sum as large: as observed, and all flipped.
+            finite["p_value"] = max(2.0 ** (1 - n), statistics.MIN_P)
+    return {**finite, "weight_effective_n": float(effective)}
 
 
-def _flags_of(apart: Numbers, changed: int) -> list[str]:
-    """The flags for what differences cannot show. `changed`: how many are not ties."""
+def _flags_of(apart: Numbers) -> list[str]:
+    """The flags for what these differences cannot show."""
     n = len(apart)
+    changed = np.count_nonzero(np.abs(apart) > EQUAL)
     flags = []
     if n < 2:
         flags.append("too_few")
     if n and not changed:
         flags.append("unchanged")
-    elif n > 1 and np.std(apart, ddof=1) <= EQUAL * abs(np.mean(apart)):
-        # They vary only by rounding errors.
+    elif n > 1 and _vary_only_by_rounding(apart):
         flags.append("no_variation")
     elif n > 1 and changed < _FEWEST_CHANGED:
         flags.append("few_changed")
     return flags
+
+
+def _vary_only_by_rounding(apart: Numbers) -> bool:
+    with np.errstate(all="ignore"):
+        return bool(np.std(apart, ddof=1) <= EQUAL * abs(np.mean(apart)))
 
 
 def _adjust_families(rows: Sequence[dict[str, Any]], correction: str) -> None:
@@ -502,15 +568,18 @@ def _adjust_families(rows: Sequence[dict[str, Any]], correction: str) -> None:
 
 
 def _adjust(rows: Sequence[dict[str, Any]], correction: str) -> None:
+    """Adjust the p values of one family: its hypotheses that were tested and changed."""
     for row in rows:
         row.update(family_size=None, p_adjusted=row["p_value"], p_decides=deciding(row))
     family = []
     for hypothesis in _hypotheses(rows):
-        if any(row["p_value"] is None for row in hypothesis):
+        is_tested = all(row["p_value"] is not None for row in hypothesis)
+        is_unchanged = all("unchanged" in row["flags"] for row in hypothesis)
+        if not is_tested:
             # A hypothesis that is not tested on one side is not tested on either.
             for row in hypothesis:
                 row.update(p_adjusted=None, p_decides=None)
-        elif any("unchanged" not in row["flags"] for row in hypothesis):
+        elif not is_unchanged:
             family.append(hypothesis)
     for name in ("p_adjusted", "p_decides"):
         largest = [_largest(hypothesis, name) for hypothesis in family]
@@ -528,23 +597,25 @@ def _largest(rows: Iterable[Mapping[str, Any]], name: str) -> float:
 
 def deciding(row: Mapping[str, Any]) -> float | None:
     """The larger unadjusted p value of both tests; None if there is none."""
-    return max(
-        (row[name] for name in ("p_value", "p_randomization") if row[name] is not None),
-        default=None,
-    )
+    p_values = [row["p_value"], row["p_randomization"]]
+    return max((p for p in p_values if p is not None), default=None)
 
 
 def _conclusion(row: Mapping[str, Any], options: ComparisonOptions) -> str | None:
+    """What a row concludes: `better`, `worse`, `same` or `cannot_tell`; None if it is not tested.
+
+    A catalog measure is `higher` or `lower`.
+    """
     if row["p_decides"] is None:
         return None
     # If queries have different judgments, a difference says nothing about the run.
-    is_doubted = {"other_judgments", "doubt"} & {*row["flags"]}
+    if "other_judgments" in row["flags"] or "doubt" in row["flags"]:
+        return "cannot_tell"
+    # The margin is meant for values from 0 to 1.
     is_of_catalog = row["measure"] in CATALOG_COLUMNS
-    is_near = row["largest"] is not None and row["largest"] < options.margin
-    # A margin is meant for values from 0 to 1.
-    if is_near and not is_doubted and not is_of_catalog:
+    if not is_of_catalog and row["largest"] is not None and row["largest"] < options.margin:
         return "same"
-    if is_doubted or row["p_decides"] >= options.alpha:
+    if row["p_decides"] >= options.alpha:
         return "cannot_tell"
     below, above = conclusions_of(row["measure"])
     return above if row["difference"] > 0 else below
@@ -559,13 +630,23 @@ def causes(row: Mapping[str, Any], slices: Iterable[Mapping[str, Any]]) -> list[
     low, high = row["interval_low"], row["interval_high"]
     if row["cancels"] or low is None or high is None or low <= 0 <= high:
         return []
-    shares = []
+    found = []
     for part in slices:
         if 0 < part["change_queries"] < row["queries"]:
-            share = {"attribute": part["attribute"], "value": part["value"]}
-            share |= {"queries": part["change_queries"], "of_queries": row["queries"]}
-            shares.append({**share, "share": part["change"] / row["change"]})
-    return sorted(shares, key=lambda cause: (not explains_change(cause), -cause["share"]))
+            cause = {
+                "attribute": part["attribute"],
+                "value": part["value"],
+                "queries": part["change_queries"],
+                "of_queries": row["queries"],
+                "share": part["change"] / row["change"],
+            }
+            found.append(cause)
+    return sorted(found, key=_cause_order)
+
+
+def _cause_order(cause: Mapping[str, Any]) -> tuple[bool, float]:
+    """A sort key: slices that explain a change come first, then those with the largest share."""
+    return not explains_change(cause), -cause["share"]
 
 
 def slice_causes(
@@ -574,22 +655,23 @@ def slice_causes(
     slices: Sequence[Mapping[str, Any]],
     attributes: pa.Table | None,
 ) -> list[dict[str, Any]]:
-    """The same for published COMPARISONS rows, which lack the keys that `causes` needs."""
+    """The causes for published COMPARISONS rows, which lack the keys that `causes` needs."""
     pair = _Pair.of(sides, row["run"], row["baseline"])
     both = pair.has & pair.has_theirs
     changes = {}
     if attributes is not None:
         for attribute, value, mask in masks(attributes, sides.key["dataset"], sides.own.queries):
             changes[attribute, value] = _total_change(pair.apart[both & mask])
-    parts = [{**part, **changes[part["attribute"], part["value"]]} for part in slices]
+    parts = []
+    for part in slices:
+        parts.append({**part, **changes[part["attribute"], part["value"]]})
     return causes({**row, **_total_change(pair.apart[both])}, parts)
 
 
 def explains_change(cause: Mapping[str, Any]) -> bool:
     """Whether a slice's share of a difference clearly exceeds its share of the queries."""
-    return bool(
-        cause["share"] >= max(_MIN_SHARE, _MIN_EXCESS * cause["queries"] / cause["of_queries"]),
-    )
+    share_of_queries = cause["queries"] / cause["of_queries"]
+    return bool(cause["share"] >= max(_MIN_SHARE, _MIN_EXCESS * share_of_queries))
 
 
 def extremes(sides: Sides, run: str, baseline: str, limit: int) -> list[dict[str, Any]]:
@@ -600,21 +682,38 @@ def extremes(sides: Sides, run: str, baseline: str, limit: int) -> list[dict[str
     """
     scores, theirs = sides.scores(run, baseline)
     nights = sides.baseline.night_counts(baseline)
-    is_one = sides.own is sides.baseline
-    key = {name: sides.key[name] for name in ("dataset", "evaluated_on", "side")}
-    key |= {"run": run, "baseline": baseline, "measure": sides.metric[0], "cutoff": sides.metric[1]}
+    is_within_night = sides.own is sides.baseline
     rows = []
     for sign in (-1, 1):
-        at = np.flatnonzero(sign * (scores - theirs) > EQUAL)
-        if not len(at):
-            continue
-        # The last digits of a sum are ignored.
-        sizes = np.round(sign * (scores - theirs)[at], DECIMALS)
-        table = pa.table({"size": sizes, "id": sides.own.queries.ids.take(pa.array(at)), "at": at})
-        largest = pc.select_k_unstable(table, limit, [("size", "descending"), ("id", "ascending")])
-        for row in table.take(largest).to_pylist():
-            score, before = float(scores[row["at"]]), float(theirs[row["at"]])
-            values = {"baseline_score": before, "score": score, "difference": score - before}
-            many = None if is_one else int(nights[row["at"]])
-            rows.append({**key, "query_id": row["id"], **values, "baseline_nights": many})
+        for at in _largest_changes(sign * (scores - theirs), sides.own.queries.ids, limit):
+            score, before = float(scores[at]), float(theirs[at])
+            row = {
+                "dataset": sides.key["dataset"],
+                "evaluated_on": sides.key["evaluated_on"],
+                "side": sides.key["side"],
+                "run": run,
+                "baseline": baseline,
+                "measure": sides.measure,
+                "cutoff": sides.cutoff,
+                "query_id": sides.own.queries.ids[at].as_py(),
+                "baseline_score": before,
+                "score": score,
+                "difference": score - before,
+                "baseline_nights": None if is_within_night else int(nights[at]),
+            }
+            rows.append(row)
     return rows
+
+
+def _largest_changes(changes: Numbers, ids: pa.Array, limit: int) -> list[int]:
+    """The numbers of the queries with the largest changes above 0, at most `limit` of them."""
+    above = np.flatnonzero(changes > EQUAL)
+    if not len(above):
+        return []
+    # The last digits of a sum are ignored, so that equal changes are ordered by id.
+    sizes = np.round(changes[above], DECIMALS)
+    table = pa.table({"size": sizes, "id": ids.take(pa.array(above)), "at": above})
+    order = [("size", "descending"), ("id", "ascending")]
+    largest = pc.select_k_unstable(table, limit, order)
+    numbers: list[int] = table["at"].take(largest).to_pylist()
+    return numbers

@@ -52,7 +52,7 @@ from ndcg_spark.schemas import COMPARISONS
 from ndcg_spark.steps import report_step
 from ndcg_spark.voices import Give
 
-#: The most documents without a grade that are listed.
+#: How many documents without a grade are listed at most.
 _LISTED = 20
 #: The relative tolerance for a probability in a file.
 _NEAR = 10.0 ** (2 - DIGITS)
@@ -85,10 +85,11 @@ class Sample:
     @property
     def documents(self) -> list[tuple[str, str]]:
         """The query and document of each drawn row."""
-        found = []
+        documents = []
         for at in np.flatnonzero(self.drawn).tolist():
-            found.append((self.moved.queries[self.moved.query[at]], self.moved.doc_ids[at]))
-        return found
+            query = self.moved.queries[self.moved.query[at]]
+            documents.append((query, self.moved.doc_ids[at]))
+        return documents
 
     def frame(self, show_grades: bool = False) -> pd.DataFrame:
         """The drawn rows, with a column for grades that is empty if there is no grade yet."""
@@ -122,10 +123,11 @@ class HumanEstimate:
 
     @property
     def conclusion_on_all(self) -> str:
-        """The same for all queries like these."""
+        """Which ranking is better for all queries like these."""
         return self._concluded(self.corrected.all_queries.low, self.corrected.all_queries.high)
 
     def _concluded(self, low: float | None, high: float | None) -> str:
+        """The conclusion from an interval: it can tell only if the interval excludes 0."""
         if low is None or high is None or low <= 0 <= high:
             return "cannot_tell"
         return "better" if low > 0 else "worse"
@@ -133,25 +135,38 @@ class HumanEstimate:
     def row(self) -> dict[str, Any]:
         """A COMPARISONS row, whose interval and p are a claim about all queries like these."""
         own = self.corrected
+        p = own.all_queries.p_value
         row: dict[str, Any] = dict.fromkeys(COMPARISONS.names)
         row |= self.key()
-        row |= {"measure": MEASURE, "reading": 1, "flags": list(own.flags)}
-        row |= {"queries": own.queries, "unpaired_queries": own.unpaired}
-        row |= {"baseline_mean": own.baseline_mean, "difference": own.difference}
-        row["relative_difference"] = own.relative(own.difference)
-        row |= {"interval_low": own.all_queries.low, "interval_high": own.all_queries.high}
-        p = own.all_queries.p_value
-        row |= {"p_value": p, "p_adjusted": p, "p_decides": p}
-        row["conclusion"] = self.conclusion_on_all
+        row |= {
+            "measure": MEASURE,
+            "reading": 1,
+            "flags": list(own.flags),
+            "queries": own.queries,
+            "unpaired_queries": own.unpaired,
+            "baseline_mean": own.baseline_mean,
+            "difference": own.difference,
+            "relative_difference": own.relative(own.difference),
+            "interval_low": own.all_queries.low,
+            "interval_high": own.all_queries.high,
+            "p_value": p,
+            "p_adjusted": p,
+            "p_decides": p,
+            "conclusion": self.conclusion_on_all,
+        }
         return row
 
     def key(self) -> dict[str, Any]:
         """The key columns of COMPARISONS."""
         pair = self.pair
-        key: dict[str, Any] = {"dataset": pair.night.dataset}
-        key |= {"run": pair.run, "baseline": pair.baseline}
-        key["evaluated_on"] = datetime.date.fromisoformat(pair.night.evaluated_on)
-        key |= {"evaluation_id": pair.night.evaluation_id, "cutoff": pair.cutoff}
+        key: dict[str, Any] = {
+            "dataset": pair.night.dataset,
+            "run": pair.run,
+            "baseline": pair.baseline,
+            "evaluated_on": datetime.date.fromisoformat(pair.night.evaluated_on),
+            "evaluation_id": pair.night.evaluation_id,
+            "cutoff": pair.cutoff,
+        }
         if pair.other != pair.night:
             night = datetime.date.fromisoformat(pair.other.evaluated_on)
             key |= {"baseline_night": night, "baseline_nights": 1}
@@ -236,10 +251,11 @@ def make_sample(
 
 
 def _refuse_empty(sample: Sample) -> None:
+    """Raise ConfigurationError if a sample has no documents."""
     if not len(sample.moved):
         raise ConfigurationError("sample: no document moved, so there is nothing to grade")
     if not sample.documents:
-        sentence = "sample: no document was drawn by chance; ask for more, or use a different seed"
+        sentence = "sample: no document was drawn; request more documents, or use a different seed"
         raise ConfigurationError(sentence)
 
 
@@ -248,20 +264,20 @@ def _errors_for(
 ) -> Mapping[str, float]:
     """The sizes of errors by grade that a sample is drawn with; empty if they are all equal.
 
-    They must not depend on what the same random numbers drew before.
+    A sample that is continued keeps its sizes: they must not depend on what the same random numbers
+    drew before.
     """
-    same = [graded for graded in samples if graded.header["seed"] == seed]
-    if not same:
+    continued = [graded for graded in samples if graded.header["seed"] == seed]
+    if not continued:
         return _earlier_errors(nights, samples)
-    for graded in same:
-        header = graded.header
+    errors: Mapping[str, float] = continued[0].header["errors"]
+    for graded in continued:
         with about("human", graded.origin):
-            own = pair_of(nights, header)
-        if own != pair or header["errors"] != same[0].header["errors"]:
+            own = pair_of(nights, graded.header)
+        if own != pair or graded.header["errors"] != errors:
             where = f"human ({graded.origin})" if graded.origin else "human"
             sentence = f"a different sample was drawn with the seed {seed}; use a different seed"
             raise ConfigurationError(f"{where}: {sentence}", option="seed")
-    errors: Mapping[str, float] = same[0].header["errors"]
     return errors
 
 
@@ -329,33 +345,44 @@ def _refuse_other_rows(sample: Sample, graded: GradedSample) -> None:
 
 
 def _human_gains(sample: Sample, graded: GradedSample, human: HumanGrades) -> Numbers:
-    blank = [
-        document for document, text in zip(graded.documents, graded.grades, strict=True) if not text
-    ]
-    if len(blank) == len(graded.documents):
+    """The gain that people gave to each moved document; NaN if it was not drawn or has no grade."""
+    grades = dict(zip(graded.documents, graded.grades, strict=True))
+    blank = [document for document, text in grades.items() if not text]
+    if len(blank) == len(grades):
         raise InputError("no row has a grade; fill in the column grade")
     if blank and not human.assume_missing_at_random:
-        _refuse_blank(blank, len(graded.documents))
-    convention = night_convention(sample.pair.night)
-    low, high = known_grades(sample.pair.night)
-    gains = {}
-    unknown = []
-    for document, text in zip(graded.documents, graded.grades, strict=True):
-        grade = number(text) if text else math.nan
-        is_known = bool(low <= grade <= high)
-        gain = graded_gain(grade, convention) if is_known else None
-        gains[document] = math.nan if gain is None else gain
-        if text and gain is None:
-            unknown.append(document)
-    if unknown:
-        known = f"the judgments have grades from {low:g} to {high:g}"
-        refuse_documents("have an unknown grade", unknown, known)
+        _refuse_blank(blank, len(grades))
+    gains = _gains_of_grades(sample.pair.night, grades)
     human_gains = np.full(len(sample.moved), np.nan)
-    human_gains[sample.drawn] = [gains[document] for document in sample.documents]
+    human_gains[sample.drawn] = [gains.get(document, np.nan) for document in sample.documents]
     return human_gains
 
 
+def _gains_of_grades(
+    night: Night, grades: Mapping[tuple[str, str], str]
+) -> dict[tuple[str, str], float]:
+    """The gain of each document with a grade. InputError if a night's judgments lack a grade."""
+    convention = night_convention(night)
+    low, high = known_grades(night)
+    gains = {}
+    unknown = []
+    for document, text in grades.items():
+        if not text:
+            continue
+        grade = number(text)
+        gain = graded_gain(grade, convention) if low <= grade <= high else None
+        if gain is None:
+            unknown.append(document)
+        else:
+            gains[document] = gain
+    if unknown:
+        known = f"the judgments have grades from {low:g} to {high:g}"
+        refuse_documents("have an unknown grade", unknown, known)
+    return gains
+
+
 def _refuse_blank(blank: Sequence[tuple[str, str]], drawn: int) -> None:
+    """Raise InputError about rows without a grade."""
     listed = ", ".join(f"{document} for query {query}" for query, document in blank[:_LISTED])
     more = f" and {len(blank) - _LISTED:,} more" if len(blank) > _LISTED else ""
     sentence = f"{len(blank):,} of {drawn:,} rows have no grade: {listed}{more}"
@@ -384,18 +411,19 @@ def refuse_other_pair(
     `others`: the baseline's nights by dataset; None if the runs are from the same night.
     """
     dataset = pair.night.dataset
-    own = {night.dataset: night.evaluation_id for night in nights}
-    theirs = own
+    evaluations = {night.dataset: night.evaluation_id for night in nights}
+    baselines = evaluations
     if others is not None:
-        theirs = {name: str(source.evaluation_id) for name, source in others.items()}
-    compared = own.get(dataset), theirs.get(dataset)
+        baselines = {name: str(source.evaluation_id) for name, source in others.items()}
+    compared = evaluations.get(dataset), baselines.get(dataset)
     if compared != (pair.night.evaluation_id, pair.other.evaluation_id):
-        two = f"{pair.night} and {pair.other}" if pair.night != pair.other else str(pair.night)
+        two = str(pair.night)
+        if pair.other != pair.night:
+            two = f"{pair.night} and {pair.other}"
         raise InputError(f"human: it is a sample from {two}; compare these")
-    is_run = not options.runs or pair.run in options.runs
-    is_baseline = pair.baseline in options.baselines
-    if not options.baselines:
-        is_baseline = pair.baseline == pair.run
-    if not is_run or not is_baseline:
+    has_run = not options.runs or pair.run in options.runs
+    # Without baselines, runs are compared by name.
+    has_baseline = pair.baseline in (options.baselines or [pair.run])
+    if not has_run or not has_baseline:
         sentence = f"it is a sample of {pair.run} against {pair.baseline}; compare these"
         raise InputError(f"human: {sentence}")

@@ -7,6 +7,7 @@ the same seed contains the smaller one.
 
 import hashlib
 import json
+from collections import Counter
 from collections.abc import Mapping
 
 import numpy as np
@@ -33,17 +34,21 @@ def probabilities(
     result = np.ones(len(sizes))
     if documents >= len(sizes):
         return result
-    # The largest are certain to be drawn, and the others share what is left.
-    order = np.argsort(-sizes, kind="stable")
-    left = np.cumsum(sizes[order][::-1])[::-1]
-    for certain, at in enumerate(order):
-        if (documents - certain) * sizes[at] < left[certain]:
-            result[order[certain:]] = (documents - certain) * sizes[order[certain:]] / left[certain]
+    largest_first = np.argsort(-sizes, kind="stable")
+    ordered = sizes[largest_first]
+    # By place in this order: the sum of the sizes from there on.
+    rest = np.cumsum(ordered[::-1])[::-1]
+    # The largest are certain to be drawn, and the others share the remaining documents.
+    for certain in range(len(ordered)):
+        remaining = documents - certain
+        if remaining * ordered[certain] < rest[certain]:
+            result[largest_first[certain:]] = remaining * ordered[certain:] / rest[certain]
             break
     return result
 
 
 def _error_sizes(moved: MovedDocuments, errors: Mapping[str, float]) -> Numbers:
+    """The size of the machine's errors at each document's grade; 1 if no sizes are known."""
     if not errors:
         return np.ones(len(moved))
     # A grade without any human grades yet may be as wrong as the worst one.
@@ -53,6 +58,7 @@ def _error_sizes(moved: MovedDocuments, errors: Mapping[str, float]) -> Numbers:
 
 
 def grade_name(grade: float) -> str:
+    """A grade as text: `2`, or UNJUDGED."""
     return UNJUDGED if np.isnan(grade) else show(float(grade))
 
 
@@ -63,12 +69,13 @@ def errors_by_grade(
     graded = ~np.isnan(human)
     errors = np.where(graded, human - moved.gain, 0.0)
     squares = squared_errors(moved, errors, graded, pi)
-    found: dict[str, tuple[float, int]] = {}
+    counts: Counter[str] = Counter()
+    mean_squares = {}
     for at in np.flatnonzero(graded):
         name = grade_name(float(moved.grade[at]))
-        many = found.get(name, (0.0, 0))[1]
-        found[name] = (float(squares[at]), many + 1)
-    return found
+        counts[name] += 1
+        mean_squares[name] = float(squares[at])
+    return {name: (mean_squares[name], counts[name]) for name in counts}
 
 
 def drawn_documents(

@@ -1,4 +1,4 @@
-"""Runs of which a different share is judged: their difference may come from unjudged documents."""
+"""Runs with different judged rates: their difference may come from unjudged documents."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
@@ -12,7 +12,7 @@ from ndcg_spark.voices import Notice
 #: The smallest difference of judged rates that is reported. Down to rank 10, it is one document of
 #: each query, which can change NDCG by more than runs usually differ.
 MIN_GAP = 0.1
-#: How many runs a sentence names, those with the largest gaps.
+#: How many runs a sentence names: those with the largest gaps.
 NAMED = 3
 #: Scores that unjudged documents do not lower.
 _UNAFFECTED = frozenset(
@@ -32,11 +32,14 @@ def depends_on_judged(measure: str, cutoff: Cutoff) -> bool:
 
 
 def are_apart(rates: Rates) -> bool:
+    """Whether two judged rates are so far apart that it is reported."""
     return gap(rates) >= MIN_GAP
 
 
 def gap(rates: Rates) -> float:
-    return round(abs(rates[0] - rates[1]), DECIMALS)
+    """The distance between two judged rates."""
+    rate, before = rates
+    return round(abs(rate - before), DECIMALS)
 
 
 def largest_gaps(rates: Mapping[str, Rates]) -> list[str]:
@@ -48,7 +51,7 @@ def largest_gaps(rates: Mapping[str, Rates]) -> list[str]:
 def about_judged(
     rows: Iterable[Row], own: ScoreSource, other: ScoreSource | None, before: str = ""
 ) -> Iterator[Notice]:
-    """A sentence for each baseline whose judged rate is far from that of runs compared with it.
+    """A sentence for each baseline whose judged rate is far from the rates of its runs.
 
     `rows` are COMPARISONS rows of these scores; `other` has the baseline's scores if they come from
     a different night. `before` is put in front of each sentence.
@@ -58,7 +61,7 @@ def about_judged(
     for row in filter(_can_depend, rows):
         run, baseline, cutoff = row["run"], row["baseline"], row["cutoff"]
         rates = _rates(row, own, other or own)
-        # A run is named once, at the first cutoff at which it is far away.
+        # A run is named once, at the first cutoff at which the rates are far apart.
         if rates is None or (run, baseline) in named or not are_apart(rates):
             continue
         named.add((run, baseline))
@@ -71,12 +74,14 @@ def about_judged(
 
 
 def _can_depend(row: Row) -> bool:
-    # Both sides of a change of judgments have different rates from those of the nights.
+    """Whether different judged rates may explain the difference in a row."""
+    # On each side of a change of judgments, the rates differ from the published ones.
     is_compared = row["side"] is None and row["difference"] is not None
     return is_compared and depends_on_judged(row["measure"], row["cutoff"])
 
 
 def _rates(row: Row, own: ScoreSource, other: ScoreSource) -> Rates | None:
+    """The judged rates of the run and of the baseline of a row; None if one is not known."""
     rate = own.judged_rates.get((row["run"], row["cutoff"]))
     before = other.judged_rates.get((row["baseline"], row["cutoff"]))
     if rate is None or before is None:
@@ -85,6 +90,7 @@ def _rates(row: Row, own: ScoreSource, other: ScoreSource) -> Rates | None:
 
 
 def _sentence(rates: Mapping[str, Rates], theirs: str, cutoff: int) -> str:
+    """The sentence about runs whose judged rates are far from that of their baseline."""
     named = largest_gaps(rates)
     _, before = rates[named[0]]
     shares = []

@@ -14,8 +14,7 @@ from ndcg_spark.nights.log import Night
 
 #: A column of scores and its cutoff.
 Metric = tuple[str, Cutoff]
-#: Returns what the log would say about a run between two nights, from copies, or None if there
-#: are none.
+#: Computes what the log would say about a run between two nights from copies; None without copies.
 FactsOfCopies = Callable[[str, Metric, Night, Night], Mapping[str, Any] | None]
 
 #: Without a gate: how many queries both sets must judge, and how far the sides may be apart.
@@ -51,11 +50,11 @@ def changes_of_run(
     nights: Sequence[Night],
     facts_of_copies: FactsOfCopies,
 ) -> tuple[dict[str, Change], list[str]]:
-    """The changes of judgments that can be crossed, by the date after each; and the dates of the
-    others.
+    """The changes of judgments that can be crossed, and the dates of the others.
 
-    `nights`: the run's nights with a value, by date. If the log has no link for a change, it is
-    computed from the copies that are kept.
+    The changes are by the date of the first night after each. `nights`: the run's nights with a
+    value, by date. If the log has no link for a change, it is computed from the copies that are
+    kept.
     """
     changes: dict[str, Change] = {}
     others: list[str] = []
@@ -63,10 +62,9 @@ def changes_of_run(
         facts = _logged(run, metric, before, after)
         if facts is None:
             facts = facts_of_copies(run, metric, before, after)
-        if facts is not None and not _is_whole(facts):
-            facts = None
-        least = after.gate.get("min_queries") or _MIN_QUERIES
-        if facts is None or facts["queries_in_both"] < least:
+        min_queries = after.gate.get("min_queries") or _MIN_QUERIES
+        is_known = facts is not None and _is_complete(facts)
+        if facts is None or not is_known or facts["queries_in_both"] < min_queries:
             others.append(after.evaluated_on)
         else:
             changes[after.evaluated_on] = _change(facts, _allowed(run, metric, after, facts))
@@ -74,7 +72,10 @@ def changes_of_run(
 
 
 def _pairs(nights: Iterable[Night]) -> Iterator[tuple[Night, Night]]:
-    """Each first night under new judgments, with the last night before it of its convention."""
+    """The nights around each change of judgments: the last before it, and the first after it.
+
+    Nights with different conventions are considered separately.
+    """
     newest: dict[str, Night] = {}
     for night in nights:
         options = json.dumps(night.record["options"], sort_keys=True)
@@ -86,7 +87,7 @@ def _pairs(nights: Iterable[Night]) -> Iterator[tuple[Night, Night]]:
 
 
 def _logged(run: str, metric: Metric, before: Night, after: Night) -> Mapping[str, Any] | None:
-    """The link in the log between these evaluations, which are the current ones."""
+    """The link in the log between these two evaluations; None if it was not recorded."""
     for link in after.record["links"] or ():
         if link["before_id"] != before.evaluation_id:
             continue
@@ -96,11 +97,12 @@ def _logged(run: str, metric: Metric, before: Night, after: Night) -> Mapping[st
     return None
 
 
-def _is_whole(facts: Mapping[str, Any]) -> bool:
+def _is_complete(facts: Mapping[str, Any]) -> bool:
     return all(facts.get(name) is not None for name in _NEEDED)
 
 
 def _change(facts: Mapping[str, Any], allowed: float) -> Change:
+    """The change that a link in the log or kept copies describe."""
     old, new = facts["old"], facts["new"]
     moved = (old + new) / 2
     return Change(
@@ -118,10 +120,11 @@ def _change(facts: Mapping[str, Any], allowed: float) -> Change:
 
 def _allowed(run: str, metric: Metric, night: Night, facts: Mapping[str, Any]) -> float:
     """The drop that the strictest check of the night's own gate allows for a run and measure."""
+    measure, cutoff = metric
     limits: list[float] = []
     for check in night.gate.get("check", ()):
         of_check = check["measure"], format_cutoff(check["cutoff"])
-        is_of_metric = of_check == (metric[0], format_cutoff(metric[1]))
+        is_of_metric = of_check == (measure, format_cutoff(cutoff))
         is_for_all = check.get("slice") is None and not check.get("weighted")
         if is_of_metric and is_for_all and _includes(check, run, night.dataset):
             mean = abs(facts["before_mean"])
@@ -130,6 +133,7 @@ def _allowed(run: str, metric: Metric, night: Night, facts: Mapping[str, Any]) -
 
 
 def _includes(check: Mapping[str, Any], run: str, dataset: str) -> bool:
+    """Whether a check in the log covers a run of a dataset."""
     runs = check.get("runs")
     if runs is not None and run not in runs:
         return False
@@ -138,6 +142,7 @@ def _includes(check: Mapping[str, Any], run: str, dataset: str) -> bool:
 
 
 def _limits(check: Mapping[str, Any], mean: float) -> Iterator[float]:
+    """How far a check in the log lets a mean fall, by each of its limits."""
     if check.get("max_drop") is not None:
         yield check["max_drop"]
     if check.get("max_relative_drop") is not None:

@@ -1,5 +1,5 @@
-"""How much the lists of two sets of results differ, without judgments: rank-biased overlap (RBO)
-and other measures.
+"""Measures how much the lists of two sets of results differ, without judgments: rank-biased
+overlap (RBO) and others.
 """
 
 from collections.abc import Collection, Sequence
@@ -32,8 +32,10 @@ _QUANTILES = {"q05": 0.05, "q25": 0.25, "q50": 0.5}
 def checked_cutoffs(
     convention: Convention, cutoffs: Sequence[int | None], persistence: float
 ) -> list[int]:
-    """Return the cutoffs; raise an error for the whole ranking, an invalid persistence, or an order
-    that depends on judgments.
+    """Return the cutoffs as ranks.
+
+    An error is raised for the whole ranking, for an invalid persistence, and for an order that
+    depends on judgments.
     """
     if ranking.breaks_ties_by_gain(convention):
         raise ConventionError(
@@ -51,17 +53,20 @@ def checked_cutoffs(
 
 
 def compared_runs(new: Collection[str], old: Collection[str], baseline: str | None) -> list[str]:
-    """The new runs to compare, sorted: those with an old run of the same name, or all with the
-    baseline.
+    """The new runs to compare, sorted.
 
+    These are all new runs if there is a baseline, otherwise those with an old run of the same name.
     ConfigurationError if there are none, or if the old runs do not have the baseline.
     """
     if baseline is not None and baseline not in old:
         raise unknown_name("baseline", "run", baseline, old)
-    runs = sorted({*new} & {*old} if baseline is None else {*new})
+    runs = sorted(set(new))
+    if baseline is None:
+        runs = sorted(set(new).intersection(old))
     if not runs:
-        theirs, ours = (", ".join(sorted(side)[:3]) for side in (old, new))
-        what = f"baseline: no run to compare: the old results have {theirs}, the new ones {ours}"
+        old_runs, new_runs = ", ".join(sorted(old)[:3]), ", ".join(sorted(new)[:3])
+        has = f"the old results have {old_runs}, the new ones {new_runs}"
+        what = f"baseline: no run to compare: {has}"
         instead = "give runs the same names, or name an old run to compare the new ones with,"
         raise ConfigurationError(what, Give("baseline", min(old), words=instead))
     return runs
@@ -83,35 +88,37 @@ def list_changes(
     `conventions` give the orders of the new and of the old results, which may differ. A sum fails
     with RETURNED_TWICE if a document is in a list twice.
     """
-    key, session, depth = ["run", *query_key(new.columns)], new.sparkSession, cutoffs[-1]
-    ours = _ranked(new.where(F.col("run").isin(*runs)), key, conventions[0], depth)
-    names_of_old = runs if baseline is None else [baseline]
-    theirs = _ranked(old.where(F.col("run").isin(*names_of_old)), key, conventions[1], depth)
+    key = ["run", *query_key(new.columns)]
+    session = new.sparkSession
+    depth = cutoffs[-1]
+    new_convention, old_convention = conventions
+    new_lists = _ranked(new.where(F.col("run").isin(*runs)), key, new_convention, depth)
+    old_runs = runs if baseline is None else [baseline]
+    old_lists = _ranked(old.where(F.col("run").isin(*old_runs)), key, old_convention, depth)
     if baseline is not None:
+        # Every new run is compared with the lists of the baseline.
         names = session.createDataFrame(pa.table({"run": pa.array(runs, pa.string())}))
-        theirs = F.broadcast(names).crossJoin(theirs.drop("run"))
-    by_rank = _weights(depth, conventions[0], p)
-    cuts = np.asarray(cutoffs, np.int32)
-    by_cutoff = {"cutoff": cuts, "all_discounts": np.cumsum(by_rank["discount"])[cuts - 1]}
+        old_lists = F.broadcast(names).crossJoin(old_lists.drop("run"))
+    by_rank = _weights(depth, new_convention, p)
+    ranks = np.asarray(cutoffs, np.int32)
+    by_cutoff = {"cutoff": ranks, "all_discounts": np.cumsum(by_rank["discount"])[ranks - 1]}
     weights = F.broadcast(session.createDataFrame(pa.table(by_rank)))
     at_cutoffs = F.broadcast(session.createDataFrame(pa.table(by_cutoff)))
     sides = (
-        weights.join(ours, on=["rank"], how="inner"),
-        weights.join(theirs, on=["rank"], how="inner"),
+        weights.join(new_lists, on=["rank"], how="inner"),
+        weights.join(old_lists, on=["rank"], how="inner"),
     )
     joined = _joined(sides, [*key, "doc_id"], ["length", *by_rank])
     within = at_cutoffs.crossJoin(joined).where(F.least("rank", "baseline_rank") <= F.col("cutoff"))
-    lists = within.groupBy(*key, *by_cutoff).agg(
-        *(column.alias(name) for name, column in _aggregates().items())
-    )
-    once = F.when(F.col("times") == 1, F.col("returned")).otherwise(
-        refusal(RETURNED_TWICE, key).cast("bigint")
-    )
+    aggregates = [column.alias(name) for name, column in _aggregates().items()]
+    lists = within.groupBy(*key, *by_cutoff).agg(*aggregates)
+    refused = refusal(RETURNED_TWICE, key).cast("bigint")
     described = {
-        "returned": once,
+        "returned": F.when(F.col("times") == 1, F.col("returned")).otherwise(refused),
         "baseline": F.col("run") if baseline is None else F.lit(baseline),
     }
-    described |= {} if "dataset" in key else {"dataset": F.lit(dataset)}
+    if "dataset" not in key:
+        described["dataset"] = F.lit(dataset)
     return lists.withColumns(described).withColumns(_measures(p)).select(*LIST_CHANGES.names)
 
 
@@ -130,53 +137,57 @@ def _weights(depth: int, convention: Convention, p: float) -> dict[str, NDArray[
 def _joined(
     sides: tuple[DataFrame, DataFrame], key: Sequence[str], names: Sequence[str]
 ) -> DataFrame:
-    """A row per document of either side, with the columns of both; `times` is how often it occurs.
+    """A row per document of either side, with the columns of both sides.
 
-    This full outer join is a grouped union, which costs no more and also counts documents that
-    occur twice.
+    `times` is how often the document occurs in one of the lists, the larger of two counts. This
+    full outer join is a grouped union, which costs no more and also counts documents that occur
+    twice.
     """
-    renamed, values, times = [], [], []
+    renamed = []
+    values = []
     for prefix, side in zip(_SIDES, sides, strict=True):
         own = [F.col(name).alias(f"{prefix}{name}") for name in names]
         renamed.append(side.select(*key, *own))
         values += [F.max(f"{prefix}{name}").alias(f"{prefix}{name}") for name in names]
-        times.append(F.count(f"{prefix}rank"))
-    documents = renamed[0].unionByName(renamed[1], allowMissingColumns=True)
-    return documents.groupBy(*key).agg(*values, F.greatest(*times).alias("times"))
+    times = F.greatest(F.count("rank"), F.count("baseline_rank")).alias("times")
+    new_side, old_side = renamed
+    documents = new_side.unionByName(old_side, allowMissingColumns=True)
+    return documents.groupBy(*key).agg(*values, times)
 
 
 def _ranked(results: DataFrame, key: list[str], convention: Convention, depth: int) -> DataFrame:
-    """The first documents of each list: key, doc_id, rank, length of the list. Documents that
-    judgments would remove are kept.
+    """The first documents of each list: key, doc_id, rank, length of the list.
+
+    Documents that judgments would remove are kept.
     """
     order = convention.replace(unjudged="zero", negative="keep")
-    ranked = ranking.by_window(with_listed(results, key, order), key, order, depth).where(
-        ranking.is_listed(order)
-    )
+    listed = with_listed(results, key, order)
+    ranked = ranking.by_window(listed, key, order, depth).where(ranking.is_listed(order))
     length = F.count(F.lit(1)).over(Window.partitionBy(*key))
     return ranked.select(*key, "doc_id", F.col(ranking.RANK).alias("rank"), length.alias("length"))
 
 
 def _aggregates() -> dict[str, Column]:
     """Aggregates over the documents of a list at a cutoff; `greatest` and `least` ignore nulls."""
-    ours, theirs = (F.col(f"{prefix}rank") <= F.col("cutoff") for prefix in _SIDES)
-    both, common, zero = F.greatest("rank", "baseline_rank"), ours & theirs, F.lit(0.0)
+    in_new = F.col("rank") <= F.col("cutoff")
+    in_old = F.col("baseline_rank") <= F.col("cutoff")
+    in_both = in_new & in_old
+    lower_rank = F.greatest("rank", "baseline_rank")
+    zero = F.lit(0.0)
     persistent_before = F.greatest("persistent_before", "baseline_persistent_before")
-    discount, baseline_discount = (
-        F.when(is_in, F.col(f"{prefix}discount")).otherwise(zero)
-        for prefix, is_in in zip(_SIDES, (ours, theirs), strict=True)
-    )
+    discount = F.when(in_new, F.col("discount")).otherwise(zero)
+    baseline_discount = F.when(in_old, F.col("baseline_discount")).otherwise(zero)
     return {
-        "returned": F.count_if(ours),
-        "baseline_returned": F.count_if(theirs),
-        "common": F.count_if(common),
+        "returned": F.count_if(in_new),
+        "baseline_returned": F.count_if(in_old),
+        "common": F.count_if(in_both),
         # The documents that both lists have within the length of the shorter one.
-        "shared": F.count_if(common & (both <= F.least("length", "baseline_length"))),
-        "same_rank": F.count_if(common & (F.col("rank") == F.col("baseline_rank"))),
-        "top": F.count_if(common & (both == 1)),
-        "persistent_before": F.sum(F.when(common, persistent_before).otherwise(zero)),
-        "until": F.max(F.when(ours, F.col("persistent"))),
-        "baseline_until": F.max(F.when(theirs, F.col("baseline_persistent"))),
+        "shared": F.count_if(in_both & (lower_rank <= F.least("length", "baseline_length"))),
+        "same_rank": F.count_if(in_both & (F.col("rank") == F.col("baseline_rank"))),
+        "top": F.count_if(in_both & (lower_rank == 1)),
+        "persistent_before": F.sum(F.when(in_both, persistent_before).otherwise(zero)),
+        "until": F.max(F.when(in_new, F.col("persistent"))),
+        "baseline_until": F.max(F.when(in_old, F.col("baseline_persistent"))),
         "gained": F.sum(F.greatest(discount - baseline_discount, zero)),
         "lost": F.sum(F.greatest(baseline_discount - discount, zero)),
         "times": F.max("times"),
@@ -184,61 +195,69 @@ def _aggregates() -> dict[str, Column]:
 
 
 def _measures(p: float) -> dict[str, Column]:
-    """The columns of LIST_CHANGES from `_aggregates`.
+    """The columns of LIST_CHANGES, from those of `_aggregates`.
 
-    Sources: moved_discount is from Tan and Clarke (2014). Extrapolated rank-biased overlap is
-    equation 32 of Webber, Moffat and Zobel (2010), which allows unequal lengths: `shared` is the
-    overlap at the depth s of the shorter list, `common` is the overlap at the depth l of the
-    longer one, and the overlap of every depth is summed over common documents.
+    `moved_discount` comes from Tan and Clarke (2014).
     """
-    ours, theirs, common, shared = map(F.col, ("returned", "baseline_returned", "common", "shared"))
-    one_empty = F.least(ours, theirs) == 0
-    # At least 1, because engines evaluate divisions even if the result is unused: an empty list
-    # has no rank-biased overlap here.
-    s, longer = F.greatest(F.least(ours, theirs), F.lit(1)), F.greatest(ours, theirs)
-    until_s, until_l = (bound("until", "baseline_until") for bound in (F.least, F.greatest))
+    new, old = F.col("returned"), F.col("baseline_returned")
+    common = F.col("common")
+    is_one_empty = F.least(new, old) == 0
+    moved_discount = F.greatest("gained", "lost") / F.col("all_discounts")
+    return {
+        "entered": new - common,
+        "left": old - common,
+        "top_changed": F.col("top") == 0,
+        "same_order": (F.col("same_rank") == new) & (F.col("same_rank") == old),
+        "jaccard": common / (new + old - common),
+        "rbo": F.when(is_one_empty, 0.0).otherwise(_rank_biased_overlap(p)),
+        "moved_discount": F.when(is_one_empty, 1.0).otherwise(moved_discount),
+    }
+
+
+def _rank_biased_overlap(p: float) -> Column:
+    """The extrapolated rank-biased overlap of two lists that are not empty.
+
+    It is equation 32 of Webber, Moffat and Zobel (2010), which allows unequal lengths. `shared` is
+    the overlap at the depth s of the shorter list, and `common` is the overlap at the depth l of
+    the longer list. The overlap of every depth is summed over common documents.
+    """
+    new, old = F.col("returned"), F.col("baseline_returned")
+    common, shared = F.col("common"), F.col("shared")
+    # At least 1, because engines divide even for an empty list, where the result is not used.
+    s = F.greatest(F.least(new, old), F.lit(1))
+    longer = F.greatest(new, old)
+    until_s = F.least("until", "baseline_until")
+    until_l = F.greatest("until", "baseline_until")
     # The sum of p^d (d - s) / (s d) over d = s + 1 .. l; the part without d in the denominator is a
     # geometric series.
     series = (F.pow(F.lit(p), s + 1) - F.pow(F.lit(p), longer + 1)) / (1 - p)
     beyond = shared * (series / s - (until_l - until_s))
     rest = ((common - shared) / longer + shared / s) * F.pow(F.lit(p), longer)
-    rbo = (1 - p) / p * (common * until_l - F.col("persistent_before") + beyond) + rest
-    return {
-        "entered": ours - common,
-        "left": theirs - common,
-        "top_changed": F.col("top") == 0,
-        "same_order": (F.col("same_rank") == ours) & (F.col("same_rank") == theirs),
-        "jaccard": common / (ours + theirs - common),
-        "rbo": F.when(one_empty, 0.0).otherwise(rbo),
-        "moved_discount": F.when(one_empty, 1.0).otherwise(
-            F.greatest("gained", "lost") / F.col("all_discounts")
-        ),
-    }
+    return (1 - p) / p * (common * until_l - F.col("persistent_before") + beyond) + rest
 
 
 def summarized(changes: pd.DataFrame) -> pd.DataFrame:
     """A row per run and cutoff of a LIST_CHANGES table: queries, shares of them, means and
     quantiles.
     """
-    shares = {"changed_share": ~changes["same_order"], "top_changed_share": changes["top_changed"]}
-    shares |= {
+    shares = {
+        "changed_share": ~changes["same_order"],
+        "top_changed_share": changes["top_changed"],
         "lost_all_share": changes["returned"] == 0,
         "gained_all_share": changes["baseline_returned"] == 0,
     }
     groups = changes.assign(**shares).groupby([*KEY], sort=False)
-    columns = {"queries": groups.size()} | {name: groups[name].mean() for name in shares}
-    for name in ("rbo", "moved_discount"):
+    columns = {"queries": groups.size()}
+    for name in (*shares, "rbo", "moved_discount"):
         columns[name] = groups[name].mean()
-        columns |= {
-            f"{name}_{label}": groups[name].quantile(at) for label, at in _QUANTILES.items()
-        }
+        if name not in shares:
+            for label, at in _QUANTILES.items():
+                columns[f"{name}_{label}"] = groups[name].quantile(at)
     return pd.DataFrame(columns).reset_index()
 
 
 def most_changed(changes: pd.DataFrame, queries: int) -> pd.DataFrame:
-    """The rows of the queries that changed most, for each run and cutoff, with their `place`,
-    starting at 1.
-    """
+    """The queries that changed most, for each run and cutoff, with their `place` from 1."""
     order = ["moved_discount", "rbo", "query_id"]
     ordered = changes[~changes["same_order"]].sort_values(order, ascending=[False, True, True])
     most = ordered.assign(place=ordered.groupby([*KEY]).cumcount() + 1)

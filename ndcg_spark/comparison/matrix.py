@@ -14,7 +14,12 @@ from ndcg_spark.comparison.statistics import UNITS, Numbers
 from ndcg_spark.config import EvaluationConfig
 from ndcg_spark.convention.measures import Cutoff, format_cutoff
 from ndcg_spark.errors import InputError
-from ndcg_spark.inputs.query_tables import attribute_rows, read_query_table, weight_rows
+from ndcg_spark.inputs.query_tables import (
+    QueryTables,
+    attribute_rows,
+    read_query_table,
+    weight_rows,
+)
 from ndcg_spark.nights.log import Night
 from ndcg_spark.nights.reader import read_rows
 from ndcg_spark.schemas import NO_VALUE
@@ -23,8 +28,6 @@ from ndcg_spark.schemas import NO_VALUE
 Metric = tuple[str, Cutoff]
 #: An attribute and a value, both null for all queries; and whether each query has it.
 Slice = tuple[str | None, str | None, NDArray[np.bool_]]
-#: The tables QUERY_ATTRIBUTES and QUERY_WEIGHTS, if there are any.
-QueryTables = tuple[pa.Table | None, pa.Table | None]
 
 #: How many rows are encoded at a time: each lookup costs a pass over all queries seen before.
 _ROWS_AT_ONCE = 1 << 20
@@ -75,17 +78,28 @@ class ScoreMatrix:
 
     def scores(self, run: str) -> Numbers:
         """The score of every query; NaN if it is excluded or the matrix lacks the run."""
-        own = self.values[list(self.runs).index(run)] if run in self.runs else np.zeros(0)
-        return _padded(own, len(self.queries), np.nan)
+        scores = np.zeros(0)
+        if run in self.runs:
+            scores = self.values[list(self.runs).index(run)]
+        return _padded(scores, len(self.queries), np.nan)
 
     def answered(self, run: str) -> NDArray[np.bool_]:
         """Whether the run returned anything for each query; false if the matrix lacks the run."""
         answered = np.zeros(len(self.queries), np.bool_)
         if run in self.runs:
-            own = self.values.shape[1]
-            at = list(self.runs).index(run)
-            answered[:own] = True if self.answers is None else self.answers[at]
+            known = self.values.shape[1]
+            answered[:known] = True
+            if self.answers is not None:
+                answered[:known] = self.answers[list(self.runs).index(run)]
         return answered
+
+    def covers(self) -> NDArray[np.bool_]:
+        """Whether each query is judged; if rows do not say so, each query may be."""
+        hashes = self.hashes()
+        has_scores = not np.isnan(self.values).all()
+        if has_scores and not hashes.any():
+            return np.ones(len(hashes), np.bool_)
+        return np.asarray(hashes != 0)
 
     def unanswered(self, run: str) -> NDArray[np.bool_]:
         """Whether each query is judged and unanswered by the run, in the newest of the nights."""
@@ -97,12 +111,29 @@ class ScoreMatrix:
         """The number of nights that each query's score is averaged over; 0 if it has no score."""
         counts = (~np.isnan(self.scores(run))).astype(np.int16)
         if self.nights is not None and run in self.runs:
-            own = self.nights[list(self.runs).index(run)]
-            counts[: len(own)] = own
+            nights = self.nights[list(self.runs).index(run)]
+            counts[: len(nights)] = nights
         return counts
 
     def hashes(self) -> NDArray[np.int64]:
+        """The hash of the judgments of every query; 0 if it has no row here."""
         return _padded(self.judgments_hash, len(self.queries), 0)
+
+    def is_judged_with(self, other: "ScoreMatrix") -> bool:
+        """Whether any query is judged in both matrices."""
+        return bool(((self.hashes() != 0) & (other.hashes() != 0)).any())
+
+    def first_judged_query(self) -> str | None:
+        """The first judged query in alphabetical order; None if no query is judged."""
+        hashes = self.hashes()
+        first: str | None = pc.min(self.queries.ids.filter(pa.array(hashes != 0))).as_py()
+        return first
+
+
+def no_query_in_both(own: ScoreMatrix, theirs: ScoreMatrix) -> str:
+    """The sentence for two sets of judgments that share no query, with an example of each."""
+    examples = f"{theirs.first_judged_query()} / {own.first_judged_query()}"
+    return f"no query is in both sets of judgments ({examples})"
 
 
 def read_matrix(
@@ -119,19 +150,21 @@ def read_matrix(
     """
     cells = _Cells(queries, runs)
     names = pa.array(runs, pa.string())
-    for table in _together(batches):
+    _, cutoff = metric
+    for table in _in_large_batches(batches):
         _refuse_empty_names(table)
-        run = np.asarray(
-            pc.fill_null(pc.index_in(table["run"].combine_chunks(), value_set=names), -1),
-        )
+        numbers = pc.index_in(table["run"].combine_chunks(), value_set=names)
+        run = np.asarray(pc.fill_null(numbers, -1))
+        # The cutoff of a whole ranking is null, and compared as 0.
         cutoffs = np.asarray(pc.fill_null(table["cutoff"], 0))
-        at = np.flatnonzero((cutoffs == (metric[1] or 0)) & (run >= 0))
+        at = np.flatnonzero((cutoffs == (cutoff or 0)) & (run >= 0))
         rows = table if len(at) == len(table) else table.take(pa.array(at))
         cells.add(rows, run[at], metric)
     return ScoreMatrix(queries, runs, cells.values.T, cells.hashes, cells.answers.T)
 
 
 def _refuse_empty_names(table: pa.Table) -> None:
+    """Raise InputError if a run or a query has no name."""
     for name in ("run", "query_id"):
         empty = pc.sum(pc.fill_null(pc.equal(table[name], ""), True)).as_py()
         if empty:
@@ -149,6 +182,7 @@ class _Cells:
         self.values = np.empty((0, len(runs)))
         self.answers = np.empty((0, len(runs)), np.bool_)
         self.hashes = np.zeros(0, np.int64)
+        #: Whether a run already has a score for a query.
         self._seen = np.empty((0, len(runs)), np.bool_)
 
     def add(self, rows: pa.Table, run: NDArray[np.int64], metric: Metric) -> None:
@@ -178,10 +212,11 @@ class _Cells:
     def _mark_seen(self, query: NDArray[np.int64], run: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Whether the run of each row already had a score for the query; marks it as seen."""
         repeated = np.asarray(self._seen[query, run])
-        before = np.count_nonzero(self._seen)
+        seen_before = np.count_nonzero(self._seen)
         self._seen[query, run] = True
+        has_new_cell_per_row = np.count_nonzero(self._seen) == seen_before + len(query)
         # Sorting is slow, and a row rarely occurs twice.
-        if np.count_nonzero(self._seen) < before + len(query):
+        if not has_new_cell_per_row:
             cell = query * len(self._runs) + run
             first = np.unique(cell, return_index=True)[1]
             is_first = np.zeros(len(cell), np.bool_)
@@ -192,6 +227,7 @@ class _Cells:
     def _add_hashes(self, query: NDArray[np.int64], judged: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Whether the hash of each row (0 for none) differs from others of the same query."""
         known = self.hashes[query]
+        # If several rows have the same query, the last one is kept.
         self.hashes[query] = np.where(judged == 0, known, judged)
         differs_within = self.hashes[query] != judged
         differs_before = (known != judged) & (known != 0)
@@ -204,6 +240,7 @@ class _Cells:
         query: NDArray[np.int64],
         run: NDArray[np.int64],
     ) -> None:
+        """Raise InputError if any of these rows is marked, with the first one as an example."""
         if not rows.any():
             return
         at = int(np.argmax(rows))
@@ -223,7 +260,7 @@ def _padded(array: NDArray[Any], rows: int, empty: float) -> NDArray[Any]:
 
 
 def answered_rows(rows: pa.Table) -> NDArray[np.bool_]:
-    """Whether the run of each QUERY_SCORES row returned anything; true if no column says."""
+    """Whether the run of each QUERY_SCORES row returned anything; true if no column shows it."""
     columns = rows.column_names
     status = rows["status"] if "status" in columns else pa.nulls(len(rows), pa.string())
     returned = rows["returned"] if "returned" in columns else pa.nulls(len(rows), pa.int64())
@@ -234,7 +271,8 @@ def answered_rows(rows: pa.Table) -> NDArray[np.bool_]:
     return np.asarray(~is_missing & (is_scored | ~is_empty))
 
 
-def _together(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
+def _in_large_batches(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
+    """The rows of several batches together, about `_ROWS_AT_ONCE` at a time."""
     kept: list[pa.RecordBatch] = []
     for batch in batches:
         kept.append(batch)
@@ -268,10 +306,11 @@ def mean_matrix(matrices: Iterable[ScoreMatrix], tonight: ScoreMatrix) -> ScoreM
     values = np.full((len(sums), n), np.nan)
     counts = np.zeros((len(sums), n), np.int16)
     answered = np.zeros((len(sums), n), np.bool_)
-    for at, own in enumerate(sums.values()):
-        np.divide(own.total, own.count, out=values[at], where=own.count > 0)
-        counts[at] = own.count
-        answered[at] = own.answered
+    for at, sum_of_run in enumerate(sums.values()):
+        is_counted = sum_of_run.count > 0
+        np.divide(sum_of_run.total, sum_of_run.count, out=values[at], where=is_counted)
+        counts[at] = sum_of_run.count
+        answered[at] = sum_of_run.answered
     return ScoreMatrix(tonight.queries, list(sums), values, hashes, answered, counts, newest)
 
 
@@ -312,24 +351,23 @@ def masks(attributes: pa.Table, dataset: str, queries: Queries) -> Iterator[Slic
     """The slices of a dataset by attribute and value, including queries without a value."""
     table, query = _known_rows(attributes, dataset, queries)
     for attribute in sorted(attributes["attribute"].unique().to_pylist()):
-        has = np.asarray(pc.equal(table["attribute"], attribute))
-        own, values = (
-            query[has],
-            table["value"].filter(pa.array(has)).combine_chunks().dictionary_encode(),
-        )
-        by_value = dict(
-            zip(values.dictionary.to_pylist(), range(len(values.dictionary)), strict=True),
-        )
-        rest = np.ones(len(queries), np.bool_)
-        rest[own] = False
-        for value in sorted(by_value):
+        is_own = np.asarray(pc.equal(table["attribute"], attribute))
+        own_queries = query[is_own]
+        values = table["value"].filter(pa.array(is_own)).combine_chunks().dictionary_encode()
+        number_of_value = {}
+        for number, value in enumerate(values.dictionary.to_pylist()):
+            number_of_value[value] = number
+        value_of_row = np.asarray(values.indices)
+        without_value = np.ones(len(queries), np.bool_)
+        without_value[own_queries] = False
+        for value in sorted(number_of_value):
             mask = np.zeros(len(queries), np.bool_)
-            mask[own[np.asarray(values.indices) == by_value[value]]] = True
+            mask[own_queries[value_of_row == number_of_value[value]]] = True
             if value == NO_VALUE:
-                rest |= mask
+                without_value |= mask
             else:
                 yield attribute, value, mask
-        yield attribute, NO_VALUE, rest
+        yield attribute, NO_VALUE, without_value
 
 
 def weight_vector(weights: pa.Table, dataset: str, queries: Queries) -> Numbers:
@@ -360,6 +398,7 @@ def values_of(attributes: pa.Table, dataset: str) -> dict[str, list[str]]:
 
 
 def matches(table: pa.Table, dataset: str, queries: Queries) -> bool:
+    """Whether a table of attributes or weights has a row for one of these queries."""
     return bool(_known_rows(table, dataset, queries)[0].num_rows)
 
 
@@ -374,5 +413,6 @@ def read_query_tables(config: EvaluationConfig, nights: Sequence[Night] = ()) ->
     if attributes is not None and not is_kept:
         slices = attribute_rows(read_query_table(attributes.on(config.date), "query_attributes"))
     if weights is None:
-        return slices, None
-    return slices, weight_rows(read_query_table(weights.on(config.date), "query_weights"))
+        return QueryTables(slices)
+    weight_table = read_query_table(weights.on(config.date), "query_weights")
+    return QueryTables(slices, weight_rows(weight_table))

@@ -70,11 +70,10 @@ def choose_pair(
     elif baseline is None:
         ways = (Give("baseline_date", words="name a night with"), Give("baseline", words="a run"))
         raise ConfigurationError("sample: there is nothing to compare with", Either(ways))
-    depth = (
-        night.measure_set.main_cutoff("ndcg", finite_cutoffs(night)) if cutoff is None else cutoff
-    )
+    if cutoff is None:
+        cutoff = night.measure_set.main_cutoff("ndcg", finite_cutoffs(night))
     own, theirs = _chosen_runs(night, other, run, baseline)
-    pair = Pair(night, own, other, theirs, depth or 0)
+    pair = Pair(night, own, other, theirs, cutoff or 0)
     refuse_pair(pair)
     return pair
 
@@ -83,21 +82,22 @@ def _chosen_runs(
     night: Night, other: Night, run: str | None, baseline: str | None
 ) -> tuple[str, str]:
     """The run and its baseline; ConfigurationError if they are unknown or ambiguous."""
-    runs, theirs = _runs_of(night), _runs_of(other)
+    runs, other_runs = _runs_of(night), _runs_of(other)
     if run is not None and run not in runs:
         raise unknown_name("run", "run", run, runs)
-    if baseline is not None and baseline not in theirs:
-        raise unknown_name("baseline", "run", baseline, theirs)
-    possible = {run} if run is not None else set(runs)
+    if baseline is not None and baseline not in other_runs:
+        raise unknown_name("baseline", "run", baseline, other_runs)
+    possible = set(runs) if run is None else {run}
     if baseline is None:
-        possible &= theirs
+        # A run is compared with the run of the same name.
+        possible &= other_runs
     elif night == other:
-        possible -= {baseline}
+        possible.discard(baseline)
     if len(possible) != 1:
         known = f"there are {len(possible):,} runs to compare"
         sentence = f"sample: it covers one run and its baseline, but {known}"
         raise ConfigurationError(sentence, Give("run", words="choose one with"))
-    chosen = str(min(possible))
+    chosen = possible.pop()
     return chosen, baseline or chosen
 
 
@@ -118,6 +118,7 @@ def refuse_pair(pair: Pair) -> None:
 
 
 def _why_not_corrected(night: Night, cutoff: int) -> str | None:
+    """Why human grades cannot correct the scores of a night; None if they can."""
     convention = night_convention(night)
     if convention.ideal in ("retrieved_at_k", "judged_capped"):
         return f"with ideal={convention.ideal}, the ideal depends on the returned documents"
@@ -142,11 +143,11 @@ def moved_documents_of(pair: Pair) -> MovedDocuments:
     if not has_judgments_of(pair.other, pair.night):
         lists = _with_kept_grades(lists, pair.night, convention)
     gains = _gains_of(lists["relevance"], convention)
-    place = pd.Series(np.arange(len(queries)), queries.index)
-    query = place.loc[lists["query_id"]].to_numpy(np.int64)
-    ideal = queries["ideal_dcg"].to_numpy()
-    theirs = lists["discount_there"].to_numpy() / ideal[query]
-    weight = (lists["discount"] - lists["discount_there"]).to_numpy() / ideal[query]
+    number_of_query = pd.Series(np.arange(len(queries)), queries.index)
+    query = number_of_query.loc[lists["query_id"]].to_numpy(np.int64)
+    ideal = queries["ideal_dcg"].to_numpy()[query]
+    baseline_weight = lists["discount_there"].to_numpy() / ideal
+    weight = (lists["discount"] - lists["discount_there"]).to_numpy() / ideal
     is_moved = np.abs(weight) > EQUAL
     documents = lists["doc_id"].to_numpy()[is_moved]
     return MovedDocuments(
@@ -156,16 +157,16 @@ def moved_documents_of(pair: Pair) -> MovedDocuments:
         weight=weight[is_moved],
         grade=lists["relevance"].to_numpy(np.float64)[is_moved],
         gain=gains[is_moved],
-        baseline=np.bincount(query, theirs * gains, len(queries)).astype(np.float64),
+        baseline=np.bincount(query, baseline_weight * gains, len(queries)).astype(np.float64),
         gains=_known_gains(pair.night, convention),
         **counts,
     )
 
 
 def _counted_queries(pair: Pair, convention: Convention) -> tuple[pd.DataFrame, dict[str, int]]:
-    """The queries with an ideal that both sides answer or that are scored as 0, by id.
+    """The queries with an ideal above 0 that are compared, by id; and how many others there are.
 
-    Also returns how many other queries there are.
+    A query that one side does not answer is compared only if it scores 0.
     """
     ours = _scores_of(pair.night, pair.run, pair.cutoff)
     theirs = _scores_of(pair.other, pair.baseline, pair.cutoff)
@@ -188,6 +189,7 @@ def _counted_queries(pair: Pair, convention: Convention) -> tuple[pd.DataFrame, 
 
 
 def _scores_of(night: Night, run: str, cutoff: int) -> pd.DataFrame:
+    """The status and ideal DCG of each query of a run, by query."""
     columns = ["query_id", "status", "ideal_dcg"]
     where: Where = {"run": [run], "cutoff": [cutoff]}
     scores: pd.DataFrame = read_rows([night], "query_scores", columns, where).to_pandas()
@@ -205,6 +207,7 @@ def _both_lists(pair: Pair) -> pd.DataFrame:
 
 
 def _list_of(night: Night, run: str, cutoff: int) -> pd.DataFrame:
+    """The kept documents of a run down to a cutoff."""
     columns = [*_KEY, "rank", "relevance", "discount"]
     rows = read_rows([night], "ranked_documents", columns, {"run": [run]}).to_pandas()
     within: pd.DataFrame = rows[rows["rank"] <= cutoff].drop(columns="rank")
@@ -212,7 +215,7 @@ def _list_of(night: Night, run: str, cutoff: int) -> pd.DataFrame:
 
 
 def _with_kept_grades(lists: pd.DataFrame, night: Night, convention: Convention) -> pd.DataFrame:
-    """The lists with grades from tonight's judgments, which an earlier night does not have."""
+    """The lists with the grades of tonight's judgments, even for documents of the earlier night."""
     fingerprint = str(night.row["judgments_fingerprint"])
     judgments = kept_judgments(night.store, night.dataset, fingerprint)
     if judgments is None:
@@ -231,7 +234,7 @@ def _with_kept_grades(lists: pd.DataFrame, night: Night, convention: Convention)
 
 
 def _gains_of(grades: "pd.Series[Any]", convention: Convention) -> Numbers:
-    """The gains of the machine's grades, which its evaluation accepted."""
+    """The gains of grades from the machine, all of which the evaluation accepted."""
     unjudged = unjudged_gain(convention)
     gains: dict[float, float] = {}
     for grade in grades.dropna().unique().tolist():
@@ -250,9 +253,9 @@ def graded_gain(grade: float, convention: Convention) -> float | None:
 
 
 def known_grades(night: Night) -> tuple[float, float]:
-    """The lowest and the highest grade that people may give: those in the night's judgments or 0.
+    """The lowest and the highest grade that people may give.
 
-    With a `max_grade`, it is the highest.
+    They cover the grades of the night's judgments, 0, and the `max_grade` of the convention.
     """
     grades = _grades_of(night)
     highest = night_convention(night).max_grade
@@ -274,15 +277,22 @@ def _known_gains(night: Night, convention: Convention) -> Numbers:
 
 def pair_of(nights: Nights, header: Mapping[str, Any]) -> Pair:
     """The rankings that a sample was drawn for; ConfigurationError if a night no longer exists."""
-    found = []
-    for name in ("evaluation", "baseline_evaluation"):
-        own = (header["dataset"], header[name])
-        known = [night for night in nights if (night.dataset, night.evaluation_id) == own]
-        if not known:
-            where = {"evaluation": "date", "baseline_evaluation": "baseline_date"}[name]
-            sentence = f"its night of {header[where]} was evaluated again or removed"
-            raise ConfigurationError(f"human: {sentence}; draw a new sample")
-        found.append(known[0])
-    pair = Pair(found[0], header["run"], found[1], header["baseline"], header["cutoff"])
+    night = _night_of_sample(nights, header, "evaluation", "date")
+    other = _night_of_sample(nights, header, "baseline_evaluation", "baseline_date")
+    pair = Pair(night, header["run"], other, header["baseline"], header["cutoff"])
     refuse_pair(pair)
     return pair
+
+
+def _night_of_sample(
+    nights: Nights, header: Mapping[str, Any], evaluation: str, date: str
+) -> Night:
+    """The night of an evaluation in the header of a sample.
+
+    `evaluation` and `date` are the names under which the header records the night.
+    """
+    for night in nights:
+        if night.dataset == header["dataset"] and night.evaluation_id == header[evaluation]:
+            return night
+    sentence = f"its night of {header[date]} was evaluated again or removed"
+    raise ConfigurationError(f"human: {sentence}; draw a new sample")

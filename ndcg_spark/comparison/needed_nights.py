@@ -4,6 +4,7 @@ import dataclasses
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
+from ndcg_spark.comparison.known_losses import acknowledged_now
 from ndcg_spark.comparison.references import Reference, accepted_reference, dated_reference
 from ndcg_spark.comparison.sources import ScoreCache
 from ndcg_spark.errors import StorageError
@@ -17,11 +18,12 @@ _RECENT = 7
 
 
 def needed_dates(nights: Sequence[Night], old: set[str]) -> set[str]:
-    """The dates that gates compare with: the gates of nights that are not `old` or still needed.
+    """The dates that the gates of the kept nights compare with.
 
-    The newest night of a dataset, however old, determines what the next one is compared with. This
-    includes the reference of each run, the nights around the changes of judgments since then, and
-    the nights whose loss was acknowledged, as long as the acknowledgement is in force.
+    A night is kept if its date is not `old`, or if a kept night needs it. The newest night of a
+    dataset, however old, determines what the next one is compared with. So the dates include the
+    reference of each run, the nights around the changes of judgments since then, and the nights
+    with an acknowledgement that is still in force.
     """
     by_dataset: dict[str, list[Night]] = {}
     for night in nights:
@@ -30,12 +32,13 @@ def needed_dates(nights: Sequence[Night], old: set[str]) -> set[str]:
     scores = ScoreCache()
     for own in by_dataset.values():
         needed |= _dates_of_references(own, scores)
+    # The gates of needed nights may need further nights.
     while True:
+        removable = old - needed
         more = set(needed)
         for own in by_dataset.values():
-            staying = [night for night in own[:-1] if night.evaluated_on not in old - needed]
-            staying.append(own[-1])
-            more |= _dates_of_gates(own, staying)
+            kept = [night for night in own[:-1] if night.evaluated_on not in removable]
+            more |= _dates_of_gates(own, [*kept, own[-1]])
         if more == needed:
             return needed
         needed = more
@@ -49,15 +52,15 @@ def _names_of(gate: Mapping[str, Any]) -> set[str]:
     return names
 
 
-def _dates_of_gates(nights: Sequence[Night], staying: Sequence[Night]) -> set[str]:
-    """The dates that the gates of the remaining nights compare with.
+def _dates_of_gates(nights: Sequence[Night], kept: Sequence[Night]) -> set[str]:
+    """The dates that the gates of the kept nights compare with.
 
-    These are the newest good nights, as many as any of the gates uses, and the dates that they
+    These are the newest good nights, as many as any of the gates uses, and the dates that the gates
     name. The newest good night is always included, because it determines the expected runs.
     """
     most = 1
     dates: set[str] = set()
-    for night in staying:
+    for night in kept:
         gate = night.gate
         names = _names_of(gate)
         dates.update(names - {ACCEPTED})
@@ -68,15 +71,15 @@ def _dates_of_gates(nights: Sequence[Night], staying: Sequence[Night]) -> set[st
 
 
 def _dates_of_references(nights: Sequence[Night], scores: ScoreCache) -> set[str]:
-    """The dates that the newest night of a dataset and the next one refer back to, by run."""
+    """The dates of the references of the newest night of a dataset, and of the night after it."""
     newest = nights[-1]
-    following = dataclasses.replace(newest, evaluated_on=_NEXT)
-    dates = set(_acknowledged(nights, newest))
+    next_night = dataclasses.replace(newest, evaluated_on=_NEXT)
+    dates = {known.night.evaluated_on for known in acknowledged_now(nights)}
     named = sorted(_names_of(newest.gate) | dates)
     runs: set[str] = set()
     for night in nights[-_RECENT:]:
         runs.update(_runs_of(night, scores))
-    for tonight in (newest, following):
+    for tonight in (newest, next_night):
         for run in runs:
             for reference in _references(run, tonight, nights, named, scores):
                 dates.update(_dates_of(reference))
@@ -85,18 +88,14 @@ def _dates_of_references(nights: Sequence[Night], scores: ScoreCache) -> set[str
 
 def _dates_of(reference: Reference) -> Iterator[str]:
     """The reference's own nights, and those around each known change of judgments."""
-    yield from (night.evaluated_on for night in reference.nights)
+    for night in reference.nights:
+        yield night.evaluated_on
     for link in reference.links:
-        ends = (link.before, link.after)
-        if all(night.row["judgments_fingerprint"] for night in ends):
-            yield from (night.evaluated_on for night in ends)
-
-
-def _acknowledged(nights: Sequence[Night], newest: Night) -> Iterator[str]:
-    for night in nights:
-        said = night.record["acknowledged"]
-        if said and said["until"] >= newest.evaluated_on:
-            yield night.evaluated_on
+        before = link.before.row["judgments_fingerprint"]
+        after = link.after.row["judgments_fingerprint"]
+        if before and after:
+            yield link.before.evaluated_on
+            yield link.after.evaluated_on
 
 
 def _references(
@@ -106,6 +105,8 @@ def _references(
     named: Sequence[str],
     scores: ScoreCache,
 ) -> Iterator[Reference]:
+    """The references of a run on a night: the accepted night, and each named date."""
+
     def runs_of(night: Night) -> Collection[str]:
         return _runs_of(night, scores)
 

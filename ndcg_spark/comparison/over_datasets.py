@@ -1,4 +1,4 @@
-"""Runs compared over datasets: each dataset is one observation, with its difference of means.
+"""Compares runs over datasets: each dataset is one observation, with its difference of means.
 
 Demsar (2006) recommends the signed-rank test of Wilcoxon (1945) for this. The differences of
 datasets are few and have different scales, so a t test would depend mostly on the largest ones.
@@ -45,25 +45,26 @@ class _Pair(NamedTuple):
 def compare_over_datasets(
     rows: Sequence[Row], datasets: Sequence[str], correction: str, alpha: float
 ) -> OverDatasets:
-    """COMPARISONS rows of several datasets, over all queries and without weights, as one sample.
+    """The comparison over datasets, from the COMPARISONS rows of each dataset.
 
-    A run has a row only if it was compared in all datasets. p values are adjusted for the runs and
-    baselines of a measure at a cutoff.
+    It uses the rows of all queries, without weights. A run has a row over datasets only if it was
+    compared in all of them. p values are adjusted for the runs and baselines of a measure at a
+    cutoff.
     """
     if len(datasets) < 2:
         return NOTHING
     found = OverDatasets([], [])
     families: dict[tuple[str, Cutoff], list[list[dict[str, Any]]]] = {}
-    without = {}
+    incomplete = {}
     for pair, own in _by_pair(rows).items():
         lacking = _lacking(own, datasets)
         if lacking:
-            without[pair.run] = lacking
+            incomplete[pair.run] = lacking
         else:
             sides = list(_sides(pair, own, datasets))
             families.setdefault((pair.measure, pair.cutoff), []).append(sides)
-    if without:
-        found.sentences.append(_lack(without, len(datasets)))
+    if incomplete:
+        found.sentences.append(_about_incomplete(incomplete, len(datasets)))
     for family in families.values():
         _conclude(family, correction, alpha)
         for sides in family:
@@ -72,6 +73,7 @@ def compare_over_datasets(
 
 
 def _by_pair(rows: Sequence[Row]) -> dict[_Pair, list[Row]]:
+    """The unweighted rows over all queries, by what they compare."""
     pairs: dict[_Pair, list[Row]] = {}
     for row in rows:
         if row["attribute"] is None and row["weight_effective_n"] is None:
@@ -89,24 +91,32 @@ def _lacking(rows: Sequence[Row], datasets: Sequence[str]) -> list[str]:
     return [name for name in datasets if name not in measured]
 
 
-def _lack(without: Mapping[str, Sequence[str]], datasets: int) -> str:
-    """A sentence on missing runs; `without` has, by run, the datasets that lack a comparison."""
-    run, lacking = next(iter(without.items()))
-    runs = f"{len(without)} run(s) are not compared over the datasets"
+def _about_incomplete(incomplete: Mapping[str, Sequence[str]], datasets: int) -> str:
+    """A sentence on the runs that some datasets lack: `{"bm25": ["web"]}`."""
+    run, lacking = next(iter(incomplete.items()))
+    runs = f"{len(incomplete)} run(s) are not compared over the datasets"
     what = f"could not be compared in {len(lacking)} of {datasets} datasets, e.g. {lacking[0]}"
     return f"{runs}: {run} {what}"
 
 
 def _sides(pair: _Pair, rows: Sequence[Row], datasets: Sequence[str]) -> Iterator[dict[str, Any]]:
-    """One row, or one per side if the judgments of a dataset have changed."""
-    sides = list(dict.fromkeys(row["side"] for row in rows if row["side"] is not None))
-    for side in sides or [None]:
-        own = {row["dataset"]: row for row in rows if row["side"] is None}
-        own |= {row["dataset"]: row for row in rows if row["side"] == side}
+    """One row, or one per side if the judgments of a dataset have changed.
+
+    A dataset whose judgments have not changed has the same row on both sides.
+    """
+    by_side: dict[str | None, dict[str, Row]] = {}
+    for row in rows:
+        by_side.setdefault(row["side"], {})[row["dataset"]] = row
+    without_sides = by_side.pop(None, {})
+    if not by_side:
+        by_side = {None: {}}
+    for side, with_side in by_side.items():
+        own = {**without_sides, **with_side}
         yield _row(pair, side, [own[name] for name in datasets])
 
 
 def _row(pair: _Pair, side: str | None, rows: Sequence[Row]) -> dict[str, Any]:
+    """The row over datasets, from one row of each dataset."""
     nights = {row["baseline_night"] for row in rows}
     differences = {row["dataset"]: row["difference"] for row in rows}
     apart = np.round(list(differences.values()), DECIMALS)

@@ -2,7 +2,8 @@
 documents in the same list.
 
 Judgments age. If they were made from lists that people saw, later lists have fewer judged
-documents, and NDCG falls without a real loss. A loss that both readings show has a different cause.
+documents, and NDCG falls without a real loss. If both readings show a loss, it has a different
+cause.
 """
 
 import functools
@@ -37,7 +38,7 @@ def has_second_reading(measure: str) -> bool:
 def second_reading(rows: pa.Table, measure: str, convention: Convention) -> pa.Table:
     """QUERY_SCORES rows of one cutoff with the second reading of the measure.
 
-    It is null if a list was scored but the table does not tell which share of it was judged.
+    It is null if a list was scored but the table does not show which share of it was judged.
     Queries without a scored list keep their score. A score may be above 1.
     """
     columns = {name: _numbers(rows, name) for name in COLUMNS[measure]}
@@ -56,8 +57,7 @@ def judged_rates(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     for batch in batches:
         rows = pa.Table.from_batches([batch])
         returned, judged = _numbers(rows, "returned"), _numbers(rows, "judged")
-        is_some = returned > 0
-        rates = np.divide(judged, returned, out=np.zeros_like(judged), where=is_some)
+        rates = np.divide(judged, returned, out=np.zeros_like(judged), where=returned > 0)
         yield from rows.append_column(JUDGED_RATE, pa.array(rates)).to_batches()
 
 
@@ -68,8 +68,9 @@ def _numbers(rows: pa.Table, name: str) -> Numbers:
 def _by_count(columns: Mapping[str, Numbers], measure: str, convention: Convention) -> Numbers:
     """The measure divided by the share of documents that are judged."""
     returned, judged = columns["returned"], columns["judged"]
-    worth = unjudged_gain(convention) if measure == "cg" else 0.0
-    of_judged = columns[measure] - worth * (returned - judged)
+    # An unjudged document adds nothing to precision.
+    gain = unjudged_gain(convention) if measure == "cg" else 0.0
+    of_judged = columns[measure] - gain * (returned - judged)
     share = np.divide(judged, returned, out=np.zeros_like(judged), where=returned > 0)
     share = np.where(np.isnan(returned) | np.isnan(judged), np.nan, share)
     return _divided(of_judged, share)
@@ -78,12 +79,12 @@ def _by_count(columns: Mapping[str, Numbers], measure: str, convention: Conventi
 def _by_discount(columns: Mapping[str, Numbers], measure: str, convention: Convention) -> Numbers:
     """The measure divided by the share of the discounts at ranks with judged documents."""
     share = np.where(columns["returned"] == 0, 0.0, columns["judged_discount_share"])
-    worth = unjudged_gain(convention)
-    of_judged = columns["dcg"]
-    if worth:
-        of_unjudged = (1 - share) * _discounts_down_to(columns["returned"], convention)
-        of_judged = of_judged - worth * of_unjudged
-    dcg = _divided(of_judged, share)
+    gain = unjudged_gain(convention)
+    dcg_of_judged = columns["dcg"]
+    if gain:
+        discounts_of_unjudged = (1 - share) * _discounts_down_to(columns["returned"], convention)
+        dcg_of_judged = dcg_of_judged - gain * discounts_of_unjudged
+    dcg = _divided(dcg_of_judged, share)
     if measure == "dcg":
         return dcg
     ideal = columns["ideal_dcg"]

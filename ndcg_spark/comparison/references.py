@@ -20,7 +20,7 @@ from ndcg_spark.nights.reader import earlier
 
 #: A reference is the mean of at most this many nights: a single night may be a lucky one.
 MOST_NIGHTS = 7
-#: The most changes of judgments that are followed back.
+#: How many changes of judgments are followed back at most.
 MOST_LINKS = 60
 
 
@@ -55,12 +55,15 @@ def nights_of_run(
     nights: Iterable[Night],
     runs_of: RunsOf,
 ) -> list[Night]:
-    """The verified nights before this one that have the run and its options, ordered by date."""
+    """The earlier verified nights that have the run and tonight's options, ordered by date.
+
+    A night on which the run was not measured does not have it.
+    """
     of_run = []
     for night in earlier(nights, tonight.dataset, tonight.evaluated_on):
         if night.unverified is not None or not has_options_of(night, tonight):
             continue
-        if run in runs_of(night):
+        if run in runs_of(night) and run not in night.unmeasured:
             of_run.append(night)
     return of_run
 
@@ -74,16 +77,18 @@ def accepted_reference(
 ) -> Reference | None:
     """The newest night accepted for a run, with the good nights after it.
 
-    If no night was accepted, it starts at the first good night; None if there is none.
+    If no night was accepted, it starts at the first good night. None if there is no good night.
     """
     before = nights_of_run(run, tonight, nights, runs_of)
-    chosen = None
-    for night in before:
-        if is_accepted_for(night, run) or (chosen is None and is_good_for(night, run)):
-            chosen = night
-    if chosen is None:
+    good = [night for night in before if is_good_for(night, run)]
+    accepted = [night for night in before if is_accepted_for(night, run)]
+    if accepted:
+        first = accepted[-1]
+    elif good:
+        first = good[0]
+    else:
         return None
-    reference = (chosen, *_good_nights_after(run, chosen, before, _most_of(most) - 1))
+    reference = (first, *_good_nights_after(run, first, before, _most_of(most) - 1))
     return _with_links(reference, before, tonight)
 
 
@@ -94,7 +99,7 @@ def dated_reference(
     nights: Iterable[Night],
     runs_of: RunsOf,
 ) -> Reference | None:
-    """Only the night of a date; None if it does not have the run."""
+    """The night of a date as a reference; None if it does not have the run."""
     before = nights_of_run(run, tonight, nights, runs_of)
     for night in before:
         if night.evaluated_on == date:
@@ -103,6 +108,7 @@ def dated_reference(
 
 
 def _most_of(most: int) -> int:
+    """How many nights a reference may have, given the number of nights that a gate averages."""
     return min(most, MOST_NIGHTS)
 
 
@@ -129,6 +135,10 @@ def _with_links(
     nights: Iterable[Night],
     tonight: Night,
 ) -> Reference:
+    """A reference with the changes of judgments until tonight.
+
+    If it has tonight's judgments, the difference is paired, whatever changed in between.
+    """
     if has_judgments_of(reference[0], tonight):
         return Reference(reference)
     links = []
@@ -148,8 +158,13 @@ def newest_link(
     nights: Iterable[Night],
     runs_of: RunsOf,
 ) -> Link | None:
-    """The newest change of judgments before tonight; None if the run always had tonight's."""
+    """The change of judgments that begins tonight for a run.
+
+    None if there is no such change, or if the run was not measured tonight.
+    """
     before = nights_of_run(run, tonight, nights, runs_of)
+    if run in tonight.unmeasured:
+        return None
     if not before or has_judgments_of(before[-1], tonight):
         return None
     return Link(before[-1], tonight)

@@ -42,7 +42,7 @@ def run_numbers(rows: Iterable[Mapping[str, Any]], metric: Metric) -> dict[str, 
 
 
 def mean_numbers(nights: Sequence[RunNumbers]) -> dict[str, RunNumber]:
-    """The mean of each run's numbers in these nights, and of its lists."""
+    """The mean of each run's numbers in these nights, and of how many lists these cover."""
     values: dict[str, list[float]] = {}
     lists: dict[str, list[int]] = {}
     for night in nights:
@@ -51,8 +51,9 @@ def mean_numbers(nights: Sequence[RunNumbers]) -> dict[str, RunNumber]:
                 values.setdefault(run, []).append(number.value)
                 lists.setdefault(run, []).append(number.lists)
     means = {}
-    for run, own in values.items():
-        means[run] = RunNumber(statistics.fmean(own), round(statistics.fmean(lists[run])))
+    for run, of_run in values.items():
+        mean_lists = round(statistics.fmean(lists[run]))
+        means[run] = RunNumber(statistics.fmean(of_run), mean_lists)
     return means
 
 
@@ -64,40 +65,46 @@ def rows_of_runs(
     pairs: Iterable[tuple[str, str]],
 ) -> list[dict[str, Any]]:
     """The COMPARISONS rows of each pair, over all lists; `key` has the shared columns."""
+    measure, cutoff = metric
     rows = []
     for run, other in pairs:
         row: dict[str, Any] = dict.fromkeys((*COMPARISONS.names, *_BESIDE))
-        row |= {**key, "run": run, "baseline": other, "measure": metric[0], "cutoff": metric[1]}
+        row |= {**key, "run": run, "baseline": other, "measure": measure, "cutoff": cutoff}
         row |= _compared(own.get(run, _NOTHING), baseline.get(other, _NOTHING))
         rows.append(row)
     return rows
 
 
 def _compared(now: RunNumber, before: RunNumber) -> dict[str, Any]:
-    """The comparison of two numbers."""
+    """The columns that compare two numbers."""
+    row: dict[str, Any] = {
+        "mean": now.value,
+        "baseline_mean": before.value,
+        "lists": now.lists,
+        "baseline_lists": before.lists,
+    }
     flags = [ONE_NUMBER]
-    row: dict[str, Any] = {"flags": flags, "mean": now.value, "baseline_mean": before.value}
-    row |= {"lists": now.lists, "baseline_lists": before.lists}
     if not now.lists:
         flags.append("run_missing")
     if not before.lists:
         flags.append("baseline_missing")
     if now.value is not None and before.value is not None:
-        row |= _difference(now.value, before.value, flags)
+        row |= _difference(now.value, before.value)
+        if row["conclusion"] == "same":
+            flags.append("unchanged")
     elif now.lists and before.lists:
         flags.append(NO_VALUE)
-    return row
+    return {**row, "flags": flags}
 
 
-def _difference(value: float, before: float, flags: list[str]) -> dict[str, Any]:
-    """The difference of two numbers, and the conclusion; adds to the flags."""
+def _difference(value: float, before: float) -> dict[str, Any]:
+    """The difference of two numbers, and the conclusion."""
     apart = value - before
-    row: dict[str, Any] = {"difference": apart, "conclusion": "lower"}
-    if apart > 0:
-        row["conclusion"] = "higher"
+    row: dict[str, Any] = {"difference": apart}
     if abs(apart) <= EQUAL * max(1.0, abs(before)):
         row["conclusion"] = "same"
-        flags.append("unchanged")
+    else:
+        row["conclusion"] = "higher" if apart > 0 else "lower"
     if before:
         row["relative_difference"] = apart / before
     return row

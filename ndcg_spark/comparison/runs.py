@@ -41,7 +41,7 @@ from ndcg_spark.convention.measures import (
 from ndcg_spark.convention.parsing import ALL_CUTOFFS, parse_columns, parse_cutoffs
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.nights.catalog_kinds import other_catalog
-from ndcg_spark.nights.log import Night, committed
+from ndcg_spark.nights.log import Night, Nights, committed
 from ndcg_spark.nights.reader import datasets_left_out, read_again, refuse_unverified, select_nights
 from ndcg_spark.schemas import COMPARISONS, NEW, OLD
 from ndcg_spark.steps import report_step
@@ -71,7 +71,7 @@ class Comparison:
     alpha: float = 0.05
     #: The warnings about how many queries were left out because of their judgments.
     left_out: list[Notice] = dataclasses.field(default_factory=list)
-    #: The same runs over the datasets, if there are several.
+    #: The comparison over the datasets, if there are several.
     over_datasets: OverDatasets = NOTHING
     #: What human grades say about a run and its baseline, if there are any.
     human: HumanEstimate | None = None
@@ -95,32 +95,48 @@ def compare_sources(
     _refuse_absent_datasets(own, theirs)
     _refuse_unknown_measures(own, options.measures)
     comparison = Comparison([], [], [], correction=options.correction, alpha=options.alpha)
-    tables = {"query_attributes": options.attributes, "query_weights": options.weights}
-    strange = {name: table for name, table in tables.items() if table is not None}
-    compares_queries = False
+    tables = _UnmatchedTables(options)
     for source in sorted(own, key=lambda source: source.dataset):
         other = None if others is None else others[source.dataset]
         start = len(comparison.rows)
         for compared in _compared(source, other, options):
             _add(comparison, compared, options)
-            for sides in compared.sides[:1]:
-                compares_queries = True
-                for name in list(strange):
-                    if matches(strange[name], source.dataset, sides.own.queries):
-                        del strange[name]
+            if compared.sides:
+                tables.match(source.dataset, compared.sides[0].own.queries)
         where = f"{source.dataset}: " if len(own) > 1 else ""
         doubts = about_judged(comparison.rows[start:], source, other, where)
         comparison.warnings.extend(doubts)
     comparison.warnings.extend(map(Notice, _absent_runs(own, options)))
-    if strange and comparison.rows and not compares_queries:
-        what = "measures of runs are single numbers, so slices and weights do not apply to them"
-        comparison.warnings.append(Notice(what))
-    if compares_queries and comparison.rows:
-        for name, table in strange.items():
-            comparison.warnings.append(about_unmatched(name, table))
+    if comparison.rows:
+        comparison.warnings.extend(tables.warnings())
     datasets = sorted({source.dataset for source in own})
     over = compare_over_datasets(comparison.rows, datasets, options.correction, options.alpha)
     return dataclasses.replace(comparison, over_datasets=over)
+
+
+class _UnmatchedTables:
+    """The tables of attributes and weights that match no query so far, by name."""
+
+    def __init__(self, options: ComparisonOptions) -> None:
+        tables = {"query_attributes": options.attributes, "query_weights": options.weights}
+        self._unmatched = {name: table for name, table in tables.items() if table is not None}
+        self._has_queries = False
+
+    def match(self, dataset: str, queries: Queries) -> None:
+        """Leave out the tables that have a row for one of these compared queries."""
+        self._has_queries = True
+        for name, table in list(self._unmatched.items()):
+            if matches(table, dataset, queries):
+                del self._unmatched[name]
+
+    def warnings(self) -> list[Notice]:
+        """A warning for each table that matched no query."""
+        if not self._unmatched:
+            return []
+        if not self._has_queries:
+            what = "measures of runs are single numbers, so slices and weights do not apply to them"
+            return [Notice(what)]
+        return [about_unmatched(name, table) for name, table in self._unmatched.items()]
 
 
 def refuse_no_comparison_over_datasets(comparison: Comparison) -> None:
@@ -138,47 +154,54 @@ def refuse_no_comparison_over_datasets(comparison: Comparison) -> None:
 class _Compared:
     """The compared scores of one dataset and metric."""
 
-    #: One side, or both sides of a change of judgments; empty for a measure of runs.
+    #: The scores on one side, or on both sides of a change of judgments; empty for a measure of
+    #: runs, or if nothing is compared.
     sides: Sequence[Sides]
     #: The rows of a measure of runs, which has no query scores.
     numbers: Sequence[dict[str, Any]] = ()
     #: Whether each query of a single side is left out, because both nights judge it differently.
     left_out: NDArray[np.bool_] | None = None
-    #: Why such queries do not have two sides, for nights; or why nothing is compared.
+    #: Why these queries are not compared on two sides, or why nothing is compared.
     reason: str = ""
 
 
 def _add(comparison: Comparison, compared: _Compared, options: ComparisonOptions) -> None:
-    rows = list(compared.numbers)
+    """Add the rows and warnings of one dataset and metric to a comparison."""
     if compared.sides:
-        rows = rows_of_sides(compared.sides, options)
-    for row in rows:
-        comparison.rows.append({name: row[name] for name in COMPARISONS.names})
-    if not compared.sides and compared.reason:
-        comparison.warnings.append(Notice(compared.reason))
-    if not compared.sides:
+        _add_sides(comparison, compared, options)
         return
+    _add_rows(comparison, compared.numbers)
+    if compared.reason:
+        comparison.warnings.append(Notice(compared.reason))
+
+
+def _add_sides(comparison: Comparison, compared: _Compared, options: ComparisonOptions) -> None:
+    """Add the rows, the queries that changed most, and the warnings of compared query scores."""
+    rows = rows_of_sides(compared.sides, options)
+    _add_rows(comparison, rows)
     left_out = list(_other_judgments(compared))
     comparison.left_out.extend(left_out)
-    for sentence in [*left_out, *map(Notice, _without_weight(rows))]:
-        if sentence not in comparison.warnings:
-            comparison.warnings.append(sentence)
-    if options.queries:
-        for sides in compared.sides:
-            _add_extremes(comparison, sides, options.queries)
+    for notice in [*left_out, *map(Notice, _without_weight(rows))]:
+        if notice not in comparison.warnings:
+            comparison.warnings.append(notice)
+    if not options.queries:
+        return
+    for sides in compared.sides:
+        for run, baseline in sides.pairs:
+            comparison.queries.extend(extremes(sides, run, baseline, options.queries))
 
 
-def _add_extremes(comparison: Comparison, sides: Sides, limit: int) -> None:
-    for run, baseline in sides.pairs:
-        comparison.queries.extend(extremes(sides, run, baseline, limit))
+def _add_rows(comparison: Comparison, rows: Iterable[Mapping[str, Any]]) -> None:
+    for row in rows:
+        comparison.rows.append({name: row[name] for name in COMPARISONS.names})
 
 
 def _absent_runs(own: Sequence[ScoreSource], options: ComparisonOptions) -> Iterator[str]:
-    """A sentence for each dataset without runs that at least half of the datasets have."""
-    datasets: Counter[str] = Counter()
+    """A sentence for each dataset that lacks a run which at least half of the datasets have."""
+    datasets_of_run: Counter[str] = Counter()
     for source in own:
-        datasets.update(source.runs)
-    usual = [run for run, many in datasets.items() if 2 * many >= len(own)]
+        datasets_of_run.update(source.runs)
+    usual = [run for run, datasets in datasets_of_run.items() if 2 * datasets >= len(own)]
     usual = _chosen(usual, options)
     for source in own:
         absent = sorted(set(usual).difference(source.runs, source.silent))
@@ -188,6 +211,7 @@ def _absent_runs(own: Sequence[ScoreSource], options: ComparisonOptions) -> Iter
 
 
 def _refuse_unknown_runs(option: str, runs: Sequence[str], sources: Sequence[ScoreSource]) -> None:
+    """Raise ConfigurationError for a run that none of the sources has."""
     known: set[str] = set()
     for source in sources:
         known.update(source.runs, source.silent)
@@ -199,6 +223,7 @@ def _refuse_unknown_runs(option: str, runs: Sequence[str], sources: Sequence[Sco
 
 
 def _refuse_absent_datasets(own: Sequence[ScoreSource], others: Sequence[ScoreSource]) -> None:
+    """Raise ConfigurationError if the baseline lacks a dataset."""
     absent = {source.dataset for source in own} - {source.dataset for source in others}
     if absent:
         what = f"it has no scores for the dataset {min(absent)}"
@@ -209,23 +234,32 @@ def _refuse_unknown_measures(
     own: Sequence[ScoreSource],
     asked: Mapping[str, Sequence[Cutoff] | None],
 ) -> None:
-    metrics = {metric for source in own for metric in source.metrics}
+    """Raise ConfigurationError for a requested measure or cutoff that no source has."""
+    metrics: set[Metric] = set()
+    for source in own:
+        metrics.update(source.metrics)
+    measures = {measure for measure, _ in metrics}
     for measure, cutoffs in asked.items():
         for cutoff in cutoffs or ():
             if (measure, cutoff) not in metrics:
                 raise _not_evaluated(measure_at(measure, cutoff), metrics)
-        if not any(name == measure for name, _ in metrics):
+        if measure not in measures:
             raise _not_evaluated(measure, metrics)
 
 
 def _by_name(metric: Metric) -> tuple[Any, ...]:
-    return metric[0], by_depth(metric[1])
+    """A sort key for metrics: by measure, then by cutoff."""
+    measure, cutoff = metric
+    return measure, by_depth(cutoff)
 
 
 def _not_evaluated(what: str, metrics: Iterable[Metric]) -> ConfigurationError:
-    known = [metric for metric in metrics if metric[0] in (*SCORES, *RUN_COLUMNS)]
-    known.sort(key=_by_name)
-    has = ", ".join(measure_at(*metric) for metric in known)
+    """The error for a measure, or a measure at a cutoff, that no source has."""
+    known = []
+    for measure, cutoff in sorted(metrics, key=_by_name):
+        if measure in (*SCORES, *RUN_COLUMNS):
+            known.append(measure_at(measure, cutoff))
+    has = ", ".join(known)
     return ConfigurationError(f"measures: {what} was not evaluated; available: {has}")
 
 
@@ -234,7 +268,7 @@ def _compared(
     other: ScoreSource | None,
     options: ComparisonOptions,
 ) -> Iterator[_Compared]:
-    """A night compared with another, or its own runs with each other, for each metric."""
+    """The scores to compare for each metric: with another night, or between runs of the night."""
     queries = Queries()
     # One at a time, because the scores of a single measure may fill the memory.
     for metric in _metrics(source, options):
@@ -249,7 +283,9 @@ def _compared(
 def _within(
     source: ScoreSource, queries: Queries, metric: Metric, pairs: Sequence[tuple[str, str]]
 ) -> _Compared:
-    if metric[0] in RUN_COLUMNS:
+    """The scores of runs of one night, paired with each other."""
+    measure, _ = metric
+    if measure in RUN_COLUMNS:
         return _Compared([], _numbers(source, source, metric, pairs, source.key()))
     own = functools.partial(source.read, queries, metric)
     return _Compared([read_sides(own, None, metric, source.key(), pairs)])
@@ -275,14 +311,15 @@ def _between(
     metric: Metric,
     pairs: Sequence[tuple[str, str]],
 ) -> _Compared:
-    """Two nights on both sides if their judgments differ and copies are kept, or on one side."""
-    reason = _not_alike(source, other, metric)
+    """The scores of two nights: on both sides if their judgments differ, and copies are kept."""
+    reason = _other_catalog(source, other, metric)
     if reason:
         return _Compared([], reason=reason)
-    if metric[0] in RUN_COLUMNS:
+    measure, _ = metric
+    if measure in RUN_COLUMNS:
         key = source.key(other.evaluated_on, 1)
         return _Compared([], _numbers(source, other, metric, pairs, key))
-    if _has_other_judgments(source, other) and metric[0] not in CATALOG_COLUMNS:
+    if _has_other_judgments(source, other) and measure not in CATALOG_COLUMNS:
         try:
             both = [_side(source, other, queries, metric, pairs, side) for side in BOTH]
             return _Compared([sides.without_rejudged() for sides in both])
@@ -296,14 +333,15 @@ def _between(
     return _Compared([sides.without_rejudged()], left_out=rejudged, reason=reason)
 
 
-def _not_alike(source: ScoreSource, other: ScoreSource, metric: Metric) -> str:
-    """Why a catalog measure does not mean the same in two nights; empty if it does."""
+def _other_catalog(source: ScoreSource, other: ScoreSource, metric: Metric) -> str:
+    """Why a catalog measure cannot be compared between two nights; empty if it can."""
     if not isinstance(source.rows, Night) or not isinstance(other.rows, Night):
         return ""
-    why = other_catalog(source.rows, other.rows, metric[0])
+    measure, _ = metric
+    why = other_catalog(source.rows, other.rows, measure)
     if why is None:
         return ""
-    return f"{source.dataset}: {why.sentence}; {metric[0]} was not compared"
+    return f"{source.dataset}: {why.sentence}; {measure} was not compared"
 
 
 def _has_other_judgments(source: ScoreSource, other: ScoreSource) -> bool:
@@ -323,6 +361,7 @@ def _side(
     side: str,
 ) -> Sides:
     """Both nights under the judgments of one of them; NoCopyError if a copy is not kept."""
+    # A night under its own judgments has the scores that it published, which need no fingerprint.
     own_judgments = _fingerprint(other) if side == OLD else None
     other_judgments = _fingerprint(source) if side == NEW else None
     own = functools.partial(source.read, queries, metric, judgments=own_judgments)
@@ -341,9 +380,9 @@ def _fingerprint(source: ScoreSource) -> str | None:
 def _metrics(source: ScoreSource, options: ComparisonOptions) -> list[Metric]:
     """The metrics to compare; by default, a measure is compared wherever it has values."""
     metrics: list[Metric] = []
-    for measure, asked in options.measures.items():
-        there = sorted((cutoff for name, cutoff in source.metrics if name == measure), key=by_depth)
-        cutoffs = there if asked is None else asked
+    for measure, requested in options.measures.items():
+        evaluated = [cutoff for name, cutoff in source.metrics if name == measure]
+        cutoffs = sorted(evaluated, key=by_depth) if requested is None else requested
         metrics.extend((measure, cutoff) for cutoff in cutoffs)
     return metrics
 
@@ -369,7 +408,8 @@ def _pairs_within(source: ScoreSource, options: ComparisonOptions) -> list[tuple
     if others:
         return list(itertools.product(others, options.baselines))
     # If every run is a baseline, each pair is compared once.
-    return list(itertools.combinations((run for run in options.baselines if run in runs), 2))
+    known = [run for run in options.baselines if run in runs]
+    return list(itertools.combinations(known, 2))
 
 
 def _pairs_between(
@@ -387,16 +427,18 @@ def _pairs_between(
 
 def _without_weight(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     """A sentence on how many queries have no weight, if some have one."""
-    of = 0
-    counts = []
+    all_queries = 0
+    weighted_counts = []
     for row in rows:
         if row["weight_effective_n"] is None:
-            of = max(of, row["queries"])
+            all_queries = max(all_queries, row["queries"])
         # A missing run is reported separately.
         elif row["attribute"] is None and row["queries"]:
-            counts.append(row["queries"])
-    if counts and min(counts) < of:
-        yield f"{of - min(counts):,} of {of:,} queries have no weight; weighted rows leave them out"
+            weighted_counts.append(row["queries"])
+    without = all_queries - min(weighted_counts, default=all_queries)
+    if without > 0:
+        share = f"{without:,} of {all_queries:,} queries"
+        yield f"{share} have no weight; weighted rows leave them out"
 
 
 def _other_judgments(compared: _Compared) -> Iterator[Notice]:
@@ -405,7 +447,8 @@ def _other_judgments(compared: _Compared) -> Iterator[Notice]:
         return
     (sides,) = compared.sides
     many = int(compared.left_out.sum())
-    total = int(((sides.own.hashes() != 0) | (sides.baseline.hashes() != 0)).sum())
+    is_judged = (sides.own.hashes() != 0) | (sides.baseline.hashes() != 0)
+    total = int(is_judged.sum())
     night = sides.key["baseline_night"]
     where = f"from those on {night}" if night else "from those in the baseline"
     queries = f"{sides.key['dataset']}: {many:,} of {total:,} queries have different judgments"
@@ -419,15 +462,15 @@ def parse_metrics(
 ) -> dict[str, list[Cutoff] | None]:
     """Parse score columns and their cutoffs from a text; None means every cutoff.
 
-    An example is ``ndcg@10,dcg,P@5 AP``.
+    For example, ``ndcg@10,dcg`` means ``{"ndcg": [10], "dcg": None}``.
     """
-    cutoffs: dict[str, list[str]] = {}
+    texts_of_column: dict[str, list[str]] = {}
     for column, cutoff in parse_columns(text, SCORES, options):
-        cutoffs.setdefault(column, []).append(cutoff)
-    asked: dict[str, list[Cutoff] | None] = {}
-    for name, texts in cutoffs.items():
-        asked[name] = None if ALL_CUTOFFS in texts else parse_cutoffs(texts)
-    return asked
+        texts_of_column.setdefault(column, []).append(cutoff)
+    cutoffs: dict[str, list[Cutoff] | None] = {}
+    for column, texts in texts_of_column.items():
+        cutoffs[column] = None if ALL_CUTOFFS in texts else parse_cutoffs(texts)
+    return cutoffs
 
 
 @read_again
@@ -450,12 +493,9 @@ def compare_nights(
     _refuse_no_baseline(options, baseline_date)
     nights = committed(output)
     tonight = select_nights(nights, output, date, dataset)
-    others: dict[str, ScoreSource] | None = None
+    others = None
     if baseline_date:
-        runs = options.baselines
-        named = [named_baseline(nights, night, baseline_date, runs) for night in tonight]
-        sources = night_sources([baseline.nights[-1] for baseline in named])
-        others = {source.dataset: source for source in sources}
+        others = _baseline_sources(nights, tonight, baseline_date, options)
     refuse_unverified(tonight)
     corrected = None
     if human is not None:
@@ -463,7 +503,8 @@ def compare_nights(
         refuse_other_pair(corrected.pair, tonight, others, options)
     own = night_sources(tonight)
     if not options.measures:
-        measure, cutoff = tonight[0].measure_set.headline({cutoff for _, cutoff in own[0].metrics})
+        cutoffs = {cutoff for _, cutoff in own[0].metrics}
+        measure, cutoff = tonight[0].measure_set.headline(cutoffs)
         options = dataclasses.replace(options, measures={MEASURES[measure].column: [cutoff]})
     if options.attributes is None:
         options = dataclasses.replace(options, attributes=read_attributes(tonight))
@@ -479,6 +520,17 @@ def compare_nights(
     return dataclasses.replace(comparison, warnings=warnings, human=corrected)
 
 
+def _baseline_sources(
+    nights: Nights, tonight: Sequence[Night], date: str, options: ComparisonOptions
+) -> dict[str, ScoreSource]:
+    """The scores of the nights that are named as baselines, by dataset."""
+    baseline_nights = []
+    for night in tonight:
+        baseline = named_baseline(nights, night, date, options.baselines)
+        baseline_nights.append(baseline.nights[-1])
+    return {source.dataset: source for source in night_sources(baseline_nights)}
+
+
 def _refuse_nothing_in_common(comparison: Comparison) -> None:
     """Raise ConfigurationError if all queries were left out because of their judgments."""
     if comparison.left_out and not any(row["queries"] for row in comparison.rows):
@@ -486,6 +538,7 @@ def _refuse_nothing_in_common(comparison: Comparison) -> None:
 
 
 def _refuse_no_baseline(options: ComparisonOptions, baseline_date: str | None) -> None:
+    """Raise ConfigurationError without a baseline, or if a run would be compared with itself."""
     if baseline_date is not None:
         return
     if not options.baselines:

@@ -1,4 +1,4 @@
-"""The file of a sample, in which people enter grades: CSV below a header with its origin.
+"""The file of a sample, in which people enter grades: CSV below a header that records its origin.
 
 A spreadsheet may write it with semicolons or tabs, decimal commas, and additional columns.
 """
@@ -41,7 +41,7 @@ Document = tuple[str, str]
 
 @dataclasses.dataclass(frozen=True)
 class GradedSample:
-    """A sample that came back with grades."""
+    """A sample that people have graded."""
 
     header: Mapping[str, Any]
     #: The documents in row order, with their probabilities and grades as text.
@@ -83,6 +83,7 @@ def read_sample(source: str | os.PathLike[str] | pd.DataFrame) -> GradedSample:
 
 
 def _of_frame(frame: pd.DataFrame) -> GradedSample:
+    """The sample in a DataFrame of `judge_next` with grades."""
     header = frame.attrs.get(ATTRIBUTE)
     if header is None:
         raise InputError(
@@ -98,21 +99,12 @@ def _of_frame(frame: pd.DataFrame) -> GradedSample:
 
 
 def _of_text(text: str) -> GradedSample:
+    """The sample in the text of a file: recorded values, the names of the columns, and rows."""
     separator = _SEPARATOR.search(text)
     if separator is None:
         raise InputError(_NOT_A_SAMPLE)
     lines = csv.reader(io.StringIO(text, newline=""), delimiter=separator[1])
-    recorded: dict[str, str] = {}
-    names: list[str] = []
-    for cells in lines:
-        written_cells = list(filter(None, cells))
-        if not written_cells:
-            continue
-        if not written_cells[0].startswith("#"):
-            names = [cell.strip() for cell in cells]
-            break
-        name, *values = written_cells
-        recorded[name.removeprefix("#").strip()] = values[0] if values else ""
+    recorded, names = _recorded_and_names(lines)
     _refuse_lost_columns(names)
     columns: dict[str, list[str]] = {name: [] for name in COLUMNS}
     for cells in lines:
@@ -124,11 +116,31 @@ def _of_text(text: str) -> GradedSample:
     return _sample(_read_header(recorded), columns)
 
 
+def _recorded_and_names(lines: Iterable[list[str]]) -> tuple[dict[str, str], list[str]]:
+    """The recorded values at the start of a file, and the names of the columns, which follow.
+
+    The lines after the names are left to the caller.
+    """
+    recorded: dict[str, str] = {}
+    for cells in lines:
+        # A spreadsheet adds empty cells.
+        filled = [cell for cell in cells if cell]
+        if not filled:
+            continue
+        if not filled[0].startswith("#"):
+            return recorded, [cell.strip() for cell in cells]
+        name = filled[0].removeprefix("#").strip()
+        recorded[name] = filled[1] if len(filled) > 1 else ""
+    return recorded, []
+
+
 def _sample(header: Mapping[str, Any], columns: Mapping[str, Sequence[str]]) -> GradedSample:
+    """The sample, from its columns as text; InputError if a document occurs twice."""
     documents = list(zip(columns["query_id"], columns["doc_id"], strict=True))
     _refuse_twice(documents)
-    # An id may begin with a space.
-    pi, grades = (list(map(str.strip, columns[name])) for name in ("pi", "grade"))
+    # Only these are stripped, because an id may begin with a space.
+    pi = [text.strip() for text in columns["pi"]]
+    grades = [text.strip() for text in columns["grade"]]
     return GradedSample(header, documents, pi, grades)
 
 
@@ -139,6 +151,7 @@ def _refuse_lost_columns(names: Iterable[str]) -> None:
 
 
 def _refuse_twice(documents: Iterable[Document]) -> None:
+    """Raise InputError if a document occurs twice."""
     seen: set[Document] = set()
     twice = []
     for document in documents:
@@ -157,6 +170,7 @@ def refuse_documents(what: str, documents: Sequence[Document], advice: str) -> N
 
 
 def _read_header(recorded: Mapping[str, str]) -> dict[str, Any]:
+    """The recorded values with their types; InputError if one is missing or has been changed."""
     if any(name not in recorded for name in HEADER):
         raise InputError(_NOT_A_SAMPLE)
     header: dict[str, Any] = dict(recorded)
@@ -179,4 +193,5 @@ def number(text: str) -> float:
 
 
 def written(probability: float) -> str:
+    """A probability as it is written to a file."""
     return f"{probability:.{DIGITS}g}"

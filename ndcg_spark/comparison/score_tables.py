@@ -18,17 +18,19 @@ from ndcg_spark.schemas import QUERY_SCORES
 
 #: The columns of QUERY_SCORES that are used in addition to the measures.
 KEY = ("dataset", "evaluated_on", "run", "query_id", "cutoff", "evaluation_id", "judgments_hash")
-#: The columns that tell whether a run returned anything for a query, if a table has them.
+#: The columns that show whether a run returned anything for a query, if a table has them.
 ANSWERS = ("status", "returned")
-#: The column that tells, with `returned`, which share of the documents is judged.
+#: The column that shows, with `returned`, which share of the documents is judged.
 JUDGED = "judged"
 
 
 def number_columns(table: pa.Table) -> list[str]:
     """The columns that may contain scores."""
-    hidden = {*KEY, *ANSWERS}
-    numbers = [field.name for field in table.schema if is_number(field.type)]
-    return [name for name in numbers if name not in hidden]
+    columns = []
+    for field in table.schema:
+        if is_number(field.type) and field.name not in (*KEY, *ANSWERS):
+            columns.append(field.name)
+    return columns
 
 
 def sources(table: pa.Table, measures: Sequence[str], name: str) -> list[ScoreSource]:
@@ -56,18 +58,21 @@ def with_means(
     source: ScoreSource, rows: Sequence[Mapping[str, Any]], measures: Sequence[str]
 ) -> ScoreSource:
     """The scores with these measures of runs, which come from DATASET_SCORES rows."""
-    whole = [row for row in rows if row["attribute"] is None]
-    own = [row for row in whole if row["dataset"] == source.dataset]
+    mean_rows = []
+    for row in rows:
+        if row["attribute"] is None and row["dataset"] == source.dataset:
+            mean_rows.append(row)
     metrics = dict.fromkeys(source.metrics)
     for measure in measures:
-        valued = [row for row in own if row[measure] is not None]
+        with_value = [row for row in mean_rows if row[measure] is not None]
         # A measure without values is still compared, and reported as empty, as for queries.
-        for row in valued or own:
+        for row in with_value or mean_rows:
             metrics[measure, row["cutoff"]] = None
-    return dataclasses.replace(source, mean_rows=own, metrics=list(metrics))
+    return dataclasses.replace(source, mean_rows=mean_rows, metrics=list(metrics))
 
 
 def _refuse_absent_keys(table: pa.Table) -> None:
+    """Raise InputError if the run or the query is missing."""
     has = table.column_names
     for name in ("run", "query_id"):
         if name not in has:
@@ -76,14 +81,15 @@ def _refuse_absent_keys(table: pa.Table) -> None:
 
 
 def _refuse_absent_measures(table: pa.Table, measures: Sequence[str], name: str) -> None:
+    """Raise ConfigurationError if a measure is not a column of numbers."""
     known = number_columns(table)
     usable = [*known, "returned"] if "returned" in table.column_names else known
     for measure in measures:
         if measure not in usable:
             place = "the table" if name == "query_scores" else name
-            what = f"{place} has no numbers {measure!r}"
+            what = f"{place} has no column of numbers {measure!r}"
             choices = ", ".join(known) or "none"
-            raise ConfigurationError(f"measures: {what}; it has {choices}; name one, measures=")
+            raise ConfigurationError(f"measures: {what}; it has {choices}; name one with measures=")
 
 
 def _typed(table: pa.Table, measures: Sequence[str]) -> pa.Table:
@@ -108,12 +114,14 @@ def _source(
     measures: Sequence[str],
     name: str,
 ) -> ScoreSource:
+    """The scores of one dataset in a table."""
     counts = rows.group_by("cutoff").aggregate([(measure, "count") for measure in measures])
     metrics = []
     for measure in measures:
+        with_value = counts.filter(pc.field(f"{measure}_count") > 0)
         # A measure without values is compared wherever there are rows, and reported as empty.
-        valued = counts.filter(pc.field(f"{measure}_count") > 0) or counts
-        metrics += [(measure, cutoff) for cutoff in valued["cutoff"].to_pylist()]
+        compared = with_value if len(with_value) else counts
+        metrics += [(measure, cutoff) for cutoff in compared["cutoff"].to_pylist()]
     runs = {name for name in rows["run"].unique().to_pylist() if name is not None}
     answered = rows.filter(pa.array(answered_rows(rows)))
     silent = runs - set(answered["run"].unique().to_pylist())
@@ -131,7 +139,7 @@ def _source(
 
 
 def _judged_rates(rows: pa.Table) -> dict[tuple[str, Cutoff], float]:
-    """The share of judged documents by run and cutoff; empty if a table does not tell."""
+    """The share of judged documents by run and cutoff; empty if the rows do not have it."""
     if JUDGED not in rows.column_names:
         return {}
     sums = [(JUDGED, "sum"), ("returned", "sum")]
@@ -143,10 +151,12 @@ def _judged_rates(rows: pa.Table) -> dict[tuple[str, Cutoff], float]:
 
 
 def _answer_columns(table: pa.Table) -> dict[str, pa.ChunkedArray]:
-    """The columns that tell which queries were answered; null if a table does not have them."""
+    """The columns that show which queries were answered; null if a table does not have them."""
     columns = {}
     for name in ANSWERS:
         kind = QUERY_SCORES.field(name).type
-        is_ours = name in table.column_names and is_number(table[name].type) == is_number(kind)
-        columns[name] = column(table, name, kind) if is_ours else pa.nulls(len(table), kind)
+        columns[name] = pa.nulls(len(table), kind)
+        # A column of the same name may be something else, such as a status as a number.
+        if name in table.column_names and is_number(table[name].type) == is_number(kind):
+            columns[name] = column(table, name, kind)
     return columns

@@ -1,4 +1,4 @@
-"""The sources of the scores in a comparison: a night or a table, and both sides of a baseline."""
+"""Where the scores of a comparison come from: a night or a table, and both sides of a baseline."""
 
 import dataclasses
 import datetime
@@ -23,7 +23,12 @@ from ndcg_spark.comparison.run_numbers import mean_numbers, rows_of_runs, run_nu
 from ndcg_spark.convention.measures import CATALOG_COLUMNS, JUDGED_RATE, Cutoff
 from ndcg_spark.errors import StorageError, about
 from ndcg_spark.nights.catalog_kinds import OTHER_ITEMS, other_catalog
-from ndcg_spark.nights.copies import night_convention, read_copy, why_not_rescored
+from ndcg_spark.nights.copies import (
+    night_convention,
+    read_copy,
+    rescore_command,
+    why_not_rescored,
+)
 from ndcg_spark.nights.log import Night
 from ndcg_spark.nights.reader import (
     Where,
@@ -34,7 +39,6 @@ from ndcg_spark.nights.reader import (
     read_rows,
 )
 from ndcg_spark.schemas import NEW, NO_VALUE, OLD
-from ndcg_spark.voices import command_line
 
 #: The sides of a comparison if the judgments have changed, and if they have not.
 BOTH, ONE = (OLD, NEW), (None,)
@@ -60,6 +64,8 @@ _FEW_SCORES = 50_000
 
 @dataclasses.dataclass(frozen=True)
 class ScoreSource:
+    """The scores of a night, or of one dataset in a table, with what is known before reading."""
+
     dataset: str
     evaluated_on: datetime.date | None
     evaluation_id: str | None
@@ -86,19 +92,20 @@ class ScoreSource:
     ) -> ScoreMatrix:
         """The scores by a measure at a cutoff, by default in the convention's own reading.
 
-        The second reading needs a night, because its log has the convention. Scores under other
+        The second reading needs a night, because its log has the convention. Scores under different
         `judgments`, given by fingerprint, also need a night. NoCopyError if they are not kept.
         """
+        measure, _ = metric
         chosen = [run for run in self.runs if runs is None or run in runs]
         name = self.name
         if judgments is not None and isinstance(self.rows, Night):
             name = f"a copy of {self.rows}"
             batches = _copied_batches(self.rows, judgments, metric)
             if reading == SECOND:
-                batches = _read_again(self.rows, batches, metric)
+                batches = _in_second_reading(self.rows, batches, metric)
         else:
             batches = self._published_batches(metric, chosen, reading)
-        if metric[0] == JUDGED_RATE:
+        if measure == JUDGED_RATE:
             batches = judged_rates(batches)
         with about(name):
             return read_matrix(batches, queries, chosen, metric)
@@ -109,19 +116,22 @@ class ScoreSource:
         runs: Sequence[str],
         reading: int,
     ) -> Iterable[pa.RecordBatch]:
+        """The rows as they were published, with the columns that a metric needs."""
+        measure, cutoff = metric
         columns = ["run", "query_id", "cutoff", "status", "returned", "judgments_hash"]
-        needed = COLUMNS[metric[0]] if reading == SECOND else (metric[0],)
-        if metric[0] == JUDGED_RATE:
-            needed = ("judged",)
-        columns = list(dict.fromkeys([*columns, *needed]))
-        if not isinstance(self.rows, Night):
-            rows = list(self.rows.select(columns).to_batches())
-            return _judged_alike(rows) if metric[0] in CATALOG_COLUMNS else rows
-        where: Where = {"cutoff": [metric[1]], "run": runs}
-        batches = read_night_batches([self.rows], "query_scores", columns, where)
-        if metric[0] in CATALOG_COLUMNS:
-            return _judged_alike(batches)
-        return _read_again(self.rows, batches, metric) if reading == SECOND else batches
+        columns.extend(_columns_of(measure, reading))
+        columns = list(dict.fromkeys(columns))
+        batches: Iterable[pa.RecordBatch]
+        if isinstance(self.rows, Night):
+            where: Where = {"cutoff": [cutoff], "run": runs}
+            batches = read_night_batches([self.rows], "query_scores", columns, where)
+        else:
+            batches = list(self.rows.select(columns).to_batches())
+        if measure in CATALOG_COLUMNS:
+            return _with_equal_judgments(batches)
+        if reading == SECOND and isinstance(self.rows, Night):
+            return _in_second_reading(self.rows, batches, metric)
+        return batches
 
     def key(
         self,
@@ -140,25 +150,33 @@ class ScoreSource:
         }
 
 
-def _judged_alike(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """The same rows with equal judgments, because the shown lists do not depend on judgments."""
+def _columns_of(measure: str, reading: int) -> Sequence[str]:
+    """The columns of QUERY_SCORES that a measure is read or computed from."""
+    if measure == JUDGED_RATE:
+        return ["judged"]
+    return COLUMNS[measure] if reading == SECOND else [measure]
+
+
+def _with_equal_judgments(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """The rows as if all judgments were equal, because the shown lists do not depend on them."""
     for batch in batches:
         at = batch.schema.get_field_index("judgments_hash")
         hashes = batch.column(at)
-        alike = pc.if_else(pc.is_valid(hashes), pa.scalar(1, hashes.type), hashes)
-        yield batch.set_column(at, "judgments_hash", alike)
+        equal = pc.if_else(pc.is_valid(hashes), pa.scalar(1, hashes.type), hashes)
+        yield batch.set_column(at, "judgments_hash", equal)
 
 
-def _read_again(
+def _in_second_reading(
     night: Night, batches: Iterable[pa.RecordBatch], metric: Metric
 ) -> list[pa.RecordBatch]:
     """The query score rows of one cutoff in the second reading."""
+    measure, _ = metric
     convention = night_convention(night)
-    read = []
+    found = []
     for batch in batches:
-        rows = second_reading(pa.Table.from_batches([batch]), metric[0], convention)
-        read.extend(rows.to_batches())
-    return read
+        rows = second_reading(pa.Table.from_batches([batch]), measure, convention)
+        found.extend(rows.to_batches())
+    return found
 
 
 def night_sources(nights: Sequence[Night]) -> list[ScoreSource]:
@@ -168,8 +186,10 @@ def night_sources(nights: Sequence[Night]) -> list[ScoreSource]:
 def score_source(night: Night, rows: MeanRows) -> ScoreSource:
     """The scores of a night whose DATASET_SCORES are these rows."""
     runs = answering_runs(rows)
-    known = [row for row in rows if row["judged_rate"] is not None]
-    rates = {(row["run"], row["cutoff"]): row["judged_rate"] for row in known}
+    rates = {}
+    for row in rows:
+        if row["judged_rate"] is not None:
+            rates[row["run"], row["cutoff"]] = row["judged_rate"]
     return ScoreSource(
         dataset=night.dataset,
         evaluated_on=datetime.date.fromisoformat(night.evaluated_on),
@@ -189,11 +209,10 @@ def _mean_rows(night: Night) -> MeanRows:
 
 
 class ScoreCache:
-    """A cache for the scores of nights.
+    """A cache for the scores of nights: a rehearsal compares many nights with the same ones.
 
-    Small nights are kept, because a rehearsal compares many nights with the same ones.
-
-    `mean_rows`: reads the DATASET_SCORES of a night, unless they were already read.
+    `mean_rows` reads the DATASET_SCORES of a night; a caller that has already read them passes its
+    own function.
     """
 
     def __init__(self, mean_rows: Callable[[Night], MeanRows] = _mean_rows) -> None:
@@ -203,6 +222,11 @@ class ScoreCache:
         self.source = functools.cache(lambda night: score_source(night, self.mean_rows(night)))
         self._kept = functools.lru_cache(_MAX_MATRICES)(self._read)
         self._kept_small = functools.lru_cache(_MAX_SMALL)(self._read)
+
+    def runs_of(self, night: Night) -> Sequence[str]:
+        """The runs of a night that returned anything."""
+        source: ScoreSource = self.source(night)
+        return source.runs
 
     def queries(self, dataset: str) -> Queries:
         """The queries of a dataset seen so far, which all of its matrices share."""
@@ -217,14 +241,15 @@ class ScoreCache:
     ) -> ScoreMatrix:
         """The scores of a night, by default under its own judgments.
 
-        `judgments`: the fingerprint of other judgments; NoCopyError if no copy under them is kept.
+        `judgments`: the fingerprint of different judgments. NoCopyError if no copy of the scores
+        under these is kept.
         """
         if judgments == night.row["judgments_fingerprint"]:
             judgments = None
-        many = night.kept_rows("query_scores")
-        if many <= _FEW_SCORES:
+        scores = night.kept_rows("query_scores")
+        if scores <= _FEW_SCORES:
             return self._kept_small(night, metric, reading, judgments)
-        if many <= _MAX_SCORES:
+        if scores <= _MAX_SCORES:
             return self._kept(night, metric, reading, judgments)
         return self._read(night, metric, reading, judgments)
 
@@ -237,16 +262,17 @@ class ScoreCache:
 
 
 def _copied_batches(night: Night, judgments: str, metric: Metric) -> Iterable[pa.RecordBatch]:
-    """The query scores of a night under other judgments, at a cutoff; NoCopyError if missing."""
+    """The query scores of a night under different judgments; NoCopyError if no copy is kept."""
     why = why_not_rescored(night, metric, judgments)
     if why:
         raise NoCopyError(why)
     rows = read_copy(night, judgments)
     if rows is None:
-        command = command_line("rescore", [night.store.location], {})
+        command = rescore_command(night, judgments)
         raise NoCopyError(f"no copy of {night} under them is kept; make one with: {command}")
+    _, cutoff = metric
     cutoffs = rows["cutoff"]
-    at_cutoff = pc.is_null(cutoffs) if metric[1] is None else pc.equal(cutoffs, metric[1])
+    at_cutoff = pc.is_null(cutoffs) if cutoff is None else pc.equal(cutoffs, cutoff)
     return list(rows.filter(pc.fill_null(at_cutoff, False)).to_batches())
 
 
@@ -258,25 +284,29 @@ def published_rows(
 ) -> list[dict[str, Any]]:
     """The unweighted COMPARISONS rows that a night's gate published for a baseline.
 
-    They cover one side of a change of judgments, in the first reading, ordered by run with all
-    queries before the slices. The list is empty if no gate compared with the baseline.
+    They cover one side of a change of judgments, in the first reading. They are ordered by run; the
+    row of all queries comes before the slices. The list is empty if no gate compared with the
+    baseline.
     """
     if baseline.name is None or not night.kept_rows("comparisons"):
         return []
-    where: dict[str, Sequence[Any]] = {"measure": [metric[0]], "cutoff": [metric[1]]}
+    measure, cutoff = metric
+    where: dict[str, Sequence[Any]] = {"measure": [measure], "cutoff": [cutoff]}
     if baseline.newest is None:
         where |= {"baseline": [baseline.run], "baseline_night": [None]}
     else:
         newest = datetime.date.fromisoformat(baseline.newest)
         where |= {"baseline_night": [newest], "baseline_nights": [len(baseline.nights)]}
-    rows = read_rows([night], "comparisons", where=where).to_pylist()
-    plain = [row for row in rows if row["weight_effective_n"] is None]
-    own = [row for row in plain if (row["side"], row["reading"]) == (side, FIRST)]
-    return sorted(own, key=row_order)
+    rows = []
+    for row in read_rows([night], "comparisons", where=where).to_pylist():
+        is_weighted = row["weight_effective_n"] is not None
+        if not is_weighted and row["side"] == side and row["reading"] == FIRST:
+            rows.append(row)
+    return sorted(rows, key=row_order)
 
 
 def row_order(row: Mapping[str, Any]) -> tuple[Any, ...]:
-    """A sort key for rows in the order of a comparison: by run, queries without a value last."""
+    """A sort key for the order of a comparison: by run and slice, queries without a value last."""
     attribute, value = row["attribute"] or "", row["value"] or ""
     return row["run"], attribute, value == NO_VALUE, value
 
@@ -298,15 +328,14 @@ def read_sides(
     if other is None:
         matrix = own(runs | baselines)
         return Sides(matrix, matrix, metric, key, pairs)
-    matrix = own(runs)
-    return Sides(matrix, other(baselines), metric, key, pairs)
+    own_matrix = own(runs)
+    return Sides(own_matrix, other(baselines), metric, key, pairs)
 
 
 def side_names(baseline: Baseline, tonight: Night, metric: Metric) -> Sequence[str | None]:
-    """The sides of a comparison: two across a change of judgments, unless the measure does not
-    depend on judgments.
-    """
-    if metric[0] in CATALOG_COLUMNS or not baseline.has_other_judgments(tonight):
+    """The sides of a comparison: two if the judgments have changed, and the measure needs them."""
+    measure, _ = metric
+    if measure in CATALOG_COLUMNS or not baseline.has_other_judgments(tonight):
         return ONE
     return BOTH
 
@@ -325,13 +354,14 @@ def both_sides(
     copy of these scores is not kept. InputError or StorageError if scores cannot be read.
     """
     judgments = None
-    if side is not None:
-        night = baseline.nights[-1] if side == OLD else tonight
-        judgments = night.row["judgments_fingerprint"]
+    if side == OLD:
+        judgments = baseline.nights[-1].row["judgments_fingerprint"]
+    elif side == NEW:
+        judgments = tonight.row["judgments_fingerprint"]
     key = _key(baseline, tonight, scores) | {"side": side}
     pairs = _pairs(baseline, tonight, metric, scores)
 
-    # Whole nights are read whatever the runs, because their scores are cached for other checks.
+    # All runs are read, because the scores of a night are cached for other checks.
     own = scores.matrix(tonight, metric, judgments=judgments)
 
     def own_scores(_runs: Collection[str]) -> ScoreMatrix:
@@ -361,6 +391,7 @@ def compared_numbers(
 
 
 def _key(baseline: Baseline, tonight: Night, scores: ScoreCache) -> dict[str, Any]:
+    """The columns of COMPARISONS that all rows against a baseline share."""
     source: ScoreSource = scores.source(tonight)
     if not baseline.nights:
         return source.key()
@@ -385,44 +416,56 @@ def _pairs(
     return pairs
 
 
-def alike(baseline: Baseline, tonight: Night, metric: Metric) -> Baseline:
-    """The baseline with only the nights in which a catalog measure means the same.
+def with_comparable_nights(baseline: Baseline, tonight: Night, metric: Metric) -> Baseline:
+    """The baseline with only the nights whose catalog measure can be compared with tonight's.
 
-    It keeps all nights if there are no such nights; `not_alike` says why.
+    It keeps all nights if there are no such nights; `why_not_comparable` says why.
     """
+    measure, _ = metric
     same = []
     for night in baseline.nights:
-        if other_catalog(tonight, night, metric[0]) is None:
+        if other_catalog(tonight, night, measure) is None:
             same.append(night)
     if not same or len(same) == len(baseline.nights):
         return baseline
     return dataclasses.replace(baseline, nights=tuple(same))
 
 
-def not_alike(tonight: Night, nights: Iterable[Night], metric: Metric) -> NotComparable | None:
-    """Why a catalog measure means the same as tonight in no night, judged by the newest."""
-    why = None
+def why_not_comparable(
+    tonight: Night, nights: Iterable[Night], metric: Metric
+) -> NotComparable | None:
+    """Why a catalog measure cannot be compared with any of these nights; None if it can.
+
+    The reason refers to the last night.
+    """
+    measure, _ = metric
+    reasons = []
     for night in nights:
-        why = other_catalog(tonight, night, metric[0])
-        if why is None:
+        reason = other_catalog(tonight, night, measure)
+        if reason is None:
             return None
-    if why is None:
+        reasons.append(reason)
+    if not reasons:
         return None
+    last = reasons[-1]
     # The table of items is the same, whichever measure uses it.
-    about = () if why.code == OTHER_ITEMS else (metric[0],)
-    return NotComparable(why.code, why.sentence, about)
+    about = () if last.code == OTHER_ITEMS else (measure,)
+    return NotComparable(last.code, last.sentence, about)
 
 
 def _measured_nights(baseline: Baseline, metric: Metric, scores: ScoreCache) -> list[Night]:
+    """The nights that evaluated a metric; all nights if none did, to compare a run without scores
+    with them and not with itself.
+    """
     nights = [night for night in baseline.nights if metric in scores.source(night).metrics]
-    # If no night has a value, all are read: a run without scores is not compared with itself.
     return nights or list(baseline.nights)
 
 
 def _runs_of_baseline(baseline: Baseline, metric: Metric, scores: ScoreCache) -> set[str]:
+    """The runs that were measured on a night of a baseline."""
     runs: set[str] = set()
     for night in _measured_nights(baseline, metric, scores):
-        runs.update(scores.source(night).runs)
+        runs.update(set(scores.source(night).runs) - night.unmeasured.keys())
     return runs
 
 
@@ -434,5 +477,7 @@ def _baseline_scores(
     judgments: str | None,
 ) -> ScoreMatrix:
     """The mean scores of nights, under `judgments` if given."""
-    matrices = (scores.matrix(night, metric, judgments=judgments) for night in nights)
-    return next(matrices) if len(nights) == 1 else mean_matrix(matrices, own)
+    if len(nights) == 1:
+        return scores.matrix(nights[0], metric, judgments=judgments)
+    # Read one by one, because large matrices are not kept.
+    return mean_matrix((scores.matrix(night, metric, judgments=judgments) for night in nights), own)

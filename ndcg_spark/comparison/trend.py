@@ -1,11 +1,11 @@
-"""The scores of a run, night by night: where they cannot be compared with earlier ones, and which
-nights stand out.
+"""The scores of a run, night by night: which nights stand out, and which cannot be compared with
+earlier nights.
 
 A band around the median, based on the median absolute deviation (MAD), detects single nights; one
 bad night does not move it. A CUSUM (Page 1954) detects a change of the level that no single night
 shows, and its date.
 
-When the judgments change, the lists of the nights around the change have been scored under both.
+The lists of the nights around a change of judgments have been scored under both sets of judgments.
 So the line continues: its earlier part is shifted into units of the newer judgments.
 """
 
@@ -46,12 +46,6 @@ from ndcg_spark.text import day, unknown_name
 if TYPE_CHECKING:
     from ndcg_spark.comparison.sources import ScoreCache
 
-#: By run and cutoff, the nights with their DATASET_SCORES row and convention.
-Series = dict[tuple[str, Cutoff], list[tuple[Night, Mapping[str, Any], str]]]
-#: A convention and a fingerprint of judgments.
-_Kind = tuple[str, ...]
-#: The nights of a run at a cutoff, each with its DATASET_SCORES row and its convention.
-_Scored = Sequence[tuple[Night, Mapping[str, Any], str]]
 #: The measures that every night has.
 _ALWAYS = ("ndcg", "ndcg_pooled", "ndcg_stddev", "ndcg_stderr", "dcg", "judged_rate")
 #: The measures that can be followed from night to night.
@@ -68,14 +62,47 @@ FLOOR = 0.005
 NOTHING = "returned_nothing"
 #: The flag of a night that was published although plain Python disagrees with its scores.
 UNVERIFIED = "not_verified"
+#: The flag of a night on which no judgment had the document ids of the run.
+UNMEASURED = "not_measured"
 #: A CUSUM compares with the first REFERENCE comparable nights, subtracts SLACK from every
 #: deviation, and flags a sum of LIMIT, all in standard deviations. A single night contributes at
 #: most the deviation of the band.
 REFERENCE, SLACK, LIMIT = 28, 0.5, 8.0
 
 
+class ScoredNight(NamedTuple):
+    """A night of a run at a cutoff."""
+
+    night: Night
+    #: Its row of DATASET_SCORES.
+    row: Mapping[str, Any]
+    convention: str
+
+
+#: The nights of each run and cutoff.
+Series = dict[tuple[str, Cutoff], list[ScoredNight]]
+#: A convention and a fingerprint of judgments; nights with the same kind are comparable.
+_Kind = tuple[str, str]
+
+
+class _DatedScore(NamedTuple):
+    """A night as `trend_points` needs it."""
+
+    date: str
+    value: float | None
+    convention: str
+    #: The fingerprint of the judgments; for a catalog measure, what its value depends on.
+    judgments: str
+
+    @property
+    def kind(self) -> _Kind:
+        return self.convention, self.judgments
+
+
 @dataclasses.dataclass
 class Point:
+    """A night of a trend."""
+
     date: str
     value: float | None
     #: Which of `convention` and `judgments` changed since the night before; for a catalog measure,
@@ -85,8 +112,8 @@ class Point:
     median: float | None = None
     low: float | None = None
     high: float | None = None
-    #: Why it stands out: `low`, `high`, `level_fell`, `level_rose`, NOTHING or UNVERIFIED, each
-    #: with a sentence.
+    #: Why it stands out: `low`, `high`, `level_fell`, `level_rose`, NOTHING,
+    #: UNVERIFIED or UNMEASURED, each with a sentence.
     flags: tuple[tuple[str, str], ...] = ()
     queries: int = 0
     #: The verdict of the checks for this run; None if there are none.
@@ -107,6 +134,8 @@ class Point:
 
 @dataclasses.dataclass(frozen=True)
 class TrendLine:
+    """The trend of a run by a measure at a cutoff."""
+
     dataset: str
     run: str
     measure: str
@@ -125,13 +154,16 @@ class TrendLine:
 
 def last_stretch(points: Sequence[Point]) -> list[Point]:
     """The nights since the last break, which are the only ones comparable with the last night."""
-    return list(points[max((at for at, point in enumerate(points) if point.breaks), default=0) :])
+    breaks = [at for at, point in enumerate(points) if point.breaks]
+    start = breaks[-1] if breaks else 0
+    return list(points[start:])
 
 
 def chained_stretch(points: Sequence[Point]) -> list[Point]:
     """The nights since the last interruption, whose `chained` values share a unit."""
-    starts = [at for at, point in enumerate(points) if point.interrupted]
-    return list(points[starts[-1] if starts else 0 :])
+    interruptions = [at for at, point in enumerate(points) if point.interrupted]
+    start = interruptions[-1] if interruptions else 0
+    return list(points[start:])
 
 
 class Falling(NamedTuple):
@@ -147,14 +179,15 @@ class Falling(NamedTuple):
 
 
 def falling_since(points: Sequence[Point]) -> Falling | None:
-    """Since when the newest nights are lower, and by how much the newest is; None if they are not.
+    """The fall that the newest nights are in; None if they are not lower.
 
     It uses the nights since the last accepted one, or since a change of judgments that cannot be
     crossed. It does not decide anything, because a line can fall without a loss if judgments age.
     """
     known = _level_stretch(points)
     accepted = [at for at, point in enumerate(known) if point.restarts]
-    known = known[accepted[-1] :] if accepted else known
+    if accepted:
+        known = known[accepted[-1] :]
     fall = fall_of([point.chained or 0.0 for point in known])
     return None if fall is None else Falling(known[fall.first].date, fall.difference)
 
@@ -176,9 +209,10 @@ def falls_of_night(
     metrics: Mapping[str, tuple[str, Cutoff]],
     scores: "ScoreCache | None" = None,
 ) -> dict[str, Falling]:
-    """The runs whose level falls in the newest nights up to a date; `metrics` are by run.
+    """The runs whose level falls in the newest nights up to a date.
 
-    StorageError or InputError if these nights cannot be read.
+    `metrics`: the measure and cutoff of each run, `{"bm25": ("ndcg", 10)}`. StorageError or
+    InputError if these nights cannot be read.
     """
     own = [night for night in nights if night.dataset == dataset and night.evaluated_on <= date]
     history = History(Nights(own[-MOST - 1 :]), scores)
@@ -205,37 +239,50 @@ def trend_points(
     changes of judgments across which the line continues, by the date of the night after each.
     Catalog measures have items instead of judgments, and values of any size.
     """
-    named = ("convention", "items" if is_of_catalog else "judgments")
-    floor = floor_of([value for _, value, *_ in nights], is_of_catalog=is_of_catalog)
+    dated = [_DatedScore(*night) for night in nights]
+    floor = floor_of([night.value for night in dated], is_of_catalog=is_of_catalog)
     points: list[Point] = []
-    comparable: dict[tuple[str, ...], list[Point]] = {}
-    for at, (date, value, *kind) in enumerate(nights):
-        pairs = zip(named, kind, nights[max(at - 1, 0)][2:], strict=True)
-        points.append(Point(date, value, tuple(name for name, one, other in pairs if one != other)))
-        if value is not None:
-            comparable.setdefault(tuple(kind), []).append(points[-1])
+    comparable: dict[_Kind, list[Point]] = {}
+    before = None
+    for night in dated:
+        point = Point(night.date, night.value)
+        if before is not None:
+            point.breaks = _breaks(before, night, is_of_catalog=is_of_catalog)
+        points.append(point)
+        if night.value is not None:
+            comparable.setdefault(night.kind, []).append(point)
+        before = night
     for own in comparable.values():
-        _add_bands(own, [point.value or 0.0 for point in own], floor)
-    _add_lines(points, [tuple(kind) for _, _, *kind in nights], changes or {}, floor)
+        _add_bands(own, floor)
+    _add_lines(points, [night.kind for night in dated], changes or {}, floor)
     return points
 
 
+def _breaks(before: _DatedScore, night: _DatedScore, *, is_of_catalog: bool) -> tuple[str, ...]:
+    """What changed since the night before: `("judgments",)`."""
+    breaks = []
+    if before.convention != night.convention:
+        breaks.append("convention")
+    if before.judgments != night.judgments:
+        breaks.append("items" if is_of_catalog else "judgments")
+    return tuple(breaks)
+
+
 def floor_of(values: Iterable[float | None], *, is_of_catalog: bool) -> float:
-    """The smallest distance that is flagged: FLOOR, or FLOOR times the median if unbounded."""
-    if not is_of_catalog:
-        return FLOOR
-    known = []
-    for value in values:
-        if value is not None:
-            known.append(abs(value))
-    if not known:
+    """The smallest distance that is flagged.
+
+    FLOOR is meant for values from 0 to 1; for values of any size it is a share of their median.
+    """
+    known = [abs(value) for value in values if value is not None]
+    if not is_of_catalog or not known:
         return FLOOR
     return FLOOR * statistics.median(known)
 
 
 class _Place(NamedTuple):
-    """The place of nights with a convention and judgments: their line, and their shift."""
+    """Where nights with the same convention and judgments are drawn."""
 
+    #: Nights with the same number are on one line.
     line: int
     #: How far their scores are above those under the first judgments of the line.
     offset: float
@@ -251,21 +298,20 @@ def _add_lines(
 ) -> None:
     """Add the line that each night is on, across new judgments, and the changes of its level."""
     places = _places(points, kinds, changes)
-    newest: dict[int, float] = {}
-    levels: dict[int, list[tuple[Point, float]]] = {}
-    before: _Place | None = None
-    for point, kind in zip(points, kinds, strict=True):
-        if point.value is None:
-            continue
-        place = places[kind]
-        point.interrupted = before is not None and place.line != before.line
-        newest[place.line] = place.offset
-        levels.setdefault(place.level, []).append((point, place.offset))
-        before = place
+    measured: list[tuple[Point, _Place]] = []
     for point, kind in zip(points, kinds, strict=True):
         if point.value is not None:
-            place = places[kind]
-            point.chained = point.value - place.offset + newest[place.line]
+            measured.append((point, places[kind]))
+    newest_offsets: dict[int, float] = {}
+    levels: dict[int, list[tuple[Point, float]]] = {}
+    line_before = None
+    for point, place in measured:
+        point.interrupted = line_before is not None and place.line != line_before
+        line_before = place.line
+        newest_offsets[place.line] = place.offset
+        levels.setdefault(place.level, []).append((point, place.offset))
+    for point, place in measured:
+        point.chained = (point.value or 0.0) - place.offset + newest_offsets[place.line]
     for own in levels.values():
         _add_levels([point for point, _ in own], [offset for _, offset in own], floor)
 
@@ -275,41 +321,53 @@ def _places(
     kinds: Sequence[_Kind],
     changes: Mapping[str, Change],
 ) -> dict[_Kind, _Place]:
-    """The place of each convention and judgments; nights that return to these get it again."""
+    """The place of each kind of night; nights that return to a kind get the same place again.
+
+    Each kind starts a line of its own, unless a change of judgments connects it with an earlier
+    one. Also sets the `change` of each point at which a line continues.
+    """
     places: dict[_Kind, _Place] = {}
     kind_of_date: dict[str, _Kind] = {}
     for point, kind in zip(points, kinds, strict=True):
         if point.value is None:
             continue
         change = changes.get(point.date)
-        before = None if change is None else kind_of_date.get(change.before)
+        before = None
+        if change is not None and change.before in kind_of_date:
+            before = places[kind_of_date[change.before]]
         if kind not in places:
             number = len(places)
-            places[kind] = _Place(number, 0.0, number)
-            if change is not None and before is not None:
-                known = places[before]
-                level = number if change.is_far else known.level
-                places[kind] = _Place(known.line, known.offset + change.shift, level)
-        if before is not None and places[before].line == places[kind].line:
+            if change is None or before is None:
+                places[kind] = _Place(number, 0.0, number)
+            else:
+                # If the sides are far apart, it is not known whether the level changed.
+                level = number if change.is_far else before.level
+                places[kind] = _Place(before.line, before.offset + change.shift, level)
+        if before is not None and before.line == places[kind].line:
             point.change = change
         kind_of_date[point.date] = kind
     return places
 
 
-def _add_bands(points: Sequence[Point], values: Sequence[float], floor: float) -> None:
+def _add_bands(points: Sequence[Point], floor: float) -> None:
+    """Add the band of each of these comparable nights, and flag the nights outside it."""
+    values = [point.value or 0.0 for point in points]
     for at in range(MIN_NIGHTS, len(points)):
-        before, point = values[max(0, at - WINDOW) : at], points[at]
+        point = points[at]
+        before = values[max(0, at - WINDOW) : at]
         median = statistics.median(before)
         mad = statistics.median(abs(value - median) for value in before)
         width = max(_DEVIATIONS * _OF_MAD * mad, floor)
         point.median, point.low, point.high = median, median - width, median + width
-        # As people see them: a value shown as an end of the range is inside it.
-        low, value, high = (round(number, 4) for number in (point.low, values[at], point.high))
-        if not low <= value <= high:
-            code, side = ("low", "below") if value < low else ("high", "above")
-            nights = f"the usual range of the {len(before)} previous comparable nights"
-            usual = f"{score(low)} to {score(high)}, {nights}"
-            point.flags = ((code, f"{score(value)} is {side} {usual}"),)
+        # Rounded as they are shown: a value that is shown as an end of the range is inside it.
+        value = round(values[at], 4)
+        low, high = round(point.low, 4), round(point.high, 4)
+        nights = f"the usual range of the {len(before)} previous comparable nights"
+        usual = f"{score(low)} to {score(high)}, {nights}"
+        if value < low:
+            point.flags = (("low", f"{score(value)} is below {usual}"),)
+        elif value > high:
+            point.flags = (("high", f"{score(value)} is above {usual}"),)
 
 
 def _add_levels(points: Sequence[Point], offsets: Sequence[float], floor: float) -> None:
@@ -317,27 +375,32 @@ def _add_levels(points: Sequence[Point], offsets: Sequence[float], floor: float)
     values = [(point.value or 0.0) - offset for point, offset in zip(points, offsets, strict=True)]
     start = 0
     while change := _level_change(values, start, floor):
-        at, since, before = change
-        moved = statistics.fmean(values[since : at + 1]) - before
-        level = f"{score(before + offsets[at])} in the {REFERENCE} nights from {points[start].date}"
-        words = f"level since {points[since].date}: {difference(moved)}, from {level}"
-        points[at].flags += (("level_fell" if values[at] < before else "level_rose", words),)
-        start = at + 1
+        shown = change.shown
+        moved = statistics.fmean(values[change.first : shown + 1]) - change.before
+        before = score(change.before + offsets[shown])
+        level = f"{before} in the {REFERENCE} nights from {points[start].date}"
+        since = points[change.first].date
+        sentence = f"level since {since}: {difference(moved)}, from {level}"
+        code = "level_fell" if values[shown] < change.before else "level_rose"
+        points[shown].flags += ((code, sentence),)
+        start = shown + 1
 
 
-def _level_change(
-    values: Sequence[float], start: int, floor: float
-) -> tuple[int, int, float] | None:
-    """The night that shows a different level from those since `start`, the first night of that
-    level, and the level before.
-    """
+class _LevelChange(NamedTuple):
+    """A change of the level: the night that shows it, its first night, and the level before it."""
+
+    shown: int
+    first: int
+    before: float
+
+
+def _level_change(values: Sequence[float], start: int, floor: float) -> _LevelChange | None:
+    """The first change from the level of the REFERENCE nights that begin with `start`."""
     reference = values[start : start + REFERENCE]
     if len(reference) < REFERENCE:
         return None
-    center, deviation = (
-        statistics.fmean(reference),
-        max(statistics.stdev(reference), floor / _DEVIATIONS),
-    )
+    center = statistics.fmean(reference)
+    deviation = max(statistics.stdev(reference), floor / _DEVIATIONS)
     # By the sign of the deviation: the sum, and the first night since the sum was 0.
     sums = dict.fromkeys((-1, 1), (0.0, start + REFERENCE))
     for at in range(start + REFERENCE, len(values)):
@@ -346,14 +409,14 @@ def _level_change(
             larger = max(0.0, total + sign * distance - SLACK)
             sums[sign] = larger, first if larger else at + 1
             if larger > LIMIT:
-                return at, first, center
+                return _LevelChange(at, first, center)
     return None
 
 
 class History:
     """The nights of one reading of the log, with their dataset scores and trends.
 
-    It caches everything that was read or computed.
+    Everything that is read or computed is cached.
     """
 
     def __init__(self, nights: Nights, scores: "ScoreCache | None" = None) -> None:
@@ -363,6 +426,7 @@ class History:
         self._points: dict[tuple[str, str, str, Cutoff], list[Point]] = {}
         #: The query scores, which are needed only for changes that the log does not have.
         self._cache: ScoreCache | None = scores
+        #: Reads the dataset scores of a night from a cache that was given.
         self._mean_rows = None if scores is None else scores.mean_rows
         #: By line, the dates of changes of judgments that cannot be crossed.
         self.not_crossed: dict[tuple[str, str, str, Cutoff], list[str]] = {}
@@ -374,7 +438,8 @@ class History:
         """Read the scores of these nights in parallel, which is faster."""
         new = [night for night in nights if night not in self._scores]
         if self._mean_rows is not None:
-            self._scores.update((night, list(map(dict, self._mean_rows(night)))) for night in new)
+            for night in new:
+                self._scores[night] = [dict(row) for row in self._mean_rows(night)]
             return
         self._scores.update(zip(new, read_dataset_scores(new), strict=True))
 
@@ -384,11 +449,11 @@ class History:
         return self._scores[night]
 
     def series(self, dataset: str) -> "Series":
-        """By run and cutoff, the nights that have a row, each with that row and its convention."""
+        """The nights of a dataset that have a row, by run and cutoff."""
         if dataset not in self._series:
             nights = self.nights_of(dataset)
             self.read(nights)
-            # Once for all runs: there may be thousands, each with a few rows in every night.
+            # For all runs at once: there may be thousands, each with a few rows in every night.
             self._series[dataset] = _series([(night, self._scores[night]) for night in nights])
         return self._series[dataset]
 
@@ -402,9 +467,9 @@ class History:
             series = self.series(dataset).get((run, cutoff), ())
             values = _values(series, measure)
             measured = []
-            for (night, *_), value in zip(series, values, strict=True):
+            for scored, value in zip(series, values, strict=True):
                 if value is not None:
-                    measured.append(night)
+                    measured.append(scored.night)
             changes: dict[str, Change] = {}
             if measure not in CATALOG_COLUMNS:
                 changes, others = changes_of_run(
@@ -421,6 +486,7 @@ class History:
         before: Night,
         after: Night,
     ) -> Mapping[str, Any] | None:
+        """The facts of a change of judgments, computed from kept copies."""
         # Imported here, so that lists of nights do not wait for statistics.
         from ndcg_spark.comparison.kept_changes import facts_of_copies
         from ndcg_spark.comparison.sources import ScoreCache
@@ -437,29 +503,34 @@ class History:
         last: int,
     ) -> list[TrendLine]:
         """The trends of one run or of all runs of a dataset, as `lines` returns them."""
-        series = self.series(dataset)
-        own = [(night, self._scores[night]) for night in self.nights_of(dataset)]
-        names = sorted({one for one, _ in series if run in (None, one)})
-        dates: set[str] = set()
-        for (one, _), rows in series.items():
-            if run in (None, one):
-                dates.update(night.evaluated_on for night, *_ in rows)
-        first = min(sorted(dates)[-last:], default="")
+        dates_of_run: dict[str, set[str]] = {}
+        for (name, _), scored in self.series(dataset).items():
+            if run in (None, name):
+                dates_of_run.setdefault(name, set()).update(
+                    one.night.evaluated_on for one in scored
+                )
+        dates = sorted(set().union(*dates_of_run.values()))
+        first = min(dates[-last:], default="")
+        rows_by_night = [(night, self._scores[night]) for night in self.nights_of(dataset)]
+        metrics = metrics_of_lines(measures, rows_by_night)
         trends = []
-        for one, (measure, cutoff) in itertools.product(names, metrics_of_lines(measures, own)):
-            points = self.points(dataset, one, measure, cutoff)
-            if shown := [point for point in points if point.date >= first]:
-                stretches = last_stretch(points), chained_stretch(points)
-                trends.append(TrendLine(dataset, one, measure, cutoff, shown, *stretches))
+        for name, (measure, cutoff) in itertools.product(sorted(dates_of_run), metrics):
+            points = self.points(dataset, name, measure, cutoff)
+            shown = [point for point in points if point.date >= first]
+            if shown:
+                stretch, chain = last_stretch(points), chained_stretch(points)
+                trends.append(TrendLine(dataset, name, measure, cutoff, shown, stretch, chain))
         return trends
 
 
-def _series(scored: Iterable[tuple[Night, Sequence[Mapping[str, Any]]]]) -> Series:
+def _series(nights: Iterable[tuple[Night, Sequence[Mapping[str, Any]]]]) -> Series:
+    """The nights, each given with its DATASET_SCORES rows, by run and cutoff."""
     series: Series = {}
-    for night, rows in scored:
+    for night, rows in nights:
         convention = json.dumps(night.record["options"], sort_keys=True)
         for row in rows:
-            series.setdefault((row["run"], row["cutoff"]), []).append((night, row, convention))
+            scored = ScoredNight(night, row, convention)
+            series.setdefault((row["run"], row["cutoff"]), []).append(scored)
     return series
 
 
@@ -471,28 +542,30 @@ def lines(
     measures: str | None = None,
     last: int = 60,
 ) -> tuple[list[TrendLine], list[str]]:
-    """The trends of an output by dataset, run and measure, for nights that have the run; and notes.
+    """The trends of an output by dataset, run and measure, and notes.
 
-    `measures`: for example `ndcg@10,judged_rate`, by default the headline of the newest night. Only
-    the `last` nights, of the run if it is named, are returned; statistics use all nights.
-    ConfigurationError if there are no nights, or no such dataset, run, measure or cutoff.
-    StorageError if a night cannot be read.
+    A trend has the nights that have its run. `measures`: for example `ndcg@10,judged_rate`, by
+    default the headline of the newest night. Only the `last` nights are returned (of the run, if
+    one is named), but statistics use all nights. ConfigurationError if there are no nights, or if
+    there is no such dataset, run, measure or cutoff. StorageError if a night cannot be read.
     """
     history = History(committed(output))
     nights = nights_of_dataset(history.nights, output, dataset)
     history.read(nights)
-    runs = {row["run"] for night in nights for row in history.scores(night)}
+    runs: set[str] = set()
+    for night in nights:
+        runs.update(row["run"] for row in history.scores(night))
     if run is not None and run not in runs:
         raise unknown_name("run", "run", run, runs)
     trends = []
     for name in dict.fromkeys(night.dataset for night in nights):
         trends += history.trends(name, run, measures, last)
-    notes = [
-        *unpublished(history.nights, dataset),
-        *_no_values(history, trends),
-        *_too_few_comparable(trends),
-    ]
-    notes += [*_too_few_for_level(trends), *_not_crossed(history, trends), *_falls(trends)]
+    notes = list(unpublished(history.nights, dataset))
+    notes += _no_values(history, trends)
+    notes += _too_few_comparable(trends)
+    notes += _too_few_for_level(trends)
+    notes += _not_crossed(history, trends)
+    notes += _falls(trends)
     return trends, notes
 
 
@@ -511,13 +584,9 @@ def _no_values(history: History, trends: Iterable[TrendLine]) -> list[str]:
             continue
         counted = counted_in(line.measure)
         for night, row, _ in history.series(line.dataset).get((line.run, line.cutoff), ()):
-            is_shown = night.evaluated_on >= line.points[0].date
-            if (
-                is_shown
-                and row[line.measure] is None
-                and row[counted] == 0
-                and not returned_nothing(row)
-            ):
+            if night.evaluated_on < line.points[0].date or returned_nothing(row):
+                continue
+            if row[line.measure] is None and row[counted] == 0:
                 empty.setdefault((line.dataset, line.measure, line.cutoff), []).append(row)
     sentences = []
     for (dataset, measure, cutoff), rows in empty.items():
@@ -530,19 +599,20 @@ def _no_values(history: History, trends: Iterable[TrendLine]) -> list[str]:
 
 
 def _too_few_comparable(trends: Sequence[TrendLine]) -> list[str]:
-    points = [point for line in trends for point in line.points]
-    dates = {point.date for point in points} - {
-        point.date for point in points if point.median is not None
-    }
-    if not dates:
+    """How many nights have no band, because too few comparable nights are before them."""
+    dates = set()
+    with_band = set()
+    for line in trends:
+        for point in line.points:
+            dates.add(point.date)
+            if point.median is not None:
+                with_band.add(point.date)
+    without = dates - with_band
+    if not without:
         return []
-    count = f"{len(dates)} of {len({point.date for point in points})} nights (last: {max(dates)})"
-    return [
-        (
-            f"{count} have fewer than {MIN_NIGHTS} comparable nights before them, which is too few "
-            "to tell whether they are unusual"
-        )
-    ]
+    count = f"{len(without)} of {len(dates)} nights (last: {max(without)})"
+    few = f"have fewer than {MIN_NIGHTS} comparable nights before them"
+    return [f"{count} {few}, which is too few to tell whether they are unusual"]
 
 
 def _too_few_for_level(trends: Sequence[TrendLine]) -> list[str]:
@@ -573,73 +643,91 @@ def _not_crossed(history: History, trends: Sequence[TrendLine]) -> list[str]:
 
 
 def _falls(trends: Sequence[TrendLine]) -> list[str]:
+    """A sentence for each line whose level is falling."""
     sentences = []
     for line in trends:
-        falling = None
-        if line.measure not in CATALOG_COLUMNS:
-            falling = falling_since(line.chain)
+        # A lower catalog measure is not a loss.
+        if line.measure in CATALOG_COLUMNS:
+            continue
+        falling = falling_since(line.chain)
         if falling is not None:
             name = f"{line.dataset}: {measure_at(line.measure, line.cutoff)} of {line.run}"
             sentences.append(f"{name} has been {falling.in_words}")
     return sentences
 
 
-def _values(series: _Scored, measure: str) -> list[float | None]:
-    """The values, with None for nights that returned nothing, even if missing queries score 0."""
+def _values(series: Sequence[ScoredNight], measure: str) -> list[float | None]:
+    """The values, with None for nights that measured nothing, even if missing queries score 0."""
+    depends_on_judgments = measure not in CATALOG_COLUMNS
     values = []
     for night, row, _ in series:
         is_measured = not returned_nothing(row) and night.unverified is None
+        if depends_on_judgments and row["run"] in night.unmeasured:
+            is_measured = False
         values.append(row[measure] if is_measured else None)
     return values
 
 
 def _points(
-    series: _Scored,
+    series: Sequence[ScoredNight],
     values: Sequence[float | None],
     changes: Mapping[str, Change],
     measure: str,
 ) -> list[Point]:
+    """The points of a line, from its nights, values and changes of judgments."""
     nights = []
     is_of_catalog = measure in CATALOG_COLUMNS
     for (night, _, convention), value in zip(series, values, strict=True):
-        # The shown lists do not depend on judgments.
-        kind = night.row["judgments_fingerprint"]
+        judgments = night.row["judgments_fingerprint"]
         if is_of_catalog:
-            kind = catalog_kind(night, measure)
-        nights.append((night.evaluated_on, value, convention, kind))
+            # The shown lists do not depend on judgments.
+            judgments = catalog_kind(night, measure)
+        nights.append((night.evaluated_on, value, convention, judgments))
     points = trend_points(nights, changes, is_of_catalog=is_of_catalog)
     for point, (night, row, _) in zip(points, series, strict=True):
         if returned_nothing(row):
             point.flags += ((NOTHING, "it returned nothing for any judged query"),)
+        if not is_of_catalog and row["run"] in night.unmeasured:
+            point.flags += ((UNMEASURED, night.unmeasured[row["run"]]),)
         if night.unverified is not None:
             point.flags += ((UNVERIFIED, f"its scores are not verified: {night.unverified}"),)
-        point.queries, point.notes, point.accepted = (
-            row["queries"],
-            night.notes,
-            night.row["accepted"],
-        )
+        point.queries = row["queries"]
+        point.notes = night.notes
+        point.accepted = night.row["accepted"]
         point.restarts = is_accepted_for(night, row["run"])
-        if verdict := night.record["verdict"]:
-            _add_verdict(point, row["run"], verdict)
+        if night.record["verdict"]:
+            _add_verdict(point, row["run"], night.record["verdict"])
     return points
 
 
 def _add_verdict(point: Point, run: str, verdict: Mapping[str, Any]) -> None:
-    # Checks that only warn decide if nothing was measured.
-    results = [row for row in verdict["results"] if row["severity"] == "fail"] or verdict["results"]
-    own = {row["result"] for row in results if row["run"] in (run, None)}
-    if own:
-        passed = verdict["verdict"] == "pass" or own == {"pass"}
-        point.verdict = "pass" if passed else "fail" if "fail" in own else "none"
-    if verdict["verdict"] != "pass":
-        failed = [row["run"] for row in results if row["result"] == "fail"]
-        runs = failed or [row["run"] for row in results if row["result"] != "pass"]
-        said = {name: verdict[name] for name in ("verdict", "sentence")}
-        point.gate = {
-            **said,
-            "accepted": point.accepted,
-            "runs": list(dict.fromkeys(filter(None, runs))),
-        }
+    """Add the verdict of the checks for a run and, if the night did not pass, of the night."""
+    results = verdict["results"]
+    can_fail = [row for row in results if row["severity"] == "fail"]
+    # If nothing was measured, even checks that only warn keep a night from passing.
+    deciding = can_fail or results
+    point.verdict = _verdict_for_run(run, verdict["verdict"], deciding)
+    if verdict["verdict"] == "pass":
+        return
+    runs = [row["run"] for row in deciding if row["result"] == "fail"]
+    if not runs:
+        runs = [row["run"] for row in deciding if row["result"] != "pass"]
+    point.gate = {
+        "verdict": verdict["verdict"],
+        "sentence": verdict["sentence"],
+        "accepted": point.accepted,
+        "runs": list(dict.fromkeys(filter(None, runs))),
+    }
+
+
+def _verdict_for_run(run: str, verdict: str, results: Iterable[Mapping[str, Any]]) -> str | None:
+    """The verdict of the results for a run, or for no run in particular; None without results."""
+    words = {row["result"] for row in results if row["run"] in (run, None)}
+    if not words:
+        return None
+    if verdict == "pass" or words == {"pass"}:
+        return "pass"
+    return "fail" if "fail" in words else "none"
 
 
 def metrics_of_lines(
@@ -650,30 +738,42 @@ def metrics_of_lines(
     The nights come with their DATASET_SCORES. A measure without a cutoff gets the headline's, if
     the newest night evaluated it there.
     """
-    asked, newest = nights[-1][0].measure_set, nights[-1][1]
+    newest, newest_rows = nights[-1]
+    measures = newest.measure_set
+    if not text:
+        text = written(*measures.headline([row["cutoff"] for row in newest_rows]))
     chosen = []
-    for measure, cutoff in parse_columns(
-        text or written(*asked.headline([row["cutoff"] for row in newest])), MEASURES
-    ):
+    for measure, cutoff in parse_columns(text, MEASURES):
         by_night = [_cutoffs(measure, night, rows) for night, rows in nights]
-        now, cutoffs = by_night[-1], set().union(*by_night)
-        at = asked.main_cutoff(measure, now) if cutoff == ALL_CUTOFFS else parse_cutoff(cutoff)
-        if at not in cutoffs:
-            others = [measure_at(measure, k) for k in sorted(cutoffs, key=by_depth)]
-            known = ", ".join(
-                others
-                or [name for name in MEASURES if any(row[name] is not None for row in newest)]
-            )
-            raise ConfigurationError(
-                f"nights: {measure_at(measure, at)} was not evaluated; available: {known}"
-            )
-        chosen.append((measure, at))
+        if cutoff == ALL_CUTOFFS:
+            rank = measures.main_cutoff(measure, by_night[-1])
+        else:
+            rank = parse_cutoff(cutoff)
+        evaluated = set().union(*by_night)
+        if rank not in evaluated:
+            raise _not_evaluated_in_nights((measure, rank), evaluated, newest_rows)
+        chosen.append((measure, rank))
     return list(dict.fromkeys(chosen))
+
+
+def _not_evaluated_in_nights(
+    metric: Metric, evaluated: Iterable[Cutoff], newest_rows: Sequence[Mapping[str, Any]]
+) -> ConfigurationError:
+    """The error that names the evaluated cutoffs of a measure, or all measures without any."""
+    measure, _ = metric
+    known = [measure_at(measure, cutoff) for cutoff in sorted(evaluated, key=by_depth)]
+    if not known:
+        for name in MEASURES:
+            if any(row[name] is not None for row in newest_rows):
+                known.append(name)
+    what = f"nights: {measure_at(*metric)} was not evaluated"
+    return ConfigurationError(f"{what}; available: {', '.join(known)}")
 
 
 def _cutoffs(measure: str, night: Night, rows: Sequence[Mapping[str, Any]]) -> set[Cutoff]:
     """The cutoffs at which a night evaluated a measure, even if the value is null."""
     if measure in _ALWAYS:
         return {row["cutoff"] for row in rows}
-    asked = {cutoff for column, cutoff in night.measure_set.metrics if column == measure}
-    return asked | {row["cutoff"] for row in rows if row[measure] is not None}
+    requested = {cutoff for column, cutoff in night.measure_set.metrics if column == measure}
+    with_value = {row["cutoff"] for row in rows if row[measure] is not None}
+    return requested | with_value

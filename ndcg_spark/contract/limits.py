@@ -423,7 +423,12 @@ def _merged_run(
     is_readable = results.part is not None and len(files) > 0
     if len(files) == 1 or (is_readable and len(tables) == len(files)):
         return None
-    return next((run for run in merged if 2 * run.merged_lists > run.lists), None)
+    return next(filter(is_mostly_merged, merged), None)
+
+
+def is_mostly_merged(run: RunCounts) -> bool:
+    """Whether most lists of a run begin twice, as they do if it is made of two runs."""
+    return 2 * run.merged_lists > run.lists
 
 
 def _run_in_two_tables(

@@ -27,20 +27,27 @@ Row = Mapping[str, Any]
 #: The placeholder for a document in the ideal ranking if the convention needs more relevant
 #: documents than there are.
 ANY_RELEVANT = "(any relevant document)"
-#: The columns of a rank: its document and what that adds to the DCG, the same for the ideal
-#: ranking, and NDCG with this rank as the cutoff. They are null below the end of a list, and if the
-#: ideal is not known.
+#: The columns of a line that describe the document at its rank.
+_DOCUMENT_COLUMNS = ("doc_id", "score", "tied", "relevance", "gain")
+#: The columns of a line, which explains one rank: its document and what that adds to the DCG, the
+#: same for the ideal ranking, and NDCG with this rank as the cutoff. The columns of a ranking are
+#: null below its end, and those of the ideal ranking also if it is not known.
 LINE = (
-    *("rank", "doc_id", "score", "tied", "relevance", "gain", "discount", "contribution"),
-    *("ideal_doc_id", "ideal_contribution", "ndcg"),
+    "rank",
+    *_DOCUMENT_COLUMNS,
+    "discount",
+    "contribution",
+    "ideal_doc_id",
+    "ideal_contribution",
+    "ndcg",
 )
-#: The columns of the document.
-_OF_DOCUMENTS = ("doc_id", "score", "tied", "relevance", "gain")
 
 
 @final
 @dataclasses.dataclass(frozen=True)
 class ReturnedDocument:
+    """A document that a run returned for the query."""
+
     doc_id: str
     #: Its rank in the scored list, from 1; None if the convention removes it from that list.
     rank: int | None
@@ -64,6 +71,8 @@ def _rank(row: ReturnedDocument) -> int:
 
 @dataclasses.dataclass(frozen=True)
 class Facts:
+    """Everything from which the score of a run for a query is explained."""
+
     dataset: str
     run: str
     query_id: str
@@ -74,19 +83,19 @@ class Facts:
     #: The grade and the gain of each judged document; the gain is None if its grade is negative and
     #: ignored.
     judged: Mapping[str, tuple[float, float | None]]
-    #: Whether `returned` has the whole list and `judged` has every judged document. If not, both
-    #: have only documents within the cutoff, which is what a published night keeps.
+    #: Whether `returned` has the whole list and `judged` has every judged document. A published
+    #: night keeps less: both then have only documents within the cutoff.
     whole: bool = True
 
     @functools.cached_property
     def discounts(self) -> list[float]:
-        """The discounts of all ranks that a document may have in the list or the ideal ranking."""
+        """The discount of each rank of the list and of the ideal ranking."""
         depth = max(len(self.returned), len(self.judged), self.cutoff or 0)
         return reference.discounts(depth, self.convention.discount)
 
     @functools.cached_property
     def listed(self) -> list[ReturnedDocument]:
-        """The documents on the scored list, by rank."""
+        """The documents of the scored list, by rank."""
         listed = [row for row in self.returned if row.rank is not None]
         return sorted(listed, key=_rank)
 
@@ -94,7 +103,8 @@ class Facts:
     def ideal(self) -> list[tuple[str | None, float]]:
         """The documents of the ideal ranking and their gains, by rank.
 
-        None stands for any relevant document.
+        None stands for any relevant document. Among equal gains, the documents of the list come
+        first, in the order of the list.
         """
         gains: dict[str, float] = {}
         if self.convention.ideal == "retrieved":
@@ -108,17 +118,21 @@ class Facts:
             for document, (_, gain) in self.judged.items():
                 if gain is not None:
                     gains[document] = gain
-        first = [row.doc_id for row in self.listed]
-        return reference.ideal_ranking(gains, self.convention, self.cutoff, len(first), first)
+        in_list_order = [row.doc_id for row in self.listed]
+        returned = len(in_list_order)
+        return reference.ideal_ranking(
+            gains, self.convention, self.cutoff, returned, first=in_list_order
+        )
 
     @property
     def knows_ties(self) -> bool:
-        """Whether the contribution of each document is known: averaged ties need the tie groups."""
+        """Whether it is known which documents are tied, as far as averaged ties need it."""
         if self.convention.ties != "average":
             return True
         return all(row.tie_group is not None for row in self.listed)
 
     def is_within(self, rank: int | None) -> bool:
+        """Whether a document with this rank is within the cutoff; None is a removed document."""
         return rank is not None and (self.cutoff is None or rank <= self.cutoff)
 
 
@@ -133,7 +147,7 @@ def query_facts(
 
     `score` is its QUERY_SCORES row at the cutoff to explain. `returned` has rows from
     `returned_documents` for this run and possibly for others. `judged` has the doc_id, relevance
-    and gain of the query's judged documents. `whole`: whether the ideal ranking is complete.
+    and gain of the query's judged documents. For `whole`, see Facts.
     """
     documents = []
     for row in returned:
@@ -159,6 +173,8 @@ def query_facts(
 
 @dataclasses.dataclass(frozen=True)
 class ExplainRequest:
+    """What to explain, as the user asked for it."""
+
     query: str
     run: str | None = None
     baseline: str | None = None
@@ -171,15 +187,18 @@ class ExplainRequest:
         return default if self.cutoff is None else parse_cutoff(self.cutoff)
 
     def dataset_from(self, known: Sequence[str]) -> str:
-        if self.dataset is None and len(known) > 1:
-            what = f"dataset: there are {len(known)}, e.g. {known[0]!r}"
-            raise ConfigurationError(what, Give("dataset", words="choose one with"))
-        if self.dataset not in (None, *known):
-            raise unknown_name("dataset", "dataset", str(self.dataset), known)
-        return self.dataset or known[0]
+        """The requested dataset, or the only known one."""
+        if self.dataset is None:
+            if len(known) > 1:
+                what = f"dataset: there are {len(known)}, e.g. {known[0]!r}"
+                raise ConfigurationError(what, Give("dataset", words="choose one with"))
+            return known[0]
+        if self.dataset not in known:
+            raise unknown_name("dataset", "dataset", self.dataset, known)
+        return self.dataset
 
     def runs(self, known: Sequence[str]) -> list[str]:
-        """The runs to explain, followed by the baseline, if there is one."""
+        """The runs to explain, followed by the baseline if there is one: ["dense", "bm25"]."""
         if not known:
             raise ConfigurationError("run: there is no run to explain; check the results")
         for option, name in (("run", self.run), ("baseline", self.baseline)):
@@ -197,6 +216,8 @@ class ExplainRequest:
 
 @dataclasses.dataclass(frozen=True)
 class Explanation:
+    """What made the score of one run."""
+
     facts: Facts
     #: The ranks in order, with the columns LINE.
     lines: Sequence[Row]
@@ -213,10 +234,18 @@ class Explanation:
     unjudged: Sequence[ReturnedDocument] = ()
 
 
+class ExplainedBaseline(NamedTuple):
+    """The list that a run is compared with."""
+
+    facts: Facts
+    #: Where the list comes from, such as `bm25` or `bm25 of 2026-11-20`.
+    name: str
+
+
 class Explained(NamedTuple):
     explanations: list[Explanation]
-    #: The facts that each run is compared with, and where they come from.
-    baselines: Mapping[str, tuple[Facts, str]] = {}
+    #: The baseline of each run; empty if there is none.
+    baselines: Mapping[str, ExplainedBaseline] = {}
 
 
 def explain_runs(
@@ -224,13 +253,19 @@ def explain_runs(
     runs: Sequence[str],
     request: ExplainRequest,
 ) -> Explained:
-    """The explanations of runs, the best run first, and the baseline of each."""
-    explanations = [explain(facts[run]) for run in runs if run != request.baseline]
+    """Explain each run except the baseline, the best run first.
+
+    All runs have the same baseline, which is one of `runs`.
+    """
+    names = [run for run in runs if run != request.baseline]
+    explanations = [explain(facts[run]) for run in names]
     explanations.sort(key=_best_first)
-    if request.baseline is None or request.baseline not in facts:
-        return Explained(explanations)
-    baseline = facts[request.baseline]
-    return Explained(explanations, dict.fromkeys(facts, (baseline, baseline.run)))
+    baselines = {}
+    if request.baseline is not None and request.baseline in facts:
+        baseline = ExplainedBaseline(facts[request.baseline], request.baseline)
+        for run in names:
+            baselines[run] = baseline
+    return Explained(explanations, baselines)
 
 
 def _best_first(explanation: Explanation) -> tuple[Any, ...]:
@@ -238,7 +273,7 @@ def _best_first(explanation: Explanation) -> tuple[Any, ...]:
 
 
 def explain(facts: Facts) -> Explanation:
-    """Explain a score; without losses if the night does not keep the whole ideal ranking."""
+    """Explain a score, without losses if a night does not keep the whole ideal ranking."""
     is_ideal_known = facts.whole or _is_ideal_kept(facts)
     if not is_ideal_known:
         return Explanation(facts, _lines(facts, ideal=[]))
@@ -256,8 +291,8 @@ def explain(facts: Facts) -> Explanation:
 def _is_ideal_kept(facts: Facts) -> bool:
     """Whether a night keeps every document of the ideal ranking.
 
-    A night does not store all documents of an ideal made from the returned ones, nor whole groups
-    of ties.
+    A night may not keep all documents of an ideal that is made of returned ones, or all documents
+    of a tie.
     """
     if facts.convention.ties == "average":
         return False
@@ -271,17 +306,17 @@ def _lines(facts: Facts, ideal: Sequence[tuple[str | None, float]]) -> list[Row]
     lines: list[Row] = []
     dcg = ideal_dcg = 0.0
     ranks = itertools.zip_longest(facts.listed[: facts.cutoff], ideal)
-    for rank, (here, best) in enumerate(ranks, 1):
+    for rank, (listed, ideal_entry) in enumerate(ranks, 1):
         discount = facts.discounts[rank - 1]
         line: dict[str, Any] = dict.fromkeys(LINE)
         line |= {"rank": rank, "discount": discount}
-        if here is not None:
-            for name in _OF_DOCUMENTS:
-                line[name] = getattr(here, name)
-            line["contribution"] = here.gain * discount
+        if listed is not None:
+            for name in _DOCUMENT_COLUMNS:
+                line[name] = getattr(listed, name)
+            line["contribution"] = listed.gain * discount
             dcg += line["contribution"]
-        if best is not None:
-            document, gain = best
+        if ideal_entry is not None:
+            document, gain = ideal_entry
             line["ideal_doc_id"] = document or ANY_RELEVANT
             line["ideal_contribution"] = gain * discount
             ideal_dcg += line["ideal_contribution"]
@@ -294,7 +329,7 @@ def _lines(facts: Facts, ideal: Sequence[tuple[str | None, float]]) -> list[Row]
 
 
 def _ideal_dcg_at(facts: Facts, rank: int) -> float:
-    """The ideal DCG at a rank; every cutoff has its own ideal."""
+    """The ideal DCG with this rank as the cutoff, if every cutoff has its own ideal."""
     gains = [gain for _, gain in dataclasses.replace(facts, cutoff=rank).ideal]
     return math.fsum(map(operator.mul, gains, facts.discounts))
 
@@ -305,23 +340,26 @@ def contributions(facts: Facts) -> dict[str, float]:
     With averaged ties, a document contributes its gain times the mean discount of the ranks that
     its group shares. The facts must include the tie groups.
     """
-    averaged = facts.convention.ties == "average"
-    groups = [row.tie_group if averaged else at for at, row in enumerate(facts.listed)]
-    weights: dict[int | None, list[float]] = {}
+    groups: list[int | None] = list(range(len(facts.listed)))  # each document on its own
+    if facts.convention.ties == "average":
+        groups = [row.tie_group for row in facts.listed]
+    discounts_of: dict[int | None, list[float]] = {}
     for row, group, discount in zip(facts.listed, groups, facts.discounts, strict=False):
-        weights.setdefault(group, []).append(discount if facts.is_within(row.rank) else 0.0)
-    means = {group: math.fsum(shared) / len(shared) for group, shared in weights.items()}
+        # A group may continue below the cutoff, where a document adds nothing.
+        counted = discount if facts.is_within(row.rank) else 0.0
+        discounts_of.setdefault(group, []).append(counted)
+    means = {group: math.fsum(shared) / len(shared) for group, shared in discounts_of.items()}
     added = {}
     for row, group in zip(facts.listed, groups, strict=True):
         added[row.doc_id] = row.own_gain * means[group]
     return added
 
 
-class _Judged(NamedTuple):
+class _KnownDocument(NamedTuple):
     """What is known about a document: where it was returned, and its place in the ideal ranking."""
 
     doc_id: str
-    #: Its place on the list, or why it was removed from it; None if it was not returned.
+    #: None if it was not returned.
     returned: ReturnedDocument | None
     grade: float | None
     judged_gain: float
@@ -330,24 +368,25 @@ class _Judged(NamedTuple):
 
     @property
     def rank(self) -> int | None:
+        """Its rank in the list; None if it was not returned, or was removed from the list."""
         return None if self.returned is None else self.returned.rank
 
 
-def _known_documents(facts: Facts) -> list[_Judged]:
+def _known_documents(facts: Facts) -> list[_KnownDocument]:
     """All documents of the ideal ranking, then of the list, then of the judgments."""
     ideal: dict[str, tuple[int, float]] = {}
     for rank, (document, gain) in enumerate(facts.ideal, 1):
         if document is not None:
             ideal[document] = rank, gain
-    # A document that was returned twice is on the list once, so listed ones come last.
-    off_list = [row for row in facts.returned if row.rank is None]
-    returned = {row.doc_id: row for row in off_list + facts.listed}
+    removed = [row for row in facts.returned if row.rank is None]
+    # A document that was returned twice is removed once; its place on the list replaces that.
+    returned = {row.doc_id: row for row in removed + facts.listed}
     known = []
     for document in dict.fromkeys([*ideal, *returned, *facts.judged]):
         ideal_rank, ideal_gain = ideal.get(document, (None, 0.0))
         grade, own_gain = facts.judged.get(document, (None, None))
         row = returned.get(document)
-        known.append(_Judged(document, row, grade, own_gain or 0.0, ideal_rank, ideal_gain))
+        known.append(_KnownDocument(document, row, grade, own_gain or 0.0, ideal_rank, ideal_gain))
     return known
 
 
@@ -373,14 +412,14 @@ def _losses(facts: Facts) -> list[Row]:
             "loss": would_add - added.get(document.doc_id, 0.0),
         }
         losses.append(loss)
-    losses += _losses_of_any(facts)
+    losses += _losses_of_placeholders(facts)
     lost = [loss for loss in losses if loss["loss"]]
     return sorted(lost, key=_largest_loss_first)
 
 
-def _losses_of_any(facts: Facts) -> list[Row]:
-    """The losses at ranks where the ideal ranking has a placeholder, because there are too few
-    relevant documents.
+def _losses_of_placeholders(facts: Facts) -> list[Row]:
+    """The losses at ranks for which the ideal ranking has no document, because there are too few
+    relevant ones.
     """
     losses: list[Row] = []
     for rank, (document, gain) in enumerate(facts.ideal, 1):
@@ -424,6 +463,7 @@ def _best_absent_first(row: Row) -> tuple[float, float]:
 
 
 def _where(document: str, row: ReturnedDocument | None, facts: Facts) -> str:
+    """Where a document is in the list, such as `rank 3`, or why it is not there."""
     convention = facts.convention
     if row is None:
         return "not returned" if facts.whole else "not within the cutoff"
@@ -455,7 +495,10 @@ _NOWHERE = _Place()
 
 
 def _places(facts: Facts) -> dict[str, _Place]:
-    added, ideal_dcg = contributions(facts), facts.score.ideal_dcg or math.inf
+    """The place of each document on the list."""
+    added = contributions(facts)
+    # Without an ideal DCG, every share is 0.
+    ideal_dcg = facts.score.ideal_dcg or math.inf
     places = {}
     for row in facts.listed:
         adds = added[row.doc_id]
@@ -472,28 +515,29 @@ def _places(facts: Facts) -> dict[str, _Place]:
 def changed_documents(run: Facts, baseline: Sequence[Facts]) -> list[Row]:
     """The changes since a baseline, by document within the cutoff, the largest change first.
 
-    `baseline` is the list of another run, or the lists of the nights that the baseline averages,
-    the newest last. `change` sums to the DCG of the run minus the mean DCG of the baseline. `part`
-    sums to the difference of their NDCG, if the ideal DCGs are above 0. `what` is `left` (within
-    the cutoff in at least half of the baseline's lists, but not tonight), `came_in` (the reverse),
-    or `up`, `down` or `same_rank`. These compare its rank with the rank in the newest list, or with
-    the mean rank if the newest list has the same. The result is empty if a side lacks its tie
-    groups.
+    `baseline` is the list of a different run, or the lists of the nights that the baseline
+    averages, the newest last. The sum of `change` is the DCG of the run minus the mean DCG of the
+    baseline. The sum of `part` is the difference of their NDCG, if the ideal DCGs are above 0.
+
+    `what` is `left` (within the cutoff in at least half of the baseline's lists, but not tonight),
+    `came_in` (the reverse), `up`, `down` or `same_rank`. The last three compare its rank with its
+    rank in the newest list, or with its mean rank if the newest list has the same rank. The result
+    is empty if a side lacks its tie groups.
     """
     sides = [*baseline, run]
     if not all(facts.knows_ties for facts in sides):
         return []
-    places = [_places(facts) for facts in sides]
+    places_of_sides = [_places(facts) for facts in sides]
     documents: set[str] = set()
-    for by_document in places:
-        # Documents that are tied with one within the cutoff are included.
-        for document, place in by_document.items():
+    for places in places_of_sides:
+        for document, place in places.items():
+            # A document below the cutoff adds something if it is tied with one above it.
             if place.is_within or place.contribution:
                 documents.add(document)
     changes = []
     for document in documents:
-        of_sides = [by_document.get(document, _NOWHERE) for by_document in places]
-        changes.append({"doc_id": document, **_change(of_sides[:-1], of_sides[-1])})
+        *before, now = [places.get(document, _NOWHERE) for places in places_of_sides]
+        changes.append({"doc_id": document, **_change(before, now)})
     return sorted(changes, key=_largest_change_first)
 
 
@@ -501,7 +545,6 @@ def _change(before: Sequence[_Place], now: _Place) -> Row:
     """The change of one document; the newest of `before` is last."""
     contribution_before = statistics.fmean(place.contribution for place in before)
     share_before = statistics.fmean(place.share for place in before)
-    part = now.share - share_before
     newest = before[-1].rank
     moved_up = None
     if newest is not None and now.rank is not None:
@@ -516,22 +559,27 @@ def _change(before: Sequence[_Place], now: _Place) -> Row:
         "contribution": now.contribution,
         "baseline_contribution": contribution_before,
         "change": now.contribution - contribution_before,
-        "part": part,
+        "part": now.share - share_before,
     }
 
 
 def _what_changed(before: Sequence[_Place], now: _Place) -> str:
-    was_in = 2 * sum(place.is_within for place in before) >= len(before)
-    if was_in != now.is_within:
-        return "left" if was_in else "came_in"
-    ranks = [place.rank for place in before if place.rank is not None]
-    if now.rank is None or not ranks:
-        return "up" if now.rank else "down"
-    newest = before[-1].rank
-    was = statistics.fmean(ranks) if newest in (None, now.rank) else newest
-    if was == now.rank:
+    """How the place of a document changed; see `changed_documents`."""
+    lists_within = sum(place.is_within for place in before)
+    was_within = 2 * lists_within >= len(before)
+    if was_within != now.is_within:
+        return "left" if was_within else "came_in"
+    if now.rank is None:
+        return "down"
+    ranks_before = [place.rank for place in before if place.rank is not None]
+    if not ranks_before:
+        return "up"
+    rank_before: float | None = before[-1].rank
+    if rank_before is None or rank_before == now.rank:
+        rank_before = statistics.fmean(ranks_before)
+    if rank_before == now.rank:
         return "same_rank"
-    return "up" if now.rank < was else "down"
+    return "up" if now.rank < rank_before else "down"
 
 
 def _largest_change_first(change: Row) -> tuple[Any, ...]:

@@ -1,13 +1,13 @@
-"""A run of a night compared with the accepted state, or with a night that the gate names.
+"""Compares a run of a night with the accepted state, or with a night that the gate names.
 
-The reference may have different judgments from tonight's. Then the difference is a chain across the
-changes of judgments since. It is computed in two readings of unjudged documents, so that lists with
-merely fewer judged documents than before do not look like a loss.
+The reference may have different judgments from tonight's. In that case, the difference is a chain
+across the changes of judgments since then. It is computed in two readings of unjudged documents, so
+that a list does not look worse only because fewer of its documents are judged than before.
 """
 
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -32,7 +32,12 @@ from ndcg_spark.comparison.references import (
     dated_reference,
     nights_of_run,
 )
-from ndcg_spark.comparison.sources import ScoreCache, alike, compared_numbers, not_alike
+from ndcg_spark.comparison.sources import (
+    ScoreCache,
+    compared_numbers,
+    why_not_comparable,
+    with_comparable_nights,
+)
 from ndcg_spark.convention.measures import CATALOG_COLUMNS, RUN_COLUMNS, Cutoff, measure_at
 from ndcg_spark.errors import InputError, StorageError
 from ndcg_spark.nights.log import Night, Nights
@@ -56,8 +61,25 @@ class Question:
     value: str | None = None
     is_weighted: bool = False
 
+    @property
+    def measure(self) -> str:
+        return self.metric[0]
+
+    @property
+    def cutoff(self) -> Cutoff:
+        return self.metric[1]
+
     def in_slice(self, attribute: str, value: str) -> "Question":
         return dataclasses.replace(self, attribute=attribute, value=value)
+
+
+class JudgedRates(NamedTuple):
+    """The share of a run's documents that are judged, in the newest night of a reference and
+    tonight.
+    """
+
+    before: float
+    tonight: float
 
 
 @dataclasses.dataclass(frozen=True)
@@ -92,13 +114,11 @@ class ReferenceScores:
         self._max_nights = max_nights
         # Caches, because every check and slice uses the same values again.
         self._paired: dict[Any, list[Row]] = {}
+        self._rows_of_measures: dict[tuple[tuple[Night, ...], Metric], list[Row]] = {}
         self._references: dict[tuple[Baseline, str], Reference | None] = {}
         self._nights_of_run: dict[str, list[Night]] = {}
         self._scores_of_run: dict[tuple[str, Metric], RunScores] = {}
         self._masks = _SliceMasks(scores, options.attributes)
-
-    def runs_of(self, night: Night) -> Sequence[str]:
-        return self._scores.source(night).runs
 
     def reference(self, baseline: Baseline, run: str) -> Reference | None:
         """The nights that a run is compared with. The judgments may have changed since then."""
@@ -108,27 +128,27 @@ class ReferenceScores:
         return self._references[key]
 
     def _found_reference(self, baseline: Baseline, run: str) -> Reference | None:
+        """The nights of a run that a baseline means: the accepted state, or the night of a date."""
         if baseline.kind is Kind.ACCEPTED:
             most = self._max_nights
-            return accepted_reference(run, self.tonight, self._nights, self.runs_of, most)
+            return accepted_reference(run, self.tonight, self._nights, self._scores.runs_of, most)
         date = str(baseline.newest)
-        return dated_reference(run, date, self.tonight, self._nights, self.runs_of)
+        return dated_reference(run, date, self.tonight, self._nights, self._scores.runs_of)
 
     def judged_rates(
         self, reference: Reference | None, run: str, cutoff: Cutoff
-    ) -> tuple[float, float] | None:
-        """The shares of a run's documents that were judged then and are judged tonight."""
+    ) -> JudgedRates | None:
+        """The judged rates of a run; None if one of them is not known."""
         if reference is None:
             return None
-        rates = []
-        for night in (reference.nights[-1], self.tonight):
-            rate = self._scores.source(night).judged_rates.get((run, cutoff))
-            if rate is None:
-                return None
-            rates.append(rate)
-        return rates[0], rates[1]
+        before = self._scores.source(reference.nights[-1]).judged_rates.get((run, cutoff))
+        tonight = self._scores.source(self.tonight).judged_rates.get((run, cutoff))
+        if before is None or tonight is None:
+            return None
+        return JudgedRates(before, tonight)
 
     def compare(self, baseline: Baseline, question: Question) -> BesideReference:
+        """The answer to a question: rows, or why the run cannot be compared with a baseline."""
         try:
             return self._compare(baseline, question)
         except InputError as error:
@@ -137,33 +157,38 @@ class ReferenceScores:
             return BesideReference(refused=NotComparable("no_baseline", error.worded(OPTIONS)))
 
     def _compare(self, baseline: Baseline, question: Question) -> BesideReference:
+        """The answer to a question. InputError or StorageError if scores cannot be read."""
         if baseline.refused:
             return BesideReference(refused=baseline.refused)
         reference = self.reference(baseline, question.run)
         if reference is None:
             return BesideReference(refused=_no_reference(baseline, question.run))
-        is_of_catalog = question.metric[0] in CATALOG_COLUMNS
+        is_of_catalog = question.measure in CATALOG_COLUMNS
         if is_of_catalog:
-            # The shown lists do not depend on judgments, so no change has to be crossed.
+            # The shown lists do not depend on judgments, so there are no changes to cross.
             reference = dataclasses.replace(reference, links=())
-        refused = self._unknown(baseline, reference)
+        refused = self._damaged_log(baseline, reference)
         refused = refused or self._not_evaluated(reference, question.metric)
         if refused:
             return BesideReference(refused=refused)
         if is_of_catalog:
-            return self._of_catalog(baseline, reference, question)
+            return self._compare_catalog(baseline, reference, question)
+        return self._compare_chain(baseline, reference, question)
+
+    def _compare_chain(
+        self, baseline: Baseline, reference: Reference, question: Question
+    ) -> BesideReference:
+        """A run by a measure of relevance, in each reading that the measure has."""
         usable = self._usable(reference, question)
-        unreached = _unreached(baseline, reference, usable, question.run)
+        unreached = _cannot_reach(baseline, reference, usable, question.run)
         if usable is None or unreached:
             return BesideReference(refused=unreached)
-        rows: list[Row] = []
-        for reading in (FIRST, SECOND):
-            if reading == SECOND and not has_second_reading(question.metric[0]):
-                continue
-            rows.extend(self._rows(usable, question, reading))
+        rows = self._rows(usable, question, FIRST)
+        if has_second_reading(question.measure):
+            rows = rows + self._rows(usable, question, SECOND)
         return BesideReference(tuple(rows), usable)
 
-    def _unknown(self, baseline: Baseline, reference: Reference) -> NotComparable | None:
+    def _damaged_log(self, baseline: Baseline, reference: Reference) -> NotComparable | None:
         """A refusal if a log cannot be read, because its night may have been accepted."""
         lost = self._nights.damaged_between(reference.first, self.tonight.evaluated_on)
         if not lost or baseline.kind is not Kind.ACCEPTED:
@@ -172,22 +197,31 @@ class ReferenceScores:
         sentence = f"the accepted night is not known, because a log cannot be read: {why}"
         return NotComparable("no_baseline", sentence)
 
-    def _of_catalog(
+    def _compare_catalog(
         self, baseline: Baseline, reference: Reference, question: Question
     ) -> BesideReference:
-        """A run by a catalog measure, compared with the nights in which it means the same."""
-        refused = not_alike(self.tonight, reference.nights, question.metric)
+        """A run by a catalog measure, compared with the nights whose values are comparable."""
+        refused = why_not_comparable(self.tonight, reference.nights, question.metric)
         if refused is not None:
             return BesideReference(refused=refused)
         of_run = dataclasses.replace(baseline, nights=reference.nights)
-        of_run = alike(of_run, self.tonight, question.metric)
+        of_run = with_comparable_nights(of_run, self.tonight, question.metric)
         own = Reference(of_run.nights)
-        if question.metric[0] not in RUN_COLUMNS:
+        if question.measure not in RUN_COLUMNS:
             return BesideReference(tuple(self._paired_rows(own, question, FIRST)), own)
-        rows = compared_numbers(of_run, self.tonight, question.metric, self._scores)
+        rows = self._numbers_of_runs(of_run, question.metric)
         return BesideReference(tuple(row for row in rows if row["run"] == question.run), own)
 
+    def _numbers_of_runs(self, baseline: Baseline, metric: Metric) -> list[Row]:
+        """The rows of all runs by a measure that has one number per run."""
+        key = baseline.nights, metric
+        if key not in self._rows_of_measures:
+            rows = compared_numbers(baseline, self.tonight, metric, self._scores)
+            self._rows_of_measures[key] = list(rows)
+        return self._rows_of_measures[key]
+
     def _not_evaluated(self, reference: Reference, metric: Metric) -> NotComparable | None:
+        """Why the metric is missing in a night from the reference to tonight; None if it is not."""
         path = [*reference.nights, self.tonight]
         for link in reference.links:
             path += [link.before, link.after]
@@ -199,6 +233,7 @@ class ReferenceScores:
         return None
 
     def _usable(self, reference: Reference, question: Question) -> Reference | None:
+        """The reference whose chain answers a question: it begins later if a link is unusable."""
         if not reference.links:
             return reference
         scores = self._run_scores(question)
@@ -208,32 +243,30 @@ class ReferenceScores:
         return usable_reference(reference, self.tonight, nights, self._max_nights, scores, limits)
 
     def _nights_with(self, run: str) -> list[Night]:
+        """The earlier nights that have a run."""
         if run not in self._nights_of_run:
-            nights = nights_of_run(run, self.tonight, self._nights, self.runs_of)
+            nights = nights_of_run(run, self.tonight, self._nights, self._scores.runs_of)
             self._nights_of_run[run] = nights
         return self._nights_of_run[run]
 
     def _run_scores(self, question: Question) -> RunScores:
+        """The scores of the run and metric of a question."""
         key = question.run, question.metric
         if key not in self._scores_of_run:
             self._scores_of_run[key] = RunScores(*key, self._scores)
         return self._scores_of_run[key]
 
     def _rows(self, reference: Reference, question: Question, reading: int) -> list[Row]:
+        """The rows in one reading: one row, or two if the reference has different judgments."""
         if not reference.links:
             return self._paired_rows(reference, question, reading)
         scores = self._run_scores(question)
         made = chain(reference, self.tonight, scores, reading)
         if made is None:
             return []
-        queries = self._scores.queries(self.tonight.dataset)
-        source = self._scores.source(self.tonight)
-        newest = self._scores.source(reference.nights[-1]).evaluated_on
-        key = source.key(newest, len(reference.nights))
-        key |= {"run": question.run, "baseline": question.run, "reading": reading}
-        key |= {"measure": question.metric[0], "cutoff": question.metric[1]}
-        key |= {"attribute": question.attribute, "value": question.value}
+        key = self._key_of_chain(reference, question, reading)
         tonights = scores.matrix(self.tonight, reading).scores(question.run)
+        queries = self._scores.queries(self.tonight.dataset)
         weights = None
         if question.is_weighted and self._options.weights is not None:
             weights = weight_vector(self._options.weights, self.tonight.dataset, queries)
@@ -253,6 +286,22 @@ class ReferenceScores:
             rows.append(row)
         return rows
 
+    def _key_of_chain(
+        self, reference: Reference, question: Question, reading: int
+    ) -> dict[str, Any]:
+        """The columns of COMPARISONS that identify what a chain compares."""
+        newest = self._scores.source(reference.nights[-1]).evaluated_on
+        key = self._scores.source(self.tonight).key(newest, len(reference.nights))
+        return key | {
+            "run": question.run,
+            "baseline": question.run,
+            "reading": reading,
+            "measure": question.measure,
+            "cutoff": question.cutoff,
+            "attribute": question.attribute,
+            "value": question.value,
+        }
+
     def _paired_rows(self, reference: Reference, question: Question, reading: int) -> list[Row]:
         """The rows if the judgments have not changed: a comparison with the mean of nights."""
         key = reference.nights, question.run, question.metric, reading
@@ -266,17 +315,17 @@ class ReferenceScores:
         """The rows of all slices, including weighted ones."""
         scores = self._scores
         own = scores.matrix(self.tonight, metric, reading)
-        theirs = [scores.matrix(night, metric, reading) for night in nights]
-        mean = theirs[0] if len(theirs) == 1 else mean_matrix(theirs, own)
+        matrices = [scores.matrix(night, metric, reading) for night in nights]
+        baseline = matrices[0] if len(matrices) == 1 else mean_matrix(matrices, own)
         newest = scores.source(nights[-1]).evaluated_on
         key = scores.source(self.tonight).key(newest, len(nights))
         key["reading"] = reading
-        sides = Sides(own, mean, metric, key, [(run, run)]).with_judgments_alike()
+        sides = Sides(own, baseline, metric, key, [(run, run)]).with_same_judgments()
         return list(comparison_rows(sides, self._options))
 
 
 def _answers(question: Question, row: Row) -> bool:
-    """Whether a row answers a question."""
+    """Whether a row is about the slice and the weighting of a question."""
     is_slice = (row["attribute"], row["value"]) == (question.attribute, question.value)
     is_weighted = row["weight_effective_n"] is not None
     return is_slice and is_weighted == question.is_weighted
@@ -288,7 +337,7 @@ def _no_reference(baseline: Baseline, run: str) -> NotComparable:
     return NotComparable("new_run", f"{run} is new: it has no results in {baseline.in_words}")
 
 
-def _unreached(
+def _cannot_reach(
     baseline: Baseline,
     reference: Reference,
     usable: Reference | None,
@@ -318,8 +367,10 @@ class _SliceMasks:
         self._of_night: dict[Night, dict[tuple[str | None, str | None], Mask]] = {}
 
     def of_slice(self, question: Question) -> Callable[[Night, Night], Mask]:
-        """The queries of a slice for a piece between two nights; the newer night's attributes come
-        first.
+        """A function that returns the queries of a slice between a newer and an older night.
+
+        A query has the attributes that the newer night keeps or, if that night does not judge it,
+        the attributes that the older night keeps.
         """
 
         def mask(newer: Night, older: Night) -> Mask:
@@ -335,16 +386,18 @@ class _SliceMasks:
         return mask
 
     def _mask(self, night: Night, question: Question) -> Mask:
-        queries = self._scores.queries(night.dataset)
-        known = self._slices(night)
-        empty = np.zeros(len(queries), np.bool_)
-        if question.value == NO_VALUE:
-            empty = np.ones(len(queries), np.bool_)
-        own = known.get((question.attribute, question.value), empty)
+        """Whether each query is in a slice, by the attributes of one night."""
+        # Queries without attributes are in the slice of queries without a value.
+        default = question.value == NO_VALUE
+        number = len(self._scores.queries(night.dataset))
+        known = self._slices(night).get((question.attribute, question.value))
+        if known is None:
+            return np.full(number, default, np.bool_)
         # Queries that were first seen later have no attributes here.
-        return np.pad(own, (0, len(queries) - len(own)), constant_values=question.value == NO_VALUE)
+        return np.pad(known, (0, number - len(known)), constant_values=default)
 
     def _slices(self, night: Night) -> dict[tuple[str | None, str | None], Mask]:
+        """The queries of each slice of a night, by (attribute, value)."""
         if night not in self._of_night:
             kept = read_attributes([night])
             table = self._attributes if kept is None else kept

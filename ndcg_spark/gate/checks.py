@@ -3,15 +3,22 @@
 They fail closed: a check that was not measured or cannot be compared does not pass.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from ndcg_spark.comparison.baselines import ITSELF, Baseline, NotComparable
+from ndcg_spark.comparison.differences import NO_SHARED_QUERIES
 from ndcg_spark.comparison.readings import FIRST
 from ndcg_spark.comparison.references import Reference
 from ndcg_spark.convention.measures import JUDGED_RATE
-from ndcg_spark.gate.against_reference import BesideReference, Question, ReferenceScores
+from ndcg_spark.gate.against_reference import (
+    BesideReference,
+    JudgedRates,
+    Question,
+    ReferenceScores,
+)
 from ndcg_spark.gate.compared_night import ComparedNight, Comparisons, Row, RowKey
+from ndcg_spark.gate.gate_inputs import GateInputs
 from ndcg_spark.gate.settings import CheckConfig, GateConfig
 from ndcg_spark.nights.log import Night
 from ndcg_spark.tables.format import rounded_down
@@ -39,8 +46,7 @@ class Case(NamedTuple):
     parts: tuple[Part, ...]
     #: The nights of the run, if the baseline has different nights for each run.
     reference: Reference | None = None
-    #: The shares of its documents that were judged then and are judged tonight.
-    judged_rates: tuple[float, float] | None = None
+    judged_rates: JudgedRates | None = None
 
     @property
     def row(self) -> Row | None:
@@ -58,7 +64,7 @@ class Case(NamedTuple):
 
     @property
     def second_parts(self) -> list[Part]:
-        """The same in the second reading; empty if it cannot be computed."""
+        """The comparisons in the second reading; empty if one of them cannot be computed."""
         second = [part for part in self.parts if part.reading != FIRST]
         return [] if any(part.refused for part in second) else second
 
@@ -69,180 +75,195 @@ class Case(NamedTuple):
 
     @property
     def hypothesis(self) -> tuple[Any, ...]:
-        """A key that is equal if two checks or baselines ask the same about the same scores."""
+        """A key that is equal for two cases that test the same about the same scores."""
         return self.baseline.stands_for, self.reference, self.mean
+
+
+class _CheckedRun(NamedTuple):
+    """A check of one run."""
+
+    #: The name of the check, such as gate.check[1].
+    name: str
+    check: CheckConfig
+    run: str
+    min_queries: int
+    #: A sentence if the run's document ids are not in any judgment.
+    unknown_ids: str | None
+
+    @property
+    def subject(self) -> str:
+        """What is checked: `ndcg@10 of hybrid for language=de`."""
+        return self.check.subject(self.run)
 
 
 class _Evidence(NamedTuple):
     """What is known about a part of a case before it is decided."""
 
-    gate: GateConfig
-    name: str
-    check: CheckConfig
-    run: str
+    checked: _CheckedRun
     baseline: Baseline
     side: str | None
-    row: Row | None
-    #: A sentence for each run whose document ids are in no judgment.
-    unknown_ids: Mapping[str, str]
-    #: The night compared with the baseline of the case, and by itself.
+    #: The rows of the night against the baseline of the case, and of the night by itself.
     beside: ComparedNight
     itself: ComparedNight
 
     @property
-    def plain(self) -> Row | None:
-        """The row without weights."""
-        return self.beside.rows.get(self.mean._replace(is_weighted=False))
+    def check(self) -> CheckConfig:
+        return self.checked.check
 
     @property
-    def mean(self) -> RowKey:
-        return _key(self.check, self.run, self.side)
+    def run(self) -> str:
+        return self.checked.run
 
     @property
     def subject(self) -> str:
-        return self.check.subject(self.run)
+        return self.checked.subject
+
+    @property
+    def mean(self) -> RowKey:
+        """The key of the row."""
+        return _key(self.check, self.run, self.side)
+
+    @property
+    def row(self) -> Row | None:
+        return self.beside.rows.get(self.mean)
+
+    @property
+    def unweighted_row(self) -> Row | None:
+        return self.beside.rows.get(self.mean._replace(is_weighted=False))
 
 
 def cases_of(
-    gate: GateConfig,
-    tonight: Night,
-    runs: Sequence[str],
-    against: Sequence[Baseline],
+    inputs: GateInputs,
+    baselines: Sequence[Baseline],
     compared: Comparisons,
     references: ReferenceScores,
 ) -> list[Case]:
     """Every check for every run of the night and every baseline, without missing runs."""
+    gate = inputs.gate
     cases = []
-    unknown_ids = unknown_ids_of(tonight)
-    for name, check in gate.checks(tonight.dataset):
-        checked = list(filter(check.is_for, runs))
-        for run in checked:
-            for baseline in _baselines_of(gate, check, run, against, tonight):
+    unknown_ids = inputs.tonight.unmeasured
+    for name, check in inputs.checks:
+        least = gate.min_queries_of(check)
+        for run in filter(check.is_for, inputs.runs):
+            checked = _CheckedRun(name, check, run, least, unknown_ids.get(run))
+            for baseline in _baselines_of(gate, check, run, baselines, inputs.tonight):
                 if baseline.is_reference:
-                    case = _reference_case(gate, name, check, run, baseline, references)
+                    cases.append(_reference_case(checked, baseline, references))
                 else:
-                    case = _case(gate, name, check, run, baseline, unknown_ids, compared)
-                cases.append(case)
+                    cases.append(_case(checked, baseline, compared))
     return cases
 
 
-def _case(
-    gate: GateConfig,
-    name: str,
-    check: CheckConfig,
-    run: str,
-    baseline: Baseline,
-    unknown_ids: Mapping[str, str],
-    compared: Comparisons,
-) -> Case:
+def _case(checked: _CheckedRun, baseline: Baseline, compared: Comparisons) -> Case:
+    """A check of a run against nights that all runs share, or against another run."""
+    metric = checked.check.metric
     beside = compared[baseline.stands_for]
-    baseline = beside.baselines.get(check.metric, baseline)
+    baseline = beside.baselines.get(metric, baseline)
+    itself = compared[ITSELF.stands_for]
     parts = []
-    for side in beside.sides_of(check.metric):
-        row = beside.rows.get(_key(check, run, side))
-        itself = compared[ITSELF.stands_for]
-        evidence = _Evidence(
-            gate,
-            name,
-            check,
-            run,
-            baseline,
-            side,
-            row,
-            unknown_ids,
-            beside,
-            itself,
-        )
-        parts.append(Part(row, _refusal(evidence), side))
-    return Case(name, check, run, baseline, tuple(parts))
+    for side in beside.sides_of(metric):
+        evidence = _Evidence(checked, baseline, side, beside, itself)
+        parts.append(Part(evidence.row, _refusal(evidence), side))
+    return Case(checked.name, checked.check, checked.run, baseline, tuple(parts))
 
 
 def _baselines_of(
     gate: GateConfig,
     check: CheckConfig,
     run: str,
-    against: Sequence[Baseline],
+    baselines: Sequence[Baseline],
     tonight: Night,
 ) -> list[Baseline]:
-    baselines: list[Baseline] = []
-    names = gate.baselines_of(check)
-    for baseline in against if check.limits_change else ():
-        if baseline.name in names and baseline.run != run and baseline.is_for(run):
-            baselines.append(baseline)
+    """The baselines with which a check compares a run; `min_value` compares it with itself."""
+    chosen = []
+    if check.limits_change:
+        names = gate.baselines_of(check)
+        for baseline in baselines:
+            is_other = baseline.run != run
+            if baseline.name in names and is_other and baseline.is_for(run):
+                chosen.append(baseline)
     if check.measure == JUDGED_RATE:
         # Judged rates are not comparable across judgments, or with a night long ago.
-        baselines = [one for one in baselines if not one.is_reference]
-        baselines = [one for one in baselines if not one.has_other_judgments(tonight)]
+        chosen = [one for one in chosen if not one.is_reference]
+        chosen = [one for one in chosen if not one.has_other_judgments(tonight)]
     if check.min_value is not None:
-        baselines.append(ITSELF)
-    return baselines
+        chosen.append(ITSELF)
+    return chosen
 
 
-def question_of(gate: GateConfig, check: CheckConfig, run: str) -> Question:
+def question_of(check: CheckConfig, run: str, min_queries: int) -> Question:
     """What a check asks about a run compared with a reference."""
     attribute, value = check.slice_pair
-    least = check.min_queries or gate.min_queries
-    metric = check.metric
-    return Question(run, metric, check.allowed, least, attribute, value, check.weighted)
+    return Question(
+        run,
+        check.metric,
+        check.allowed,
+        min_queries,
+        attribute=attribute,
+        value=value,
+        is_weighted=check.weighted,
+    )
 
 
-def _reference_case(
-    gate: GateConfig,
-    name: str,
-    check: CheckConfig,
-    run: str,
-    baseline: Baseline,
-    references: ReferenceScores,
-) -> Case:
-    question = question_of(gate, check, run)
-    unknown = unknown_ids_of(references.tonight).get(run)
-    if unknown is not None:
-        nothing = Part(None, NotComparable("not_measured", unknown, (run,)))
-        return Case(name, check, run, baseline, (nothing,))
-    beside = references.compare(baseline, question)
+def _reference_case(checked: _CheckedRun, baseline: Baseline, references: ReferenceScores) -> Case:
+    """A check of a run against its own reference nights."""
+    name, check, run = checked.name, checked.check, checked.run
+    if checked.unknown_ids is not None:
+        refused = NotComparable("not_measured", checked.unknown_ids, (run,))
+        return Case(name, check, run, baseline, (Part(None, refused),))
+    beside = references.compare(baseline, question_of(check, run, checked.min_queries))
     parts = []
     for row in beside.rows:
-        refused = _few_or_unpaired(check, run, question.min_queries, row)
-        parts.append(Part(row, refused, row["side"], row["reading"]))
-    if not any(part.reading == FIRST for part in parts):
-        parts.append(Part(None, beside.refused or _nothing_beside(check, run, beside)))
+        refusal = _few_or_unpaired(checked, row)
+        parts.append(Part(row, refusal, row["side"], row["reading"]))
+    has_first_reading = any(part.reading == FIRST for part in parts)
+    if not has_first_reading:
+        parts.append(Part(None, beside.refused or _no_query_has_value(checked, beside)))
     rates = references.judged_rates(beside.reference, run, check.cutoff)
     return Case(name, check, run, baseline, tuple(parts), beside.reference, rates)
 
 
-def _nothing_beside(check: CheckConfig, run: str, beside: BesideReference) -> NotComparable:
+def _no_query_has_value(checked: _CheckedRun, beside: BesideReference) -> NotComparable:
     since = f" against {beside.reference.first}" if beside.reference else ""
-    return NotComparable("not_measured", f"{check.subject(run)}{since}: no query has a value")
+    return NotComparable("not_measured", f"{checked.subject}{since}: no query has a value")
 
 
-def _few_or_unpaired(check: CheckConfig, run: str, least: int, row: Row) -> NotComparable | None:
+def _few_or_unpaired(checked: _CheckedRun, row: Row) -> NotComparable | None:
     """Why a row of a chain cannot decide; None if it can."""
-    subject = check.subject(run)
-    if check.is_of_run and row["difference"] is None:
+    subject = checked.subject
+    if checked.check.is_of_run and row["difference"] is None:
         return NotComparable("not_measured", f"{subject}: it has no value on one side")
-    if {"run_missing", "baseline_missing"} & {*row["flags"]}:
+    if "run_missing" in row["flags"] or "baseline_missing" in row["flags"]:
         return NotComparable("missing_run", f"{subject}: nothing was returned on one side")
     if row["unpaired_queries"]:
         unpaired = f"{row['unpaired_queries']:,} queries have a value on only one side"
         return NotComparable("not_measured", f"{subject}: {unpaired}")
-    few = _too_few(check, row, least)
+    few = _too_few(checked, row)
     return NotComparable("few_queries", f"{subject}: {few}") if few else None
 
 
-def _too_few(check: CheckConfig, row: Row | None, least: int) -> str | None:
+def _too_few(checked: _CheckedRun, row: Row | None) -> str | None:
     """Why a row covers too few queries or lists to decide; None if it covers enough."""
+    check, least = checked.check, checked.min_queries
+    kind = "queries"
     if check.is_of_run:
         kind = "lists"
-        number = min(row["lists"], row["baseline_lists"]) if row else 0
     elif check.weighted:
         kind = "equally weighted queries"
-        number = (row["weight_effective_n"] or 0) if row else 0
-    else:
-        kind = "queries"
-        number = (row["queries"] or 0) if row else 0
+    number = 0 if row is None else _sample_size(check, row)
     if number >= least:
         return None
     return f"there are only {rounded_down(number)} {kind}, but min_queries is {least:,}"
+
+
+def _sample_size(check: CheckConfig, row: Row) -> float:
+    """How many queries a row covers, or how many lists if its measure has one number per run."""
+    size: float = row["queries"] or 0
+    if check.is_of_run:
+        size = min(row["lists"], row["baseline_lists"])
+    elif check.weighted:
+        size = row["weight_effective_n"] or 0
+    return size
 
 
 def _key(check: CheckConfig, run: str, side: str | None = None) -> RowKey:
@@ -253,22 +274,18 @@ def _key(check: CheckConfig, run: str, side: str | None = None) -> RowKey:
 
 
 def _refusal(evidence: _Evidence) -> NotComparable | None:
-    for find in _REFUSALS_OF_RUNS if evidence.check.is_of_run else _REFUSALS:
+    """The first reason why a row cannot decide; None if it can."""
+    refusals = _REFUSALS_OF_RUNS if evidence.check.is_of_run else _REFUSALS
+    for find in refusals:
         refusal = find(evidence)
         if refusal:
             return refusal
     return None
 
 
-def unknown_ids_of(night: Night) -> dict[str, str]:
-    """A sentence for each run whose document ids are in no judgment."""
-    results = night.record["inputs"].get("results", {})
-    return dict(results.get("unknown_ids", {}).get(night.dataset, {}))
-
-
 def _unknown_ids(evidence: _Evidence) -> NotComparable | None:
-    """A run that writes ids differently, whose scores of 0 say nothing about its ranking."""
-    sentence = evidence.unknown_ids.get(evidence.run)
+    """A run that writes ids differently: its scores of 0 say nothing about its ranking."""
+    sentence = evidence.checked.unknown_ids
     if sentence is None:
         return None
     return NotComparable("not_measured", sentence, (evidence.run,))
@@ -282,22 +299,26 @@ def _no_such_slice(evidence: _Evidence) -> NotComparable | None:
     check, rows = evidence.check, evidence.itself.rows
     if not check.slice:
         return None
-    key = _key(check, evidence.run)._replace(is_weighted=False)
-    is_measured = key._replace(attribute=None, value=None) in rows
-    if not is_measured or key in rows:
+    of_slice = _key(check, evidence.run)._replace(is_weighted=False)
+    of_all_queries = of_slice._replace(attribute=None, value=None)
+    if of_slice in rows or of_all_queries not in rows:
         return None
     slices = {f"{key.attribute}={key.value}": None for key in rows if key.attribute is not None}
     near = did_you_mean(check.slice, slices)
-    sentence = f"{evidence.name}: no query of this night is in the slice {check.slice}{near}"
-    return NotComparable("missing_slice", sentence, (evidence.name,))
+    name = evidence.checked.name
+    sentence = f"{name}: no query of this night is in the slice {check.slice}{near}"
+    return NotComparable("missing_slice", sentence, (name,))
 
 
 def _no_baseline(evidence: _Evidence) -> NotComparable | None:
-    by_metric = evidence.beside.refused(evidence.check.metric, evidence.side)
-    return evidence.baseline.refused or by_metric
+    """A baseline that does not exist, or cannot be compared by the measure of the check."""
+    if evidence.baseline.refused:
+        return evidence.baseline.refused
+    return evidence.beside.refused(evidence.check.metric, evidence.side)
 
 
 def _new_run(evidence: _Evidence) -> NotComparable | None:
+    """A run that the baseline does not have, or a baseline run that tonight does not have."""
     key = RowKey(evidence.run, *evidence.check.metric, side=evidence.side)
     if key in evidence.beside.rows:
         return None
@@ -309,10 +330,23 @@ def _new_run(evidence: _Evidence) -> NotComparable | None:
     return NotComparable("new_run", sentence, (evidence.run, baseline.name))
 
 
+def _no_shared_query(evidence: _Evidence) -> NotComparable | None:
+    """A slice whose queries are judged in only one of the two sets."""
+    if evidence.side is None:
+        return None
+    row = evidence.unweighted_row
+    if row is not None and NO_SHARED_QUERIES not in row["flags"]:
+        return None
+    sentence = f"{evidence.subject}: no query of the slice is in both sets of judgments"
+    return NotComparable("few_queries", sentence, (evidence.mean,))
+
+
 def _returned_nothing(evidence: _Evidence) -> NotComparable | None:
+    """A run or a baseline without results for any query of the slice."""
     baseline = evidence.baseline
-    flags = evidence.plain["flags"] if evidence.plain else []
-    nothing = "returned nothing for any query of the slice"
+    flags = evidence.unweighted_row["flags"] if evidence.unweighted_row else []
+    queries = "query of the slice" if evidence.check.slice else "judged query"
+    nothing = f"returned nothing for any {queries}"
     if "run_missing" in flags:
         return NotComparable("missing_run", f"{evidence.subject}: it {nothing}", (evidence.mean,))
     if "baseline_missing" in flags:
@@ -324,12 +358,16 @@ def _returned_nothing(evidence: _Evidence) -> NotComparable | None:
 
 def _paired_queries(evidence: _Evidence) -> tuple[int, int]:
     """How many queries have a value on both sides, and how many on only one side."""
-    plain = evidence.plain
-    return (plain["queries"], plain["unpaired_queries"]) if plain else (0, 0)
+    unweighted = evidence.unweighted_row
+    if unweighted is None:
+        return 0, 0
+    return unweighted["queries"], unweighted["unpaired_queries"]
 
 
 def _no_value(evidence: _Evidence) -> NotComparable | None:
-    if any(_paired_queries(evidence)):
+    """A measure that has no value for any query on either side."""
+    paired, unpaired = _paired_queries(evidence)
+    if paired or unpaired:
         return None
     sentence = f"{evidence.subject}: no query has a value"
     if evidence.check.slice:
@@ -341,28 +379,30 @@ def _no_value(evidence: _Evidence) -> NotComparable | None:
 
 
 def _unpaired(evidence: _Evidence) -> NotComparable | None:
-    queries, unpaired = _paired_queries(evidence)
+    """Queries with a value on only one side."""
+    paired, unpaired = _paired_queries(evidence)
     if not unpaired:
         return None
-    share = f"{unpaired:,} of {queries + unpaired:,} queries have a value on only one side"
+    share = f"{unpaired:,} of {paired + unpaired:,} queries have a value on only one side"
     baseline = evidence.baseline
     sentence = f"{evidence.subject} against {baseline.in_words}: {share}"
     return NotComparable("not_measured", sentence, (evidence.mean, baseline.name))
 
 
-def _unweighted(evidence: _Evidence) -> NotComparable | None:
-    queries, _ = _paired_queries(evidence)
-    row = evidence.row
-    without = queries - (row["queries"] if row else 0)
+def _without_weight(evidence: _Evidence) -> NotComparable | None:
+    """Queries without a weight, which a weighted row leaves out."""
+    paired, _ = _paired_queries(evidence)
+    in_row = evidence.row["queries"] if evidence.row else 0
+    without = paired - in_row
     if without <= 0:
         return None
-    share = f"{without:,} of {queries:,} queries have no weight"
+    share = f"{without:,} of {paired:,} queries have no weight"
     return NotComparable("not_measured", f"{evidence.subject}: {share}", (evidence.mean, without))
 
 
 def _few_queries(evidence: _Evidence) -> NotComparable | None:
-    least = evidence.check.min_queries or evidence.gate.min_queries
-    few = _too_few(evidence.check, evidence.row, least)
+    """Fewer queries or lists than the check requires."""
+    few = _too_few(evidence.checked, evidence.row)
     if few is None:
         return None
     return NotComparable("few_queries", f"{evidence.subject}: {few}", (evidence.mean, few))
@@ -385,11 +425,12 @@ _REFUSALS = (
     _no_such_slice,
     _no_baseline,
     _new_run,
+    _no_shared_query,
     _returned_nothing,
     _no_value,
     _unpaired,
-    _unweighted,
+    _without_weight,
     _few_queries,
 )
-#: The same for a measure of a run, which has one number for all of its lists.
+#: The functions for a measure of a run, which has one number for all of its lists.
 _REFUSALS_OF_RUNS = (_unknown_ids, _no_baseline, _new_run, _no_number, _few_queries)

@@ -1,7 +1,7 @@
 """The COMPARISONS rows of a night against each baseline of its gate.
 
-Comparability is checked before any statistics, because even numbers with different meanings have
-a difference.
+Comparability is checked before any statistics are computed, because even numbers with different
+meanings have a difference.
 """
 
 import dataclasses
@@ -15,19 +15,20 @@ from ndcg_spark.comparison.differences import (
     comparison_rows,
     extremes,
 )
-from ndcg_spark.comparison.matrix import Metric
+from ndcg_spark.comparison.matrix import Metric, no_query_in_both
 from ndcg_spark.comparison.sources import (
     ONE,
     NoCopyError,
     ScoreCache,
-    alike,
     both_sides,
     compared_numbers,
-    not_alike,
     side_names,
+    why_not_comparable,
+    with_comparable_nights,
 )
 from ndcg_spark.convention.measures import RUN_COLUMNS, measure_at
 from ndcg_spark.errors import InputError, StorageError
+from ndcg_spark.gate.gate_inputs import GateInputs
 from ndcg_spark.gate.settings import CheckConfig, GateConfig
 from ndcg_spark.nights.log import Night, Nights
 from ndcg_spark.schemas import OLD
@@ -51,6 +52,7 @@ class RowKey(NamedTuple):
 
 
 def row_key(row: Row) -> RowKey:
+    """The key of a COMPARISONS row."""
     return RowKey(
         run=row["run"],
         measure=row["measure"],
@@ -81,9 +83,9 @@ class ComparedNight:
     #: Why there are no rows, by measure and cutoff, and by side if there are two.
     refusals: Mapping[tuple[Metric, str | None], NotComparable]
     changed: Sequence[tuple[str, str]]
-    #: By measure and cutoff, only None, or both sides of a change of judgments.
+    #: By measure and cutoff: both sides of a change of judgments, or only None without a change.
     sides: Mapping[Metric, Sequence[str | None]] = dataclasses.field(default_factory=dict)
-    #: By measure and cutoff, the baseline with only the nights in which the measure means the same.
+    #: By measure and cutoff, the baseline with only the nights whose values are comparable.
     baselines: Mapping[Metric, Baseline] = dataclasses.field(default_factory=dict)
 
     def refused(self, metric: Metric, side: str | None) -> NotComparable | None:
@@ -93,7 +95,7 @@ class ComparedNight:
         return self.sides.get(metric, ONE)
 
 
-#: The comparisons by what their baseline stands for.
+#: The comparisons, by the `stands_for` of their baseline.
 Comparisons = Mapping[Any, ComparedNight]
 
 
@@ -104,85 +106,86 @@ def resolve_baselines(
     resolved = []
     for name in gate.all_baselines:
         try:
-            resolved.extend(_resolved(name, gate, tonight, nights, scores))
+            resolved.extend(_resolved_by_run(name, gate, tonight, nights, scores))
         except StorageError:
-            # The runs of a night cannot be read; the comparison with it will say so.
+            # If the runs of a night cannot be read, the comparison with it reports that.
             resolved.extend(resolve(name, tonight, nights, most=gate.nights))
     return resolved
 
 
-def _resolved(
+def _resolved_by_run(
     name: str, gate: GateConfig, tonight: Night, nights: Nights, scores: ScoreCache
 ) -> list[Baseline]:
+    """What a baseline name means for each of tonight's runs."""
     return resolve(
         name,
         tonight,
         nights,
         most=gate.nights,
-        runs=scores.source(tonight).runs,
-        runs_of=lambda night: scores.source(night).runs,
+        runs=scores.runs_of(tonight),
+        runs_of=scores.runs_of,
     )
 
 
-def compare_night(
-    gate: GateConfig,
-    tonight: Night,
-    against: Iterable[Baseline],
-    scores: ScoreCache,
-    options: ComparisonOptions,
-) -> dict[Any, ComparedNight]:
+def compare_night(inputs: GateInputs, baselines: Iterable[Baseline]) -> dict[Any, ComparedNight]:
     """The second step of a verdict: the night against each baseline, and by itself for `min_value`.
 
-    The key is what a baseline stands for, because baselines for the same nights share their rows.
-    Baselines that each run reaches by its own chain are compared by `against_reference`.
+    The key is the `stands_for` of a baseline, because baselines for the same nights share their
+    rows. `against_reference` compares with the baselines for which each run has its own nights.
     """
     compared: dict[Any, ComparedNight] = {}
-    for baseline in [*against, ITSELF]:
+    for baseline in [*baselines, ITSELF]:
         if baseline.stands_for not in compared and not baseline.is_reference:
-            beside = _beside(gate, tonight, baseline, scores, options)
-            compared[baseline.stands_for] = beside
+            compared[baseline.stands_for] = _compared_with(inputs, baseline)
     return compared
 
 
-def _beside(
-    gate: GateConfig,
-    tonight: Night,
-    baseline: Baseline,
-    scores: ScoreCache,
-    options: ComparisonOptions,
-) -> ComparedNight:
-    checks = [check for _, check in gate.checks(tonight.dataset)]
-    needed = [check for check in checks if _needs(gate, check, baseline)]
+def _compared_with(inputs: GateInputs, baseline: Baseline) -> ComparedNight:
+    """The night against one baseline, by the measure and cutoff of each check that needs it."""
+    tonight, scores, options = inputs.tonight, inputs.scores, inputs.options
+    checks = [check for _, check in inputs.checks]
+    needed = [check for check in checks if _needs(inputs.gate, check, baseline)]
+    if baseline.refused:
+        needed = []
     rows: dict[RowKey, Row] = {}
     refusals: dict[tuple[Metric, str | None], NotComparable] = {}
     changed: list[tuple[str, str]] = []
-    if baseline.refused:
-        needed = []
-    by_metric: dict[Metric, Baseline] = {}
+    baselines: dict[Metric, Baseline] = {}
     sides: dict[Metric, Sequence[str | None]] = {}
-    first = _first_metric(checks)
+    metric_of_queries = _metric_of_kept_queries(checks)
     for metric in dict.fromkeys(check.metric for check in needed):
-        by_metric[metric] = alike(baseline, tonight, metric)
+        baselines[metric] = with_comparable_nights(baseline, tonight, metric)
         sides[metric] = side_names(baseline, tonight, metric)
-        own = dataclasses.replace(options, queries=options.queries if metric == first else 0)
-        runs = _checked_runs(needed, metric, scores.source(tonight).runs)
+        queries = options.queries if metric == metric_of_queries else 0
+        runs = _checked_runs(needed, metric, inputs.runs)
+        comparison = _Comparison(
+            tonight,
+            baselines[metric],
+            metric,
+            runs,
+            scores,
+            dataclasses.replace(options, queries=queries),
+        )
         for side in sides[metric]:
-            beside = _by_metric(tonight, by_metric[metric], metric, side, runs, scores, own)
-            if beside.refused:
-                refusals[metric, side] = beside.refused
-            rows |= {row_key(row): row for row in beside.rows}
+            found = _rows_of_side(comparison, side)
+            if found.refused:
+                refusals[metric, side] = found.refused
+            rows |= {row_key(row): row for row in found.rows}
             if side != OLD:
-                changed.extend(beside.changed)
-    return ComparedNight(rows, refusals, changed, sides, by_metric)
+                changed.extend(found.changed)
+    return ComparedNight(rows, refusals, changed, sides, baselines)
 
 
-def _first_metric(checks: Sequence[CheckConfig]) -> Metric | None:
-    """The metric that selects the queries whose documents are kept: that of the first check, if
-    possible of one with judgments.
+def _metric_of_kept_queries(checks: Sequence[CheckConfig]) -> Metric | None:
+    """The metric that selects the queries whose documents are kept.
+
+    It comes from the first check of a measure of relevance or, if there is none, from the first
+    check of a catalog measure that each query has.
     """
     of_queries = [check for check in checks if not check.is_of_run]
-    of_queries.sort(key=lambda check: check.is_of_catalog)
-    return of_queries[0].metric if of_queries else None
+    of_relevance = [check for check in of_queries if not check.is_of_catalog]
+    preferred = of_relevance or of_queries
+    return preferred[0].metric if preferred else None
 
 
 def _needs(gate: GateConfig, check: CheckConfig, baseline: Baseline) -> bool:
@@ -192,6 +195,7 @@ def _needs(gate: GateConfig, check: CheckConfig, baseline: Baseline) -> bool:
 
 
 def _checked_runs(checks: Iterable[CheckConfig], metric: Metric, runs: Iterable[str]) -> set[str]:
+    """The runs that these checks cover for a metric, out of all runs of the night."""
     checked: set[str] = set()
     for check in checks:
         if check.metric == metric:
@@ -199,38 +203,62 @@ def _checked_runs(checks: Iterable[CheckConfig], metric: Metric, runs: Iterable[
     return checked
 
 
-def _by_metric(
-    tonight: Night,
-    baseline: Baseline,
-    metric: Metric,
-    side: str | None,
-    runs: set[str],
-    scores: ScoreCache,
-    options: ComparisonOptions,
-) -> MetricRows:
+@dataclasses.dataclass(frozen=True)
+class _Comparison:
+    """A night to compare with a baseline by one measure at one cutoff."""
+
+    tonight: Night
+    baseline: Baseline
+    metric: Metric
+    #: The runs that a check covers.
+    runs: set[str]
+    scores: ScoreCache
+    options: ComparisonOptions
+
+
+def _rows_of_side(comparison: _Comparison, side: str | None) -> MetricRows:
+    """The rows of a comparison, or why there are none."""
+    tonight, baseline = comparison.tonight, comparison.baseline
+    metric, scores = comparison.metric, comparison.scores
+    runs = comparison.runs
+    if baseline.runs is not None:
+        runs = runs.intersection(baseline.runs)
     try:
         refused = _metric_is_absent(tonight, baseline, metric, scores)
         if refused:
             return MetricRows(refused=refused)
-        own_runs = runs if baseline.runs is None else runs.intersection(baseline.runs)
-        if metric[0] in RUN_COLUMNS:
+        measure, _ = metric
+        if measure in RUN_COLUMNS:
             rows = compared_numbers(baseline, tonight, metric, scores)
-            return MetricRows([row for row in rows if row["run"] in own_runs])
+            return MetricRows([row for row in rows if row["run"] in runs])
         sides = both_sides(baseline, tonight, metric, scores, side)
-    except NoCopyError as error:
-        changed = f"the judgments have changed since {baseline.newest}"
-        sentence = f"{changed}, and {error.worded(OPTIONS)}"
-        refused = NotComparable("other_judgments", sentence, (baseline.newest,))
-        return MetricRows(refused=refused)
-    except InputError as error:
-        refused = NotComparable("not_measured", error.worded(OPTIONS), (baseline.name,))
-        return MetricRows(refused=refused)
-    except StorageError as error:
-        refused = NotComparable("no_baseline", error.worded(OPTIONS), (baseline.name,))
-        return MetricRows(refused=refused)
-    pairs = [pair for pair in sides.pairs if pair[0] in own_runs]
-    sides = dataclasses.replace(sides, pairs=pairs).with_judgments_alike()
-    return MetricRows(comparison_rows(sides, options), None, _most_changed(sides, options))
+    except (InputError, StorageError) as error:
+        return MetricRows(refused=_unreadable(baseline, error))
+    if side is not None and not sides.own.is_judged_with(sides.baseline):
+        return MetricRows(refused=_no_query_in_both(comparison))
+    pairs = [(run, baseline_run) for run, baseline_run in sides.pairs if run in runs]
+    sides = dataclasses.replace(sides, pairs=pairs).with_same_judgments()
+    changed = _most_changed(sides, comparison.options)
+    return MetricRows(comparison_rows(sides, comparison.options), None, changed)
+
+
+def _no_query_in_both(comparison: _Comparison) -> NotComparable:
+    """Why nothing can be compared with nights that judge different queries."""
+    # Read again, because the copy of a night has only the queries that both sets judge.
+    own = comparison.scores.matrix(comparison.tonight, comparison.metric)
+    theirs = comparison.scores.matrix(comparison.baseline.nights[-1], comparison.metric)
+    sentence = f"{no_query_in_both(own, theirs)}; if the ids were renamed, accept the night"
+    return NotComparable("few_queries", sentence, ("judgments",))
+
+
+def _unreadable(baseline: Baseline, error: InputError | StorageError) -> NotComparable:
+    """Why the scores of a comparison cannot be read."""
+    why = error.worded(OPTIONS)
+    if isinstance(error, NoCopyError):
+        sentence = f"the judgments have changed since {baseline.newest}, and {why}"
+        return NotComparable("other_judgments", sentence, (baseline.newest,))
+    code = "not_measured" if isinstance(error, InputError) else "no_baseline"
+    return NotComparable(code, why, (baseline.name,))
 
 
 def _metric_is_absent(
@@ -239,30 +267,38 @@ def _metric_is_absent(
     metric: Metric,
     scores: ScoreCache,
 ) -> NotComparable | None:
-    """Why there is nothing to compare for a metric: tonight or all of the nights lack it, or it
-    means the same in none of them.
+    """Why there is nothing to compare for a metric; None if there is.
+
+    Tonight or all of the baseline's nights may lack it, or it may have a different meaning in each
+    of them.
     """
-    there = [night for night in baseline.nights if metric in scores.source(night).metrics]
+    not_evaluated = f"{measure_at(*metric)} was not evaluated in"
     if metric not in scores.source(tonight).metrics:
-        where = "this night"
-        about: tuple[Any, ...] = (metric,)
-    elif baseline.nights and not there:
-        where = baseline.in_words
+        return NotComparable("other_cutoff", f"{not_evaluated} this night", (metric,))
+    nights = [night for night in baseline.nights if metric in scores.source(night).metrics]
+    if baseline.nights and not nights:
         about = (metric, baseline.name)
-    else:
-        return not_alike(tonight, there, metric)
-    sentence = f"{measure_at(*metric)} was not evaluated in {where}"
-    return NotComparable("other_cutoff", sentence, about)
+        return NotComparable("other_cutoff", f"{not_evaluated} {baseline.in_words}", about)
+    return why_not_comparable(tonight, nights, metric)
 
 
 def _most_changed(sides: Sides, options: ComparisonOptions) -> list[tuple[str, str]]:
-    """The queries that changed most, each with the run and, within a night, its baseline."""
+    """The queries that changed most: (run, query id).
+
+    If a run is compared with another run of the same night, its query is listed for both runs.
+    """
     changed: list[tuple[str, str]] = []
     if not options.queries:
         return changed
     for run, baseline in sides.pairs:
         most = extremes(sides, run, baseline, options.queries)
-        most.sort(key=lambda row: -abs(round(row["difference"], DECIMALS)))
+        most.sort(key=_size_of_change, reverse=True)
         for row in most[: options.queries]:
-            changed.extend((name, row["query_id"]) for name in dict.fromkeys((run, baseline)))
+            for name in dict.fromkeys((run, baseline)):
+                changed.append((name, row["query_id"]))
     return changed
+
+
+def _size_of_change(row: Row) -> float:
+    difference: float = row["difference"]
+    return abs(round(difference, DECIMALS))

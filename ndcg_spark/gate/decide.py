@@ -5,15 +5,25 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ndcg_spark.comparison.baselines import Baseline, Kind
-from ndcg_spark.comparison.differences import ComparisonOptions, causes, explains_change
+from ndcg_spark.comparison.differences import ComparisonOptions, explains_change
+from ndcg_spark.comparison.differences import causes as causes_of_change
+from ndcg_spark.comparison.known_losses import Acknowledgement
 from ndcg_spark.comparison.matrix import Metric, read_attributes, values_of
 from ndcg_spark.comparison.sources import ScoreCache
 from ndcg_spark.comparison.trend import falls_of_night
 from ndcg_spark.convention.measures import checked_mean, format_cutoff
 from ndcg_spark.errors import DONE, InputError, StorageError
-from ndcg_spark.gate.acknowledged import Acknowledgement, has_fallen, in_force, is_known
+from ndcg_spark.gate.acknowledged import (
+    NotCovered,
+    in_force,
+    known_before,
+    losses_that_returned,
+    uncovered_in_words,
+    why_fallen,
+    why_not_known,
+)
 from ndcg_spark.gate.against_reference import ReferenceScores
-from ndcg_spark.gate.checks import Case, cases_of, unknown_ids_of
+from ndcg_spark.gate.checks import Case, cases_of
 from ndcg_spark.gate.compared_night import (
     ComparedNight,
     Comparisons,
@@ -22,6 +32,7 @@ from ndcg_spark.gate.compared_night import (
     resolve_baselines,
     row_key,
 )
+from ndcg_spark.gate.gate_inputs import GateInputs
 from ndcg_spark.gate.links import changes_in_words, links_of
 from ndcg_spark.gate.missing import Missing, find_missing
 from ndcg_spark.gate.past_changes import unknown_changes
@@ -46,14 +57,14 @@ from ndcg_spark.tables.format import difference as signed
 from ndcg_spark.tables.format import part, score
 
 _MAX_CAUSES = 20
-#: The most runs that are named when everything passes.
+#: How many runs are named at most if everything passes.
 _MAX_NAMED = 3
 #: The `check` of a result about missing runs or datasets.
 _ARRIVAL = "gate"
 #: Reasons that repeat every night until something is fixed or accepted.
 _REPEATED = ("no_baseline", "may_be_chance", "sides_disagree", "below_min_value")
-#: The reasons of results that do not keep a night from starting a rehearsal.
-_BEGINNINGS = {None, "no_baseline", "other_convention", "other_items", "other_judgments"}
+#: The reasons of results with which a night may still be the first baseline of a rehearsal.
+_REASONS_AT_START = {None, "no_baseline", "other_convention", "other_items", "other_judgments"}
 
 
 class Decided(NamedTuple):
@@ -63,12 +74,20 @@ class Decided(NamedTuple):
     finding: Finding
     case: Case | None = None
 
+    @property
+    def is_note(self) -> bool:
+        return self.case is not None and is_note(self.case, self.result)
+
 
 class Acceptance(NamedTuple):
     """Why somebody accepts a night as a baseline for later ones, and for which runs (None: all)."""
 
     reason: str
     runs: tuple[str, ...] | None = None
+
+    def covers(self, run: str | None) -> bool:
+        """Whether it covers a run; None means a result that is not about one run."""
+        return self.runs is None or run in self.runs
 
 
 def acceptance_of(night: Night) -> Acceptance | None:
@@ -80,16 +99,14 @@ def acceptance_of(night: Night) -> Acceptance | None:
 
 
 class Found(NamedTuple):
-    """What is known about a night before it is decided."""
+    """What is known about a night before its verdict."""
 
-    #: The runs that returned anything.
-    runs: Sequence[str]
-    against: Sequence[Baseline]
+    baselines: Sequence[Baseline]
     compared: Comparisons
     cases: Sequence[Case]
     missing: Sequence[Missing]
-    #: The date of the last night if its results are identical.
-    same: str | None
+    #: The date of the last night if its results are identical to tonight's.
+    same_results: str | None
     #: Slices that lost much without failing the night.
     losses: Sequence[SliceLoss] = ()
     #: Other sentences that do not change the verdict.
@@ -116,125 +133,118 @@ class Judged(NamedTuple):
         return {**entries, "links": self.links or None, "acknowledged": self.known_loss}
 
 
-def judge(
-    gate: GateConfig,
-    tonight: Night,
-    nights: Nights,
-    scores: ScoreCache,
-    options: ComparisonOptions,
-    accepted: Acceptance | None = None,
-) -> Judged:
-    """The verdict on a night, which is one of `nights`.
+def judge(inputs: GateInputs, accepted: Acceptance | None = None) -> Judged:
+    """The verdict on a night; the exit code of a failure is 0 if it is a known loss.
 
-    `options` have attributes and weights; attributes that the night itself keeps take precedence.
+    If an acknowledgement does not cover a failure, a warning says why.
     """
-    judged = _judge(gate, tonight, nights, scores, options, accepted)
+    judged = _judge(inputs, accepted)
     if judged.verdict.verdict != FAIL:
         return judged
-    known = in_force(tonight, nights)
-    if known is None:
-        return judged
-    is_still_known = known.night == tonight or _is_not_worse(
-        gate, tonight, nights, scores, options, judged.verdict, known
-    )
-    if not is_still_known:
-        return judged
-    verdict = dataclasses.replace(judged.verdict, acknowledged=known.as_json(), exit_code=DONE)
-    return judged._replace(verdict=verdict)
+    known = known_before(inputs.tonight, inputs.nights)
+    newest = in_force(known)
+    uncovered = None if newest is None else _why_not_covered(inputs, judged.verdict, newest)
+    if newest is not None and uncovered is None:
+        acknowledged = newest.as_json()
+        verdict = dataclasses.replace(judged.verdict, acknowledged=acknowledged, exit_code=DONE)
+        return judged._replace(verdict=verdict)
+    reasons = losses_that_returned(judged.verdict, known, inputs.nights)
+    if newest is not None and uncovered is not None and not reasons:
+        reasons.append(uncovered_in_words(newest, uncovered))
+    warnings = (*reasons, *judged.verdict.warnings)
+    return judged._replace(verdict=dataclasses.replace(judged.verdict, warnings=warnings))
 
 
-def _is_not_worse(
-    gate: GateConfig,
-    tonight: Night,
-    nights: Nights,
-    scores: ScoreCache,
-    options: ComparisonOptions,
-    verdict: Verdict,
-    known: Acknowledgement,
-) -> bool:
-    """Whether a failed night fails only in acknowledged losses, and nothing has fallen since."""
-    if not is_known(verdict, known.night.record["verdict"] or {}):
-        return False
-    beside = _judge(beside_night(gate, known.night), tonight, nights, scores, options).verdict
-    return not has_fallen(beside.results, beside.lost_slices)
+def _why_not_covered(
+    inputs: GateInputs, verdict: Verdict, known: Acknowledgement
+) -> NotCovered | None:
+    """Why an acknowledgement does not cover a failed night; None if it does.
+
+    It covers a night that fails only in acknowledged losses, if nothing has fallen since.
+    """
+    if known.night == inputs.tonight:
+        return None
+    uncovered = why_not_known(verdict, known)
+    if uncovered is not None:
+        return uncovered
+    gate = with_only_baseline(inputs.gate, known.night)
+    return why_fallen(_judge(dataclasses.replace(inputs, gate=gate)).verdict)
 
 
-def beside_night(gate: GateConfig, night: Night) -> GateConfig:
+def with_only_baseline(gate: GateConfig, night: Night) -> GateConfig:
     """The gate with one night as its only baseline."""
     checks = [check.model_copy(update={"baselines": None}) for check in gate.check]
     return gate.model_copy(update={"baseline": (night.evaluated_on,), "check": tuple(checks)})
 
 
-def _judge(
-    gate: GateConfig,
-    tonight: Night,
-    nights: Nights,
-    scores: ScoreCache,
-    options: ComparisonOptions,
-    accepted: Acceptance | None = None,
-) -> Judged:
+def _judge(inputs: GateInputs, accepted: Acceptance | None = None) -> Judged:
+    """The verdict on a night, whether or not a failure is acknowledged."""
+    tonight = inputs.tonight
     if tonight.unverified is not None:
         verdict = unverified_verdict(tonight.dataset, tonight.evaluated_on, tonight.unverified)
-        return Judged(verdict, [], [])
-    against = resolve_baselines(gate, tonight, nights, scores)
-    own = _options_of(gate, tonight, options)
-    compared = compare_night(gate, tonight, against, scores, own)
-    references = ReferenceScores(tonight, nights, scores, own, gate.nights)
-    missing = find_missing(gate, tonight, nights, against, scores)
-    runs = scores.source(tonight).runs
-    cases = cases_of(gate, tonight, runs, against, compared, references)
-    found = Found(
-        runs,
-        against,
+        return Judged(verdict, rows=[], changed=[])
+    inputs = dataclasses.replace(inputs, options=_options_for_checks(inputs))
+    found = _find(inputs)
+    verdict = decide(inputs.gate, tonight, found, accepted)
+    return Judged(verdict, _rows_to_publish(found), _changed_most(found), found.links)
+
+
+def _options_for_checks(inputs: GateInputs) -> ComparisonOptions:
+    """The options, with the gate's level and the attributes that the night keeps."""
+    # Each check states how many queries it needs.
+    options = dataclasses.replace(inputs.options, alpha=inputs.gate.alpha, min_queries=2)
+    kept = read_attributes([inputs.tonight])
+    return options if kept is None else dataclasses.replace(options, attributes=kept)
+
+
+def _find(inputs: GateInputs) -> Found:
+    """Compare a night with its baselines, and look for what is missing."""
+    gate, tonight, nights, scores = inputs.gate, inputs.tonight, inputs.nights, inputs.scores
+    baselines = resolve_baselines(gate, tonight, nights, scores)
+    compared = compare_night(inputs, baselines)
+    references = ReferenceScores(tonight, nights, scores, inputs.options, gate.nights)
+    return Found(
+        baselines,
         compared,
-        cases,
-        missing,
-        same=_same_results(tonight, nights),
-        losses=_losses_of_slices(gate, tonight, runs, against, compared, references, own),
-        warnings=_warnings_of_values(tonight, nights, own) + unknown_changes(tonight, nights),
-        links=links_of(gate, tonight, nights, scores),
-        falls=_falls(gate, tonight, nights, scores, runs),
+        cases=cases_of(inputs, baselines, compared, references),
+        missing=find_missing(inputs, baselines),
+        same_results=_same_results(tonight, nights),
+        losses=_losses_of_slices(inputs, baselines, compared, references),
+        warnings=_warnings_of_values(inputs) + unknown_changes(tonight, nights),
+        links=links_of(inputs),
+        falls=_falls(inputs),
     )
-    verdict = decide(gate, tonight, found, accepted)
-    changed = _changed_most(against, compared)
-    return Judged(verdict, _rows_to_publish(found), changed, found.links)
 
 
 def _losses_of_slices(
-    gate: GateConfig,
-    tonight: Night,
-    runs: Sequence[str],
-    against: Sequence[Baseline],
+    inputs: GateInputs,
+    baselines: Sequence[Baseline],
     compared: Comparisons,
     references: ReferenceScores,
-    options: ComparisonOptions,
 ) -> list[SliceLoss]:
     """The slices that lost much, whether or not a check covers them."""
-    if options.attributes is None:
+    if inputs.options.attributes is None:
         return []
-    values = values_of(options.attributes, tonight.dataset)
-    # Of a run whose document ids no judgment has, nothing was measured.
-    unknown = unknown_ids_of(tonight)
-    known = [run for run in runs if run not in unknown]
-    return slice_losses(gate, tonight.dataset, known, against, compared, references, values)
+    values = values_of(inputs.options.attributes, inputs.tonight.dataset)
+    # If no judgment has the document ids of a run, its scores say nothing about its slices.
+    unknown_ids = inputs.tonight.unmeasured
+    runs = [run for run in inputs.runs if run not in unknown_ids]
+    return slice_losses(inputs, runs, baselines, compared, references, values)
 
 
-def _falls(
-    gate: GateConfig,
-    tonight: Night,
-    nights: Nights,
-    scores: ScoreCache,
-    runs: Sequence[str],
-) -> list[dict[str, Any]]:
+def _falls(inputs: GateInputs) -> list[dict[str, Any]]:
     """The runs whose level falls, by their first check of all queries; this never decides."""
     metrics: dict[str, Metric] = {}
-    for _, check in gate.checks(tonight.dataset):
+    for _, check in inputs.checks:
         # A lower catalog measure is not a loss.
         if check.slice is None and not check.weighted and not check.is_of_catalog:
-            for run in filter(check.is_for, runs):
+            for run in filter(check.is_for, inputs.runs):
                 metrics.setdefault(run, check.metric)
+    tonight = inputs.tonight
     try:
-        falls = falls_of_night(nights, tonight.dataset, tonight.evaluated_on, metrics, scores)
+        falls = falls_of_night(
+            inputs.nights, tonight.dataset, tonight.evaluated_on, metrics, inputs.scores
+        )
     except (InputError, StorageError):
         # The verdict does not need nights that cannot be read.
         return []
@@ -246,30 +256,26 @@ def _falls(
     return found
 
 
-def _warnings_of_values(tonight: Night, nights: Nights, options: ComparisonOptions) -> list[str]:
-    """A warning for each attribute with too many values to check its slices; given once."""
-    if options.attributes is None or earlier(nights, tonight.dataset, tonight.evaluated_on):
+def _warnings_of_values(inputs: GateInputs) -> list[str]:
+    """A warning for each attribute with too many values to check its slices; only on the first
+    night.
+    """
+    attributes, tonight = inputs.options.attributes, inputs.tonight
+    if attributes is None or earlier(inputs.nights, tonight.dataset, tonight.evaluated_on):
         return []
     warnings = []
-    for attribute, values in values_of(options.attributes, tonight.dataset).items():
+    for attribute, values in values_of(attributes, tonight.dataset).items():
         if len(values) > MOST_VALUES:
             many = f"{attribute} has {len(values):,} values, more than {MOST_VALUES}"
             warnings.append(f"{many}, so its slices are checked only if a check names them")
     return warnings
 
 
-def _options_of(gate: GateConfig, tonight: Night, options: ComparisonOptions) -> ComparisonOptions:
-    kept = read_attributes([tonight])
-    # Each check states how many queries it needs.
-    own = dataclasses.replace(options, alpha=gate.alpha, min_queries=2)
-    return own if kept is None else dataclasses.replace(own, attributes=kept)
-
-
 def _same_results(tonight: Night, nights: Nights) -> str | None:
     """The date of the last night, if its results are identical to tonight's."""
-    own = tonight.row["results_fingerprint"]
+    fingerprint = tonight.row["results_fingerprint"]
     before = earlier(nights, tonight.dataset, tonight.evaluated_on)
-    if own and before and before[-1].row["results_fingerprint"] == own:
+    if fingerprint and before and before[-1].row["results_fingerprint"] == fingerprint:
         return before[-1].evaluated_on
     return None
 
@@ -277,55 +283,56 @@ def _same_results(tonight: Night, nights: Nights) -> str | None:
 def _rows_to_publish(found: Found) -> list[Row]:
     """The COMPARISONS rows to publish; rows that baselines or checks share are listed once."""
     rows: list[Row] = []
-    for baseline in found.against:
-        beside = found.compared.get(baseline.stands_for)
-        if beside is not None:
-            rows.extend(beside.rows.values())
+    for baseline in found.baselines:
+        compared = found.compared.get(baseline.stands_for)
+        if compared is not None:
+            rows.extend(compared.rows.values())
     for case in found.cases:
         if case.baseline.is_reference:
             rows.extend(part.row for part in case.parts if part.row is not None)
     by_key: dict[Any, Row] = {}
     for row in rows:
-        nights = row["baseline"], row["baseline_night"], row["baseline_nights"]
-        by_key.setdefault((nights, row_key(row), row["reading"]), row)
+        baseline_key = row["baseline"], row["baseline_night"], row["baseline_nights"]
+        by_key.setdefault((baseline_key, row_key(row), row["reading"]), row)
     return list(by_key.values())
 
 
-def _changed_most(against: Sequence[Baseline], compared: Comparisons) -> list[tuple[str, str]]:
-    """What changed most against the first baseline that was compared."""
-    for baseline in against:
-        beside = compared.get(baseline.stands_for)
-        if beside is not None and beside.rows:
-            return list(beside.changed)
+def _changed_most(found: Found) -> list[tuple[str, str]]:
+    """The queries that changed most against the first baseline that was compared."""
+    for baseline in found.baselines:
+        compared = found.compared.get(baseline.stands_for)
+        if compared is not None and compared.rows:
+            return list(compared.changed)
     return []
 
 
 def decide(gate: GateConfig, tonight: Night, found: Found, accepted: Acceptance | None) -> Verdict:
     """The last step: the verdict on a night."""
-    of_cases = _of_cases(gate, found.cases)
-    of_checks = [one for one in of_cases if not _is_note(one)]
-    notes = _sentences(_notes(of_cases))
-    arrival = _of_absent(_not_there(gate, tonight, found, of_checks, list(notes.values())))
-    decisions = arrival + of_checks
+    of_cases = _decided_cases(gate, found.cases)
+    of_checks = [decided for decided in of_cases if not decided.is_note]
+    notes = list(_sentences(_notes(of_cases)).values())
+    has_results = bool(of_checks)
+    of_missing = _decided_missing(_all_missing(gate, tonight, found, has_results, notes))
+    decisions = of_missing + of_checks
     word, deciding = _decisive(decisions)
-    losses = _causes(deciding, found.compared)
-    warnings = _warnings_of(decisions, deciding)
-    warnings += _warnings_beside(gate, found)
+    causes = _causes(deciding, found.compared)
+    warnings = _warnings_of_checks(decisions, deciding)
+    warnings += _warnings_beside_checks(gate, found)
     warnings += _warning_not_good(word, decisions, accepted)
-    is_accepted = word == NONE and accepted is not None and _covers(accepted, deciding)
+    is_accepted = word == NONE and accepted is not None and _covers_all(accepted, deciding)
     return Verdict(
         dataset=tonight.dataset,
         evaluated_on=tonight.evaluated_on,
         verdict=word,
         reason=deciding[0].result.reason if deciding else None,
-        sentence=_verdict_sentence(decisions, deciding, arrival, losses),
+        sentence=_verdict_sentence(decisions, deciding, of_missing, causes),
         run=_run_of(deciding),
         exit_code=DONE if is_accepted else EXIT_CODES[word],
-        results=tuple(decision.result for decision in decisions),
+        results=tuple(decided.result for decided in decisions),
         warnings=tuple(warnings),
-        notes=tuple(notes.values()),
-        baselines=tuple(_entry(baseline) for baseline in found.against),
-        causes=tuple(losses),
+        notes=tuple(notes),
+        baselines=tuple(_entry(baseline) for baseline in found.baselines),
+        causes=tuple(causes),
         accepted=accepted.reason if accepted else None,
         accepted_runs=accepted.runs if accepted else None,
         falls=tuple(found.falls),
@@ -336,51 +343,55 @@ def decide(gate: GateConfig, tonight: Night, found: Found, accepted: Acceptance 
     )
 
 
-def _unjudged_runs(decisions: Sequence[Decided]) -> tuple[str, ...]:
+def _unjudged_runs(decisions: Iterable[Decided]) -> tuple[str, ...]:
     """The runs that need more judged documents to tell whether they lost."""
-    results = [one.result for one in decisions if one.result.reason == "unjudged_documents"]
-    return tuple(sorted({str(result.run) for result in results}))
+    runs = set()
+    for decided in decisions:
+        if decided.result.reason == "unjudged_documents":
+            runs.add(str(decided.result.run))
+    return tuple(sorted(runs))
 
 
-def _covers(accepted: Acceptance, deciding: Sequence[Decided]) -> bool:
+def _covers_all(accepted: Acceptance, deciding: Iterable[Decided]) -> bool:
     """Whether everything that keeps a night from passing is about the accepted runs."""
-    if accepted.runs is None:
-        return True
-    return all(one.result.run in accepted.runs for one in deciding)
+    return all(accepted.covers(decided.result.run) for decided in deciding)
 
 
 def _notes(decisions: Sequence[Decided]) -> list[Decided]:
     """The results that are only notes, without a note that repeats another finding."""
-    lacks_good = any(one.result.reason == "no_baseline" and not _is_note(one) for one in decisions)
-    # If the good nights are those of the accepted state, both find the same.
-    found = {one.finding for one in decisions if not _is_note(one)}
-    notes = [one for one in decisions if _is_note(one) and one.finding not in found]
-    if not lacks_good:
-        return notes
-    return [one for one in notes if one.result.reason != "no_baseline"]
+    of_checks = [decided for decided in decisions if not decided.is_note]
+    # If the accepted state and the good nights are the same nights, both find the same.
+    found = {decided.finding for decided in of_checks}
+    lacks_baseline = any(decided.result.reason == "no_baseline" for decided in of_checks)
+    notes = []
+    for decided in decisions:
+        if not decided.is_note or decided.finding in found:
+            continue
+        # If there is no good night, there is no accepted night either.
+        if lacks_baseline and decided.result.reason == "no_baseline":
+            continue
+        notes.append(decided)
+    return notes
 
 
-def _is_note(decision: Decided) -> bool:
-    return decision.case is not None and is_note(decision.case, decision.result)
-
-
-def _of_absent(absent: Sequence[Missing]) -> list[Decided]:
+def _decided_missing(missing: Iterable[Missing]) -> list[Decided]:
     """Everything that is missing, each as a separate finding."""
     decisions = []
-    for at, missing in enumerate(absent):
+    for number, one in enumerate(missing):
         result = Result(
             check=_ARRIVAL,
             severity=FAIL,
             result=NOT_COMPARABLE,
-            reason=missing.code,
-            sentence=missing.sentence,
-            run=missing.run,
+            reason=one.code,
+            sentence=one.sentence,
+            run=one.run,
         )
-        decisions.append(Decided(result, Finding(missing.code, (_ARRIVAL, at))))
+        decisions.append(Decided(result, Finding(one.code, (_ARRIVAL, number))))
     return decisions
 
 
-def _of_cases(gate: GateConfig, cases: Sequence[Case]) -> list[Decided]:
+def _decided_cases(gate: GateConfig, cases: Sequence[Case]) -> list[Decided]:
+    """The result and the finding of each case."""
     decisions = []
     for case, result in zip(cases, decide_cases(gate, cases), strict=True):
         decisions.append(Decided(result, finding_of(case, result), case))
@@ -388,116 +399,137 @@ def _of_cases(gate: GateConfig, cases: Sequence[Case]) -> list[Decided]:
 
 
 def _run_of(deciding: Sequence[Decided]) -> str | None:
-    """The run that a verdict is about; None if it is about a baseline."""
+    """The run that a verdict is about; None if its first finding is not about one run."""
     runs = {one.result.run for one in deciding if one.finding == deciding[0].finding}
     return runs.pop() if len(runs) == 1 else None
 
 
-def _not_there(
+def _all_missing(
     gate: GateConfig,
     tonight: Night,
     found: Found,
-    of_checks: Sequence[Decided],
+    has_results: bool,
     notes: Sequence[str],
 ) -> list[Missing]:
-    """Everything that is missing or was not measured."""
-    absent = list(found.missing)
-    if not (of_checks or absent):
-        sentence = f"no check covers a run of {tonight.dataset} other than the baseline"
-        absent.append(
-            Missing("no_baseline", notes[0]) if notes else Missing("not_measured", sentence)
-        )
-    if found.same and gate.same_results == "undecided":
-        absent.append(
-            Missing("not_measured", f"the results are identical to those of {found.same}")
-        )
-    return absent
+    """Everything that is missing or was not measured.
+
+    `has_results`: whether a check has a result that is not only a note.
+    """
+    missing = list(found.missing)
+    if not has_results and not missing:
+        missing.append(_why_no_result(tonight, notes))
+    if found.same_results and gate.same_results == "undecided":
+        sentence = f"the results are identical to those of {found.same_results}"
+        missing.append(Missing("not_measured", sentence))
+    return missing
+
+
+def _why_no_result(tonight: Night, notes: Sequence[str]) -> Missing:
+    """Why no check has a result: only notes were found, or no check covers a run."""
+    if notes:
+        return Missing("no_baseline", notes[0])
+    sentence = f"no check covers a run of {tonight.dataset} other than the baseline"
+    return Missing("not_measured", sentence)
 
 
 def _decisive(decisions: Sequence[Decided]) -> tuple[str, list[Decided]]:
-    """The word of a verdict, and the results that decide it, in the order of the sentence."""
+    """The word of a verdict, and the results that decide it, sorted by `_order`."""
     can_fail = [one for one in decisions if one.result.severity == FAIL]
     failed = [one for one in can_fail if one.result.result == FAIL]
-    unknown = [one for one in can_fail if one.result.result != PASS]
-    # Warnings decide if nothing was measured.
+    not_passed = [one for one in can_fail if one.result.result != PASS]
+    # If nothing was measured, even checks that only warn keep the night from passing.
     if all(one.result.result == NOT_COMPARABLE for one in decisions):
-        unknown = list(decisions)
+        not_passed = list(decisions)
     if failed:
         return FAIL, sorted(failed, key=_order)
-    if unknown:
-        return NONE, sorted(unknown, key=_order)
+    if not_passed:
+        return NONE, sorted(not_passed, key=_order)
     return PASS, []
 
 
-def _order(decision: Decided) -> tuple[bool, bool, bool, bool, float]:
+def _order(decided: Decided) -> tuple[bool, bool, bool, bool, float]:
     """A sort key: the order in which results decide.
 
-    Missing runs and datasets come first, then checks that can fail, then results that would not
-    repeat every night until somebody fixes them, then the largest drop.
+    Missing runs and datasets come first, and checks that can fail come before checks that only
+    warn. Results that repeat every night until somebody fixes them come after the others. Apart
+    from that, the largest drop comes first.
     """
-    result = decision.result
-    is_repeated = result.reason in _REPEATED
+    result = decided.result
     is_check = result.check != _ARRIVAL
-    # The cause of a fall since the last nights can be named.
+    only_warns = result.severity != FAIL
+    is_repeated = result.reason in _REPEATED
+    # The cause of a fall since the last nights can be named, so it comes before an older one.
     is_since_long = result.since is not None
-    return is_check, result.severity != FAIL, is_repeated, is_since_long, drop_of(vars(result))
+    return is_check, only_warns, is_repeated, is_since_long, drop_of(vars(result))
 
 
 def _verdict_sentence(
     decisions: Sequence[Decided],
     deciding: Sequence[Decided],
-    arrival: Sequence[Decided],
-    losses: Sequence[Row],
+    of_missing: Sequence[Decided],
+    causes: Sequence[Row],
 ) -> str:
     """The missing runs and datasets and the first finding; other deciding findings are counted."""
     if not deciding:
         return _all_pass(decisions)
-    said = _sentences([*arrival, deciding[0]])
-    more = len(_sentences(deciding).keys() - said.keys())
-    sentences = list(said.values())
+    shown = _sentences([*of_missing, deciding[0]])
+    more = len(_sentences(deciding).keys() - shown.keys())
+    sentences = list(shown.values())
     if more:
         sentences[-1] += f" (and {more} more)"
-    if losses and explains_change(losses[0]):
-        sentences.append(_loss_in_words(losses[0]))
+    if causes and explains_change(causes[0]):
+        sentences.append(_cause_in_words(causes[0]))
     return "; ".join(sentences)
 
 
 def _all_pass(decisions: Sequence[Decided]) -> str:
-    """The scores of the runs in the first check, and by how much they changed."""
+    """The sentence if everything passes: `ndcg@10: bm25 0.4312 (+0.0021) against 7 good nights`.
+
+    It has the scores of the runs in the first check, and by how much they changed.
+    """
     measured = [one for one in decisions if one.result.mean is not None]
     passed = [one for one in measured if one.result.result == PASS]
     if not measured:
         return "there are only warning checks"
     shown = passed or measured
-    first = shown[0]
-    baseline = _baseline_in_words(first)
-    own: dict[str | None, Result] = {}
-    for one in shown:
-        if one.result.check == first.result.check and _baseline_in_words(one) == baseline:
-            own.setdefault(one.result.run, one.result)
-    named = ", ".join(map(_in_short, list(own.values())[:_MAX_NAMED]))
-    more = len({one.result.run for one in shown}) - min(len(own), _MAX_NAMED)
+    of_first_check = _results_of_first_check(shown)
+    named = ", ".join(map(_in_short, of_first_check[:_MAX_NAMED]))
+    all_runs = {one.result.run for one in shown}
+    more = len(all_runs) - min(len(of_first_check), _MAX_NAMED)
     others = f" and {more} more" if more else ""
     warns = "" if len(passed) == len(decisions) else "; others only warn"
+    baseline = _baseline_in_words(shown[0])
     against = f" {baseline}" if baseline else ""
-    return f"{_measured(first)}: {named}{others}{against}{warns}"
+    return f"{_measured(shown[0])}: {named}{others}{against}{warns}"
 
 
-def _baseline_in_words(decision: Decided) -> str:
-    """What a passed result is compared with; empty for a minimum."""
-    if decision.case is None or decision.result.baseline is None:
+def _results_of_first_check(decisions: Sequence[Decided]) -> list[Result]:
+    """One result per run, of the check and baseline of the first result."""
+    check = decisions[0].result.check
+    baseline = _baseline_in_words(decisions[0])
+    by_run: dict[str | None, Result] = {}
+    for one in decisions:
+        if one.result.check == check and _baseline_in_words(one) == baseline:
+            by_run.setdefault(one.result.run, one.result)
+    return list(by_run.values())
+
+
+def _baseline_in_words(decided: Decided) -> str:
+    """The baseline of a result in words; empty for a minimum."""
+    if decided.case is None or decided.result.baseline is None:
         return ""
-    return against_in_words(decision.case)
+    return against_in_words(decided.case)
 
 
-def _measured(decision: Decided) -> str:
+def _measured(decided: Decided) -> str:
     """The measure of a check: `weighted ndcg@10 for language=de`."""
-    result = decision.result
+    result = decided.result
     measure = f"{result.measure}@{result.cutoff}"
     return checked_mean(measure, result.weighted, result.slice)
 
 
 def _in_short(result: Result) -> str:
+    """The score of a run, and its change if it has a baseline: `bm25 0.4312 (+0.0021)`."""
     change = "" if result.baseline is None else f" ({signed(result.difference)})"
     return f"{result.run} {score(result.mean)}{change}"
 
@@ -510,30 +542,31 @@ def _sentences(decisions: Iterable[Decided]) -> dict[Finding, str]:
     return sentences
 
 
-def _loss_in_words(cause: Row) -> str:
+def _cause_in_words(cause: Row) -> str:
     queries = f"{cause['queries']:,} of {cause['of_queries']:,} queries"
     share = part(cause["share"])
     return f"{cause['attribute']}={cause['value']}: {queries}, {share} of the loss"
 
 
-def _warnings_of(decisions: Sequence[Decided], deciding: Sequence[Decided]) -> list[str]:
+def _warnings_of_checks(decisions: Sequence[Decided], deciding: Sequence[Decided]) -> list[str]:
     """The findings of checks that only warn, unless the verdict contains them."""
-    decided = _sentences(deciding)
+    in_verdict = _sentences(deciding)
     warned = []
     for one in decisions:
-        if one.result.severity != FAIL and one.result.result != PASS:
+        only_warns = one.result.severity != FAIL
+        if only_warns and one.result.result != PASS and one.finding not in in_verdict:
             warned.append(one)
-    found = _sentences(warned)
-    return [sentence for finding, sentence in found.items() if finding not in decided]
+    return list(_sentences(warned).values())
 
 
-def _warnings_beside(gate: GateConfig, found: Found) -> list[str]:
+def _warnings_beside_checks(gate: GateConfig, found: Found) -> list[str]:
+    """The warnings that do not come from a check."""
     warnings = [loss.sentence for loss in found.losses]
     warnings.extend(found.warnings)
-    if found.same and gate.same_results == "warn":
-        same = f"the results are identical to those of {found.same}"
+    if found.same_results and gate.same_results == "warn":
+        same = f"the results are identical to those of {found.same_results}"
         warnings.insert(0, f"{same}; check that the export is recent")
-    warnings.extend(baseline.unread for baseline in found.against if baseline.unread)
+    warnings.extend(baseline.unread for baseline in found.baselines if baseline.unread)
     return warnings
 
 
@@ -542,6 +575,7 @@ def _warning_not_good(
     decisions: Sequence[Decided],
     accepted: Acceptance | None,
 ) -> list[str]:
+    """The warning that a night passed but is not good."""
     is_good = all(one.result.result in (PASS, UNDECIDED) for one in decisions)
     if word != PASS or accepted is not None or is_good:
         return []
@@ -562,8 +596,8 @@ def _entry(baseline: Baseline) -> dict[str, Any]:
 def _causes(deciding: Sequence[Decided], compared: Comparisons) -> list[dict[str, Any]]:
     """The slices with most of the loss that decided a verdict.
 
-    If an accepted night decides, the slices come from the same mean against the good nights, if
-    that also decides, because a chain has no rows for slices.
+    A chain has no rows for slices. So if an accepted night decides, the slices come from the same
+    mean against the good nights, provided that this comparison also decides.
     """
     first = deciding[0].case if deciding else None
     if first is None:
@@ -571,32 +605,34 @@ def _causes(deciding: Sequence[Decided], compared: Comparisons) -> list[dict[str
     for one in deciding:
         if one.case is None or one.case.mean != first.mean:
             continue
-        beside = compared.get(one.case.baseline.stands_for)
-        if beside is not None:
-            return _slices_of_loss(one.case, beside)
+        night = compared.get(one.case.baseline.stands_for)
+        if night is not None:
+            return _slices_of_loss(one.case, night)
     return []
 
 
-def _slices_of_loss(case: Case, beside: ComparedNight) -> list[dict[str, Any]]:
-    if case.refused or case.row is None or case.check.slice or case.check.weighted:
+def _slices_of_loss(case: Case, compared: ComparedNight) -> list[dict[str, Any]]:
+    """The slices with most of a loss; empty if the case is not a loss over all queries."""
+    check = case.check
+    if check.slice or check.weighted or check.is_of_catalog:
         return []
-    if case.check.is_of_catalog:
+    if case.refused or case.row is None or case.baseline.kind is Kind.ITSELF:
         return []
-    if case.baseline.kind is Kind.ITSELF or (case.row["difference"] or 0.0) >= 0:
+    if (case.row["difference"] or 0.0) >= 0:
         return []
-    own = row_key(case.row)
-    parts = []
-    for key, row in beside.rows.items():
-        is_same = key[:3] == own[:3] and key.side == own.side
-        if is_same and key.attribute is not None and not key.is_weighted:
-            parts.append(row)
-    return causes(case.row, parts)[:_MAX_CAUSES]
+    of_all = row_key(case.row)
+    slices = []
+    for key, row in compared.rows.items():
+        of_slice = of_all._replace(attribute=key.attribute, value=key.value)
+        if key.attribute is not None and key == of_slice:
+            slices.append(row)
+    return causes_of_change(case.row, slices)[:_MAX_CAUSES]
 
 
 def rehearse(
     gate: GateConfig, nights: Nights, options: ComparisonOptions, dataset: str | None = None
 ) -> Iterator[Verdict]:
-    """The verdict on each night of a dataset, or of all, as if the gate had run on every one.
+    """The verdict on each night of one or all datasets, as if the gate had run every night.
 
     A night that was evaluated without a gate cannot have been accepted, so it is good if there is
     nothing to compare it with.
@@ -606,23 +642,24 @@ def rehearse(
     for number, night in enumerate(nights):
         if dataset not in (None, night.dataset):
             continue
-        verdict = judge(gate, night, known, scores, options, acceptance_of(night)).verdict
-        is_good = verdict.is_baseline or _begins(night, verdict, nights)
+        inputs = GateInputs(gate, night, known, scores, options)
+        verdict = judge(inputs, acceptance_of(night)).verdict
+        is_good = verdict.is_baseline or _starts_rehearsal(night, verdict, nights)
         known[number] = dataclasses.replace(night, row={**night.row, "is_baseline": is_good})
         yield _with_later_acceptance(verdict, night)
 
 
 def _with_later_acceptance(verdict: Verdict, night: Night) -> Verdict:
-    """The verdict, with a note if the night was accepted later, which a rehearsal knows."""
+    """The verdict, with a note if the night was accepted after its own verdict."""
     if not night.row["accepted"] or not night.row["revision"]:
         return verdict
     note = "it was accepted after its verdict, and the acceptance is used here"
     return dataclasses.replace(verdict, notes=(*verdict.notes, note))
 
 
-def _begins(night: Night, verdict: Verdict, nights: Nights) -> bool:
+def _starts_rehearsal(night: Night, verdict: Verdict, nights: Nights) -> bool:
     """Whether a night without a gate becomes the first baseline of a rehearsal."""
     # A date whose log cannot be read may have been a baseline.
     if night.row["verdict"] is not None or nights.damaged_between("", night.evaluated_on):
         return False
-    return {result.reason for result in verdict.results} <= _BEGINNINGS
+    return {result.reason for result in verdict.results} <= _REASONS_AT_START

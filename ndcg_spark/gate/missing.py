@@ -4,9 +4,8 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from ndcg_spark.comparison.baselines import Baseline
-from ndcg_spark.comparison.sources import ScoreCache
 from ndcg_spark.errors import StorageError
-from ndcg_spark.gate.settings import GateConfig
+from ndcg_spark.gate.gate_inputs import GateInputs
 from ndcg_spark.nights.log import Night, Nights
 from ndcg_spark.nights.reader import datasets_of_date, earlier
 from ndcg_spark.text import baseline_run
@@ -21,49 +20,40 @@ class Missing(NamedTuple):
     run: str | None = None
 
 
-def find_missing(
-    gate: GateConfig,
-    tonight: Night,
-    nights: Nights,
-    against: Iterable[Baseline],
-    scores: ScoreCache,
-) -> list[Missing]:
+def find_missing(inputs: GateInputs, baselines: Iterable[Baseline]) -> list[Missing]:
     """Find expected datasets and runs that have no results.
 
     The expected runs are those of the newest night of the baselines or, if it is newer, of the
     newest good night. The expected datasets are those evaluated together with this one since then.
     If there is no such night, everything ever evaluated is expected.
     """
-    newest = _newest_baseline(tonight, nights, against)
+    newest = _newest_baseline(inputs.tonight, inputs.nights, baselines)
     since = newest.evaluated_on if newest else ""
-    missing = _missing_datasets(gate, tonight, nights, since)
-    return missing + _missing_runs(gate, tonight, nights, newest, scores)
+    return _missing_datasets(inputs, since) + _missing_runs(inputs, newest, since)
 
 
-def _newest_baseline(tonight: Night, nights: Nights, against: Iterable[Baseline]) -> Night | None:
+def _newest_baseline(tonight: Night, nights: Nights, baselines: Iterable[Baseline]) -> Night | None:
+    """The newest night of the baselines or, if it is newer, the newest good night."""
     before = earlier(nights, tonight.dataset, tonight.evaluated_on)
-    known = [night for night in before if night.is_good][-1:]
-    for baseline in against:
+    candidates = [night for night in before if night.is_good][-1:]
+    for baseline in baselines:
         if baseline.nights and baseline.nights[-1].evaluated_on < tonight.evaluated_on:
-            known.append(baseline.nights[-1])
-    return max(known, default=None)
+            candidates.append(baseline.nights[-1])
+    return max(candidates, default=None)
 
 
-def _missing_datasets(
-    gate: GateConfig,
-    tonight: Night,
-    nights: Nights,
-    since: str,
-) -> list[Missing]:
-    date = tonight.evaluated_on
+def _missing_datasets(inputs: GateInputs, since: str) -> list[Missing]:
+    """The datasets that have not arrived: evaluated since a date, or named in a check."""
+    tonight, nights = inputs.tonight, inputs.nights
     missing = []
     expected = _expected_datasets(tonight, nights, since)
     for name in sorted(expected.keys() - _arrived_datasets(tonight, nights)):
-        had_some = f", but had some on {expected[name]}" if expected[name] < date else ""
+        is_earlier = expected[name] < tonight.evaluated_on
+        had_some = f", but had some on {expected[name]}" if is_earlier else ""
         sentence = f"the dataset {name} has no results for this night{had_some}"
         missing.append(Missing("missing_dataset", sentence))
     named: set[str] = set()
-    for check in gate.check:
+    for check in inputs.gate.check:
         named.update(check.datasets or ())
     for name in sorted(named - {night.dataset for night in nights}):
         sentence = f"the dataset {name} is named in a check but has never been evaluated"
@@ -77,19 +67,26 @@ def _without_results(tonight: Night) -> Sequence[str]:
 
 
 def _expected_datasets(tonight: Night, nights: Nights, since: str) -> dict[str, str]:
-    """The datasets that must arrive, each with the date on which it last arrived."""
-    date = tonight.evaluated_on
-    # These include superseded evaluations.
-    published = [row for row in nights.rows if row["status"] == "published"]
-    published = [row for row in published if since <= row["evaluated_on"] < date]
-    of_this = {row["evaluation_id"] for row in published if row["dataset"] == tonight.dataset}
+    """The datasets that must arrive, each with the date on which it last arrived.
+
+    These are the datasets that were evaluated together with this one, and those judged tonight.
+    """
+    together = set()
+    published = []
+    # The rows include superseded evaluations.
+    for row in nights.rows:
+        is_since = since <= row["evaluated_on"] < tonight.evaluated_on
+        if row["status"] == "published" and is_since:
+            published.append(row)
+            if row["dataset"] == tonight.dataset:
+                together.add(row["evaluation_id"])
     expected: dict[str, str] = {}
     for row in published:
-        if row["evaluation_id"] in of_this:
+        if row["evaluation_id"] in together:
             last = expected.get(row["dataset"], "")
             expected[row["dataset"]] = max(last, row["evaluated_on"])
     for name in [tonight.dataset, *_without_results(tonight)]:
-        expected[name] = date
+        expected[name] = tonight.evaluated_on
     return expected
 
 
@@ -99,76 +96,91 @@ def _arrived_datasets(tonight: Night, nights: Nights) -> set[str]:
     return arrived.difference(_without_results(tonight))
 
 
-def _missing_runs(
-    gate: GateConfig, tonight: Night, nights: Nights, newest: Night | None, scores: ScoreCache
-) -> list[Missing]:
+def _missing_runs(inputs: GateInputs, newest: Night | None, since: str) -> list[Missing]:
     """Expected runs without results, and why the expected runs are not known.
 
     A run that returned nothing for any judged query has no results. It is expected unless it also
-    returned nothing in the newest night of the baselines.
+    returned nothing in `newest`, the newest night of the baselines.
     """
+    tonight, nights, scores = inputs.tonight, inputs.nights, inputs.scores
     own = scores.source(tonight)
-    since = newest.evaluated_on if newest else ""
-    damaged = [day for day in sorted(nights.damaged) if since <= day < tonight.evaluated_on]
-    unknown = [nights.damaged[day] for day in damaged]
-    named = _named_runs(gate, tonight)
-    expected = dict(named)
-    # Accepting a night in which a run returned nothing discontinues the run.
-    empty = set(own.silent)
-    before = [newest] if newest else earlier(nights, tonight.dataset, tonight.evaluated_on)
-    if newest:
-        before = [*_before_partial_acceptances(newest, tonight, nights), newest]
+    unknown = []
+    for date in sorted(nights.damaged):
+        if since <= date < tonight.evaluated_on:
+            unknown.append(nights.damaged[date])
+    expected = _ExpectedRuns(inputs)
+    silent = set(own.silent)
     try:
-        for night in before:
-            accepted_runs = night.record.get("accepted_runs") or ()
-            there = scores.source(night).runs
-            for run in there:
-                expected[run] = f"had some on {night.evaluated_on}"
-            # Accepting a night for a run that it lacks discontinues the run, unless the gate names
-            # it.
-            given_up = set(accepted_runs).difference(there, named)
-            for run in given_up:
-                expected.pop(run, None)
+        for night in _nights_to_expect(newest, tonight, nights):
+            expected.add_night(night)
         if newest:
-            empty -= set(scores.source(newest).silent)
+            # Accepting a night in which a run returned nothing discontinues the run.
+            silent -= set(scores.source(newest).silent)
     except StorageError as error:
         unknown.append(error.worded(OPTIONS))
     missing = []
-    for run in sorted((expected.keys() | empty) - set(own.runs)):
+    for run in sorted((expected.runs.keys() | silent) - set(own.runs)):
         what = "returned nothing" if run in own.silent else "has no results"
-        why = f", but {expected[run]}" if run in expected else ""
+        why = f", but {expected.runs[run]}" if run in expected.runs else ""
         missing.append(Missing("missing_run", f"{run} {what} for this night{why}", run))
-    return missing + [_not_known(reason) for reason in unknown]
+    for reason in unknown:
+        missing.append(Missing("no_baseline", f"the expected runs are not known: {reason}"))
+    return missing
+
+
+class _ExpectedRuns:
+    """The runs that must arrive, each with the reason: `{"bm25": "had some on 2026-11-19"}`."""
+
+    def __init__(self, inputs: GateInputs) -> None:
+        self._scores = inputs.scores
+        self._named = _named_runs(inputs)
+        self.runs = dict(self._named)
+
+    def add_night(self, night: Night) -> None:
+        """Expect the runs of a night. Nights are added by date, the oldest first."""
+        there = self._scores.runs_of(night)
+        for run in there:
+            self.runs[run] = f"had some on {night.evaluated_on}"
+        # Accepting a night for a run that it lacks discontinues the run, unless the gate names it.
+        accepted_runs = night.record.get("accepted_runs") or ()
+        for run in accepted_runs:
+            if run not in there and run not in self._named:
+                self.runs.pop(run, None)
+
+
+def _nights_to_expect(newest: Night | None, tonight: Night, nights: Nights) -> list[Night]:
+    """The nights whose runs are expected, ordered by date; all earlier nights if none is good."""
+    if newest is None:
+        return earlier(nights, tonight.dataset, tonight.evaluated_on)
+    return [*_before_partial_acceptances(newest, tonight, nights), newest]
 
 
 def _before_partial_acceptances(newest: Night, tonight: Night, nights: Nights) -> list[Night]:
     """The good nights before `newest`, back to one that is good for all runs, ordered by date.
 
-    A night that was accepted for only some runs does not tell which others must arrive.
+    A night that was accepted for only some runs does not show which others must arrive. The list is
+    empty if `newest` is itself good for all runs.
     """
-    before: list[Night] = []
     if not newest.record.get("accepted_runs"):
-        return before
+        return []
+    newest_first = []
     for night in reversed(earlier(nights, tonight.dataset, newest.evaluated_on)):
-        if night.is_good:
-            before.insert(0, night)
-            if not night.record.get("accepted_runs"):
-                break
-    return before
+        if not night.is_good:
+            continue
+        newest_first.append(night)
+        if not night.record.get("accepted_runs"):
+            break
+    return newest_first[::-1]
 
 
-def _not_known(reason: str) -> Missing:
-    return Missing("no_baseline", f"the expected runs are not known: {reason}")
-
-
-def _named_runs(gate: GateConfig, tonight: Night) -> dict[str, str]:
+def _named_runs(inputs: GateInputs) -> dict[str, str]:
     """The runs that the configuration names for a dataset, each with the place that names it."""
     named: dict[str, str] = {}
-    for _, check in gate.checks(tonight.dataset):
+    for _, check in inputs.checks:
         for run in check.runs or ():
             named[run] = "a check names it"
-    for name in gate.baseline:
-        beside = baseline_run(name)
-        if beside is not None:
-            named[beside] = "it is a baseline"
+    for name in inputs.gate.baseline:
+        run_of_baseline = baseline_run(name)
+        if run_of_baseline is not None:
+            named[run_of_baseline] = "it is a baseline"
     return named

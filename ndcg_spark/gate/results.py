@@ -1,4 +1,4 @@
-"""One result for each case: by one rule, from the comparisons that decide it together.
+"""Decides each case: one result from all of its comparisons.
 
 A result with two sides or two readings is one hypothesis. Its p value is the largest of its
 comparisons, and a conclusion needs the support of all of them.
@@ -14,7 +14,7 @@ from ndcg_spark.comparison.statistics import adjusted
 from ndcg_spark.convention.measures import CATALOG_COLUMNS, format_cutoff
 from ndcg_spark.gate.checks import Case, Part
 from ndcg_spark.gate.compared_night import Row
-from ndcg_spark.gate.settings import GateConfig
+from ndcg_spark.gate.settings import CheckConfig, GateConfig
 from ndcg_spark.gate.verdict import (
     DROPPED,
     FAIL,
@@ -35,6 +35,10 @@ Numbers = Mapping[str, Any]
 _NUMBERS = ("mean", "baseline_mean", "difference", "interval_low", "interval_high", "queries")
 
 
+#: What a side of a change of judgments says, as a verb.
+_ANSWERS = {FAIL: "fails", PASS: "passes", UNDECIDED: "may be chance"}
+
+
 class Outcome(NamedTuple):
     """The outcome of a comparison: a word, a code and a sentence."""
 
@@ -51,25 +55,27 @@ class Finding(NamedTuple):
 
 
 def finding_of(case: Case, result: Result) -> Finding:
+    """What a result says, whichever check and baseline it comes from.
+
+    Its p value is not part of it, because the family of the p value depends on the severity of the
+    check.
+    """
     if case.refused:
         return Finding(case.refused.code, case.refused.about)
-    # The certainty depends on the severity of a check, and does not make a new finding. Nor do two
-    # baselines that stand for the same nights.
+    # Baselines with different names may stand for the same nights.
     numbers = (result.baseline_night, result.difference, result.allowed, result.allowed_rise)
     return Finding(result.reason, (case.mean, *numbers))
 
 
 def decide_cases(gate: GateConfig, cases: Sequence[Case]) -> list[Result]:
-    """One result per case; p is adjusted by Holm over all hypotheses that were measured and
-    changed.
+    """One result per case, with p values adjusted by Holm over all hypotheses of its family.
 
     Checks that only warn are a separate family, so that they do not weaken checks that can fail.
-    Hypotheses that several checks or baselines share are counted once.
     """
     adjusted_p = {}
     for severity in ("fail", "warn"):
         own = [case for case in cases if case.check.severity == severity]
-        adjusted_p[severity] = _family(own, gate.alpha)
+        adjusted_p[severity] = _adjusted_p_values(own, gate.alpha)
     results = []
     for case in cases:
         p = adjusted_p[case.check.severity].get(case.hypothesis)
@@ -78,47 +84,63 @@ def decide_cases(gate: GateConfig, cases: Sequence[Case]) -> list[Result]:
 
 
 def is_note(case: Case, result: Result) -> bool:
-    """Whether a result is only a note: against the accepted night, and neither pass nor failure."""
+    """Whether a result is only a note: against the accepted night, and neither pass nor fail."""
     return case.baseline.kind is Kind.ACCEPTED and result.result not in (PASS, FAIL)
 
 
-def _family(cases: Iterable[Case], alpha: float) -> dict[tuple[Any, ...], float]:
-    """The p value of each hypothesis, adjusted for all of them."""
-    family: dict[tuple[Any, ...], float] = {}
+def _adjusted_p_values(cases: Iterable[Case], alpha: float) -> dict[tuple[Any, ...], float]:
+    """The adjusted p value of each hypothesis that was measured and changed, by its key.
+
+    A hypothesis that several checks or baselines share is counted once.
+    """
+    p_values: dict[tuple[Any, ...], float] = {}
     for case in cases:
-        p = None if case.refused else _largest_p(case, alpha)
+        p = None if case.refused else _p_of_case(case, alpha)
         if p is not None:
-            family[case.hypothesis] = p
-    return dict(zip(family, adjusted(list(family.values()), "holm").tolist(), strict=True))
+            p_values[case.hypothesis] = p
+    adjusted_p = adjusted(list(p_values.values()), "holm").tolist()
+    return dict(zip(p_values, adjusted_p, strict=True))
 
 
-def _largest_p(case: Case, alpha: float) -> float | None:
-    """The largest p of the comparisons of a case; None if nothing changed, or it cannot fail."""
-    cannot_fail = not case.second_parts and not case.check.is_of_catalog
-    if case.baseline.is_reference and cannot_fail:
+def _p_of_case(case: Case, alpha: float) -> float | None:
+    """The p value of a case before it is adjusted.
+
+    None if nothing changed, or if it is not tested: against a reference, a measure of relevance
+    cannot fail without the second reading.
+    """
+    needs_second_reading = case.baseline.is_reference and not case.check.is_of_catalog
+    if needs_second_reading and not case.second_parts:
         return None
-    return _largest_of(case.parts, alpha)
+    return _largest_p(case.parts, alpha)
 
 
-def _largest_of(parts: Iterable[Part], alpha: float) -> float | None:
-    """The largest p of some comparisons; None if nothing changed in any of them."""
-    values = [_p_value(part.row, alpha) for part in parts]
-    known = [p for p in values if p is not None]
+def _largest_p(parts: Iterable[Part], alpha: float) -> float | None:
+    """The largest p value of some comparisons; None if nothing changed in any of them."""
+    p_values = [_p_value(part.row, alpha) for part in parts]
+    known = [p for p in p_values if p is not None]
     if not known:
         return None
-    return max(known) if len(known) == len(values) else 1.0
+    # A comparison in which nothing changed does not support a change.
+    return 1.0 if len(known) < len(p_values) else max(known)
 
 
 def _p_value(row: Row | None, alpha: float) -> float | None:
-    """The larger p of both tests, or the t test's if it cannot fail; None if nothing changed."""
+    """The p value of a row; None if nothing changed.
+
+    It is the larger p value of the two tests, or the p value of the t test if this test alone rules
+    out a failure.
+    """
     if row is None or row["difference"] is None or "unchanged" in row["flags"]:
         return None
     p: float | None = row["p_value"]
-    can_fail = row["difference"] < 0 or row["measure"] in CATALOG_COLUMNS
-    return deciding(row) if can_fail and p is not None and p < alpha else p
+    may_fail = row["difference"] < 0 or row["measure"] in CATALOG_COLUMNS
+    if may_fail and p is not None and p < alpha:
+        return deciding(row)
+    return p
 
 
 def _result(gate: GateConfig, case: Case, p: float | None) -> Result:
+    """The result of a case, given its adjusted p value."""
     check, baseline = case.check, case.baseline
     numbers = _numbers_together(case) | {"p": p}
     outcome = _outcome(gate, case, numbers)
@@ -148,28 +170,44 @@ def _side(case: Case, part: Part) -> dict[str, Any]:
 
 
 def _numbers(case: Case, part: Part) -> dict[str, Any]:
+    """The numbers of one comparison, with how far its mean may fall and rise (None: no limit)."""
     row = part.row or {}
     numbers: dict[str, Any] = {name: row.get(name) for name in _NUMBERS}
-    check = case.check
     numbers |= {"allowed": None, "allowed_rise": None}
-    if case.baseline.kind is Kind.ITSELF and row.get("mean") is not None:
-        numbers |= {"baseline_mean": None, "interval_low": None, "interval_high": None}
-        numbers |= {"difference": row["mean"] - check.min_value, "allowed": 0.0}
-    elif row.get("baseline_mean") is not None:
-        numbers["allowed_rise"] = check.max_rise
-        if check.limits_drop:
-            numbers["allowed"] = check.allowed(row["baseline_mean"])
-    return numbers
+    if case.baseline.kind is Kind.ITSELF:
+        return numbers | _distance_to_minimum(case.check, numbers["mean"])
+    return numbers | _limits(case.check, numbers["baseline_mean"])
+
+
+def _distance_to_minimum(check: CheckConfig, mean: float | None) -> dict[str, Any]:
+    """The numbers against `min_value`: the mean may not fall below it, so the `allowed` drop is 0.
+
+    A night by itself has no baseline and no interval.
+    """
+    if mean is None or check.min_value is None:
+        return {}
+    without_baseline = dict.fromkeys(("baseline_mean", "interval_low", "interval_high"))
+    return {**without_baseline, "difference": mean - check.min_value, "allowed": 0.0}
+
+
+def _limits(check: CheckConfig, baseline_mean: float | None) -> dict[str, Any]:
+    """How far a mean may fall and rise, given the baseline's mean."""
+    if baseline_mean is None:
+        return {}
+    allowed = check.allowed(baseline_mean) if check.limits_drop else None
+    return {"allowed": allowed, "allowed_rise": check.max_rise}
 
 
 def _numbers_together(case: Case) -> dict[str, Any]:
-    """The numbers of a case; for two sides, the mean of the differences and the union of the
-    intervals.
+    """The numbers of a case.
+
+    With two sides, the difference is the mean of both, and the interval covers both intervals.
     """
     parts = [_numbers(case, part) for part in case.first_parts]
     numbers = parts[-1]
     differences = _known(parts, "difference")
-    if len(parts) == 1 or len(differences) < len(parts):
+    has_two_sides = len(parts) > 1 and len(differences) == len(parts)
+    if not has_two_sides:
         return numbers
     numbers["difference"] = sum(differences) / len(differences)
     numbers["baseline_mean"] = numbers["mean"] - numbers["difference"]
@@ -180,6 +218,7 @@ def _numbers_together(case: Case) -> dict[str, Any]:
 
 
 def _known(parts: Iterable[Numbers], name: str) -> list[Any]:
+    """The values of one number in all parts that have it."""
     return [part[name] for part in parts if part[name] is not None]
 
 
@@ -188,14 +227,12 @@ def _outcome(gate: GateConfig, case: Case, numbers: Numbers) -> Outcome:
     if case.refused:
         return Outcome(NOT_COMPARABLE, case.refused.code, case.refused.sentence)
     if case.baseline.is_reference:
-        return _beside_reference(gate, case, numbers)
-    if len(case.parts) > 1:
-        return _beside_both(gate, case, numbers)
-    return _of_part(gate, case, case.parts[0], numbers)
+        return _outcome_beside_reference(gate, case, numbers)
+    return _outcome_of_sides(gate, case, case.first_parts, numbers)
 
 
-def _of_part(gate: GateConfig, case: Case, part: Part, numbers: Numbers) -> Outcome:
-    """The outcome of one comparison; `numbers` are its own, with the p value of the case."""
+def _outcome_of_part(gate: GateConfig, case: Case, part: Part, numbers: Numbers) -> Outcome:
+    """The outcome of one comparison, from its own numbers and the p value of the whole case."""
     if numbers["mean"] is None or numbers["difference"] is None:
         subject = case.check.subject(case.run)
         sentence = f"{subject}: a number of the comparison is not finite"
@@ -216,7 +253,7 @@ def _of_part(gate: GateConfig, case: Case, part: Part, numbers: Numbers) -> Outc
 
 
 def _beyond(numbers: Numbers) -> str | None:
-    """The code of a change by more than is allowed, or None."""
+    """The code of a change by more than is allowed, `dropped` or `rose`; None if it is allowed."""
     allowed, allowed_rise = numbers["allowed"], numbers["allowed_rise"]
     # The rounding error of unbounded sums is relative to them.
     error = ROUNDING * max(1.0, abs(numbers["mean"]))
@@ -236,62 +273,85 @@ def _rule_of_change(gate: GateConfig, p: float | None, beyond: str, sentence: st
     return Outcome(UNDECIDED, "may_be_chance", f"{sentence}; may be chance")
 
 
-def _beside_both(gate: GateConfig, case: Case, numbers: Numbers) -> Outcome:
-    """The outcome across a change of judgments, which both sides must support."""
-    return _together(gate, case, case.first_parts, numbers)
-
-
-def _together(
+def _outcome_of_sides(
     gate: GateConfig,
     case: Case,
-    parts: Sequence[Part],
+    sides: Sequence[Part],
     numbers: Numbers,
     allowed: float | None = None,
 ) -> Outcome:
+    """The outcome that all sides support; there is only one if the judgments have not changed.
+
+    `numbers`: the numbers of the case. `allowed`: how far the mean may fall, by default as each
+    side allows.
+    """
     outcomes = []
-    for part in parts:
-        own = _numbers(case, part) | {"p": numbers["p"]}
+    for side in sides:
+        own = _numbers(case, side) | {"p": numbers["p"]}
         if allowed is not None:
             own["allowed"] = allowed
-        outcomes.append(_of_part(gate, case, part, own))
+        outcomes.append(_outcome_of_part(gate, case, side, own))
     if len(outcomes) == 1:
         return outcomes[0]
     for outcome in outcomes:
         if outcome.word == NOT_COMPARABLE:
             return outcome
     words = {outcome.word for outcome in outcomes}
-    sentence = _sentence_of_sides(gate, case, parts, numbers)
+    sentence = _sentence_of_sides(gate, case, sides, numbers)
     if words == {FAIL}:
         return Outcome(FAIL, DROPPED, sentence)
     if words == {PASS}:
         return Outcome(PASS, None, sentence)
     if words == {UNDECIDED}:
         return Outcome(UNDECIDED, "may_be_chance", f"{sentence}; may be chance")
-    return Outcome(UNDECIDED, "sides_disagree", f"{sentence}; what changed is not known")
+    disagreement = _disagreement(case, sides, outcomes)
+    return Outcome(UNDECIDED, "sides_disagree", f"{sentence}; {disagreement}")
 
 
-def _beside_reference(gate: GateConfig, case: Case, numbers: Numbers) -> Outcome:
-    """The outcome against an accepted night; a loss must show in both readings of unjudged
-    documents.
+def _disagreement(case: Case, sides: Sequence[Part], outcomes: Sequence[Outcome]) -> str:
+    """That the sides disagree, with what each says: `(-0.0137 fails, -0.0084 passes)`."""
+    answers = []
+    for side, outcome in zip(sides, outcomes, strict=True):
+        size = signed(_numbers(case, side)["difference"])
+        answers.append(f"{size} {_ANSWERS[outcome.word]}")
+    changes = "change" if case.reference is None else "changes"
+    disagree = f"the two sides of the {changes} of judgments disagree ({', '.join(answers)})"
+    return f"{disagree}, so it is not known what happened"
+
+
+def _outcome_beside_reference(gate: GateConfig, case: Case, numbers: Numbers) -> Outcome:
+    """The outcome against an accepted or named night.
+
+    A loss must show in both readings of unjudged documents.
     """
-    allowed = numbers["allowed"]
     if case.check.is_of_catalog:
         # The shown lists do not depend on judgments, so there is only one reading.
-        return _of_part(gate, case, case.first_parts[-1], numbers)
+        return _outcome_of_part(gate, case, case.first_parts[-1], numbers)
     if not has_second_reading(case.check.measure) or not case.second_parts:
-        return _told_only(gate, case, numbers)
-    first = _together(gate, case, case.first_parts, numbers)
-    second = _together(gate, case, case.second_parts, numbers, allowed)
-    if first.word not in (FAIL, UNDECIDED) or second.word == first.word == FAIL:
+        return _outcome_without_failure(gate, case, numbers)
+    # The drop that the first reading allows applies to both.
+    allowed = numbers["allowed"]
+    first = _outcome_of_sides(gate, case, case.first_parts, numbers)
+    second = _outcome_of_sides(gate, case, case.second_parts, numbers, allowed)
+    changed_too_much = first.word in (FAIL, UNDECIDED)
+    if not changed_too_much or first.word == second.word == FAIL:
         return first
-    # The outcome of each reading by itself, whatever the other one shows.
-    alone = {**numbers, "p": _largest_of(case.first_parts, gate.alpha)}
-    first_alone = _together(gate, case, case.first_parts, alone)
-    numbers = {**numbers, "p": _largest_of(case.second_parts, gate.alpha)}
-    second_alone = _together(gate, case, case.second_parts, numbers, allowed)
-    if first_alone.word == FAIL and second_alone.word != FAIL:
-        return Outcome(UNDECIDED, "unjudged_documents", _sentence_of_unjudged(case, alone))
-    return first if first.word == UNDECIDED else Outcome(UNDECIDED, "may_be_chance", first.sentence)
+    # The readings do not agree on a failure.
+    if _fails_only_in_first_reading(gate, case, numbers):
+        return Outcome(UNDECIDED, "unjudged_documents", _sentence_of_unjudged(case, numbers))
+    if first.word == UNDECIDED:
+        return first
+    return Outcome(UNDECIDED, "may_be_chance", first.sentence)
+
+
+def _fails_only_in_first_reading(gate: GateConfig, case: Case, numbers: Numbers) -> bool:
+    """Whether only the first reading shows a loss, if each reading is tested by itself."""
+    first_numbers = {**numbers, "p": _largest_p(case.first_parts, gate.alpha)}
+    first = _outcome_of_sides(gate, case, case.first_parts, first_numbers)
+    second_numbers = {**numbers, "p": _largest_p(case.second_parts, gate.alpha)}
+    allowed = numbers["allowed"]
+    second = _outcome_of_sides(gate, case, case.second_parts, second_numbers, allowed)
+    return first.word == FAIL and second.word != FAIL
 
 
 def _sentence_of_unjudged(case: Case, numbers: Numbers) -> str:
@@ -299,26 +359,25 @@ def _sentence_of_unjudged(case: Case, numbers: Numbers) -> str:
     size = score(abs(numbers["difference"]))
     since = day(case.reference.first) if case.reference else ""
     lower = f"{case.check.subject(case.run)} is {size} lower than on {since}"
-    if case.judged_rates is None or case.judged_rates[1] >= case.judged_rates[0]:
+    rates = case.judged_rates
+    if rates is None or rates.tonight >= rates.before:
         return f"{lower}, but only if unjudged documents stay unjudged: have these judged"
-    before, now = case.judged_rates
-    points = round(100 * (before - now), 1)
-    fewer = (
-        f"{points:g} points fewer of its documents are judged ({share(now)}, was {share(before)})"
-    )
+    points = round(100 * (rates.before - rates.tonight), 1)
+    both = f"({share(rates.tonight)}, was {share(rates.before)})"
+    fewer = f"{points:g} points fewer of its documents are judged {both}"
     return f"{lower}, and {fewer}: have these judged; ndcg-spark judge-next lists them"
 
 
-def _told_only(gate: GateConfig, case: Case, numbers: Numbers) -> Outcome:
-    """The outcome of a measure without a second reading, which can pass but cannot fail."""
-    is_beyond = []
+def _outcome_without_failure(gate: GateConfig, case: Case, numbers: Numbers) -> Outcome:
+    """The outcome of a measure without a second reading: a pass, or undecided, but never a fail."""
+    lost_too_much = []
     for part in case.first_parts:
         own = _numbers(case, part)
         if own["difference"] is None or own["allowed"] is None:
-            return _of_part(gate, case, part, {**own, "p": None})
-        is_beyond.append(own["difference"] < -own["allowed"] - ROUNDING)
+            return _outcome_of_part(gate, case, part, {**own, "p": None})
+        lost_too_much.append(own["difference"] < -own["allowed"] - ROUNDING)
     sentence = _sentence_of_sides(gate, case, case.first_parts, numbers)
-    if not any(is_beyond):
+    if not any(lost_too_much):
         return Outcome(PASS, None, sentence)
     why = "it is not known how much of this is because fewer documents are judged"
     return Outcome(UNDECIDED, "unjudged_documents", f"{sentence}; {why}")
@@ -328,7 +387,8 @@ def _told_only(gate: GateConfig, case: Case, numbers: Numbers) -> Outcome:
 
 
 def _sentence_of_minimum(case: Case, row: Row | None, numbers: Numbers) -> str:
-    value, least = apart(numbers["mean"], numbers["mean"] - numbers["difference"])
+    """The sentence of a minimum: `ndcg@10 of a is 0.3812 (50 queries); the minimum is 0.4000`."""
+    value, least = apart(numbers["mean"], case.check.min_value or 0.0)
     if case.check.is_of_run:
         lists = f"{row['lists'] if row else 0:,} lists"
         return f"{case.check.subject(case.run)} is {value} ({lists}); the minimum is {least}"
@@ -344,24 +404,24 @@ def against_in_words(case: Case) -> str:
 
 
 def _moved(difference: float, size: str) -> str:
+    """The verb for a difference: `fell by 0.0131`, `rose by 0.0131` or `did not change`."""
     if abs(difference) <= ROUNDING:
         return "did not change"
     return f"{'fell' if difference < 0 else 'rose'} by {size}"
 
 
 def _sentence_of_change(gate: GateConfig, case: Case, row: Row | None, numbers: Numbers) -> str:
-    difference = numbers["difference"]
-    limit = numbers["allowed" if difference < 0 else "allowed_rise"]
-    if not case.check.is_of_catalog:
-        limit = numbers["allowed"]
-    size, shown = apart(abs(difference), limit or 0.0)
+    """The sentence of a change: how much, from which mean to which, and what is allowed."""
+    check, difference = case.check, numbers["difference"]
+    limit = numbers["allowed"]
+    if check.is_of_catalog and difference >= 0:
+        limit = numbers["allowed_rise"]
+    size, shown_limit = apart(abs(difference), limit or 0.0)
     means = f"from {score(numbers['baseline_mean'])} to {score(numbers['mean'])}"
     moved = f"{_moved(difference, size)} {against_in_words(case)}"
-    subject = f"{case.check.subject(case.run)} {moved}, {means}"
-    evidence = _numbers_of_lists(row) if case.check.is_of_run else _in_words(gate, numbers)
-    allowed = f"{shown} is allowed"
-    if case.check.is_of_catalog:
-        allowed = _allowed_changes(numbers)
+    subject = f"{check.subject(case.run)} {moved}, {means}"
+    evidence = _numbers_of_lists(row) if check.is_of_run else _in_words(gate, numbers)
+    allowed = _allowed_changes(numbers) if check.is_of_catalog else f"{shown_limit} is allowed"
     return f"{subject} ({evidence}); {allowed}{_few_answered(row)}"
 
 
@@ -386,7 +446,7 @@ def _numbers_of_lists(row: Row | None) -> str:
 def _sentence_of_sides(
     gate: GateConfig, case: Case, parts: Sequence[Part], numbers: Numbers
 ) -> str:
-    """By how much a run changed across changes of judgments, on both sides."""
+    """The sentence of a change across changes of judgments, on both sides."""
     if len(parts) == 1:
         own = _numbers(case, parts[0]) | {"p": numbers["p"]}
         return _sentence_of_change(gate, case, parts[0].row, own)
@@ -426,6 +486,7 @@ def _in_words(gate: GateConfig, numbers: Numbers) -> str:
 
 
 def _few_answered(row: Row | None) -> str:
+    """A clause for a run that answered far fewer queries than its baseline; empty otherwise."""
     few = answered_in_words(row) if row else ""
     if not few:
         return ""
@@ -433,7 +494,7 @@ def _few_answered(row: Row | None) -> str:
 
 
 def _unanswered(row: Row | None) -> str:
-    """The same for a run that is not compared with anything."""
+    """A clause for a run that did not answer many of the judged queries; empty otherwise."""
     if row is None:
         return ""
     judged, answered = row["judged_queries"], row["answered_queries"]

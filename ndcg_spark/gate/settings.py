@@ -38,6 +38,7 @@ _Queries = Annotated[int, Field(ge=2)]
 
 
 def _baselines(given: object) -> tuple[str, ...]:
+    """The names of baselines; ValueError if one is neither a known word nor a date or a run."""
     texts = tuple(dict.fromkeys(map(str, listed(given))))
     for text in texts:
         if not re.fullmatch(rf"{GOOD}|{ACCEPTED}|\d{{4}}-\d\d-\d\d|{RUN}.+", text):
@@ -47,20 +48,24 @@ def _baselines(given: object) -> tuple[str, ...]:
 
 
 class Strict(BaseModel):
+    """A table of the configuration in which unknown keys, and booleans for numbers, are errors."""
+
     model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
     @field_validator("*", mode="before")
     @classmethod
-    def _numbers_are_no_truth_values(cls, given: object, info: ValidationInfo) -> object:
-        if (
-            isinstance(given, bool)
-            and cls.model_fields[str(info.field_name)].annotation is not bool
-        ):
+    def _refuse_booleans(cls, given: object, info: ValidationInfo) -> object:
+        if not isinstance(given, bool):
+            return given
+        kind = cls.model_fields[str(info.field_name)].annotation
+        if kind is not bool:
             raise ValueError(f"it cannot be {str(given).lower()}")
         return given
 
 
 class CheckConfig(Strict):
+    """What a gate checks: a measure of some runs, and how much it may change."""
+
     #: The default is every run of the night, and every dataset.
     runs: _Names | None = None
     datasets: _Names | None = None
@@ -85,12 +90,12 @@ class CheckConfig(Strict):
 
     @model_validator(mode="after")
     def _has_limit(self) -> Self:
-        if not self.limits_change and self.min_value is None:
-            of_catalog = "max_relative_drop, max_rise or min_value"
-            others = "max_drop (which may be 0), max_relative_drop or min_value"
-            limits = of_catalog if self.is_of_catalog else others
-            raise ValueError(f"it has no limit; set {limits}")
-        return self
+        if self.limits_change or self.min_value is not None:
+            return self
+        limits = "max_drop (which may be 0), max_relative_drop or min_value"
+        if self.is_of_catalog:
+            limits = "max_relative_drop, max_rise or min_value"
+        raise ValueError(f"it has no limit; set {limits}")
 
     def is_for(self, run: str) -> bool:
         return self.runs is None or run in self.runs
@@ -109,7 +114,7 @@ class CheckConfig(Strict):
 
     @property
     def is_of_catalog(self) -> bool:
-        """Whether more of its measure is neither better nor worse."""
+        """Whether a higher value of its measure is neither better nor worse."""
         return self.measure in CATALOG_COLUMNS
 
     @property
@@ -151,6 +156,8 @@ class CheckConfig(Strict):
 
 
 class GateConfig(Strict):
+    """The gate of a configuration."""
+
     #: The two-sided level per night: an unchanged system fails in about alpha / 2 of its nights.
     alpha: Annotated[float, Field(gt=0, le=0.5)] = 0.05
     min_queries: _Queries = 50
@@ -167,16 +174,19 @@ class GateConfig(Strict):
 
     def checks(self, dataset: str) -> list[tuple[str, CheckConfig]]:
         """The checks of a dataset, each with its name, such as gate.check[1]."""
-        named = ((f"gate.check[{number}]", check) for number, check in enumerate(self.check, 1))
-        return [
-            (name, check)
-            for name, check in named
-            if check.datasets is None or dataset in check.datasets
-        ]
+        checks = []
+        for number, check in enumerate(self.check, 1):
+            if check.datasets is None or dataset in check.datasets:
+                checks.append((f"gate.check[{number}]", check))
+        return checks
 
     def baselines_of(self, check: CheckConfig) -> tuple[str, ...]:
         """The names of a check's baselines."""
         return check.baselines or self.baseline
+
+    def min_queries_of(self, check: CheckConfig) -> int:
+        """How many queries a check needs."""
+        return check.min_queries or self.min_queries
 
     @property
     def all_baselines(self) -> tuple[str, ...]:
@@ -211,20 +221,21 @@ def contradictions(
 
 def _contradicting_measure(name: str, check: CheckConfig) -> Iterator[str]:
     """The limits and options of a check that its measure does not support."""
-    measure, drop = check.measure, check.max_drop or 0.0
-    if check.is_of_catalog and check.max_drop is not None:
+    measure = check.measure
+    drop = check.max_drop
+    if drop is not None and check.is_of_catalog:
         what = f"it is a limit for losses, but a lower {measure} is not a loss"
         yield f"{name}.max_drop: {what}; give max_relative_drop or max_rise"
     # For example, a limit that was meant as a percentage.
-    elif drop >= 1 and measure not in _UNLIMITED:
+    elif drop is not None and drop >= 1 and measure not in _UNLIMITED:
         what = f"{measure} cannot fall by more than 1"
         yield f"{name}.max_drop: {what}; write {drop / 100:g} for {drop:g} %"
     if check.max_rise is not None and not check.is_of_catalog:
         of_catalog = ", ".join(CATALOG_COLUMNS)
         yield f"{name}.max_rise: it is only for {of_catalog}; remove it for {measure}"
-    if not check.is_of_run:
-        return
-    for key in ("slice", "weighted"):
-        if getattr(check, key):
-            what = f"{measure} is a single number for all lists of a run"
-            yield f"{name}.{key}: {what}; remove it"
+    if check.is_of_run:
+        single = f"{measure} is a single number for all lists of a run"
+        if check.slice is not None:
+            yield f"{name}.slice: {single}; remove it"
+        if check.weighted:
+            yield f"{name}.weighted: {single}; remove it"

@@ -12,6 +12,7 @@ from ndcg_spark.convention.measures import JUDGED_RATE, measure_at
 from ndcg_spark.gate.against_reference import BesideReference, Question, ReferenceScores
 from ndcg_spark.gate.checks import question_of
 from ndcg_spark.gate.compared_night import Comparisons, Row, RowKey
+from ndcg_spark.gate.gate_inputs import GateInputs
 from ndcg_spark.gate.settings import CheckConfig, GateConfig
 from ndcg_spark.schemas import NO_VALUE
 from ndcg_spark.tables.format import difference as signed
@@ -44,35 +45,37 @@ class SliceLoss(NamedTuple):
 
 
 class _Candidate(NamedTuple):
+    """The change of a slice, with the largest p value of its comparisons."""
+
     loss: SliceLoss
     p: float
+    #: Whether it lost more than `_TIMES` the allowed drop in every comparison.
     is_beyond: bool
 
 
 def slice_losses(
-    gate: GateConfig,
-    dataset: str,
+    inputs: GateInputs,
     runs: Iterable[str],
-    against: Sequence[Baseline],
+    baselines: Sequence[Baseline],
     compared: Comparisons,
     references: ReferenceScores,
     values: Mapping[str, Sequence[str]],
 ) -> list[SliceLoss]:
-    """The slices that lost most, at most three, the largest loss first.
+    """The slices of these runs that lost most, at most three, the largest loss first.
 
-    `values`: the values of each attribute. Each run is checked by the measure of its strictest
-    check that can fail.
+    `values`: the values of each attribute. A run is compared by the measure of its strictest check
+    that can fail.
     """
     candidates = []
     slices = _slices_to_look_at(values)
     for run in runs:
-        check = _strictest(gate, dataset, run)
+        check = _strictest(inputs, run)
         if check is None:
             continue
-        of_run = question_of(gate, check, run)
+        of_run = question_of(check, run, inputs.gate.min_queries_of(check))
         for attribute, value in slices:
             question = of_run.in_slice(attribute, value)
-            candidate = _candidate(check, question, against, compared, references)
+            candidate = _candidate(check, question, baselines, compared, references)
             if candidate is not None:
                 candidates.append(candidate)
     losses = _significant(candidates)
@@ -90,7 +93,10 @@ def named_slices(
             pairs.append(check.slice_pair)
     for loss in losses:
         pairs.append((loss.attribute, loss.value))
-    return tuple({"attribute": str(one), "value": str(of)} for one, of in dict.fromkeys(pairs))
+    named = []
+    for attribute, value in dict.fromkeys(pairs):
+        named.append({"attribute": str(attribute), "value": str(value)})
+    return tuple(named)
 
 
 def _largest_first(loss: SliceLoss) -> tuple[float, str, str]:
@@ -98,7 +104,7 @@ def _largest_first(loss: SliceLoss) -> tuple[float, str, str]:
 
 
 def _slices_to_look_at(values: Mapping[str, Sequence[str]]) -> list[tuple[str, str]]:
-    """The attributes that have few values, with each of their values."""
+    """Every (attribute, value) of the attributes that have few values."""
     slices = []
     for attribute, known in values.items():
         if len(known) > MOST_VALUES:
@@ -113,16 +119,16 @@ def _significant(candidates: Sequence[_Candidate]) -> list[SliceLoss]:
     """The losses that are significant among all slices of a night."""
     p_values = adjusted([candidate.p for candidate in candidates], "holm")
     losses = []
-    for at, candidate in enumerate(candidates):
-        if candidate.is_beyond and p_values[at] < _ALPHA:
+    for candidate, p in zip(candidates, p_values, strict=True):
+        if candidate.is_beyond and p < _ALPHA:
             losses.append(candidate.loss)
     return losses
 
 
-def _strictest(gate: GateConfig, dataset: str, run: str) -> CheckConfig | None:
+def _strictest(inputs: GateInputs, run: str) -> CheckConfig | None:
     """The strictest check of a run that covers all queries and can fail."""
     checks = []
-    for _, check in gate.checks(dataset):
+    for _, check in inputs.checks:
         if check.slice is not None or check.weighted or check.measure == JUDGED_RATE:
             continue
         if check.is_of_catalog:
@@ -130,39 +136,38 @@ def _strictest(gate: GateConfig, dataset: str, run: str) -> CheckConfig | None:
         if check.is_for(run) and check.can_fail_by_drop:
             checks.append(check)
     # Relative limits are compared at a mean of 1.
-    strictest = None
-    for check in checks:
-        if strictest is None or check.allowed(1.0) < strictest.allowed(1.0):
-            strictest = check
-    return strictest
+    return min(checks, key=lambda check: check.allowed(1.0), default=None)
 
 
 def _candidate(
     check: CheckConfig,
     question: Question,
-    against: Sequence[Baseline],
+    baselines: Sequence[Baseline],
     compared: Comparisons,
     references: ReferenceScores,
 ) -> _Candidate | None:
-    """A slice with its p value, the larger of its comparisons; None if it cannot be compared."""
-    beside = references.compare(_reference(against), question)
+    """The change of a slice against the accepted night or, if that is impossible, the good nights.
+
+    None if it cannot be compared with either.
+    """
+    beside = references.compare(_reference(baselines), question)
     rows = _of_both_readings(beside, question)
     if rows and beside.reference is not None:
         since = f"since {day(beside.reference.first)}"
-        return _of_rows(check, question, rows, since)
-    for baseline in against:
+        return _candidate_of_rows(check, question, rows, since)
+    for baseline in baselines:
         if baseline.kind is not Kind.GOOD or not baseline.is_for(question.run):
             continue
         rows = _beside_good(baseline, question, compared)
         if rows:
-            return _of_rows(check, question, rows, f"against {baseline.in_words}")
+            return _candidate_of_rows(check, question, rows, f"against {baseline.in_words}")
     return None
 
 
-def _reference(against: Sequence[Baseline]) -> Baseline:
+def _reference(baselines: Sequence[Baseline]) -> Baseline:
     """The accepted night or, if the gate compares with only one named night, that night."""
-    if len(against) == 1 and against[0].kind is Kind.NIGHTS:
-        return against[0]
+    if len(baselines) == 1 and baselines[0].kind is Kind.NIGHTS:
+        return baselines[0]
     return Baseline(Kind.ACCEPTED, ACCEPTED)
 
 
@@ -170,12 +175,13 @@ def _of_both_readings(beside: BesideReference, question: Question) -> list[Row]:
     """The rows against the accepted night, if both readings have enough queries."""
     first = beside.of_reading(FIRST)
     second = beside.of_reading(SECOND)
-    if not first or not has_second_reading(question.metric[0]) or len(first) != len(second):
+    if not first or not has_second_reading(question.measure) or len(first) != len(second):
         return []
     return _large_enough([*first, *second], question)
 
 
 def _beside_good(baseline: Baseline, question: Question, compared: Comparisons) -> list[Row]:
+    """The rows against the good nights, one per side of a change of judgments, if all exist."""
     beside = compared.get(baseline.stands_for)
     if beside is None:
         return []
@@ -183,8 +189,8 @@ def _beside_good(baseline: Baseline, question: Question, compared: Comparisons) 
     for side in beside.sides_of(question.metric):
         key = RowKey(
             run=question.run,
-            measure=question.metric[0],
-            cutoff=question.metric[1],
+            measure=question.measure,
+            cutoff=question.cutoff,
             attribute=question.attribute,
             value=question.value,
             side=side,
@@ -197,6 +203,7 @@ def _beside_good(baseline: Baseline, question: Question, compared: Comparisons) 
 
 
 def _large_enough(rows: list[Row], question: Question) -> list[Row]:
+    """These rows, or none if one of them has too few queries or was not tested."""
     for row in rows:
         if row["queries"] < question.min_queries:
             return []
@@ -205,17 +212,16 @@ def _large_enough(rows: list[Row], question: Question) -> list[Row]:
     return rows
 
 
-def _of_rows(
+def _candidate_of_rows(
     check: CheckConfig, question: Question, rows: Sequence[Mapping[str, Any]], against: str
 ) -> _Candidate:
-    first = [row for row in rows if row["reading"] == FIRST]
-    difference = statistics.fmean(row["difference"] for row in first)
-    allowed = _TIMES * check.allowed(first[-1]["baseline_mean"])
-    is_beyond = True
-    p = 0.0
-    for row in rows:
-        is_beyond &= row["difference"] < -allowed
-        p = max(p, deciding(row) or 1.0)
+    """The change of a slice from the comparisons that decide it together."""
+    first_reading = [row for row in rows if row["reading"] == FIRST]
+    difference = statistics.fmean(row["difference"] for row in first_reading)
+    allowed = _TIMES * check.allowed(first_reading[-1]["baseline_mean"])
+    is_beyond = all(row["difference"] < -allowed for row in rows)
+    p_values = [deciding(row) for row in rows]
+    p = max(1.0 if p is None else p for p in p_values)
     measure = measure_at(*question.metric)
     attribute, value = str(question.attribute), str(question.value)
     loss = SliceLoss(question.run, attribute, value, measure, difference, against)

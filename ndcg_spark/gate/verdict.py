@@ -5,6 +5,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from ndcg_spark.comparison.readings import FIRST
 from ndcg_spark.convention.measures import CATALOG_COLUMNS
 from ndcg_spark.errors import DONE, GATE_FAILED, NO_VERDICT
 from ndcg_spark.nights.log import NOT_VERIFIED
@@ -29,6 +30,8 @@ EXIT_CODES = {PASS: DONE, FAIL: GATE_FAILED, NONE: NO_VERDICT}
 
 @dataclasses.dataclass(frozen=True)
 class Result:
+    """The result of a check of one run against one baseline, or about something that is missing."""
+
     #: For example gate.check[1]; `gate` for missing runs or datasets.
     check: str
     severity: str
@@ -45,7 +48,7 @@ class Result:
     slice: str | None = None
     weighted: bool = False
     #: Its name in the configuration. None for `min_value`, whose `difference` is the distance to
-    #: the minimum, with nothing `allowed`.
+    #: the minimum, and whose `allowed` is 0.
     baseline: str | None = None
     baseline_night: str | None = None
     mean: float | None = None
@@ -56,22 +59,24 @@ class Result:
     allowed_rise: float | None = None
     interval_low: float | None = None
     interval_high: float | None = None
-    #: The larger p value of the two tests, or the t test's if that alone rules out a failure,
-    #: adjusted for the number of rows.
+    #: The larger p value of the two tests, or the p value of the t test if this test alone rules
+    #: out a failure. It is adjusted for the number of hypotheses.
     p: float | None = None
     queries: int | None = None
     #: The first night of its baseline, if each run has its own nights.
     since: str | None = None
-    #: The comparisons that decide it together: side, reading and numbers; empty if it is one.
+    #: The side, reading and numbers of each comparison, if several decide it together.
     sides: tuple[Mapping[str, Any], ...] = ()
 
 
 @dataclasses.dataclass(frozen=True)
 class Verdict:
+    """The decision of a gate on a night."""
+
     dataset: str
     evaluated_on: str
     verdict: str
-    #: The code of the result that decided; None for a pass.
+    #: The code of the first result that decided; None for a pass.
     reason: str | None
     sentence: str
     run: str | None
@@ -105,13 +110,12 @@ class Verdict:
 
     @property
     def is_baseline(self) -> bool:
-        """Whether later nights may be compared with this one: it was accepted, or every check
-        measured something and none failed.
-        """
+        """Whether later nights may be compared with this one: it was accepted, or it is good."""
         return bool(self.accepted) or self.is_good
 
     @property
     def is_good(self) -> bool:
+        """Whether every check measured something and none failed."""
         results = {result.result for result in self.results}
         return bool(results) and results <= {PASS, UNDECIDED}
 
@@ -124,43 +128,56 @@ class Verdict:
         return dict(json.loads(json.dumps(dataclasses.asdict(self))))
 
     def log_entries(self) -> dict[str, Any]:
-        runs = None if self.accepted_runs is None else list(self.accepted_runs)
+        """The entries that the log keeps."""
         return {
             "verdict": self.as_json(),
             "accepted": self.accepted,
-            "accepted_runs": runs,
+            "accepted_runs": None if self.accepted_runs is None else list(self.accepted_runs),
             "is_baseline": self.is_baseline,
         }
 
 
 def runs_to_accept(results: Sequence[Mapping[str, Any]]) -> list[str]:
-    """The runs whose results did not pass; empty if these are all runs, or one is about no run."""
+    """The runs whose results did not pass.
+
+    The list is empty if no run passed, or if a result that did not pass is not about a run.
+    """
     runs = {result["run"] for result in results}
-    about = {result["run"] for result in results if result["result"] != PASS}
-    if None in about or about == runs:
+    not_passed = {result["run"] for result in results if result["result"] != PASS}
+    if None in not_passed or not_passed == runs:
         return []
-    return sorted(about)
+    return sorted(not_passed)
 
 
 def unverified_verdict(dataset: str, evaluated_on: str, reason: str) -> Verdict:
-    """No verdict: the engine and plain Python disagree about the scores, which were published for
-    the given reason.
+    """No verdict, because the engine and plain Python disagree about the scores of the night.
+
+    `reason`: why somebody published them nevertheless.
     """
     sentence = f"the scores were published although they are not verified: {reason}"
     result = Result("gate", FAIL, NOT_COMPARABLE, NOT_VERIFIED, sentence)
-    code = EXIT_CODES[NONE]
-    return Verdict(dataset, evaluated_on, NONE, NOT_VERIFIED, sentence, None, code, (result,))
+    return Verdict(
+        dataset,
+        evaluated_on,
+        NONE,
+        NOT_VERIFIED,
+        sentence,
+        run=None,
+        exit_code=EXIT_CODES[NONE],
+        results=(result,),
+    )
 
 
 def has_dated_baseline(result: Mapping[str, Any]) -> bool:
-    """Whether a check compares with a night by date, which accepting another night does not
-    change.
+    """Whether a check compares with the night of a date.
+
+    Accepting another night does not change such a baseline.
     """
     return result["baseline"] is not None and result["baseline"] == result["baseline_night"]
 
 
 def how_to_begin(verdict: Mapping[str, Any], output: str, file: str | None) -> str | None:
-    """How to make a night the first baseline, if it lacks only that: words with the command.
+    """How to make a night the first baseline, with the command; None if it lacks anything else.
 
     The command accepts only this dataset and date. `file`: the configuration file.
     """
@@ -201,23 +218,39 @@ def acknowledge_command(output: str, file: str | None, dataset: str, evaluated_o
 
 
 def can_begin(verdict: Mapping[str, Any]) -> bool:
-    """Whether a night lacks only a baseline, which it would become if somebody accepted it."""
+    """Whether a night lacks only a baseline, so that it could become the first one."""
     if verdict["reason"] != "no_baseline" or verdict["accepted"] is not None:
         return False
-    # A baseline with nights exists, but cannot be read.
-    without_night = [row for row in verdict["results"] if row["baseline_night"] is None]
-    lacking = {row["baseline"] for row in without_night if row["reason"] == "no_baseline"}
-    return bool(lacking & {GOOD, verdict["evaluated_on"]})
+    lacking = set()
+    for result in verdict["results"]:
+        # A baseline that has a night exists, but cannot be read.
+        if result["reason"] == "no_baseline" and result["baseline_night"] is None:
+            lacking.add(result["baseline"])
+    return GOOD in lacking or verdict["evaluated_on"] in lacking
 
 
 def drop_of(result: Mapping[str, Any]) -> float:
-    """A sort key, the difference of a result: the largest drop comes first.
+    """A sort key for results: the largest drop comes first.
 
     Changes of catalog measures, which are unbounded, come after the drops and before the gains.
     """
     if result["measure"] in CATALOG_COLUMNS:
         return 0.0
     return round(result["difference"] or 0.0, DECIMALS)
+
+
+def side_changes(sides: Iterable[Mapping[str, Any]]) -> dict[str, float]:
+    """The change on each side of a change of judgments: `{"old": -0.0043, "new": -0.0002}`.
+
+    They are of the first reading of unjudged documents, as the difference of the result is. The
+    second reading only confirms a loss.
+    """
+    changes = {}
+    for side in sides:
+        is_known = side["side"] is not None and side["difference"] is not None
+        if is_known and side["reading"] == FIRST:
+            changes[side["side"]] = side["difference"]
+    return changes
 
 
 def falls_in_words(verdict: Mapping[str, Any]) -> list[str]:
@@ -230,7 +263,6 @@ def falls_in_words(verdict: Mapping[str, Any]) -> list[str]:
 
 
 def worst_exit_code(verdicts: Iterable[Verdict]) -> int:
-    """The exit code of several nights: a failed night outranks one without a verdict that nobody
-    has accepted.
-    """
-    return min({verdict.exit_code for verdict in verdicts} - {DONE}, default=DONE)
+    """The exit code of several nights: a failed night outranks a night without a verdict."""
+    codes = {verdict.exit_code for verdict in verdicts}
+    return min(codes - {DONE}, default=DONE)

@@ -9,12 +9,12 @@ from ndcg_spark.steps import report_step
 
 
 def taken_over(night: Night, known: Nights) -> Night | None:
-    """The previous evaluation of this night that somebody accepted or acknowledged.
+    """The previous evaluation of this night whose acceptance or acknowledgement applies to it too.
 
-    None if it has different rows or options.
+    None if nobody accepted or acknowledged it, or if it had different rows or options.
     """
     for before in _accepted(night, known):
-        if _made_of(before) == _made_of(night):
+        if _inputs_of(before) == _inputs_of(night):
             return before
     return None
 
@@ -22,10 +22,11 @@ def taken_over(night: Night, known: Nights) -> Night | None:
 def warn_if_ended(night: Night, known: Nights, file: str | None, is_kept: bool = True) -> None:
     """Warn if an evaluation ends an acceptance or an acknowledgement, with the command to renew it.
 
-    `file` is a configuration with a gate. If `is_kept` is false, no acceptance is kept.
+    `file` is a configuration with a gate. With `is_kept` (a gate judged the evaluation), a decision
+    about the same rows and options is kept, so there is no warning.
     """
     for before in _accepted(night, known):
-        if is_kept and _made_of(before) == _made_of(night):
+        if is_kept and _inputs_of(before) == _inputs_of(night):
             continue
         _warn_of_ended(night, before, file)
 
@@ -45,13 +46,14 @@ def _warn_of_ended(night: Night, before: Night, file: str | None) -> None:
 
 
 def _accepted(night: Night, known: Nights) -> Iterator[Night]:
+    """The previous evaluation of this night, if somebody accepted or acknowledged it."""
     for before in known:
         is_same = (before.dataset, before.evaluated_on) == (night.dataset, night.evaluated_on)
         if is_same and (before.row["accepted"] or before.row["acknowledged"]):
             yield before
 
 
-def _made_of(night: Night) -> Mapping[str, Any]:
+def _inputs_of(night: Night) -> Mapping[str, Any]:
     """What the scores of a night depend on: the rows that were read, and the options."""
     record = night.record
     return {

@@ -23,7 +23,7 @@ from ndcg_spark.steps import report_step
 def open_items(
     engine: Engine, config: EvaluationConfig, measures: MeasureSet
 ) -> EngineItems | None:
-    """The items that measures need, or None if they need none."""
+    """Read the items of the catalog for the engine. None if no measure needs them."""
     if not measures.of_items:
         return None
     if config.items is None:
@@ -32,8 +32,8 @@ def open_items(
     items = read_items(config.items.on(config.date), measures)
     users = "" if items.users is None else f" of {items.users:,} users"
     report_step("read", f"{items.catalog_size:,} items{users}")
-    frame = about("items")(functools.partial(read_arrow, engine))
-    return EngineItems.of(items, measures, frame)
+    to_engine = about("items")(functools.partial(read_arrow, engine))
+    return EngineItems.of(items, measures, to_engine)
 
 
 def items_for_log(config: EvaluationConfig, items: ItemTable) -> dict[str, Any]:
@@ -45,8 +45,12 @@ def items_for_log(config: EvaluationConfig, items: ItemTable) -> dict[str, Any]:
         if own.interactions is not None:
             paths.extend(own.interactions.path)
     files = [{"path": path} for path in paths]
-    known = {"rows": len(items.rows), "users": items.users, "fingerprint": items.fingerprint}
-    return {"files": files, **known}
+    return {
+        "files": files,
+        "rows": len(items.rows),
+        "users": items.users,
+        "fingerprint": items.fingerprint,
+    }
 
 
 def measured_runs(lists: DataFrame, evaluation: Evaluation) -> pa.Table:
@@ -55,8 +59,9 @@ def measured_runs(lists: DataFrame, evaluation: Evaluation) -> pa.Table:
 
 
 def about_unknown_items(rows: Iterable[Mapping[str, Any]], measures: MeasureSet) -> Iterator[str]:
-    """The warnings about shown items that are not in the catalog; `rows` are the means of
-    the runs.
+    """The warnings about runs that show items that are not in the catalog.
+
+    `rows` are those of DATASET_SCORES, or what `describe` returns.
     """
     if not measures.of_items:
         return

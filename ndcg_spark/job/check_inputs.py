@@ -37,6 +37,7 @@ _RATE = ("dataset", "run", "cutoff", "judged_rate")
 
 @contextlib.contextmanager
 def _checked(config: EvaluationConfig) -> Iterator[Context]:
+    """The checked inputs, as long as their engine is open."""
     with engine_for(config, partitions=partitions_for(config)) as engine:
         context = read_inputs(engine, config)
         with translated_failures(context.sources):
@@ -49,22 +50,26 @@ def check_inputs(config: EvaluationConfig) -> dict[str, Any]:
     """Validate both tables by the rules of the configured convention; the result is for JSON."""
     with _checked(config) as context:
         checked = context.checked
-        deepest = dataclasses.replace(
+        # The judged rates are those at the deepest cutoff.
+        evaluation = dataclasses.replace(
             context.evaluation, cutoffs=config.cutoffs[-1:], measures=NDCG_ONLY
         )
-        alone = dataclasses.replace(context, evaluation=deepest)
+        at_deepest = dataclasses.replace(context, evaluation=evaluation)
         means: list[dict[str, Any]] = []
-        with count_refusals(alone):
-            for batch in scores_by_batch(alone):
-                table = dataset_scores(batch.query_scores, batch.runs, deepest).select(*_RATE)
+        with count_refusals(at_deepest):
+            for batch in scores_by_batch(at_deepest):
+                table = dataset_scores(batch.query_scores, batch.runs, evaluation).select(*_RATE)
                 means.extend(row.asDict() for row in table.collect())
         rows = split_slices(means).all_queries
-        # Its message has examples, which the engine reads.
+        # While the engine is open, because it reads the examples for the message.
         refuse_low_judged_rates(config, checked, rows)
+    counts = {}
+    for name, count in checked.counts(0).items():
+        # Nothing is scored.
+        if not name.endswith("_scores"):
+            counts[name] = count
     return {
-        "counts": {
-            name: count for name, count in checked.counts(0).items() if not name.endswith("_scores")
-        },
+        "counts": counts,
         "rejected": [dataclasses.asdict(rejection) for rejection in checked.rejections],
         "datasets_without_results": checked.datasets_without_results,
         "judged_rate": rows,
@@ -80,15 +85,18 @@ def documents_to_judge(config: EvaluationConfig, limit: int) -> list[dict[str, A
         evaluation = dataclasses.replace(context.evaluation, convention=convention)
         results = checked.of_judged_queries(checked.needed_results)
         table = to_judge(checked.judgments, results, evaluation)
-        # Large results have millions of them, which this process need not hold. `first_to_judge`
-        # sorts these few, as it does for nights.
+        # There may be millions, so the engine chooses the first ones, and `first_to_judge` sorts
+        # these as it does for nights.
         heaviest = F.round("weight", DECIMALS).desc()
         first = table.orderBy(heaviest, *KEY).limit(limit)
         return first_to_judge(first.toArrow(), limit)
 
 
 def convert(config: EvaluationConfig, folder: str) -> int:
-    """Write the judgments, or otherwise the results, to a new folder; return the number of rows."""
+    """Write the judgments, or the results if there are no judgments, to a new folder as Parquet.
+
+    Returns the number of rows.
+    """
     store = Store(folder)
     if store.files("", suffix=""):
         raise StorageError(f"output: there are files in {store.location}; name a new folder")
@@ -96,7 +104,7 @@ def convert(config: EvaluationConfig, folder: str) -> int:
         if config.judgments:
             source = read_judgments(engine, config.judgments, graded=False)
         else:
-            # Then the ranks are written.
+            # With order=file, the positions of the rows are written as ranks.
             is_ordered = config.convention.order == "file"
             source = read_results(engine, config.results, is_ordered=is_ordered)
         with translated_failures([source]):

@@ -25,6 +25,8 @@ from ndcg_spark.steps import report_step
 
 
 class CheckedLists(NamedTuple):
+    """Results that were read and checked."""
+
     #: The results, and the documents to exclude from them.
     seen: list[Seen]
     #: The valid rows that are not too deep.
@@ -56,7 +58,7 @@ def read_lists(engine: Engine, config: EvaluationConfig) -> CheckedLists:
 def counted_refusals(*checked: CheckedLists) -> Iterator[None]:
     """Translate the failures of a plan over these lists.
 
-    If the plan refuses documents that occur twice, they are counted for the message.
+    If the plan refuses a document that occurs twice, the error says how many there are.
     """
     sources: list[Source] = []
     for lists in checked:
@@ -66,6 +68,7 @@ def counted_refusals(*checked: CheckedLists) -> Iterator[None]:
             yield
     except PlanRefusedError:
         for lists in checked:
+            # This raises an error with counts if the lists have documents twice.
             with translated_failures(sources):
                 refuse_in_lists(lists.source, [lists.results], lists.convention)
         raise

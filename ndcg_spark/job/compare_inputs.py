@@ -1,5 +1,5 @@
-"""Comparisons of inputs that are checked as for an evaluation: two sets of judgments or results, or
-one set under every preset.
+"""Compare inputs that are checked as for an evaluation: two sets of judgments or results, or the
+same data under every preset.
 """
 
 import dataclasses
@@ -69,11 +69,19 @@ def compare_judgments(
 def _both_judgments(
     engine: Engine, context: Context | None, a: EvaluationConfig, b: EvaluationConfig
 ) -> tuple[list[DataFrame], list[Seen]]:
-    """The valid judgments of both sides, and all inputs that were read, including a context's."""
-    sides = [context.checked.judgments] if context else []
-    seen = list(context.checked.seen) if context else []
+    """The valid judgments of both sides, and all inputs that were read.
+
+    The judgments of `a` are those of the context, if there is one.
+    """
+    sides: list[DataFrame] = []
+    seen: list[Seen] = []
+    unread = [a, b]
+    if context is not None:
+        sides.append(context.checked.judgments)
+        seen.extend(context.checked.seen)
+        unread = [b]
     needs_grades = a.convention.gain != "judged"
-    for config in (b,) if context else (a, b):
+    for config in unread:
         source = read_judgments(engine, config.judgments.on(config.date), needs_grades)
         with translated_failures([source]):
             tests = prepare_judgments(source, config.convention)
@@ -106,18 +114,16 @@ def _means_under_both(context: Context, sides: Sequence[DataFrame]) -> pd.DataFr
 
 
 def _agreements(pairs: pd.DataFrame, means: pd.DataFrame) -> list[dict[str, Any]]:
-    """A row of AGREEMENTS for each dataset; warns about datasets without a document judged by
-    both.
-    """
-    scored = dict(iter(means.groupby("dataset")))
+    """A row of AGREEMENTS for each dataset. Warns if both sides judge no document in common."""
+    means_by_dataset = dict(iter(means.groupby("dataset")))
     rows = []
     for name, own in pairs.groupby("dataset"):
-        rows.append({"dataset": name, **agreement.agreement(own, scored.get(name))})
+        rows.append({"dataset": name, **agreement.agreement(own, means_by_dataset.get(name))})
     different = "ids such as q1 and 1, or 007 and 7, are different"
     for row in rows:
         if not row["pairs"]:
-            nothing = f"{row['dataset']}: no document is judged by both for any query"
-            report_step("warning", f"{nothing}; {different}")
+            what = f"{row['dataset']}: no document of any query is judged by both"
+            report_step("warning", f"{what}; {different}")
     return rows
 
 
@@ -172,23 +178,23 @@ class PresetScores:
 def compare_presets(
     config: EvaluationConfig, changed: Mapping[str, Any] | None = None
 ) -> list[PresetScores]:
-    """The configured data, scored under every preset, in the order of PRESETS. `changed` are
-    options to set in each.
+    """The configured data, scored under every preset, in the order of PRESETS.
 
-    If the results have no ranks, a preset that breaks ties by rank breaks them by document id
-    instead, and its name shows that. A preset that yields no score at one of the cutoffs refuses
-    the data. Raises InputError if every preset refuses the data.
+    `changed` are options to set in every preset. If the results have no ranks, a preset that breaks
+    ties by rank breaks them by document id instead, and its name shows that. A preset that has no
+    score at one of the cutoffs refuses the data. Raises InputError if every preset refuses the
+    data.
     """
     compared = []
     # Nothing is published, whatever the configuration says.
-    unpublished = {"output": None, "documents": None, "gate": None, "query_weights": None}
-    config = config.model_copy(update=unpublished)
+    unused = ("output", "documents", "gate", "query_weights", "query_attributes")
+    config = config.model_copy(update=dict.fromkeys(unused))
+    options = {**config.measure_set.options, **(changed or {})}
     with engine_for(config) as engine:
         for name in PRESETS:
-            compared.append(
-                _scored(engine, config, name, {**config.measure_set.options, **(changed or {})})
-            )
-            if compared[-1].refused is None:
+            scores = _scored(engine, config, name, options)
+            compared.append(scores)
+            if scores.refused is None:
                 report_step("scored", name)
     first = compared[0].refused
     if first is not None and all(entry.refused for entry in compared):
@@ -199,20 +205,15 @@ def compare_presets(
 def _scored(
     engine: Engine, config: EvaluationConfig, preset: str, options: Mapping[str, Any]
 ) -> PresetScores:
+    """The scores under a preset with these options."""
     convention = Convention.preset(preset)
     try:
         convention = convention.replace(**options)
         with hidden():
-            outcome = evaluate(
-                config.model_copy(update={"convention": convention, "query_attributes": None}),
-                engine=engine,
-            )
+            outcome = evaluate(config.model_copy(update={"convention": convention}), engine=engine)
     except (InputError, ConventionError) as error:
-        if (
-            convention.ties == "rank"
-            and isinstance(error, MissingColumnError)
-            and error.column == "rank"
-        ):
+        lacks_ranks = isinstance(error, MissingColumnError) and error.column == "rank"
+        if lacks_ranks and convention.ties == "rank":
             return _scored(engine, config, preset, {**options, "ties": "doc_id_asc"})
         why = Notice(error.sentence, error.advice, error.option)
         return PresetScores(convention.label, [], why)

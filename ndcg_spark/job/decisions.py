@@ -12,6 +12,7 @@ from ndcg_spark.comparison.sources import ScoreCache
 from ndcg_spark.convention.measures import MEASURES, Cutoff, measure_at
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.gate.decide import judge
+from ndcg_spark.gate.gate_inputs import GateInputs
 from ndcg_spark.gate.settings import GateConfig
 from ndcg_spark.gate.verdict import FAIL, Verdict
 from ndcg_spark.nights import log
@@ -22,7 +23,7 @@ from ndcg_spark.text import unknown_name
 
 
 class Decision(NamedTuple):
-    """A decision about a published night; at most one of these kinds."""
+    """A decision about a published night: to accept it, to acknowledge its loss, or to withdraw."""
 
     #: Why it is accepted as a baseline for later nights, and for which runs (empty means all).
     accepted: str | None = None
@@ -38,7 +39,7 @@ NO_DECISION = Decision()
 
 
 def refuse_contradictions(decision: Decision) -> None:
-    """Raise ConfigurationError for two decisions at once, or for part of one without the rest."""
+    """Raise ConfigurationError for two decisions at once, or for a detail without its decision."""
     given = {
         "accept-baseline": decision.accepted is not None,
         "acknowledge": decision.acknowledged is not None,
@@ -63,8 +64,9 @@ def refuse_unknown_runs(
 ) -> None:
     """Raise ConfigurationError for a run that neither this night nor an earlier one has."""
     known = set(scores.source(night).runs) | set(scores.source(night).silent)
-    unknown = [run for run in runs if run not in known]
-    for other in earlier(nights, night.dataset, night.evaluated_on) if unknown else ():
+    if known.issuperset(runs):
+        return
+    for other in earlier(nights, night.dataset, night.evaluated_on):
         known.update(scores.source(other).runs)
     for run in runs:
         if run not in known:
@@ -77,9 +79,10 @@ def refuse_nothing_to_acknowledge(nights: Sequence[log.Night], verdicts: Sequenc
 
     Later nights are compared with the results in the log, which were stored at publication.
     """
-    failed = [
-        night for night, verdict in zip(nights, verdicts, strict=True) if verdict.verdict == FAIL
-    ]
+    failed = []
+    for night, verdict in zip(nights, verdicts, strict=True):
+        if verdict.verdict == FAIL:
+            failed.append(night)
     if not failed:
         sentence = "no night of the date failed, and only a failure can be a known loss"
         raise ConfigurationError(sentence, option="acknowledge")
@@ -125,7 +128,7 @@ def withdraw(
     without = dataclasses.replace(night, row=plain)
     others = [without if other == night else other for other in nights]
     known = log.Nights(others, nights.rows, nights.damaged)
-    verdict = judge(gate, without, known, scores, options).verdict
+    verdict = judge(GateInputs(gate, without, known, scores, options)).verdict
     log.revise(without, withdrawn=withdrawn, is_baseline=verdict.is_good)
     report_step("withdrawn", f"{' and '.join(withdrawn)} of {night}")
     return verdict
@@ -149,11 +152,11 @@ def report_accepted_means(
         before = accepted_reference(
             row["run"], night, nights, lambda other: scores.source(other).runs, gate.nights
         )
-        was = ""
+        previous = ""
         if before is not None:
             old = _mean_of_run(scores.mean_rows(before.nights[0]), row["run"], column, cutoff)
-            was = f", was {score(old)} on {before.first}"
-        what = f"{row['run']}: {measure_at(column, cutoff)} {score(row[column])}{was}"
+            previous = f", was {score(old)} on {before.first}"
+        what = f"{row['run']}: {measure_at(column, cutoff)} {score(row[column])}{previous}"
         report_step("accepted", what)
 
 

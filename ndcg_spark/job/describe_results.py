@@ -33,7 +33,7 @@ from ndcg_spark.scoring.ranking import by_window, list_by_list
 from ndcg_spark.scoring.shown_lists import shown_lists
 
 Row = dict[str, Any]
-#: Computes a table once if it is read more than once within a block.
+#: A context in which a table that is read several times is computed only once.
 Keep = Callable[[DataFrame], AbstractContextManager[DataFrame]]
 
 
@@ -53,11 +53,16 @@ def describe(engine: Engine, config: EvaluationConfig, measures: MeasureSet) -> 
     refuse_dependent(config.convention, measures)
     items = open_items(engine, config, measures)
     lists = read_lists(engine, config)
-    keep = functools.partial(kept_rows, engine)
-    is_sail = engine.kind == "embedded"
-    given = (lists.results, lists.convention, measures, items, config.dataset, keep)
     with counted_refusals(lists):
-        rows = described_rows(*given, is_sail=is_sail)
+        rows = described_rows(
+            lists.results,
+            lists.convention,
+            measures,
+            items,
+            config.dataset,
+            functools.partial(kept_rows, engine),
+            is_sail=engine.kind == "embedded",
+        )
         refuse_changed(lists.seen)
     report_unknown_items(rows, measures)
     return rows
@@ -83,29 +88,30 @@ def described_rows(
     *,
     is_sail: bool,
 ) -> list[Row]:
-    """The rows of `describe` for checked results, sorted.
+    """The rows of `describe` for checked results, sorted by dataset, run and cutoff.
 
-    `keep` keeps a table that is read twice, and `is_sail` says which engine is used.
+    `is_sail` says whether the engine is the embedded one.
     """
     key = query_key(results.columns)
     rank = list_by_list if is_sail else by_window
     deepest = measures.cutoffs_for(*measures.of_catalog)[-1]
     shown = shown_lists(results, key, convention, deepest, rank)
     means: dict[tuple[str, str], Mapping[str, Any]] = {}
+    # Some measures have a value for each list, others only for all lists of a run.
     if measures.beside_ndcg:
         with keep(shown) as kept:
-            of_runs = run_measures(kept, key, measures, items).collect()
-            of_lists = list_means(kept, key, measures, items).collect()
-        for mean in of_lists:
+            runs = run_measures(kept, key, measures, items).collect()
+            means_of_lists = list_means(kept, key, measures, items).collect()
+        for mean in means_of_lists:
             values = mean.asDict()
             means[values.get("dataset", dataset), mean["run"]] = values
     else:
-        of_runs = run_measures(shown, key, measures, items).collect()
+        runs = run_measures(shown, key, measures, items).collect()
     rows = []
-    for run in of_runs:
-        own = run.asDict()
-        mean_of_lists = means.get((own.get("dataset", dataset), own["run"]), {})
-        rows.append(_row(own, mean_of_lists, measures, dataset))
+    for run in runs:
+        of_run = run.asDict()
+        of_lists = means.get((of_run.get("dataset", dataset), of_run["run"]), {})
+        rows.append(_row(of_run, of_lists, measures, dataset))
     rows.sort(key=lambda row: (row["dataset"], row["run"], row["cutoff"] is None, row["cutoff"]))
     return rows
 
@@ -114,6 +120,7 @@ def _row(
     of_run: Mapping[str, Any], of_lists: Mapping[str, Any], measures: MeasureSet, dataset: str
 ) -> Row:
     """The measures of a run at a cutoff, and the means of its list measures."""
+    # `run_measures` writes 0 for the whole ranking.
     cutoff = of_run["cutoff"] or None
     row = {"dataset": of_run.get("dataset", dataset), "run": of_run["run"], "cutoff": cutoff}
     for measure in (*measures.beside_ndcg, "listed_queries"):

@@ -22,6 +22,7 @@ from ndcg_spark.engine.sessions import keep_rows
 from ndcg_spark.errors import BUG, ConfigurationError, EngineError, about
 from ndcg_spark.gate.verdict import Verdict, worst_exit_code
 from ndcg_spark.inputs.dataframes import read_arrow
+from ndcg_spark.inputs.query_tables import QueryTables
 from ndcg_spark.job.catalog_of_runs import measured_runs
 from ndcg_spark.job.inputs import (
     Context,
@@ -34,7 +35,7 @@ from ndcg_spark.job.inputs import (
     translated_failures,
 )
 from ndcg_spark.job.other_ids import about_renamed_queries
-from ndcg_spark.job.publish_scores import publish, write_scores
+from ndcg_spark.job.publish_scores import Published, publish, write_scores
 from ndcg_spark.job.verify import verify
 from ndcg_spark.nights.commit import Publication, log_attempt
 from ndcg_spark.scoring.counted_queries import make_slices
@@ -47,13 +48,19 @@ from ndcg_spark.tolerance import DECIMALS
 from ndcg_spark.voices import voice_of
 
 if TYPE_CHECKING:
-    from ndcg_spark.comparison.matrix import QueryTables
     from ndcg_spark.comparison.runs import Comparison
 
 #: The columns of QUERY_SCORES that a comparison needs in addition to the measures.
 _COMPARED = (
-    *("dataset", "evaluated_on", "run", "query_id", "cutoff", "evaluation_id"),
-    *("status", "returned", "judged"),
+    "dataset",
+    "evaluated_on",
+    "run",
+    "query_id",
+    "cutoff",
+    "evaluation_id",
+    "status",
+    "returned",
+    "judged",
 )
 
 
@@ -65,9 +72,8 @@ class EvaluationOutcome:
     convention: str
     formula: str
     engine: str
-    #: The rows of the table DATASET_SCORES for all queries, by dataset, run and cutoff, the whole
-    #: ranking last, with ndcg after the key. Apart from NDCG, they have only the requested
-    #: measures.
+    #: The rows of the table DATASET_SCORES for all queries, sorted by dataset, run and cutoff, the
+    #: whole ranking last. Their measures are NDCG, which is first, and the requested measures.
     dataset_scores: list[dict[str, Any]]
     counts: dict[str, int]
     #: How many rows of each table were rejected for each reason, with an example each.
@@ -83,8 +89,7 @@ class EvaluationOutcome:
     verified: str = ""
     #: The measure that the runs are ordered by, such as ndcg@10.
     headline: str | None = None
-    #: The rows of DATASET_SCORES for slices, sorted by attribute and value and then like the other
-    #: rows, which cover all queries.
+    #: The rows of DATASET_SCORES for slices, sorted by attribute, value, and then as above.
     slice_scores: list[dict[str, Any]] = dataclasses.field(default_factory=list)
     #: The datasets that are judged but have no results, and so no scores.
     datasets_without_results: list[str] = dataclasses.field(default_factory=list)
@@ -108,13 +113,13 @@ def evaluate(
     engine: Engine | None = None,
     unverified: str | None = None,
 ) -> EvaluationOutcome:
-    """Evaluate as configured. If the configuration names an output, publish the scores, whatever
-    the verdict.
+    """Evaluate as configured, and publish the scores if the configuration names an output.
 
-    `accepted` is the reason why the night is a baseline for later ones even if it does not pass.
-    Once every check has passed, `write_queries` gets the table QUERY_SCORES, and the runs are
-    compared with the run `baseline`. A given `engine` stays open. `unverified` is the reason to
-    publish scores that plain Python does not agree with.
+    The scores are published whatever the verdict is. `accepted` is the reason why the night is a
+    baseline for later nights even if it does not pass. `unverified` is the reason to publish scores
+    even if plain Python computes different ones. After all checks, `write_queries` is called with
+    the table QUERY_SCORES, and the runs are compared with the run `baseline`. An `engine` that is
+    given is not closed.
     """
     clock = Clock()
     _refuse_unusable(config, accepted, unverified)
@@ -126,20 +131,22 @@ def evaluate(
         _refuse_unknown_baseline(context, baseline)
         checked, convention = context.checked, context.evaluation.convention
         output = config.dated(config.output) if config.output else None
+        scored: Scored | Published
         verdicts: list[Verdict] = []
         comparison = None
         with count_refusals(context):
             if output is None:
-                scored = _scored(context, tables[0], str(opened.scratch.folder()))
-                means, read, verified = scored.means, scored.query_scores, scored.verified
+                scored = _scored(context, tables.attributes, str(opened.scratch.folder()))
             else:
-                published = publish(context, tables, output, accepted, unverified)
-                means, read, verdicts, verified = published
-            _warn_of_unmatched(tables[0], means)
+                scored = publish(context, tables, output, accepted, unverified)
+                verdicts = scored.verdicts
+            means = scored.means
+            _warn_of_unmatched(tables.attributes, means)
             if write_queries:
-                write_queries(read())
+                write_queries(scored.query_scores())
             if baseline is not None:
-                comparison = _compared(read(), means, tables, baseline, config.measure_set)
+                per_query = scored.query_scores()
+                comparison = _compared(per_query, means, tables, baseline, config.measure_set)
         return EvaluationOutcome(
             context.evaluation.evaluation_id,
             convention.label,
@@ -154,7 +161,7 @@ def evaluate(
             headline=config.headline,
             slice_scores=means.slices,
             verdicts=verdicts,
-            verified=verified,
+            verified=scored.verified,
             datasets_without_results=checked.datasets_without_results,
             comparison=comparison,
         )
@@ -172,7 +179,7 @@ class Scored(NamedTuple):
     means: DatasetScores
     #: Reads the query scores with the engine.
     query_scores: Callable[[], DataFrame]
-    #: Reads them without it.
+    #: Reads the query scores in this process.
     arrow: Callable[[], pa.Table]
     #: The log entry about the spot check.
     verified: str
@@ -185,63 +192,67 @@ class Scored(NamedTuple):
 def score_unpublished(
     engine: Engine, config: EvaluationConfig, folder: str
 ) -> tuple[Scored, pa.Table | None]:
-    """Evaluate as configured but publish nothing. Also returns QUERY_ATTRIBUTES if there are
-    slices.
+    """Evaluate as configured but publish nothing.
 
-    The query scores are kept in the folder. Raises EngineError if this process cannot read what the
-    engine writes there.
+    Returns the scores, and the table QUERY_ATTRIBUTES if there are slices. The query scores are
+    kept in the folder. Raises EngineError if this process cannot read what the engine writes there.
     """
     if not engine.sees_local_files:
         raise EngineError(
             f"engine: {engine.name} does not read the files of this machine; give session="
         )
-    context, (attributes, _) = _with_query_tables(read_inputs(engine, config))
+    context, tables = _with_query_tables(read_inputs(engine, config))
     with count_refusals(context):
-        scored = _scored(context, attributes, folder)
-        _warn_of_unmatched(attributes, scored.means)
+        scored = _scored(context, tables.attributes, folder)
+        _warn_of_unmatched(tables.attributes, scored.means)
     items = context.evaluation.items
     scored = scored._replace(
         datasets_without_results=context.checked.datasets_without_results,
         items_fingerprint=None if items is None else items.items.fingerprint,
     )
-    return scored, attributes
+    return scored, tables.attributes
 
 
-def _with_query_tables(context: Context) -> tuple[Context, "QueryTables"]:
+def _with_query_tables(context: Context) -> tuple[Context, QueryTables]:
     """The context with its slices, and the query tables that the configuration names."""
     config = context.config
     if not config.query_attributes and not config.query_weights:
-        return context, (None, None)
+        return context, QueryTables()
     # Imported here so that an evaluation without such tables does not wait for statistics.
     from ndcg_spark.comparison.matrix import read_query_tables
 
     tables = read_query_tables(config)
-    attributes = tables[0]
+    attributes = tables.attributes
     if attributes is None:
         return context, tables
-    frame = about("query_attributes")(functools.partial(read_arrow, context.engine))
-    slices = make_slices(attributes, frame)
-    return dataclasses.replace(context, attributes=frame(attributes), slices=slices), tables
+    to_engine = about("query_attributes")(functools.partial(read_arrow, context.engine))
+    slices = make_slices(attributes, to_engine)
+    with_slices = dataclasses.replace(context, attributes=to_engine(attributes), slices=slices)
+    return with_slices, tables
 
 
 def _warn_of_unmatched(attributes: pa.Table | None, means: DatasetScores) -> None:
+    """Warn of attributes of queries that were not scored."""
     for notice in about_attributes(means.slices, attributes):
         report_step("warning", notice)
 
 
 @contextlib.contextmanager
 def _failures_logged(config: EvaluationConfig) -> Iterator[None]:
+    """Log a failure of the block in the output, unless the configuration is wrong."""
     try:
         yield
     except Exception as error:
         code = getattr(error, "exit_code", BUG)
         if config.output and code != ConfigurationError.exit_code:
-            more: dict[str, Any] = {"configuration": config.for_log(), "engine": config.engine}
-            more["voice"] = voice_of(config.source["file"])
-            more |= getattr(error, "log_entries", {})
-            log_attempt(
-                config.dated(config.output), config.date.isoformat(), new_id(), error, code, **more
-            )
+            entries: dict[str, Any] = {
+                "configuration": config.for_log(),
+                "engine": config.engine,
+                "voice": voice_of(config.source["file"]),
+            }
+            entries |= getattr(error, "log_entries", {})
+            output, date = config.dated(config.output), config.date.isoformat()
+            log_attempt(output, date, new_id(), error, code, **entries)
         raise
 
 
@@ -252,7 +263,7 @@ def _refuse_unusable(
         return
     if not unverified.strip():
         raise ConfigurationError(
-            "no reason is given, and the log keeps it; say why", option="publish-unverified"
+            "it needs a reason, which the log keeps; say why", option="publish-unverified"
         )
     if config.output is None:
         raise ConfigurationError(
@@ -297,7 +308,7 @@ def _scored(context: Context, attributes: pa.Table | None, folder: str) -> Score
 
 
 def _scored_far(context: Context, attributes: pa.Table | None) -> Scored:
-    """The same if the engine and this process share no folder; what is checked is fetched."""
+    """The same if the engine and this process share no folder: the rows to check are fetched."""
     evaluation = context.evaluation
     with context.clock.step("evaluate", "evaluating the results"):
         # Only the embedded engine, which shares its folders, has several batches.
@@ -329,7 +340,7 @@ def query_scores_in_order(
     scores: DataFrame,
     first: QueryOrder | None = None,
 ) -> Iterator[dict[str, Any]]:
-    """The rows of QUERY_SCORES by dataset, run, query and cutoff, after `first` if given."""
+    """The rows of QUERY_SCORES, sorted by `first` if given, then dataset, run, query and cutoff."""
     # The engine sorts and streams them, because there may be more than fit into memory.
     keys = [F.asc_nulls_last(name) for name in ("dataset", "run", "query_id", "cutoff")]
     if first is not None:
@@ -342,10 +353,11 @@ def query_scores_in_order(
 def _compared(
     scores: DataFrame,
     means: DatasetScores,
-    tables: "QueryTables",
+    tables: QueryTables,
     baseline: str,
     measure_set: MeasureSet,
 ) -> "Comparison":
+    """Compare the runs with the run `baseline`."""
     # Imported here so that an evaluation without a baseline does not wait for statistics.
     from ndcg_spark.comparison.differences import ComparisonOptions
     from ndcg_spark.comparison.runs import compare_sources
@@ -357,10 +369,13 @@ def _compared(
         measures[MEASURES[name].column] = measure_set.cutoffs_for(name)
     if not measures:
         measures["ndcg"] = None
+    # A measure of a run, such as coverage, has no value for a query.
     of_queries = [name for name in measures if name not in RUN_COLUMNS]
     rows = scores.select(*_COMPARED, *of_queries).toArrow()
-    options = ComparisonOptions(measures, [baseline], attributes=tables[0], weights=tables[1])
-    found = []
+    options = ComparisonOptions(
+        measures, [baseline], attributes=tables.attributes, weights=tables.weights
+    )
+    sources_with_means = []
     for source in sources(rows, of_queries, "query_scores"):
-        found.append(with_means(source, means.all_queries, measure_set.of_runs))
-    return compare_sources(found, None, options)
+        sources_with_means.append(with_means(source, means.all_queries, measure_set.of_runs))
+    return compare_sources(sources_with_means, None, options)

@@ -35,7 +35,8 @@ class Evaluated(NamedTuple):
     config: EvaluationConfig
     outcome: EvaluationOutcome | None = None
     refusal: InputError | None = None
-    #: Commands to accept again what was accepted before this evaluation; the range stops after it.
+    #: The commands that accept the nights whose acceptance this evaluation ended. If there are any,
+    #: the range stops after it.
     stopped: Sequence[str] = ()
 
     @property
@@ -88,15 +89,16 @@ def evaluate_range(
     _refuse_unusable(configs, accept_first)
     reason = accept_first
     with engine_for(configs[0]) as engine:
-        for number, config in enumerate(configs, 1):
+        for config, following in zip(configs, [*configs[1:], None], strict=True):
             accepted = _accepted_nights(config)
             evaluated = _evaluated(engine, config, reason)
             if evaluated.outcome is not None:
+                # Only the first published night is accepted.
                 reason = None
             ended = _ended(config, accepted) if accept_first is None else []
-            if ended and number < len(configs):
+            if ended and following is not None:
                 evaluated = evaluated._replace(stopped=_accept_commands(config, ended))
-                _report_stop(evaluated, configs[number])
+                _report_stop(evaluated, following)
             yield evaluated
             if evaluated.stopped:
                 return
@@ -118,6 +120,7 @@ def _refuse_unusable(configs: Sequence[EvaluationConfig], accept_first: str | No
 
 
 def _evaluated(engine: Engine, config: EvaluationConfig, accepted: str | None) -> Evaluated:
+    """Evaluate one date; a refused input is part of the result."""
     date = config.date.isoformat()
     report_step("date", date)
     # Files that are copied for one date are removed before the next one.
@@ -139,13 +142,11 @@ def _accepted_nights(config: EvaluationConfig) -> list[Night]:
 
 
 def _ended(config: EvaluationConfig, before: Sequence[Night]) -> list[Night]:
-    """The nights that were accepted before this date was evaluated again, but are not accepted
-    now.
-    """
+    """The nights that were accepted before this date was evaluated again, but no longer are."""
     if not before:
         return []
-    still = {night.dataset for night in _accepted_nights(config)}
-    return [night for night in before if night.dataset not in still]
+    still_accepted = {night.dataset for night in _accepted_nights(config)}
+    return [night for night in before if night.dataset not in still_accepted]
 
 
 def _accept_commands(config: EvaluationConfig, ended: Sequence[Night]) -> list[str]:
@@ -161,8 +162,8 @@ def _report_stop(evaluated: Evaluated, following: EvaluationConfig) -> None:
     """Report that the range stopped, because later nights would have different baselines."""
     commands = " && ".join(evaluated.stopped)
     what = f"before {following.date}, because the acceptance of {evaluated.date} has ended"
-    go_on = Give("from", following.date.isoformat(), words="and continue with")
-    accept_all = Give("accept_first", words="or accept the first night of a range with")
-    advice = Either((go_on, accept_all), ", ")
+    resume = Give("from", following.date.isoformat(), words="and continue with")
+    accept_first = Give("accept_first", words="or accept the first night of a range with")
+    advice = Either((resume, accept_first), ", ")
     sentence = f"{what}; to accept its new scores: {commands}"
     report_step("stopped", Notice(sentence, advice), logging.ERROR)

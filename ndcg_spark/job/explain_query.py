@@ -1,7 +1,7 @@
-"""Explain one query: from the inputs, by the steps of an evaluation, or from a night's documents.
+"""Explain one query, from the inputs of an evaluation or from the documents that a night keeps.
 
-The documents that a night keeps can be explained or listed for judging without an engine, so engine
-modules are imported only when needed.
+The documents of a night can be explained or listed for judging without an engine, so engine modules
+are imported only when needed.
 """
 
 import dataclasses
@@ -17,6 +17,7 @@ from ndcg_spark.convention.measures import Cutoff, format_cutoff
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.explanation.query import (
     Explained,
+    ExplainedBaseline,
     ExplainRequest,
     Facts,
     Row,
@@ -63,19 +64,25 @@ def explain_on(engine: "Engine", config: EvaluationConfig, request: ExplainReque
     checked = context.checked
     cutoff = request.cutoff_or(config.measure_set.main_cutoff("ndcg", config.cutoffs))
     evaluation = dataclasses.replace(context.evaluation, cutoffs=(cutoff,), rank=by_window)
-    convention, queries = evaluation.convention, checked.judgment_counts.queries
+    convention = evaluation.convention
     key = query_key(checked.judgments.columns)
-    known = sorted(name for name in queries if name is not None and "dataset" in key)
-    dataset = request.dataset_from(known or [evaluation.dataset])
-    named = [run.run for run in checked.result_counts.runs if run.dataset in (dataset, None)]
-    runs = request.runs(named)
+    judged_queries = checked.judgment_counts.queries
+    datasets = [evaluation.dataset]
+    if "dataset" in key:
+        datasets = sorted(name for name in judged_queries if name is not None) or datasets
+    dataset = request.dataset_from(datasets)
+    runs_of_dataset = []
+    for run in checked.result_counts.runs:
+        if run.dataset in (dataset, None):
+            runs_of_dataset.append(run.run)
+    runs = request.runs(runs_of_dataset)
 
     def keep_dataset(table: "DataFrame") -> "DataFrame":
         return table.where(F.col("dataset") == dataset) if "dataset" in key else table
 
     def of_query(table: "DataFrame") -> "DataFrame":
-        # Fetched so that it is read once; the embedded engine also fails to plan windows over a
-        # constant number.
+        # Fetched, so that the inputs are read only once, and because the embedded engine cannot
+        # plan windows over a column that the filter makes constant.
         found = keep_dataset(table).where(F.col("query_id") == request.query)
         return engine.session.createDataFrame(found.toArrow(), found.schema)
 
@@ -87,12 +94,14 @@ def explain_on(engine: "Engine", config: EvaluationConfig, request: ExplainReque
         if not judged:
             names = keep_dataset(checked.judgments).select("query_id").distinct()
             some = [row["query_id"] for row in names.limit(_COMPARED).collect()]
-            raise _not_judged(request.query, sum(queries.values()), some)
+            raise _not_judged(request.query, sum(judged_queries.values()), some)
         table = keep_dataset(checked.runs()).where(F.col("run").isin(*runs))
         scores = query_scores(judgments, results, table, evaluation).collect()
         listed = returned_documents(results, documents, key, convention)
         returned = [row.asDict() for row in listed.collect()]
-    facts = {row["run"]: query_facts(row.asDict(), returned, judged, convention) for row in scores}
+    facts = {}
+    for row in scores:
+        facts[row["run"]] = query_facts(row.asDict(), returned, judged, convention)
     return explain_runs(facts, runs, request)
 
 
@@ -114,27 +123,29 @@ def explain_night(output: str, date: str | None, request: ExplainRequest) -> Exp
     night = next(night for night in nights if night.dataset == dataset)
     scores = _scores_of_query(night, request.query)
     cutoff = _kept_cutoff(night, scores, request)
-    # A baseline in another night is not a run of this one.
-    own = request
-    if request.baseline_date is not None:
-        own = dataclasses.replace(request, baseline=None)
-    runs = own.runs(sorted(row["run"] for row in scores if row["cutoff"] == cutoff))
+    has_other_night = request.baseline_date is not None
+    # The baseline of another night is not a run of this one.
+    own_request = dataclasses.replace(request, baseline=None) if has_other_night else request
+    runs = own_request.runs(sorted(row["run"] for row in scores if row["cutoff"] == cutoff))
     facts = _facts_of_query(night, runs, cutoff, request.query)
-    asked = {own.run, own.baseline}.difference([None])
-    if not facts or not asked.issubset(facts):
+    for name in (own_request.run, own_request.baseline):
+        if name is not None and name not in facts:
+            raise _not_kept(night, request.query)
+    if not facts:
         raise _not_kept(night, request.query)
-    explained = explain_runs(facts, [run for run in runs if run in facts], own)
-    if explained.baselines or request.baseline_date:
+    kept_runs = [run for run in runs if run in facts]
+    explained = explain_runs(facts, kept_runs, own_request)
+    if explained.baselines or has_other_night:
         _refuse_unknown_ties(night, facts.values())
-    if request.baseline_date is None:
+    if not has_other_night:
         return explained
     (other,) = select_nights(known, output, request.baseline_date, dataset)
     return explained._replace(baselines=_baselines(other, list(facts), cutoff, request))
 
 
 def _scores_of_query(night: Night, query: str) -> list[dict[str, Any]]:
-    """The scores of a query. Raises ConfigurationError if it is not judged, or keeps no
-    document.
+    """The scores of a query. Raises ConfigurationError if it is not judged, or if the night keeps
+    no documents.
     """
     scores = night_rows(night, "query_scores", query_id=[query])
     if not scores:
@@ -176,13 +187,13 @@ def _baselines(
     runs: Sequence[str],
     cutoff: Cutoff,
     request: ExplainRequest,
-) -> dict[str, tuple[Facts, str]]:
-    """By run, the facts of its baseline in another night, and where they come from."""
+) -> dict[str, ExplainedBaseline]:
+    """The baseline of each run in another night: the requested run, or the run of the same name."""
     (rows,) = read_dataset_scores([other])
-    theirs = {row["run"] for row in rows}
+    known_runs = {row["run"] for row in rows}
     baseline = request.baseline
-    if baseline is not None and baseline not in theirs:
-        raise unknown_name("baseline", "run", baseline, theirs)
+    if baseline is not None and baseline not in known_runs:
+        raise unknown_name("baseline", "run", baseline, known_runs)
     if cutoff not in {row["cutoff"] for row in rows}:
         what = f"cutoff: {other} has no scores at {format_cutoff(cutoff)}"
         raise ConfigurationError(what, Give("cutoff", words="choose a different one with"))
@@ -192,7 +203,7 @@ def _baselines(
     baselines = {}
     for run, name in names.items():
         if name in facts:
-            baselines[run] = facts[name], f"{name} of {other.evaluated_on}"
+            baselines[run] = ExplainedBaseline(facts[name], f"{name} of {other.evaluated_on}")
     if not baselines:
         raise _not_kept(other, request.query)
     return baselines
@@ -208,12 +219,17 @@ def _not_kept(night: Night, query: str) -> ConfigurationError:
 def read_facts(
     night: Night, runs: Sequence[str], cutoff: int | None, queries: Sequence[str]
 ) -> dict[tuple[str, str], Facts]:
-    """The facts of the lists whose documents a night keeps, for these runs and queries."""
+    """The facts of the lists whose documents a night keeps, by run and query.
+
+    Only lists of these runs and queries are read.
+    """
     if not queries or not night.kept_rows("ranked_documents"):
         return {}
-    based_on = night.record["convention"].partition(" ")[0]
-    convention = Convention(**night.record["options"], based_on=based_on)
+    # A label begins with the preset: `trec_eval gain=exp2`.
+    preset = night.record["convention"].partition(" ")[0]
+    convention = Convention(**night.record["options"], based_on=preset)
     keeps_all = keeps_whole_lists(night)
+    #: By run and query; the run of an ideal ranking is None.
     lists: dict[tuple[str | None, str], list[Row]] = {}
     for row in night_rows(night, "ranked_documents", query_id=queries, run=[*runs, None]):
         lists.setdefault((row["run"], row["query_id"]), []).append(row)
@@ -225,7 +241,6 @@ def read_facts(
         # A list without documents is kept if the ideal ranking of its query is kept.
         is_empty_list = score["returned"] == 0 and query in kept_queries
         if keeps_all or own or is_empty_list:
-            # An ideal ranking is kept without a run.
             ideal = lists.get((None, query), [])
             facts[run, query] = _kept_facts(score, own, ideal, convention)
     return facts
@@ -239,15 +254,14 @@ def _kept_facts(
 ) -> Facts:
     """The facts of a list, from the documents that a night keeps of it and of the ideal ranking."""
     returned = []
-    # Among equal gains, the ideal begins with documents of the run that is explained.
-    known: list[Row] = []
+    judged: list[Row] = []
     for row in own:
         returned.append({**row, "on_list": True, "own_gain": row["gain"]})
         grade = row["relevance"]
         if grade is not None and (grade >= 0 or convention.negative == "keep"):
-            known.append(row)
-    known.extend(ideal)
-    return query_facts(score, returned, known, convention, whole=False)
+            judged.append(row)
+    judged.extend(ideal)
+    return query_facts(score, returned, judged, convention, whole=False)
 
 
 def _refuse_unknown_ties(night: Night, facts: Iterable[Facts]) -> None:
@@ -261,6 +275,7 @@ def _refuse_unknown_ties(night: Night, facts: Iterable[Facts]) -> None:
 
 
 def _runs_of(nights: Sequence[Night]) -> set[str]:
+    """The runs that have scores in these nights."""
     runs: set[str] = set()
     for rows in read_dataset_scores(nights):
         runs.update(row["run"] for row in rows)
@@ -270,7 +285,7 @@ def _runs_of(nights: Sequence[Night]) -> set[str]:
 def _compared_run(
     run: str | None, baseline: str | None, nights: Sequence[Night], others: Sequence[Night]
 ) -> str | None:
-    """The run itself, or the only run other than the baseline.
+    """The requested run; with a baseline and no requested run, the only other run.
 
     Raises ConfigurationError if there is no such run.
     """
@@ -279,9 +294,9 @@ def _compared_run(
         raise unknown_name("run", "run", run, runs)
     if baseline is None:
         return run
-    theirs = _runs_of(others)
-    if baseline not in theirs:
-        raise unknown_name("baseline", "run", baseline, theirs)
+    runs_of_others = _runs_of(others)
+    if baseline not in runs_of_others:
+        raise unknown_name("baseline", "run", baseline, runs_of_others)
     compared = runs if run is None else {run}
     if others == nights:
         compared = compared - {baseline}
@@ -303,13 +318,17 @@ def night_documents_to_judge(
 ) -> list[dict[str, Any]]:
     """The first rows of TO_JUDGE, at most `limit`, the largest weight first, for one run or all.
 
-    With another night, or with another run as the baseline of one, the documents of both sides are
-    listed, each weighted by how far its discounts differ, which is what judging it can change.
+    With a baseline, which is another night, another run or both, the documents of both sides are
+    listed. The weight of a document is then how far its discounts on the two sides differ, because
+    that is how much judging it can change.
     """
     known = committed(output)
     nights = select_nights(known, output, date, dataset)
-    others = [named_night(known, night, baseline_date) for night in nights] if baseline_date else []
-    if others == nights and baseline in (None, run):
+    others: list[Night] = []
+    if baseline_date:
+        others = [named_night(known, night, baseline_date) for night in nights]
+    is_same_run = baseline is None or baseline == run
+    if others == nights and is_same_run:
         sentence = f"{nights[0]} would be compared with itself; choose a different night"
         raise ConfigurationError(sentence, option="baseline-date")
     for night, other in zip(nights, others, strict=False):
@@ -319,13 +338,16 @@ def night_documents_to_judge(
             what += ", so some of its documents may be judged"
             instead = "evaluate both with the same judgments, or leave out"
             raise ConfigurationError(what, Give("baseline_date", words=instead), "baseline-date")
-    others = others or (nights if baseline is not None else [])
+    if not others and baseline is not None:
+        # The baseline is another run of the same night.
+        others = nights
     run = _compared_run(run, baseline, nights, others)
     lists = _unjudged_lists(nights, run)
     if not others:
         return first_to_judge(listed_documents(lists), limit)
-    there = _unjudged_lists(others, baseline or run)
-    return first_to_judge(moved_documents(lists, there, by_run=baseline is None), limit)
+    baseline_lists = _unjudged_lists(others, baseline or run)
+    moved = moved_documents(lists, baseline_lists, by_run=baseline is None)
+    return first_to_judge(moved, limit)
 
 
 def _unjudged_lists(nights: Sequence[Night], run: str | None) -> pa.Table:

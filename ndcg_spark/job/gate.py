@@ -13,6 +13,7 @@ from ndcg_spark.config import EvaluationConfig
 from ndcg_spark.errors import DONE, GATE_FAILED, ConfigurationError
 from ndcg_spark.gate.acknowledged import acknowledged_in_words, until_date
 from ndcg_spark.gate.decide import Acceptance, Judged, acceptance_of, judge, rehearse
+from ndcg_spark.gate.gate_inputs import GateInputs
 from ndcg_spark.gate.settings import GateConfig
 from ndcg_spark.gate.verdict import (
     FAIL,
@@ -139,14 +140,9 @@ def judge_written(
     comparisons = []
     for night in written:
         same = taken_over(night, known)
-        judged = judge(
-            gate,
-            _with_known_loss(night, same),
-            nights,
-            scores,
-            options,
-            _acceptance(accepted, same),
-        )
+        tonight = _with_known_loss(night, same)
+        inputs = GateInputs(gate, tonight, nights, scores, options)
+        judged = judge(inputs, _acceptance(accepted, same))
         known_loss = same.record["acknowledged"] or None if same is not None else None
         results[night.dataset] = judged._replace(known_loss=known_loss)
         comparisons.extend(judged.rows)
@@ -197,13 +193,15 @@ def gate_published(
     The nights do not change, except that the log records decisions about them.
     """
     refuse_contradictions(decision)
-    gate, date = usable_gate(config, decision.accepted), config.date.isoformat()
-    nights, scores = log.committed(output), ScoreCache()
+    gate = usable_gate(config, decision.accepted)
+    date = config.date.isoformat()
+    nights = log.committed(output)
     chosen = select_nights(nights, output, date, dataset)
     absent = datasets_left_out(nights, date, dataset)
     if absent:
         report_step("note", absent)
     options = _comparison_options(config, chosen)
+    scores = ScoreCache()
     if decision.withdrawn:
         withdrawn = []
         for night in accepted_or_acknowledged(chosen):
@@ -211,31 +209,45 @@ def gate_published(
         return withdrawn
     verdicts = []
     for night in chosen:
-        acceptance = acceptance_of(night)
-        if decision.accepted is not None:
-            acceptance = Acceptance(decision.accepted, decision.runs or None)
-            refuse_unknown_runs(decision.runs, night, nights, scores)
-        verdicts.append(judge(gate, night, nights, scores, options, acceptance).verdict)
+        inputs = GateInputs(gate, night, nights, scores, options)
+        verdicts.append(_verdict_with_decision(inputs, decision))
     if decision.acknowledged is not None:
         refuse_nothing_to_acknowledge(chosen, verdicts)
-    # A deployment must not pass a known loss.
-    verdicts = [_as_command(one) for one in verdicts]
     for night, verdict in zip(chosen, verdicts, strict=True):
         if decision.accepted is not None:
             report_accepted_means(gate, night, nights, scores, decision.runs)
-            runs = list(decision.runs) or None
-            log.revise(night, accepted=decision.accepted, accepted_runs=runs)
+            _record_acceptance(night, decision)
         elif decision.acknowledged is not None and verdict.verdict == FAIL:
-            until = until_date(night.evaluated_on, decision.until)
-            known = {"reason": decision.acknowledged, "until": until}
-            log.revise(night, acknowledged=known)
-            report_step("acknowledged", f"{night}, until {until}: {decision.acknowledged}")
+            _record_acknowledgement(night, decision)
     report_verdicts(verdicts, output, config.source["file"])
     return verdicts
 
 
+def _verdict_with_decision(inputs: GateInputs, decision: Decision) -> Verdict:
+    """The verdict on a published night, as if the log already had the decision about it."""
+    acceptance = acceptance_of(inputs.tonight)
+    if decision.accepted is not None:
+        acceptance = Acceptance(decision.accepted, decision.runs or None)
+        refuse_unknown_runs(decision.runs, inputs.tonight, inputs.nights, inputs.scores)
+    return _as_command(judge(inputs, acceptance).verdict)
+
+
+def _record_acceptance(night: log.Night, decision: Decision) -> None:
+    runs = list(decision.runs) or None
+    log.revise(night, accepted=decision.accepted, accepted_runs=runs)
+
+
+def _record_acknowledgement(night: log.Night, decision: Decision) -> None:
+    until = until_date(night.evaluated_on, decision.until)
+    log.revise(night, acknowledged={"reason": decision.acknowledged, "until": until})
+    report_step("acknowledged", f"{night}, until {until}: {decision.acknowledged}")
+
+
 def _as_command(verdict: Verdict) -> Verdict:
-    """A verdict for the command `gate`, which fails even a known loss."""
+    """The verdict for the command `gate`, which fails even for a known loss.
+
+    A deployment that calls the command must not pass with a known loss.
+    """
     if verdict.verdict != FAIL:
         return verdict
     return dataclasses.replace(verdict, exit_code=GATE_FAILED)

@@ -1,10 +1,12 @@
-"""The inputs of a command: opened on an engine, checked and reported; and their scores, batch by
-batch.
+"""The inputs of a command, which are opened on an engine, checked and reported, and their scores.
+
+Scores are computed batch by batch.
 """
 
 import contextlib
 import dataclasses
 import functools
+import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -55,6 +57,8 @@ _TWICE = [refusal.code for refusal in (JUDGED_TWICE, RETURNED_TWICE, RANK_TWICE)
 
 @dataclasses.dataclass(frozen=True)
 class Context:
+    """What a command has read, and how it is scored."""
+
     engine: Engine
     #: The configuration as given; what is computed is in `evaluation`.
     config: EvaluationConfig
@@ -82,15 +86,19 @@ def engine_for(
 
 
 def partitions_for(config: EvaluationConfig) -> int | None:
-    """Few partitions for small tables on this machine, or None for others (see `open_engine`).
+    """The number of partitions for small tables on this machine, or None for the engine's default.
 
-    Each partition is a task, which took longer than its rows for tables of a few thousand rows.
+    Each partition is a task. For tables of a few thousand rows, starting the tasks took longer than
+    computing the rows.
     """
     size = 0.0
     for table in (config.judgments, config.results, config.exclude):
-        for path in table.on(config.date).path if table else ():
-            for of_file in local_sizes(path):
-                size += of_file
+        if table is None:
+            continue
+        for path in table.on(config.date).path:
+            # A folder may have many files, so the sum ends as soon as it is large.
+            for file_size in local_sizes(path):
+                size += file_size
                 if size > _SMALL_BYTES:
                     return None
     return _FEW_PARTITIONS
@@ -100,8 +108,7 @@ def read_inputs(engine: Engine, config: EvaluationConfig, clock: Clock | None = 
     """Both tables of a configuration, checked, reported and prepared for scoring."""
     clock = clock or Clock()
     with clock.step("read", "looking at the inputs"):
-        # Computed first, so that a Python gain that cannot be imported is reported before any table
-        # is read.
+        # This imports a Python gain, so that a failure is reported before any table is read.
         unjudged_gain(config.convention)
         judgments = read_judgments(
             engine,
@@ -137,14 +144,15 @@ def _warn(
     """Warn of probable mistakes that the counts show."""
     judged, returned = checked.judgment_counts, checked.result_counts
     convention = evaluation.convention
-    for sentences in (
+    judgments, _ = sources
+    warnings = itertools.chain(
         limits.about_input(judged, checked.datasets_without_results, returned, convention),
         limits.about_merged(returned, config),
         limits.about_grades(judged, convention, evaluation.measures),
-        limits.about_scores_as_grades(sources[0], judged),
-    ):
-        for sentence in sentences:
-            report_step("warning", sentence)
+        limits.about_scores_as_grades(judgments, judged),
+    )
+    for warning in warnings:
+        report_step("warning", warning)
 
 
 def report_notes(*sources: Source) -> None:
@@ -156,41 +164,46 @@ def report_notes(*sources: Source) -> None:
 
 
 def results_source(engine: Engine, config: EvaluationConfig) -> Source:
-    """The results and the documents to remove from their lists, located and opened but not read.
-    Raises InputError.
+    """The results and the documents to remove from their lists, opened but not yet read.
+
+    Raises InputError if there is no such table.
     """
     is_ordered = config.convention.order == "file"
     beside = config.judgments.on(config.date) if config.is_one_table else None
     source = read_results(
-        engine, config.results.on(config.date), is_ordered=is_ordered, beside=beside
+        engine, config.results.on(config.date), is_ordered=is_ordered, shared_with=beside
     )
-    exclude = config.exclude and config.exclude.on(config.date)
-    return (
-        dataclasses.replace(source, without=read_excluded(engine, exclude)) if exclude else source
-    )
+    if config.exclude is None:
+        return source
+    excluded = read_excluded(engine, config.exclude.on(config.date))
+    return dataclasses.replace(source, without=excluded)
 
 
 def report_read(source: Source, counts: JudgmentCounts | ResultCounts) -> None:
+    """Report how many rows were read, excluded and rejected."""
     if isinstance(counts, ResultCounts):
-        number, one, several = len({run.run for run in counts.runs}), "run", "runs"
+        number = len({run.run for run in counts.runs})
+        what = "1 run" if number == 1 else f"{number:,} runs"
     else:
-        number, one, several = sum(counts.queries.values()), "query", "queries"
-    what = f"{number:,} {one if number == 1 else several}"
+        number = sum(counts.queries.values())
+        what = "1 query" if number == 1 else f"{number:,} queries"
     report_step("read", f"{counts.rows:,} {source.name} of {what} from {source.origin}")
     if isinstance(counts, ResultCounts) and source.without:
-        if counts.excluded:
-            report_step("excluded", f"{counts.excluded:,} results, by {source.without.origin}")
-        else:
-            advice = (
-                "that is right if the results leave them out already, "
-                "otherwise check that both write ids in the same way"
-            )
-            report_step("warning", f"exclude: {source.without.origin} removes no result; {advice}")
+        _report_excluded(source.without, counts)
     if counts.rejections:
-        report_step(
-            "rejected",
-            f"{counts.rejected:,} rows of {source.name}: {limits.summary(counts.rejections)}",
-        )
+        reasons = limits.summary(counts.rejections)
+        report_step("rejected", f"{counts.rejected:,} rows of {source.name}: {reasons}")
+
+
+def _report_excluded(exclude: Source, counts: ResultCounts) -> None:
+    if counts.excluded:
+        report_step("excluded", f"{counts.excluded:,} results, by {exclude.origin}")
+        return
+    advice = (
+        "that is right if the results leave them out already, "
+        "otherwise check that both write ids in the same way"
+    )
+    report_step("warning", f"exclude: {exclude.origin} removes no result; {advice}")
 
 
 class PlanRefusedError(InputError):
@@ -205,46 +218,54 @@ class PlanRefusedError(InputError):
 def translated_failures(
     sources: Sequence[Source] = (), output: str | None = None
 ) -> Iterator[None]:
-    """Run the block, and turn an engine's exception into an error of a row, the convention, the
-    `output` or the engine.
+    """Run the block, and turn an exception of the engine into an error that says what is at fault:
+    a row, the convention, the `output` if the block writes it, or the engine.
     """
     try:
         yield
     except failures() as error:
-        if refusal := refusals.refused(error):
-            is_of_options = refusal[0] == NOT_FINITE.code
-            raise (
-                ConventionError(refusal[1]) if is_of_options else PlanRefusedError(*refusal)
-            ) from error
+        refusal = refusals.refused(error)
+        if refusal is not None:
+            code, sentence = refusal
+            if code == NOT_FINITE.code:
+                raise ConventionError(sentence) from error
+            raise PlanRefusedError(code, sentence) from error
         if lost(error):
             raise
         kind, reason = type(error).__name__, failure_reason(error)
         if kind == "PythonException":
-            last = [kind, *(line.strip() for line in str(error).splitlines() if line.strip())][-1]
-            raise ConventionError(
-                f"convention: a python: function failed, {last}; correct it"
-            ) from error
+            what = f"a python: function failed, {_last_line(error) or kind}"
+            raise ConventionError(f"convention: {what}; correct it") from error
         if output:
-            # Anything read while the output is written has been read before, so it is at fault only
-            # if it has changed.
+            # All inputs were read before, so one of them is at fault only if it has changed since.
             refuse_changed_files(sources)
             raise StorageError(
                 f"output: {output} cannot be written, {reason}; check space, rights and address"
             ) from error
-        typed = [
-            source.origin
-            for table in sources
-            for source in table.sources
-            if source.format in BINARY
-        ]
-        damage = f", or a file is damaged, {' or '.join(typed)}" if typed else ""
+        damage = _may_be_damaged(sources)
         raise EngineError(f"engine: {kind}, {reason}; its log may say more{damage}") from error
+
+
+def _last_line(error: Exception) -> str:
+    """The last line of an exception's text that is not blank, or ""."""
+    lines = str(error).strip().splitlines()
+    return lines[-1].strip() if lines else ""
+
+
+def _may_be_damaged(tables: Iterable[Source]) -> str:
+    """The end of a message, which names the tables whose files only the engine has read, or ""."""
+    origins = []
+    for table in tables:
+        for source in table.sources:
+            if source.format in BINARY:
+                origins.append(source.origin)
+    return f", or a file is damaged, {' or '.join(origins)}" if origins else ""
 
 
 @contextlib.contextmanager
 def count_refusals(context: Context) -> Iterator[None]:
-    """Run the block, which computes scores. If a row is refused, the error says how many are, if
-    that is known.
+    """Run the block, which computes scores. If a query is refused, the error says how many are
+    refused for the same reason, if that is known.
     """
     checked, convention = context.checked, context.evaluation.convention
     try:
@@ -262,18 +283,18 @@ def count_refusals(context: Context) -> Iterator[None]:
 
 
 class BatchScores(NamedTuple):
-    """What is computed of a batch of results, as long as the next batch is not asked for."""
+    """What is computed from a batch of results; it is valid until the next batch is requested."""
 
     #: The table QUERY_SCORES.
     query_scores: DataFrame
     #: The runs of the batch.
     runs: DataFrame
-    #: All of its lists, if measures of the catalog are asked for.
+    #: All lists of the batch, if measures of the catalog are requested.
     shown: DataFrame | None = None
 
 
 def scores_by_batch(context: Context) -> Iterator[BatchScores]:
-    """The scores of each batch of results; lists that all measures share are ranked at once."""
+    """The scores of each batch of results. Lists that all measures share are ranked only once."""
     checked, evaluation = context.checked, context.evaluation
     key = query_key(checked.judgments.columns)
     for batch, (results, runs) in zip(checked.by_batch, context.lists, strict=True):
@@ -288,7 +309,7 @@ def scores_by_batch(context: Context) -> Iterator[BatchScores]:
 
 
 def _can_share_lists(evaluation: Evaluation) -> bool:
-    """Whether the lists that are ranked for catalog measures are also those of all scores."""
+    """Whether the lists that are ranked for catalog measures can also be used for all scores."""
     measures, depth = evaluation.measures, evaluation.depth
     if not measures.of_catalog or evaluation.rank is not list_by_list:
         return False
@@ -301,6 +322,7 @@ def _can_share_lists(evaluation: Evaluation) -> bool:
 def _scores_of_shared_lists(
     context: Context, batch: CheckedTables, runs: DataFrame
 ) -> Iterator[BatchScores]:
+    """Rank the lists of a batch, and yield all scores of these lists."""
     evaluation, judgments = context.evaluation, batch.judgments
     key = query_key(judgments.columns)
     convention, depth = evaluation.convention, evaluation.depth
@@ -314,12 +336,16 @@ def _scores_of_shared_lists(
 
 
 def accepted_means(context: Context, rows: Iterable[Row | Mapping[str, Any]]) -> DatasetScores:
-    """Rows of dataset scores with the requested measures, sorted. Raises InputError if too few
-    documents are judged.
+    """Dataset scores with the requested measures, sorted, after the checks of their values.
+
+    Raises InputError if too few documents are judged.
     """
     measures = context.evaluation.measures
     columns = measure_first(DATASET_SCORES, measures.columns_of_means)
-    means = split_slices({name: row[name] for name in columns} for row in rows)
+    shown_rows = []
+    for row in rows:
+        shown_rows.append({name: row[name] for name in columns})
+    means = split_slices(shown_rows)
     refuse_changed_files(context.sources)
     limits.refuse_lost(
         context.checked.judgment_counts, context.checked.result_counts, means.all_queries
@@ -334,18 +360,21 @@ def accepted_means(context: Context, rows: Iterable[Row | Mapping[str, Any]]) ->
 def refuse_low_judged_rates(
     config: EvaluationConfig, checked: CheckedTables, rows: Sequence[Mapping[str, Any]]
 ) -> None:
-    """Raise InputError if a run's judged_rate at the deepest cutoff is below `min_judged_rate`;
-    warn if it is 0.
+    """Raise InputError if a run's judged_rate at the deepest cutoff is below `min_judged_rate`.
+
+    Warn if it is 0.
     """
-    deepest, advice = config.cutoffs[-1], ""
-    rates = {
-        f"{row['run']} dataset={row['dataset']}": row["judged_rate"]
-        for row in rows
-        if row["cutoff"] == deepest
-    }
+    deepest = config.cutoffs[-1]
+    rates = {}
+    for row in rows:
+        if row["cutoff"] == deepest:
+            rates[f"{row['run']} dataset={row['dataset']}"] = row["judged_rate"]
+    advice = ""
     if 0 in rates.values():
-        tables, excluded = (checked.judgments, checked.results), checked.result_counts.excluded
-        advice = limits.check_ids("document ids", ["doc_id"], *tables, excluded)
+        excluded = checked.result_counts.excluded
+        advice = limits.check_ids(
+            "document ids", ["doc_id"], checked.judgments, checked.results, excluded
+        )
     limits.refuse_low_rates(rates, deepest, config.min_judged_rate, advice)
     for sentence in about_judged_rates(rows, deepest, advice):
         report_step("warning", sentence)

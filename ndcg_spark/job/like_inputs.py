@@ -9,7 +9,7 @@ from typing import Any
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from ndcg_spark.config import EvaluationConfig, ResultsConfig
+from ndcg_spark.config import EvaluationConfig
 from ndcg_spark.convention.convention import Convention
 from ndcg_spark.convention.measures import NDCG_ONLY, Cutoff
 from ndcg_spark.engine import Engine
@@ -27,17 +27,18 @@ from ndcg_spark.search.trials import Trial
 from ndcg_spark.spot_check.plain_rows import Pair, Query
 from ndcg_spark.steps import hidden
 
-#: Up to this many results and lists, this process also scores all of them. If only means are known,
-#: the limits are higher, because arrays are faster.
+#: Up to this many results and lists, this process fetches and scores all of them. If only means are
+#: known, the limits are this many times higher, because means are computed faster, with arrays.
 _WHOLE_ROWS, _WHOLE_LISTS = 300_000, 20_000
-_WHOLE_FOR_MEANS = 4
-#: The number of queries scored otherwise, and how many of them have no score, or a score of 0 or 1.
+_TIMES_FOR_MEANS = 4
+#: The number of queries in a sample, including up to this many without a score, this many with the
+#: score 0, and this many with the score 1.
 _QUERIES, _OF_A_KIND = 150, 25
 #: The means of long inputs are compared at few cutoffs.
 FEW_CUTOFFS = (10, 5, 1, 3, 20, 100, None)
-#: Parts of a configuration that have no meaning here.
+#: The keys of a configuration that have no effect here.
 _NOT_USED = ("output", "documents", "gate", "query_weights", "query_attributes")
-#: Reads every row that any convention can score.
+#: The convention that reads the inputs: it refuses no row that any convention can score.
 _LENIENT = Convention(
     gain="linear",
     negative="keep",
@@ -48,23 +49,24 @@ _LENIENT = Convention(
 
 @dataclasses.dataclass
 class OldInputs:
-    """The inputs of an evaluation, with the job's scores."""
+    """The inputs of an evaluation, with the scores of the earlier job."""
 
     context: Context
     targets: Targets
     #: The judged queries.
     queries: Sequence[Query]
+    #: The options that every convention to try has.
     fixed: Mapping[str, Any]
     deadline: Deadline
     #: The cutoffs to try.
     cutoffs: Sequence[Cutoff]
-    #: How long the engine needed for all rows, in seconds.
+    #: How long the engine needed to score all rows, in seconds.
     seconds_of_a_pass: float = 0.0
 
     def has_time(self) -> bool:
         """Whether the engine can score all rows once more before the time is over."""
-        left = self.deadline.ends_at - time.monotonic()
-        if left < self.seconds_of_a_pass:
+        seconds_left = self.deadline.ends_at - time.monotonic()
+        if seconds_left < self.seconds_of_a_pass:
             self.deadline.has_passed = True
         return not self.deadline.is_over()
 
@@ -78,13 +80,13 @@ class OldInputs:
     def pairs(self, queries: Iterable[Query]) -> list[Pair]:
         """The lists of these queries that the job has scored."""
         runs = sorted(self.targets.runs)
-        found = []
+        pairs = []
         for query in queries:
-            own = self.dataset_of(query.dataset)
+            own_dataset = self.dataset_of(query.dataset)
             for dataset, run in runs:
-                if dataset == own:
-                    found.append(Pair(query.dataset, run, query.query_id))
-        return found
+                if dataset == own_dataset:
+                    pairs.append(Pair(query.dataset, run, query.query_id))
+        return pairs
 
 
 def read_old_inputs(
@@ -99,25 +101,28 @@ def read_old_inputs(
     rows = read_old_scores(scores, columns)
     lenient = _LENIENT
     if fixed.get("gain") == "judged":
-        # Judgments without grades.
+        # Such judgments may have no grades.
         lenient = lenient.replace(gain="judged")
-    chosen = "cutoffs" in config.model_fields_set
-    unpublished: dict[str, Any] = dict.fromkeys(_NOT_USED)
-    unpublished["convention"] = lenient
-    context, rows = _read_of_run(engine, config.model_copy(update=unpublished), rows)
+    if fixed.get("order") == "file":
+        # The positions of the rows are read as ranks.
+        lenient = lenient.replace(order="file")
+    changes: dict[str, Any] = dict.fromkeys(_NOT_USED)
+    changes["convention"] = lenient
+    context, rows = _read_run(engine, config.model_copy(update=changes), rows)
     runs = [(run.dataset, run.run) for run in context.checked.result_counts.runs]
+    queries = _judged_queries(context)
     targets = make_targets(rows, runs, context.evaluation.dataset)
-    known = _judged_queries(context)
-    targets = _of_judged(targets, known, context)
+    targets = _without_unjudged(targets, queries, context)
     cutoffs: Sequence[Cutoff] = CUTOFFS
-    if chosen:
+    if "cutoffs" in config.model_fields_set:
         cutoffs = tuple(config.cutoffs)
-    # Checked here, before anything is tried with them.
+    # Refuses fixed options that are wrong or contradict each other, before anything is tried.
     Convention().replace(**fixed)
-    return OldInputs(context, targets, known, fixed, deadline, cutoffs)
+    return OldInputs(context, targets, queries, fixed, deadline, cutoffs)
 
 
 def _judged_queries(context: Context) -> list[Query]:
+    """All judged queries, sorted."""
     judgments = context.checked.judgments
     key = query_key(judgments.columns)
     with translated_failures(context.sources):
@@ -126,29 +131,30 @@ def _judged_queries(context: Context) -> list[Query]:
     return sorted(queries, key=lambda query: (query.dataset or "", query.query_id))
 
 
-def _of_judged(targets: Targets, known: Sequence[Query], context: Context) -> Targets:
+def _without_unjudged(targets: Targets, queries: Sequence[Query], context: Context) -> Targets:
     """The targets without queries that nobody judged, which no convention scores."""
     default = context.evaluation.dataset
-    judged = {(query.dataset or default, query.query_id) for query in known}
+    judged = {(query.dataset or default, query.query_id) for query in queries}
     kept = {}
+    unjudged = {}
     for place, value in targets.scores.items():
         if (place.dataset, place.query_id) in judged:
             kept[place] = value
-    lost = {place.query_id for place in targets.scores} - {place.query_id for place in kept}
-    if not lost:
-        return targets
-    if not kept and not targets.means:
-        what = f"scores: none of their queries is judged, e.g. {min(map(str, lost))}"
-        raise InputError(f"{what}; check that both write ids in the same way")
-    unjudged = {}
-    for place, value in targets.scores.items():
-        if place not in kept and value is not None:
+        elif value is not None:
             unjudged[place] = value
-    notes = [*targets.notes, _about_unjudged(unjudged, min(map(str, lost)), len(lost))]
+    ignored = {place.query_id for place in targets.scores} - {place.query_id for place in kept}
+    if not ignored:
+        return targets
+    example = min(map(str, ignored))
+    if not kept and not targets.means:
+        what = f"scores: none of their queries is judged, e.g. {example}"
+        raise InputError(f"{what}; check that both write ids in the same way")
+    notes = [*targets.notes, _about_unjudged(unjudged, example, len(ignored))]
     return dataclasses.replace(targets, scores=kept, unjudged=unjudged, notes=notes)
 
 
 def _about_unjudged(unjudged: Mapping[ScoreKey, float], example: str, number: int) -> str:
+    """The note about the scores of this number of unjudged queries."""
     several = f"{number:,} queries" if number > 1 else "1 query"
     sentence = f"scores of {several} without judgments, e.g. {example}, are ignored"
     if not unjudged:
@@ -158,61 +164,60 @@ def _about_unjudged(unjudged: Mapping[ScoreKey, float], example: str, number: in
     return f"{sentence}: an evaluation has none of them, but the job's means have {counted}"
 
 
-def _read_of_run(
+def _read_run(
     engine: Engine,
     config: EvaluationConfig,
     rows: list[OldRow],
 ) -> tuple[Context, list[OldRow]]:
-    """The inputs, and the rows. A configured run selects one of the runs that the results name.
+    """The inputs, and the scores that belong to them.
 
-    If they have no such run, it is the name of all results, whatever they say.
+    If the results name several runs, the configured run selects one of them. Otherwise the
+    configured run is the name of all results, as in an evaluation.
     """
     run = config.results.run
     if run is None:
         return read_inputs(engine, config), rows
-    several = config.model_copy(update={"results": _without_run(config)})
+    as_named = config.results.model_copy(update={"run": None})
     with hidden():
-        context = read_inputs(engine, several)
+        context = read_inputs(engine, config.model_copy(update={"results": as_named}))
     names = {one.run for one in context.checked.result_counts.runs}
     if len(names) < 2 or run not in names:
         return read_inputs(engine, config), rows
-    own = [row._replace(run=run) for row in rows if row.run in (None, run)]
-    return context, own
-
-
-def _without_run(config: EvaluationConfig) -> ResultsConfig:
-    return config.results.model_copy(update={"run": None})
+    rows_of_run = [row._replace(run=run) for row in rows if row.run in (None, run)]
+    return context, rows_of_run
 
 
 def whole_or_sampled(inputs: OldInputs) -> tuple[list[OldList], bool]:
-    """All lists if they are few, otherwise those of some queries; and whether they are all.
+    """All lists if there are few, or else the lists of a sample; and whether they are all lists.
 
-    Returns no lists if only means are known, which would need too many lists.
+    Returns no lists if only means are known and there are too many lists, because a mean needs all.
     """
-    counts = inputs.context.checked.result_counts
+    has_scores = bool(inputs.targets.scores)
+    rows = inputs.context.checked.result_counts.rows
     lists = len(inputs.pairs(inputs.queries))
-    factor = 1 if inputs.targets.scores else _WHOLE_FOR_MEANS
-    if counts.rows <= factor * _WHOLE_ROWS and lists <= factor * _WHOLE_LISTS:
+    times = 1 if has_scores else _TIMES_FOR_MEANS
+    if rows <= times * _WHOLE_ROWS and lists <= times * _WHOLE_LISTS:
         return fetched(inputs, inputs.queries), True
-    if inputs.targets.scores:
-        return fetched(inputs, _sampled(inputs)), False
+    if has_scores:
+        return fetched(inputs, _sample(inputs)), False
     return [], False
 
 
-def _sampled(inputs: OldInputs) -> list[Query]:
-    """Queries at random, including some whose score is missing, 0 or 1."""
+def _sample(inputs: OldInputs) -> list[Query]:
+    """Random queries, including some whose score is missing, 0 or 1."""
     chance = random.Random(0)  # noqa: S311  # the same queries every time
-    scores = inputs.targets.scores
     known: dict[tuple[str, str | None], float | None] = {}
-    for place, value in scores.items():
+    for place, value in inputs.targets.scores.items():
         known[place.dataset, place.query_id] = value
     shuffled = chance.sample(list(inputs.queries), len(inputs.queries))
-    kinds: dict[float | None, list[Query]] = {None: [], 0.0: [], 1.0: []}
+    special: dict[float | None, list[Query]] = {None: [], 0.0: [], 1.0: []}
     others: list[Query] = []
     for query in shuffled:
         value = known.get((inputs.dataset_of(query.dataset), query.query_id))
-        kinds.get(value, others).append(query)
-    chosen = [query for group in kinds.values() for query in group[:_OF_A_KIND]]
+        special.get(value, others).append(query)
+    chosen: list[Query] = []
+    for queries in special.values():
+        chosen.extend(queries[:_OF_A_KIND])
     return chosen + others[: _QUERIES - len(chosen)]
 
 
@@ -220,12 +225,12 @@ def fetched(inputs: OldInputs, queries: Sequence[Query]) -> list[OldList]:
     """The lists of these queries, with their judgments."""
     checked = inputs.context.checked
     key = query_key(checked.judgments.columns)
-    is_some = len(queries) < len(inputs.queries)
+    are_all = len(queries) == len(inputs.queries)
     names = [query.query_id for query in queries]
     runs = sorted({run for _, run in inputs.targets.runs})
 
     def rows_of(table: DataFrame, columns: Sequence[str]) -> list[dict[str, Any]]:
-        if is_some:
+        if not are_all:
             table = table.where(F.col("query_id").isin(names))
         wanted = [name for name in columns if name in table.columns]
         rows: list[dict[str, Any]] = table.select(*wanted).toArrow().to_pylist()
@@ -239,7 +244,10 @@ def fetched(inputs: OldInputs, queries: Sequence[Query]) -> list[OldList]:
     for row in judged:
         query = Query(row.get("dataset"), row["query_id"])
         grade = row.get("relevance")
-        grades.setdefault(query, []).append((row["doc_id"], 1.0 if grade is None else grade))
+        if grade is None:
+            # Judgments without grades.
+            grade = 1.0
+        grades.setdefault(query, []).append((row["doc_id"], grade))
     lists: dict[Pair, list[tuple[str, float | None, int | None]]] = {}
     for row in returned:
         pair = Pair(row.get("dataset"), row["run"], row["query_id"])
@@ -247,8 +255,8 @@ def fetched(inputs: OldInputs, queries: Sequence[Query]) -> list[OldList]:
         lists.setdefault(pair, []).append(document)
     found = []
     for pair in inputs.pairs(queries):
-        own = inputs.dataset_of(pair.dataset)
-        found.append(OldList(pair, own, grades.get(pair.query, []), lists.get(pair, [])))
+        dataset = inputs.dataset_of(pair.dataset)
+        found.append(OldList(pair, dataset, grades.get(pair.query, []), lists.get(pair, [])))
     return found
 
 
@@ -259,7 +267,7 @@ def pair_of_score(place: ScoreKey, inputs: OldInputs) -> Pair:
 
 
 def scored_by_engine(inputs: OldInputs, trial: Trial) -> dict[ScoreKey, Ours] | None:
-    """The scores of all lists by the engine, or None if the convention refuses the inputs."""
+    """The engine's scores of all lists, or None if the convention refuses the inputs."""
     targets, context = inputs.targets, inputs.context
     checked = context.checked
     evaluation = dataclasses.replace(

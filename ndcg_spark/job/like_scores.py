@@ -1,7 +1,8 @@
 """Find the convention that gives the scores of an earlier job, from the same judgments and results.
 
-Conventions are compared on lists that this process scores. What is found there is checked on all
-rows with the engine. If a query differs there, its lists are added to the others.
+Conventions are tried on lists that this process scores, which may be a sample. A convention that
+gives the scores of these lists is checked on all rows with the engine. If the score of a query
+differs there, its lists are added to the sample, and the search continues.
 """
 
 import dataclasses
@@ -30,7 +31,7 @@ from ndcg_spark.search.found import (
     sides_by_rank,
     why_refused,
 )
-from ndcg_spark.search.hints import hints, run_means
+from ndcg_spark.search.hints import hints, may_keep_order_of_rows, run_means
 from ndcg_spark.search.judges import Absent, Compared, Judge, ListJudge, ScoreJudge
 from ndcg_spark.search.old_lists import OldList
 from ndcg_spark.search.probes import NOTHING, separated_by
@@ -38,10 +39,11 @@ from ndcg_spark.search.space import Space, facts_of
 from ndcg_spark.search.trials import Trial
 from ndcg_spark.steps import LOGGER, report_step
 
-#: How long a search may take, in seconds, and the parts of that for an exact and a near convention.
+#: How long a search may take, in seconds. The search for a convention that gives all scores ends
+#: after the first fraction of that, the search for the nearest one after the second.
 LIMIT = 60.0
 _FOR_EXACT, _FOR_NEAREST = 0.6, 0.8
-#: How many of the differing queries are added to the sample.
+#: How many differing queries are added to the sample at once.
 _JOINING = 20
 
 
@@ -59,19 +61,19 @@ def find_convention(
     those of the scores. The search ends after `limit` seconds with the best convention so far.
     Raises InputError if the scores cannot be read or belong to other inputs.
     """
-    for_exact, for_nearest, for_all = (
-        Deadline.after(part * limit) for part in (_FOR_EXACT, _FOR_NEAREST, 1)
-    )
+    for_exact = Deadline.after(_FOR_EXACT * limit)
+    for_nearest = Deadline.after(_FOR_NEAREST * limit)
+    for_all = Deadline.after(limit)
     inputs = read_old_inputs(engine, config, scores, columns or {}, fixed or {}, for_all)
     LOGGER.debug("fetching the lists that are compared")
     lists, is_whole = whole_or_sampled(inputs)
     searches = []
     for reading in readings(inputs.targets, lists):
-        one = _ReadingSearch(inputs, reading, lists, is_whole, for_exact)
-        found = one.exact()
+        search = _ReadingSearch(inputs, reading, lists, is_whole, for_exact)
+        found = search.exact()
         if found is not None:
             return found
-        searches.append(one)
+        searches.append(search)
         if for_exact.is_over():
             break
     tried = sum(one.search.tried for one in searches)
@@ -102,7 +104,9 @@ class _ReadingSearch:
         return self.reading.absent
 
     def _new_search(self, deadline: Deadline) -> Search:
-        judge, space = self._engine_judge(), self._space()
+        """A search that compares the lists, or all rows with the engine if there are no lists."""
+        space = self._space()
+        judge = self._engine_judge()
         if self.lists:
             judge = ListJudge(
                 self.lists,
@@ -114,12 +118,14 @@ class _ReadingSearch:
         return Search(judge, space, deadline)
 
     def _engine_judge(self) -> Judge:
+        """The judge that scores all rows."""
         inputs = self.inputs
         return ScoreJudge(
             inputs.targets, self.absent, lambda trial: scored_by_engine(inputs, trial)
         )
 
     def _space(self) -> Space:
+        """The conventions to try."""
         inputs = self.inputs
         facts = facts_of(self.lists)
         cutoffs = inputs.cutoffs
@@ -138,33 +144,35 @@ class _ReadingSearch:
     def exact(self) -> FoundConvention | None:
         """The convention that gives every score, if the search finds it."""
         while True:
-            wrong: list[Compared] = []
+            new_rows: list[Compared] = []
+            # Conventions that give the scores of the compared lists.
             for trial in self.search.exact():
                 compared = self._compared_on_all(trial)
-                wrong = [row for row in compared if row.differs]
-                if not wrong:
+                differing = [row for row in compared if row.differs]
+                if not differing:
                     return self._found(trial, compared)
-                if self._joining(wrong) or self.search.deadline.is_over():
+                new_rows = self._not_in_sample(differing)
+                if new_rows or self.search.deadline.is_over():
                     break
-            if not self._joining(wrong) or self.search.deadline.is_over():
+            if not new_rows or self.search.deadline.is_over():
                 return None
-            self._add_lists(wrong)
+            self._add_lists(new_rows)
 
-    def _add_lists(self, wrong: Iterable[Compared]) -> None:
-        """Also compare the lists of these queries from now on."""
-        queries = [pair_of_score(row.place, self.inputs).query for row in self._joining(wrong)]
+    def _add_lists(self, rows: Iterable[Compared]) -> None:
+        """Add the lists of these scores to the sample, and start a new search."""
+        queries = [pair_of_score(row.place, self.inputs).query for row in rows]
         self.lists += fetched(self.inputs, list(dict.fromkeys(queries)))
         tried = self.search.tried
         self.search = self._new_search(self.search.deadline)
         self.search.tried = tried
 
-    def _joining(self, wrong: Iterable[Compared]) -> list[Compared]:
-        """The queries that differ on all rows and are not among the compared lists."""
-        if self.is_whole or not self.lists:
+    def _not_in_sample(self, rows: Iterable[Compared]) -> list[Compared]:
+        """The first scores of queries whose lists are not in the sample."""
+        if self._compares_all():
             return []
         known = {(one.dataset, one.pair.query_id) for one in self.lists}
         new = []
-        for row in wrong:
+        for row in rows:
             query = row.place.dataset, row.place.query_id
             if row.place.query_id is not None and query not in known:
                 new.append(row)
@@ -179,13 +187,11 @@ class _ReadingSearch:
         return sorted(rows, key=_in_order)
 
     def _found(self, trial: Trial, compared: Sequence[Compared]) -> FoundConvention:
-        """The result for an exact trial, compared on all rows, with others that give the same
-        scores.
-        """
+        """The result for an exact trial, with other conventions that give the same scores."""
         targets, deadline = self.inputs.targets, self.inputs.deadline
         self.search.deadline = deadline
         verdict: Verdict = "exact" if targets.scores else "consistent"
-        # Found before any is scored on all rows, which may take long.
+        # These are searched for first, because scoring all rows may take the rest of the time.
         likely = self.search.alternatives(trial)
         presets = []
         for other in self.search.presets_like(trial):
@@ -193,10 +199,10 @@ class _ReadingSearch:
                 presets.append(other.convention.label)
         alternatives = []
         for option, value, other in likely:
-            is_sampled = not self._is_known_of_all() and not self.inputs.has_time()
-            if is_sampled or self._is_same_on_all(other):
+            is_checked = self._compares_all() or self.inputs.has_time()
+            if not is_checked or self._is_same_on_all(other):
                 needed = self._separated_by(option, trial, other)
-                alternatives.append(Alternative(option, value, needed, not is_sampled))
+                alternatives.append(Alternative(option, value, needed, is_checked))
         found = self._counted(verdict, trial, compared)
         return dataclasses.replace(
             found,
@@ -208,7 +214,7 @@ class _ReadingSearch:
         )
 
     def _notes(self, trial: Trial) -> list[str]:
-        """What must be true of the scores as they are read."""
+        """The notes about how the scores were read."""
         notes = [self.reading.note] if self.reading.note else []
         named = self.reading.named_cutoff
         if named is not None and named != trial.cutoff:
@@ -216,31 +222,33 @@ class _ReadingSearch:
         return notes
 
     def _separated_by(self, option: str, trial: Trial, other: Trial) -> str:
-        """What would distinguish an exact trial from another one."""
+        """What data would distinguish an exact trial from another one, in words."""
         judge, targets = self.search.judge, self.inputs.targets
         needed = separated_by(trial, other, targets.cutoffs if targets.knows_cutoffs else [])
         is_inert = needed == NOTHING or self.search.is_inert(option)
         if is_inert or not isinstance(judge, ListJudge):
             return needed
-        # The data may contain it and still not distinguish them.
+        # The lists may contain such data and still not distinguish the two.
         return judge.what_tells_apart(trial, other) or needed
 
-    def _is_known_of_all(self) -> bool:
+    def _compares_all(self) -> bool:
+        """Whether trials are compared on all lists, in this process or by the engine."""
         return self.is_whole or not self.lists
 
     def _is_same_on_all(self, trial: Trial) -> bool:
         """Whether a trial that is exact for the judge is exact on all rows, if there is time."""
-        if self._is_known_of_all():
+        if self._compares_all():
             return True
         if not self.inputs.has_time():
             return False
         return not any(row.differs for row in self._compared_on_all(trial))
 
     def nearest(self, deadline: Deadline) -> FoundConvention:
-        """The convention that gives most of the scores, with the first that differs."""
+        """The convention that gives most of the scores, with the first score that differs."""
         self.search.deadline = deadline
         trial = self.search.nearest()
         compared = self._compared_on_all(trial)
+        # If the engine refuses a convention, there is only one row, for the refusal.
         is_refused = len(compared) == 1 and bool(self.lists)
         if is_refused:
             compared = sorted(self.search.judge.compared(trial), key=_in_order)
@@ -252,10 +260,11 @@ class _ReadingSearch:
             first_difference=self._difference(trial, wrong[0]) if wrong else None,
             is_near=self._is_near(compared),
             notes=[*found.notes, *notes],
+            may_keep_order_of_rows=may_keep_order_of_rows(wrong, self.lists, trial.convention),
         )
 
     def _is_near(self, compared: Iterable[Compared]) -> bool:
-        """Whether the convention gives at least half of the scores that few others give."""
+        """Whether the convention gives at least half of the scores that few conventions give."""
         rows = list(compared)
         telling = list(filter(is_telling, rows)) or rows
         unit = 2 * self.inputs.targets.tolerance
@@ -270,11 +279,11 @@ class _ReadingSearch:
         if place.query_id is None:
             return found
         pair = pair_of_score(place, self.inputs)
-        (one,) = [one for one in fetched(self.inputs, [pair.query]) if one.pair == pair]
-        refused = why_refused(one, trial.convention, cutoff)
+        (old_list,) = [one for one in fetched(self.inputs, [pair.query]) if one.pair == pair]
+        refused = why_refused(old_list, trial.convention, cutoff)
         if refused:
             return found._replace(refused=refused)
-        return found._replace(ranks=sides_by_rank(one, trial.convention, cutoff))
+        return found._replace(ranks=sides_by_rank(old_list, trial.convention, cutoff))
 
     def _counted(
         self,
@@ -282,16 +291,17 @@ class _ReadingSearch:
         trial: Trial,
         compared: Sequence[Compared],
     ) -> FoundConvention:
+        """The result, with the number of scores that are equal."""
         targets = self.inputs.targets
         rows = [row for row in compared if row.given is not None or row.differs]
-        wrong = [difference_of(row) for row in rows if row.differs]
+        differences = [difference_of(row) for row in rows if row.differs]
         return FoundConvention(
             verdict,
             trial.convention,
             targets.cutoffs if targets.knows_cutoffs else [trial.cutoff],
             compared=len(rows),
-            equal=len(rows) - len(wrong),
-            largest_difference=max(wrong, default=0.0),
+            equal=len(rows) - len(differences),
+            largest_difference=max(differences, default=0.0),
             tolerance=targets.tolerance if targets.scores else targets.mean_tolerance,
             means=run_means(compared, targets, trial),
             notes=targets.notes,

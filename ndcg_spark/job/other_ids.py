@@ -1,6 +1,4 @@
-"""Runs that seem to write ids differently from the judgments: ids of documents, and ids of some
-queries.
-"""
+"""Runs that seem to write ids of documents or queries differently from the judgments."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -17,25 +15,24 @@ Row = Mapping[str, Any]
 
 
 def runs_with_unknown_ids(context: Context, rows: Sequence[Row]) -> dict[str, dict[str, str]]:
-    """By dataset and run, a sentence with an id from each table.
+    """A sentence for each run whose document ids are in no judgment, by dataset and run.
 
-    `rows` are those of DATASET_SCORES. Only runs none of whose returned documents are judged are
-    examined, because that takes a pass over the results.
+    `rows` are those of DATASET_SCORES. A run is examined, which takes a pass over the results, only
+    if none of its documents down to the deepest cutoff is judged.
     """
     deepest = context.config.cutoffs[-1]
-    suspects = [row for row in rows if row["cutoff"] == deepest and row["judged_rate"] == 0]
-    found: dict[str, dict[str, str]] = {}
-    for row in suspects:
+    sentences: dict[str, dict[str, str]] = {}
+    for row in rows:
+        if row["cutoff"] != deepest or row["judged_rate"] != 0:
+            continue
         sentence = _about_ids(context, row["dataset"], row["run"])
         if sentence is not None:
-            found.setdefault(row["dataset"], {})[row["run"]] = sentence
-    return found
+            sentences.setdefault(row["dataset"], {})[row["run"]] = sentence
+    return sentences
 
 
 def _about_ids(context: Context, dataset: str, run: str) -> str | None:
-    """A sentence about the ids of a run, or None if the judgments of some query have one of
-    them.
-    """
+    """A sentence about the document ids of a run, or None if a judgment of any query has one."""
     judgments = context.checked.judgments
     results = context.checked.results.where(F.col("run") == run)
     if "dataset" in judgments.columns:
@@ -50,25 +47,27 @@ def _about_ids(context: Context, dataset: str, run: str) -> str | None:
     return f"no document of {run} is judged; {advice}"
 
 
-#: The fewest queries that are not missing from a run, or unjudged in it, by coincidence.
+#: From this many queries on, equal numbers of missing and unjudged queries are no coincidence.
 _FEWEST = 5
 
 
 def about_renamed_queries(context: Context) -> Iterator[str]:
-    """A sentence if a run lacks queries and has as many unjudged queries, with one of each.
+    """A sentence about the first run that lacks as many judged queries as it has unjudged ones.
 
-    Their ids may be written in two ways, for example with two kinds of apostrophes.
+    They may be the same queries, with ids that are written in two ways, for example with two kinds
+    of apostrophes.
     """
     checked = context.checked
     for run in checked.result_counts.runs:
-        expected = checked.judgment_counts.queries.get(run.dataset, 0)
-        lacking = expected - run.judged_queries
-        if lacking >= _FEWEST and lacking == run.unjudged_queries:
-            yield _about_queries(context, run, lacking)
+        judged_queries = checked.judgment_counts.queries.get(run.dataset, 0)
+        missing = judged_queries - run.judged_queries
+        if missing >= _FEWEST and missing == run.unjudged_queries:
+            yield _about_queries(context, run, missing)
             return
 
 
-def _about_queries(context: Context, run: RunCounts, many: int) -> str:
+def _about_queries(context: Context, run: RunCounts, missing: int) -> str:
+    """The sentence, with an example of a missing and of an unjudged query."""
     judgments, results = context.checked.judgments, context.checked.results
     results = results.where(F.col("run") == run.run)
     if run.dataset is not None:
@@ -80,11 +79,11 @@ def _about_queries(context: Context, run: RunCounts, many: int) -> str:
     has = _first(returned.join(judged, on="query_id", how="left_anti"))
     examples = f"it lacks {lacks!r} and has {has!r}"
     name = run_example(run.run, run.dataset)
-    what = f"{name} lacks {many:,} judged queries and has as many that nobody judged"
+    what = f"{name} lacks {missing:,} judged queries and has as many that nobody judged"
     return f"{what}; {examples}; check that both tables write query ids in the same way"
 
 
 def _first(queries: DataFrame) -> str | None:
-    """The first id in the order of text."""
+    """The first id in alphabetical order."""
     first: str | None = queries.agg(F.min("query_id")).collect()[0][0]
     return first

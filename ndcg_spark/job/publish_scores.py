@@ -1,5 +1,5 @@
-"""Scores of checked tables are written and verified, judged by the gate if there is one, and
-published.
+"""Write, verify and publish the scores of checked tables, after a verdict of the gate if there is
+one.
 """
 
 import dataclasses
@@ -15,11 +15,12 @@ from pyspark.sql import functions as F
 import ndcg_spark
 from ndcg_spark.config import EvaluationConfig
 from ndcg_spark.contract.changes import refuse_changed
-from ndcg_spark.contract.scan import JudgmentCounts
+from ndcg_spark.contract.scan import Counts, JudgmentCounts
 from ndcg_spark.convention.measures import MEASURES, deepest_finite
 from ndcg_spark.errors import StorageError, first_line
 from ndcg_spark.gate.settings import GateConfig
 from ndcg_spark.gate.verdict import Verdict, unverified_verdict
+from ndcg_spark.inputs.query_tables import QueryTables
 from ndcg_spark.inputs.source_tables import Source
 from ndcg_spark.job.acceptance import warn_if_ended
 from ndcg_spark.job.catalog_of_runs import items_for_log, measured_runs
@@ -52,9 +53,9 @@ from ndcg_spark.text import masked_within
 from ndcg_spark.voices import OPTIONS
 
 if TYPE_CHECKING:
-    from ndcg_spark.comparison.matrix import QueryTables
     from ndcg_spark.gate.decide import Judged
 
+#: The key of a list.
 _LIST = ["dataset", "run", "query_id"]
 #: Kept judgments pass through the memory of this process.
 MOST_JUDGMENTS = 20_000_000
@@ -74,47 +75,48 @@ class Published(NamedTuple):
 
 def publish(
     context: Context,
-    tables: "QueryTables",
+    tables: QueryTables,
     output: str,
     accepted: str | None = None,
     unverified: str | None = None,
 ) -> Published:
     """Publish the scores and the gate's verdicts on them.
 
-    `unverified` is the reason to publish scores that the spot check does not agree with.
+    `unverified` is the reason to publish scores even if plain Python computes different ones.
     """
     config, evaluation, session = context.config, context.evaluation, context.engine.session
     for sentence in remove(output, leftovers(output)):
         report_step("removed", sentence)
+    date = evaluation.evaluated_on.isoformat()
     verdicts: list[Verdict] = []
-    with Publication(
-        output, evaluation.evaluated_on.isoformat(), evaluation.evaluation_id
-    ) as publication:
+    with Publication(output, date, evaluation.evaluation_id) as publication:
         rows = write_scores(context, publication)
-        _write_others(context, publication)
+        _write_other_tables(context, publication)
         means = accepted_means(context, rows)
-        verified = verify(context, publication.stored("query_scores"), rows, tables[0], unverified)
+        per_query = publication.stored("query_scores")
+        verified = verify(context, per_query, rows, tables.attributes, unverified)
         record = _whole_record(context, means.all_queries, verified)
         if config.kept_documents in WHOLE_LISTS:
             _keep_judgments(context, publication, record)
-        datasets: dict[str, dict[str, Any]] = {}
+        # What the log keeps about each dataset.
+        entries: dict[str, dict[str, Any]] = {}
         for name in dict.fromkeys(row["dataset"] for row in means.all_queries):
-            datasets[name] = {"means": logged_means(config, means, name)}
+            entries[name] = {"means": logged_means(config, means, name)}
         if verified.unverified is not None:
-            date, reason = config.date.isoformat(), verified.unverified
-            verdicts = [unverified_verdict(name, date, reason) for name in sorted(datasets)]
+            verdicts = [unverified_verdict(name, date, verified.unverified) for name in entries]
+            verdicts.sort(key=lambda verdict: verdict.dataset)
             for verdict in verdicts:
-                datasets[verdict.dataset] |= verdict.log_entries()
+                entries[verdict.dataset] |= verdict.log_entries()
         elif config.gate is not None:
-            judgements = _judged(context, config.gate, publication, record, tables, accepted)
-            verdicts = [judged.verdict for judged in judgements.values()]
-            for name, judged in judgements.items():
-                datasets[name] |= judged.log_entries()
+            judged = _judged(context, config.gate, publication, record, tables, accepted)
+            verdicts = [judgement.verdict for judgement in judged.values()]
+            for name, judgement in judged.items():
+                entries[name] |= judgement.log_entries()
         else:
-            _warn_of_ended_acceptances(publication, record, datasets)
+            _warn_of_ended_acceptances(publication, record, entries)
         with context.clock.step("publish", "publishing"):
             record["seconds"] = context.clock.with_total()
-            superseded = publication.commit(record, datasets)
+            superseded = publication.commit(record, entries)
     report_step("wrote", f"{output} ({evaluation.evaluation_id})")
     for sentence in superseded:
         report_step("superseded", sentence)
@@ -131,7 +133,7 @@ def publish(
 def _whole_record(
     context: Context, rows: Sequence[Mapping[str, Any]], verified: Verified
 ) -> dict[str, Any]:
-    """What the log keeps; `rows` are those of DATASET_SCORES for all queries."""
+    """What the log keeps about an evaluation; `rows` are the means over all queries."""
     record = {**night_record(context), "verified": verified.in_words}
     unknown = runs_with_unknown_ids(context, rows)
     if unknown:
@@ -153,12 +155,12 @@ def _judged(
     gate: GateConfig,
     publication: Publication,
     record: dict[str, Any],
-    tables: "QueryTables",
+    tables: QueryTables,
     accepted: str | None,
 ) -> "dict[str, Judged]":
-    """The verdicts of the gate on what was written, by dataset.
+    """The verdicts of the gate on the written scores, by dataset.
 
-    Also keeps the documents of the lists that changed most.
+    Also keeps the documents of the lists that changed most, if the configuration says so.
     """
     # Imported here so that an evaluation without a gate does not wait for statistics.
     from ndcg_spark.comparison.differences import ComparisonOptions
@@ -169,54 +171,63 @@ def _judged(
     make_needed_copies(context, publication, record, nights)
     documents, datasets = context.config.kept_documents, record["datasets"]
     with context.clock.step("compare", "comparing with the baselines of the gate"):
-        limit = documents if isinstance(documents, int) else 0
-        options = ComparisonOptions(attributes=tables[0], weights=tables[1], queries=limit)
-        results = judge_written(gate, publication, record, datasets, options, accepted)
-    changed = [(name, *query) for name, judged in results.items() for query in judged.changed]
+        options = ComparisonOptions(
+            attributes=tables.attributes,
+            weights=tables.weights,
+            queries=documents if isinstance(documents, int) else 0,
+        )
+        judged = judge_written(gate, publication, record, datasets, options, accepted)
+    changed = []
+    for dataset, judgement in judged.items():
+        for run, query in judgement.changed:
+            changed.append({"dataset": dataset, "run": run, "query_id": query})
     if changed:
         with context.clock.step(
             "documents", "keeping the documents of the queries that changed most"
         ):
-            lists = pa.table(dict(zip(_LIST, zip(*changed, strict=True), strict=True)))
-            _write_documents(context, publication, context.engine.session.createDataFrame(lists))
+            lists = context.engine.session.createDataFrame(pa.Table.from_pylist(changed))
+            _write_documents(context, publication, lists)
         report_step("documents", f"kept for {len(changed):,} lists that changed most")
-    return results
+    return judged
 
 
 def write_scores(context: Context, publication: Publication) -> list[dict[str, Any]]:
-    """Write both tables of scores, and read back how many rows they have. Returns the rows of
-    DATASET_SCORES.
+    """Write both tables of scores, and verify how many rows they have.
+
+    Returns the rows of DATASET_SCORES.
     """
     evaluation, clock, checked = context.evaluation, context.clock, context.checked
     counts = checked.counts(len(evaluation.cutoffs))
-    parts = []
+    measured_parts = []
     for batch in scores_by_batch(context):
         with clock.step("evaluate", "evaluating the results"):
             _write_table(context, publication, "query_scores", batch.query_scores)
         if batch.shown is not None:
             with clock.step("catalog", "measuring what the runs show of the catalog"):
-                parts.append(measured_runs(batch.shown, evaluation))
+                measured_parts.append(measured_runs(batch.shown, evaluation))
     with clock.step("evaluate", "evaluating the results"):
-        # This comes before rows are counted: if a changed input is why there are too few, the
-        # storage is not at fault.
+        # Checked before rows are counted, so that a changed input is not reported as a storage
+        # that lost rows.
         refuse_changed(checked.seen)
         publication.verify("query_scores", counts["query_scores"])
     session = context.engine.session
     with clock.step("aggregate", "averaging the query scores"):
-        of_runs = session.createDataFrame(pa.concat_tables(parts)) if parts else None
+        of_runs = None
+        if measured_parts:
+            of_runs = session.createDataFrame(pa.concat_tables(measured_parts))
         written = publication.read("query_scores", session)
         table = dataset_scores(written, checked.runs(), evaluation, context.slices, of_runs)
         rows = [row.asDict() for row in table.collect()]
-        # Every listing of nights reads this small table. An engine may write several files; this
-        # is one.
+        # Written by this process as one file, because every listing of nights reads it. An engine
+        # may write several.
         publication.write_rows("dataset_scores", rows)
         slice_rows = sum(row["attribute"] is not None for row in rows)
         publication.verify("dataset_scores", counts["dataset_scores"] + slice_rows)
     return rows
 
 
-def _write_others(context: Context, publication: Publication) -> None:
-    """Write and verify the other tables that need no gate."""
+def _write_other_tables(context: Context, publication: Publication) -> None:
+    """Write and verify the tables other than the scores, as far as they need no gate."""
     evaluation, clock, checked = context.evaluation, context.clock, context.checked
     if context.config.kept_documents in WHOLE_LISTS:
         with clock.step("documents", "keeping the documents"):
@@ -227,15 +238,10 @@ def _write_others(context: Context, publication: Publication) -> None:
         publication.verify("query_attributes", attributes.count())
     if checked.rejected:
         with clock.step("reject", "keeping the rejected rows"):
-            _write_table(
-                context,
-                publication,
-                "rejected_rows",
-                rejected_rows(checked.rejected, checked.datasets, evaluation),
-            )
-            publication.verify(
-                "rejected_rows", sum(rejection.rows for rejection in checked.rejections)
-            )
+            rejected = rejected_rows(checked.rejected, checked.datasets, evaluation)
+            _write_table(context, publication, "rejected_rows", rejected)
+            count = sum(rejection.rows for rejection in checked.rejections)
+            publication.verify("rejected_rows", count)
 
 
 def _write_table(context: Context, publication: Publication, name: str, table: DataFrame) -> None:
@@ -246,15 +252,14 @@ def _write_table(context: Context, publication: Publication, name: str, table: D
 def _write_documents(
     context: Context, publication: Publication, lists: DataFrame | None = None
 ) -> None:
-    """Write the table RANKED_DOCUMENTS of these lists, by default of all lists, each with the ideal
-    ranking of its query.
+    """Write and verify the table RANKED_DOCUMENTS of these lists, or of all lists if None.
 
-    There must be as many rows as the query scores say were returned, plus the depth of the ideal
-    rankings.
+    It also has the ideal rankings of their queries.
     """
     checked, evaluation = context.checked, context.evaluation
-    convention, depth = evaluation.convention, deepest_finite(evaluation.cutoffs)
-    key, judgments = query_key(checked.judgments.columns), checked.published_judgments
+    convention = evaluation.convention
+    key = query_key(checked.judgments.columns)
+    judgments = checked.published_judgments
     if lists is not None:
         judgments = rows_with_keys(judgments, lists, key)
     for number, batch in enumerate(checked.by_batch):
@@ -265,24 +270,32 @@ def _write_documents(
             results = rows_with_keys(results, lists, ["run", *key])
         documents = ranked_documents(judgments, results, evaluation, with_ideal=number == 0)
         _write_table(context, publication, "ranked_documents", documents)
-    others = 0
+    unjudged_rows = 0
     if lists is None and context.config.kept_documents == "everything":
-        others = _write_unjudged_lists(context, publication)
-    # These are read from the inputs once more.
+        unjudged_rows = _write_unjudged_lists(context, publication)
+    # The inputs were read once more.
     refuse_changed(checked.seen)
+    expected = unjudged_rows + _count_returned(context, publication, lists)
+    if not convention.has_own_ideal:
+        depth = deepest_finite(evaluation.cutoffs)
+        sizes = ideal_sizes(judged_documents(judgments, key, convention), key, depth)
+        expected += sizes.agg(F.sum("ranks")).collect()[0][0] or 0
+    publication.verify("ranked_documents", expected)
+
+
+def _count_returned(context: Context, publication: Publication, lists: DataFrame | None) -> int:
+    """How many documents these lists have down to the deepest cutoff, by the query scores."""
+    depth = deepest_finite(context.evaluation.cutoffs)
     at_depth = F.col("cutoff").isNull() if depth is None else F.col("cutoff") == depth
     scores = publication.read("query_scores", context.engine.session).where(at_depth)
     if lists is not None:
         scores = rows_with_keys(scores, lists, _LIST)
-    rows = others + (scores.agg(F.sum("returned")).collect()[0][0] or 0)
-    if not convention.has_own_ideal:
-        sizes = ideal_sizes(judged_documents(judgments, key, convention), key, depth)
-        rows += sizes.agg(F.sum("ranks")).collect()[0][0] or 0
-    publication.verify("ranked_documents", rows)
+    returned: int | None = scores.agg(F.sum("returned")).collect()[0][0]
+    return returned or 0
 
 
 def _write_unjudged_lists(context: Context, publication: Publication) -> int:
-    """Write the lists of queries that no judgment names, and count their documents.
+    """Write the lists of queries that nobody judged, and return the number of their documents.
 
     A list that would be refused if its query were judged is left out.
     """
@@ -290,8 +303,7 @@ def _write_unjudged_lists(context: Context, publication: Publication) -> int:
     key = query_key(checked.judgments.columns)
     rows = 0
     for batch in checked.by_batch:
-        # Not needed_results, which has no results below the deepest cutoff for judged queries, and
-        # no results for other queries.
+        # Not needed_results, which lacks the results of unjudged queries.
         unjudged = rows_without_keys(batch.results, checked.judgments, key)
         lists = without_repeats(unjudged, ["run", *key], evaluation.convention)
         documents = ranked_documents(checked.judgments, lists, evaluation, with_ideal=False)
@@ -301,7 +313,7 @@ def _write_unjudged_lists(context: Context, publication: Publication) -> int:
 
 
 def _report_kept(context: Context, publication: Publication, nights: Nights) -> None:
-    """Report, on the first night of an output, the size of documents that nobody asked to keep."""
+    """On the first night of an output, report the size of documents that are kept by default."""
     if nights or context.config.documents is not None:
         return
     rows, size = publication.size("ranked_documents")
@@ -335,21 +347,24 @@ def _keep_judgments(context: Context, publication: Publication, record: dict[str
 
 
 def _why_judgments_are_not_kept(counts: JudgmentCounts) -> str | None:
+    """The reason, or None if they can be kept."""
     for rejection in counts.rejections:
         if rejection.reason in BY_CONVENTION:
             return f"the convention rejects some of them ({rejection.reason})"
-    return f"they are more than {MOST_JUDGMENTS:,} rows" if counts.rows > MOST_JUDGMENTS else None
+    if counts.rows > MOST_JUDGMENTS:
+        return f"they are more than {MOST_JUDGMENTS:,} rows"
+    return None
 
 
 def _judgments_of(context: Context, datasets: Sequence[str]) -> Iterator[tuple[str, pa.Table]]:
-    """The accepted judgments of these datasets."""
+    """Each of these datasets with its accepted judgments."""
     judgments = context.checked.judgments
     names_datasets = "dataset" in judgments.columns
     for name in datasets:
         own = judgments.where(F.col("dataset") == name) if names_datasets else judgments
         with translated_failures(context.sources):
             rows = own.select(*JUDGED.names).toArrow()
-        # They are read from the inputs once more.
+        # The inputs were read once more.
         refuse_changed(context.checked.seen)
         yield name, rows
 
@@ -360,7 +375,9 @@ def make_needed_copies(
     record: dict[str, Any],
     nights: Nights,
 ) -> None:
-    """Score the gate's nights under tonight's judgments, and tonight's under theirs."""
+    """Score the nights that the gate compares with tonight under tonight's judgments, and tonight's
+    lists under the judgments of those nights.
+    """
     # Imported here so that an evaluation without a gate does not wait for statistics.
     from ndcg_spark.gate.needed import needed_copies
     from ndcg_spark.job.rescore import Wanted, make_copies
@@ -380,16 +397,16 @@ def make_needed_copies(
     with context.clock.step("rescore", "scoring kept lists under other judgments"):
         refused = make_copies(context.engine, wanted)
     if refused:
-        more = f"; and {len(refused) - 1} more" if len(refused) > 1 else ""
-        report_step("warning", f"{refused[0]}{more}")
+        others = f"; and {len(refused) - 1} more" if len(refused) > 1 else ""
+        report_step("warning", f"{refused[0]}{others}")
 
 
 def logged_means(
     config: EvaluationConfig, means: DatasetScores, dataset: str
 ) -> list[dict[str, Any]]:
-    """The mean NDCG and the mean of the headline measure of a dataset, by run and cutoff.
+    """The means of a dataset, by run and cutoff: NDCG, and the measure that runs are ordered by.
 
-    The log keeps them when the scores of the night are replaced.
+    The log keeps them after the scores of the night are replaced.
     """
     measure, _ = config.measure_set.headline(config.cutoffs)
     column = MEASURES[measure].column
@@ -402,29 +419,8 @@ def logged_means(
 
 
 def night_record(context: Context) -> dict[str, Any]:
-    """What the log keeps about an evaluation, as JSON values without secrets: what was computed
-    from which inputs.
-    """
+    """What was computed from which inputs, for the log: JSON values without secrets."""
     config, checked, convention = context.config, context.checked, context.evaluation.convention
-    inputs = {}
-    for source in context.sources:
-        for other in source.sources:
-            inputs[other.name] = _files_for_log(other)
-    for source, counts in zip(
-        context.sources, (checked.judgment_counts, checked.result_counts), strict=True
-    ):
-        # Inputs with equal fingerprints have the same rows, in any order and format.
-        fingerprints = {
-            name or config.dataset: digits for name, digits in counts.fingerprints.items()
-        }
-        known = {
-            "rows": counts.rows,
-            "fingerprint": counts.fingerprint,
-            "fingerprints": fingerprints,
-        }
-        inputs[source.name] |= known
-    if context.evaluation.items is not None:
-        inputs["items"] = items_for_log(config, context.evaluation.items.items)
     configuration = {**config.for_log({"convention"}), **config.source}
     if context.evaluation.measures.needs_highest_grade:
         # The options contain the highest grade itself.
@@ -442,7 +438,7 @@ def night_record(context: Context) -> dict[str, Any]:
             "pyspark": pyspark.__version__,
             "python": platform.python_version(),
         },
-        "inputs": inputs,
+        "inputs": _inputs_for_log(context),
         "counts": checked.counts(len(context.evaluation.cutoffs)),
         "rejected": [dataclasses.asdict(rejection) for rejection in checked.rejections],
         "seconds": context.clock.with_total(),
@@ -451,7 +447,30 @@ def night_record(context: Context) -> dict[str, Any]:
     return {name: masked_within(value) for name, value in record.items()}
 
 
+def _inputs_for_log(context: Context) -> dict[str, dict[str, Any]]:
+    """The files, rows and fingerprints of each input table, by its name."""
+    config, checked = context.config, context.checked
+    judgments, results = context.sources
+    inputs = {}
+    for source in (*judgments.sources, *results.sources):
+        inputs[source.name] = _files_for_log(source)
+    inputs[judgments.name] |= _counts_for_log(checked.judgment_counts, config)
+    inputs[results.name] |= _counts_for_log(checked.result_counts, config)
+    if context.evaluation.items is not None:
+        inputs["items"] = items_for_log(config, context.evaluation.items.items)
+    return inputs
+
+
+def _counts_for_log(counts: Counts, config: EvaluationConfig) -> dict[str, Any]:
+    # Inputs with equal fingerprints have the same rows, in any order and format.
+    fingerprints = {}
+    for dataset, digits in counts.fingerprints.items():
+        fingerprints[dataset or config.dataset] = digits
+    return {"rows": counts.rows, "fingerprint": counts.fingerprint, "fingerprints": fingerprints}
+
+
 def _files_for_log(source: Source) -> dict[str, Any]:
+    """The files of a table, and what was recognised in them."""
     files = []
     for file in source.files:
         state = {"version": file.snapshot.version} if file.snapshot else {"size": file.size}

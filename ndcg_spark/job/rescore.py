@@ -1,7 +1,7 @@
-"""Score the kept lists of published nights under other judgments, by the steps of any evaluation.
+"""Score the kept lists of published nights under different judgments, as an evaluation would.
 
-The lists are in the order in which they were scored, so their ranks give the order of everything
-that is computed here. The night says which queries were answered.
+A night keeps its lists in the order in which they were scored, so here the ranks decide the order.
+Its query scores show which queries the runs answered.
 """
 
 import functools
@@ -31,6 +31,7 @@ from ndcg_spark.nights.copies import (
     JUDGED,
     OF_HIGHEST_GRADE,
     Rescored,
+    fingerprints_of_kept,
     finite_cutoffs,
     has_judgments,
     judgments_path,
@@ -53,66 +54,77 @@ from ndcg_spark.voices import Give
 if TYPE_CHECKING:
     import datetime
 
-#: The separator of evaluation and run in the name of a run of several nights. No id contains it.
-_JOINT = "/"
+#: Several nights are scored at once, so a run is named by its evaluation and its own name, with
+#: this separator. No evaluation id contains it.
+_SEPARATOR = "/"
 
 
 class Wanted(NamedTuple):
-    """The scores to compute of a night under other judgments."""
+    """The judgments, by their fingerprint, under which a night is to be scored."""
 
     night: Night
     fingerprint: str
 
 
 class _Table(NamedTuple):
+    """A table to score, as `prepare` takes it."""
+
     table: DataFrame
     name: str
     origin: str = "a kept table"
 
 
 def make_copies(engine: Engine, wanted: Iterable[Wanted]) -> list[str]:
-    """Make the missing copies; return a sentence for each night that could not be scored.
+    """Make the copies that do not exist; return a sentence for each night that cannot be scored.
 
-    Only bugs are raised: without a copy, a night just cannot be compared.
+    A copy has the scores of a night under different judgments. Without it, the night cannot be
+    compared, but nothing else fails, so only bugs are raised.
     """
-    sentences, possible = [], []
-    for night, fingerprint in dict.fromkeys(wanted):
-        reason = why_not_copied(night)
+    sentences, missing = [], []
+    for one in dict.fromkeys(wanted):
+        reason = why_not_copied(one.night)
         if reason is not None:
-            sentences.append(_refused(night, reason))
-        elif read_copy(night, fingerprint) is None:
-            possible.append(Wanted(night, fingerprint))
-    for _, group in itertools.groupby(sorted(possible, key=_definition), key=_definition):
+            sentences.append(_not_scored(one.night, reason))
+        elif read_copy(one.night, one.fingerprint) is None:
+            missing.append(one)
+    for _, group in itertools.groupby(sorted(missing, key=_definition), key=_definition):
         sentences.extend(_make_together(engine, list(group)))
     return sentences
 
 
 def _definition(wanted: Wanted) -> tuple[str, ...]:
-    """A key; nights with equal keys are scored by one plan."""
+    """What is computed for a night. Nights with equal definitions are scored by one plan."""
     configuration = wanted.night.record["configuration"]
     chosen = [configuration.get(name) for name in ("cutoffs", "measures", "max_grade")]
     return wanted.night.dataset, wanted.fingerprint, wanted.night.row["options"], json.dumps(chosen)
 
 
 def _make_together(engine: Engine, group: Sequence[Wanted]) -> list[str]:
-    """Make the copies of nights with one definition; if that fails, make them one by one."""
-    nights, fingerprint = [night for night, _ in group], group[0].fingerprint
+    """Make the copies of nights with one definition, or one by one if that fails.
+
+    Returns a sentence for each night that cannot be scored.
+    """
+    nights = [one.night for one in group]
+    fingerprint = group[0].fingerprint
     try:
         judgments = kept_judgments(nights[0].store, nights[0].dataset, fingerprint)
         if judgments is None:
             reason = f"judgments {fingerprint} were not kept, or are damaged; give them to rescore"
-            return [_refused(night, reason) for night in nights]
+            return [_not_scored(night, reason) for night in nights]
         with translated_failures():
             for night, rows in _scored(engine, nights, fingerprint, judgments):
                 write_copy(night, fingerprint, rows)
     except (NdcgSparkError, *FAILURES, *failures()) as error:
         if len(group) == 1:
-            return [_refused(nights[0], first_line(error))]
-        return [sentence for one in group for sentence in _make_together(engine, [one])]
+            return [_not_scored(nights[0], first_line(error))]
+        sentences = []
+        for one in group:
+            sentences.extend(_make_together(engine, [one]))
+        return sentences
     return []
 
 
-def _refused(night: Night, reason: str) -> str:
+def _not_scored(night: Night, reason: str) -> str:
     return f"{night} is not scored under other judgments: {reason}"
 
 
@@ -126,29 +138,33 @@ def _scored(
 
     A query that the night did not judge has rows only if its list was kept.
     """
-    first, pairs = nights[0], _judged_pairs(nights)
+    first = nights[0]
+    pairs = _judged_pairs(nights)
     measures = _finite_measures(first.measure_set)
     convention, is_highest_equal = _convention_under(judgments, first, measures)
     results = _lists(engine, nights, pairs, convention)
-    # The table that this process read is complete, and the engine reads the same file.
+    # The engine reads the same file as this process, which has found it to be complete.
     path = first.store.for_engine(judgments_path(first.dataset, fingerprint))
     judged = engine.session.read.schema(from_arrow_schema(JUDGED)).parquet(path)
     scores = _query_scores(engine, first, judged, results, pairs, convention, measures)
-    rows = _of_night(scores, pairs)
-    names = rows["run"].combine_chunks()
-    parts = pc.split_pattern(names, _JOINT, max_splits=1)
-    evaluation = pc.list_element(parts, 0)
-    rows = rows.set_column(rows.column_names.index("run"), "run", pc.list_element(parts, 1))
+    rows = _of_known_lists(scores, pairs)
+    names = pc.split_pattern(rows["run"].combine_chunks(), _SEPARATOR, max_splits=1)
+    evaluations, runs = pc.list_element(names, 0), pc.list_element(names, 1)
+    rows = _with_column(rows, "run", runs)
     if not is_highest_equal:
         for name in OF_HIGHEST_GRADE:
-            nothing = pa.nulls(len(rows), pa.float64())
-            rows = rows.set_column(rows.column_names.index(name), name, nothing)
+            rows = _with_column(rows, name, pa.nulls(len(rows), pa.float64()))
     for night in nights:
-        yield night, rows.filter(pc.equal(evaluation, night.evaluation_id))
+        yield night, rows.filter(pc.equal(evaluations, night.evaluation_id))
+
+
+def _with_column(table: pa.Table, name: str, values: pa.Array) -> pa.Table:
+    """The table with other values in a column."""
+    return table.set_column(table.column_names.index(name), name, values)
 
 
 def _finite_measures(measures: MeasureSet) -> MeasureSet:
-    """The measures at the cutoffs that are ranks."""
+    """The measures whose cutoff is a rank, without those of the whole ranking."""
     pairs = [(name, cutoff) for name, cutoff in measures.pairs if cutoff is not None]
     return MeasureSet(tuple(pairs), None, measures.options)
 
@@ -158,32 +174,36 @@ def _convention_under(
     night: Night,
     measures: MeasureSet,
 ) -> tuple[Convention, bool]:
-    """The convention of an evaluation of the lists under these judgments.
+    """The convention that scores the lists under these judgments.
 
-    Also returns whether the highest grade is the night's, if measures depend on it. A night of
-    several datasets has the highest grade of all of them, so it may differ even if the highest
-    grade of its dataset does not.
+    Also returns whether measures that depend on the highest grade can be compared, because it is
+    the same as in the night. A night with several datasets has the highest grade of all of them, so
+    it may be different even if this dataset's highest grade is not.
     """
     given = night_convention(night)
     convention = given.replace(
         **rules.options_without_scores(given, ["rank"]),
         # The lists have been ranked, so no document occurs twice.
         duplicates="error",
-        # With `error`, no pair of a run and a query in the mean is missing, but other pairs are.
+        # With `error`, each run of the night answered each query of the mean, but here there are
+        # also queries that the night did not judge.
         missing_query="skip" if given.missing_query == "error" else given.missing_query,
     )
-    is_settled = night.record["configuration"].get("max_grade", "highest") == "highest"
-    if not measures.needs_highest_grade or isinstance(convention.max_grade, str) or not is_settled:
+    configured = night.record["configuration"].get("max_grade", "highest")
+    # The night's options contain the highest grade that it found.
+    is_found = configured == "highest" and not isinstance(convention.max_grade, str)
+    if not measures.needs_highest_grade or not is_found:
         return convention, True
     highest = counted_grade(pc.max(judgments["relevance"]).as_py() or 0.0, convention)
-    highest = highest if highest > 0 else 1.0
+    if highest <= 0:
+        highest = 1.0
     return convention.replace(max_grade=highest), highest == convention.max_grade
 
 
 def _judged_pairs(nights: Sequence[Night]) -> pa.Table:
-    """The runs, named as in the plan, with the queries that nights judge.
+    """The runs, named as in the plan, with each query that their night judges.
 
-    `is_empty`: the run has answered the query, but there is no document in its list.
+    `is_empty` is true if the run answered the query, but no document is left in its list.
     """
     tables = []
     for night in nights:
@@ -193,7 +213,7 @@ def _judged_pairs(nights: Sequence[Night]) -> pa.Table:
         convention = night_convention(night)
         is_answered = _is_answered(rows, convention)
         is_listed = pc.greater(rows["returned"], 0)
-        run = pc.binary_join_element_wise(night.evaluation_id, rows["run"], _JOINT)
+        run = pc.binary_join_element_wise(night.evaluation_id, rows["run"], _SEPARATOR)
         is_empty = pc.and_(is_answered, pc.invert(is_listed))
         tables.append(pa.table({"run": run, "query_id": rows["query_id"], "is_empty": is_empty}))
     return pa.concat_tables(tables)
@@ -221,13 +241,14 @@ def _lists(
     """The kept lists of nights, as results."""
     documents = read_nights(nights, "ranked_documents", engine.session)
     documents = documents.where(F.col("run").isNotNull())
-    run = F.concat("evaluation_id", F.lit(_JOINT), "run").alias("run")
+    run = F.concat("evaluation_id", F.lit(_SEPARATOR), "run").alias("run")
     lists = documents.select(run, "query_id", "doc_id", "rank")
     empty = pairs.filter(pairs["is_empty"])
     if not len(empty) or not convention.exclude_query_as_document:
         return lists
-    # The convention removes the query itself from its list, so the list is answered but empty.
-    only = pa.table(
+    # An empty list that the run answered gets the query itself as its only document, which the
+    # convention removes again.
+    only_query = pa.table(
         {
             "run": empty["run"],
             "query_id": empty["query_id"],
@@ -235,7 +256,7 @@ def _lists(
             "rank": pa.array([1] * len(empty), pa.int32()),
         }
     )
-    return lists.unionByName(read_arrow(engine, only))
+    return lists.unionByName(read_arrow(engine, only_query))
 
 
 def _query_scores(
@@ -247,7 +268,7 @@ def _query_scores(
     convention: Convention,
     measures: MeasureSet,
 ) -> pa.Table:
-    """QUERY_SCORES of all runs and all judged queries, whether or not a night judges them."""
+    """The table QUERY_SCORES for all runs and all judged queries, even if no night judges them."""
     options = Options(
         convention,
         finite_cutoffs(night),
@@ -272,15 +293,15 @@ def _query_scores(
     return table.toArrow().select(QUERY_SCORES.names).cast(QUERY_SCORES)
 
 
-def _of_night(scores: pa.Table, pairs: pa.Table) -> pa.Table:
-    """The rows of queries that the night judges, or whose lists it kept."""
-    # Only what is needed is joined, because there may be millions of wide rows.
+def _of_known_lists(scores: pa.Table, pairs: pa.Table) -> pa.Table:
+    """The rows of queries that their night judges, or whose lists it kept."""
+    # Only the keys are joined, because there may be millions of wide rows.
     key = ["run", "query_id"]
     numbered = scores.select(key).append_column("row", pa.array(np.arange(len(scores))))
-    judged = numbered.join(pairs.select(key), key, join_type="inner")["row"]
-    counts = np.asarray(pc.greater(scores["returned"], 0)).copy()
-    counts[np.asarray(judged)] = True
-    return scores.filter(pa.array(counts))
+    rows_of_judged = numbered.join(pairs.select(key), key, join_type="inner")["row"]
+    is_known = np.asarray(pc.greater(scores["returned"], 0)).copy()
+    is_known[np.asarray(rows_of_judged)] = True
+    return scores.filter(pa.array(is_known))
 
 
 def _date(night: Night) -> "datetime.date":
@@ -294,13 +315,13 @@ def rescore(
     since: str | None = None,
     dataset: str | None = None,
 ) -> Rescored:
-    """Score the nights of an output since a date under other judgments.
+    """Score the nights of an output since a date under different judgments.
 
-    The judgments are those of the configuration or, by default, of each dataset's newest night
-    whose judgments were kept. By default, both sides of each change of judgments are also scored,
-    and the newest night under all judgments that were kept, so that it can be compared with any
-    night. Raises ConfigurationError if no night has the dataset or none kept its judgments, and
-    InputError if the judgments are refused.
+    The judgments are those of the configuration. If it has none, they are the newest ones that were
+    kept for each dataset; then both sides of each change of judgments are also scored, and the
+    newest night under all kept judgments, so that it can be compared with any night. Raises
+    ConfigurationError if no night has the dataset or none kept its judgments, and InputError if the
+    judgments are refused.
     """
     nights = committed(output)
     chosen = nights_of_dataset(nights, output, dataset)
@@ -308,16 +329,18 @@ def rescore(
         fingerprints = _newest_kept(nights)
     else:
         fingerprints = _keep_given(engine, config, chosen)
-    wanted = _under_one(chosen, fingerprints)
-    if config.judgments is None:
-        wanted = list(dict.fromkeys([*wanted, *_under_earlier(chosen)]))
-    wanted = [one for one in wanted if one.night.evaluated_on >= (since or "")]
     if not fingerprints:
         what = "judgments: no night keeps its judgments"
         raise ConfigurationError(what, Give("judgments", words="give"))
-    there = sum(read_copy(*one) is not None for one in wanted)
+    wanted = _under_one(chosen, fingerprints)
+    if config.judgments is None:
+        wanted.extend(_under_earlier(chosen))
+    wanted = list(dict.fromkeys(wanted))
+    if since is not None:
+        wanted = [one for one in wanted if one.night.evaluated_on >= since]
+    existing = sum(read_copy(one.night, one.fingerprint) is not None for one in wanted)
     refused = make_copies(engine, wanted)
-    return Rescored(len(wanted) - there - len(refused), there, refused)
+    return Rescored(len(wanted) - existing - len(refused), existing, refused)
 
 
 def _under_one(nights: Iterable[Night], fingerprints: Mapping[str, str]) -> list[Wanted]:
@@ -334,9 +357,12 @@ def _under_earlier(nights: Iterable[Night]) -> Iterator[Wanted]:
     """Both sides of each change of judgments, and the newest night under all kept judgments."""
     for dataset, group in itertools.groupby(nights, key=lambda night: night.dataset):
         own = [night for night in group if night.row["judgments_fingerprint"]]
-        pairs = [*itertools.pairwise(own), *((night, own[-1]) for night in own)]
+        pairs = list(itertools.pairwise(own))
+        for night in own:
+            pairs.append((night, own[-1]))
         for before, after in pairs:
-            old, new = (str(night.row["judgments_fingerprint"]) for night in (before, after))
+            old = str(before.row["judgments_fingerprint"])
+            new = str(after.row["judgments_fingerprint"])
             if old == new:
                 continue
             if _is_kept(before.store, dataset, old):
@@ -351,7 +377,7 @@ def _is_kept(store: Store, dataset: str, fingerprint: str) -> bool:
 
 
 def _newest_kept(nights: Nights) -> dict[str, str]:
-    """By dataset, the newest judgments that were kept."""
+    """The fingerprint of the newest judgments that were kept for each dataset."""
     newest: dict[str, str] = {}
     for night in nights:
         fingerprint = night.row["judgments_fingerprint"]
@@ -365,9 +391,12 @@ def _keep_given(
     config: EvaluationConfig,
     nights: Sequence[Night],
 ) -> dict[str, str]:
-    """Keep the judgments of a configuration; return their fingerprints, by dataset."""
+    """Keep the judgments of a configuration. Returns their fingerprint for each dataset."""
     if config.judgments is None:
         return {}
+    kept = fingerprints_of_kept(config.judgments.path, nights)
+    if kept:
+        return kept
     convention = night_convention(nights[-1])
     source = read_judgments(engine, config.judgments.on(config.date), convention.gain != "judged")
     with translated_failures([source]):
@@ -375,7 +404,7 @@ def _keep_given(
     report_read(source, counts)
     datasets = {night.dataset for night in nights}
     if None in counts.fingerprints and len(datasets) > 1:
-        what = "judgments: they name no dataset, and the output has several"
+        what = "judgments: they have no column dataset, and the output has several datasets"
         raise ConfigurationError(what, Give("dataset", words="name one with"))
     fingerprints = {}
     store = nights[0].store

@@ -1,6 +1,4 @@
-"""The spot check of an evaluation: some lists are recomputed in plain Python before anything is
-published.
-"""
+"""The spot check of an evaluation, which recomputes some lists before anything is published."""
 
 import contextlib
 import functools
@@ -65,9 +63,10 @@ def verify(
 ) -> Verified:
     """Run the spot check of scores.
 
-    `scores` are the files of QUERY_SCORES, `dataset_rows` the rows of DATASET_SCORES, or None if
-    only the query scores of a `bucket` of queries exist. Raises NotVerifiedError if the engine and
-    plain Python disagree, unless `unverified` gives a reason to publish the scores anyway.
+    `scores` are the files of QUERY_SCORES. `dataset_rows` are the rows of DATASET_SCORES, or None
+    if the files have only the scores of a `bucket` of queries. Raises NotVerifiedError if the
+    engine and plain Python disagree, unless `unverified` gives a reason to publish the scores
+    anyway.
     """
     with context.clock.step("verify", "recomputing some lists in plain Python"), _system_memory():
         subject = _subject(context, bucket)
@@ -77,7 +76,7 @@ def verify(
     differences = [*outcome.differences, *highest]
     if not differences:
         return Verified(len(outcome.lists))
-    # Rows that have changed since are not the engine's fault.
+    # If the inputs have changed since they were read, that is the reason, and not the engine.
     refuse_changed(context.checked.seen)
     sentence = _disagreement(context, subject, outcome, differences)
     if unverified is None:
@@ -89,7 +88,7 @@ def verify(
 
 @contextlib.contextmanager
 def _system_memory() -> Iterator[None]:
-    """Let Arrow take memory from the system: its own allocator costs 0.3 s for what this needs."""
+    """Let Arrow take memory from the system, because starting its own allocator costs 0.3 s."""
     before = pa.default_memory_pool()
     pa.set_memory_pool(pa.system_memory_pool())
     try:
@@ -99,6 +98,7 @@ def _system_memory() -> Iterator[None]:
 
 
 def _subject(context: Context, bucket: Bucket | None) -> Subject:
+    """What the spot check recomputes."""
     config, checked = context.config, context.checked
     judgments, results = context.sources
     judged, returned = checked.judgment_counts, checked.result_counts
@@ -107,8 +107,8 @@ def _subject(context: Context, bucket: Bucket | None) -> Subject:
 
     def read(source: Source) -> InputTable:
         number = rows.get(source.name, source.expected_rows or 0)
-        lookup = functools.partial(_lookup, source)
-        return InputTable(source.name, source.table, source.stored, number > LARGE, lookup)
+        rows_of_runs = functools.partial(_rows_of_runs, source)
+        return InputTable(source.name, source.table, source.stored, number > LARGE, rows_of_runs)
 
     return make_subject(
         (judgments, results, results.without),
@@ -122,16 +122,20 @@ def _subject(context: Context, bucket: Bucket | None) -> Subject:
     )
 
 
-def _lookup(source: Source, runs: Collection[str]) -> DataFrame:
-    """The rows in the files of these runs, or in all files if they name no run or no runs are
-    given.
+def _rows_of_runs(source: Source, runs: Collection[str]) -> DataFrame:
+    """The rows in the files of these runs.
+
+    All rows, if no runs are given or the paths of the files do not name their runs.
     """
     if source.lookup is None:
         return source.table
     files = source.files
     if source.runs and runs:
-        named = [file for file in files if any(name in runs for _, name in file.partition)]
-        files = named or files
+        files_of_runs = []
+        for file in files:
+            if any(name in runs for _, name in file.partition):
+                files_of_runs.append(file)
+        files = files_of_runs or files
     return source.lookup(files)
 
 
@@ -139,18 +143,24 @@ def _listed_before(config: EvaluationConfig, fingerprints: Sequence[str]) -> lis
     """The lists that differed in failed evaluations of the same inputs."""
     if not config.output:
         return []
+    nights = committed(config.dated(config.output), [config.date.isoformat()])
     pairs = []
-    for row in committed(config.dated(config.output), [config.date.isoformat()]).attempts:
-        if [row["judgments_fingerprint"], row["results_fingerprint"]] == list(fingerprints):
-            listed = json.loads(row["findings"] or "{}").get("not_verified", ())
-            pairs += [Pair(*pair) for pair in listed if len(pair) == len(Pair._fields)]
+    for attempt in nights.attempts:
+        inputs = [attempt["judgments_fingerprint"], attempt["results_fingerprint"]]
+        if inputs != list(fingerprints):
+            continue
+        findings = json.loads(attempt["findings"] or "{}")
+        for values in findings.get("not_verified", ()):
+            # A different version may have logged other values.
+            if len(values) == len(Pair._fields):
+                pairs.append(Pair(*values))
     return list(dict.fromkeys(pairs))
 
 
 def _differing_highest_grade(context: Context) -> list[Difference]:
-    """The highest grade of all judgments, which RBP and ERR use, computed again without the engine.
+    """The difference between the engine's highest grade and the one recomputed here, if any.
 
-    It is compared only if no row was rejected.
+    RBP and ERR use the highest grade of all judgments. It is compared only if no row was rejected.
     """
     judgments, counts = context.sources[0], context.checked.judgment_counts
     is_needed = context.evaluation.measures.needs_highest_grade
@@ -165,17 +175,21 @@ def _differing_highest_grade(context: Context) -> list[Difference]:
 
 
 def _log_entries(context: Context, differences: Iterable[Difference]) -> Row:
-    """What the log keeps of a failed check: the lists, for the next evaluation of these inputs."""
-    has_datasets = any(run.dataset for run in context.checked.result_counts.runs)
-    pairs: dict[tuple[str | None, str, str], None] = {}
-    for one in differences:
-        if one.query_id is not None:
-            pairs[one.dataset if has_datasets else None, one.run, one.query_id] = None
-    counts = context.checked.judgment_counts, context.checked.result_counts
+    """What the log keeps of a failed check: the lists that differ, which the next evaluation of the
+    same inputs recomputes.
+    """
+    judged, returned = context.checked.judgment_counts, context.checked.result_counts
+    has_datasets = any(run.dataset for run in returned.runs)
+    lists = []
+    for difference in differences:
+        if difference.query_id is not None:
+            dataset = difference.dataset if has_datasets else None
+            lists.append((dataset, difference.run, difference.query_id))
+    without_repeats = list(dict.fromkeys(lists))
     return {
-        "findings": {"not_verified": [list(pair) for pair in list(pairs)[:_MOST_KEPT]]},
-        "judgments_fingerprint": counts[0].fingerprint,
-        "results_fingerprint": counts[1].fingerprint,
+        "findings": {"not_verified": list(map(list, without_repeats[:_MOST_KEPT]))},
+        "judgments_fingerprint": judged.fingerprint,
+        "results_fingerprint": returned.fingerprint,
     }
 
 
@@ -195,18 +209,24 @@ def _disagreement(
 
 
 def _command_to_see(config: EvaluationConfig, convention: Convention, first: Difference) -> str:
-    """The command that shows a list, or "" if there is none, or if its run or its tables have no
-    name there.
+    """The command that shows a list, or "" if no command can.
+
+    A command cannot name a run that the configuration has renamed, a table in memory, or arguments
+    that changed a file's configuration.
     """
-    is_nameless = config.results.run is not None or not first.run or first.query_id is None
-    if is_nameless or (config.source["overridden"] and config.source["file"]):
+    file = config.source["file"]
+    is_of_list = first.run and first.query_id is not None
+    if not is_of_list or config.results.run is not None:
         return ""
-    if config.source["file"]:
-        options = {"config": config.source["file"], "date": config.date.isoformat()}
+    if file and config.source["overridden"]:
+        return ""
+    if file:
+        options = {"config": file, "date": config.date.isoformat()}
     else:
         options = _table_options(config) | _convention_options(convention)
     command = command_line("explain", [], {**options, "query": first.query_id, "run": first.run})
-    return "" if PREFIX in command else command
+    is_of_temporary_file = PREFIX in command
+    return "" if is_of_temporary_file else command
 
 
 def _table_options(config: EvaluationConfig) -> dict[str, Any]:
@@ -218,7 +238,8 @@ def _table_options(config: EvaluationConfig) -> dict[str, Any]:
         if table is None:
             continue
         options[name] = [absolute_path(path) for path in table.on(config.date).path]
-        columns += [f"{name}.{ours}={theirs}" for ours, theirs in table.columns.items()]
+        for ours, theirs in table.columns.items():
+            columns.append(f"{name}.{ours}={theirs}")
     options["column"] = columns
     if config.judgments.relevance is not None:
         options["relevance"] = show(config.judgments.relevance)
@@ -232,10 +253,13 @@ def _table_options(config: EvaluationConfig) -> dict[str, Any]:
 
 def _convention_options(convention: Convention) -> dict[str, Any]:
     """A convention as options of a command."""
-    preset = Convention.preset(convention.based_on).options()
     options: dict[str, Any] = {}
     if convention.based_on != "standard":
         options["convention"] = convention.based_on
-    chosen = convention.options().items()
-    options["set"] = [f"{name}={show(value)}" for name, value in chosen if value != preset[name]]
+    of_preset = Convention.preset(convention.based_on).options()
+    changed = []
+    for name, value in convention.options().items():
+        if value != of_preset[name]:
+            changed.append(f"{name}={show(value)}")
+    options["set"] = changed
     return options

@@ -1,4 +1,4 @@
-"""Whether a catalog measure means the same in two nights: its options, and the items."""
+"""Checks whether the values of a catalog measure can be compared between two nights."""
 
 import json
 from typing import NamedTuple
@@ -12,7 +12,7 @@ OTHER_ITEMS = "other_items"
 
 
 class OtherCatalog(NamedTuple):
-    """Why a catalog measure does not mean the same in two nights: a code and a sentence."""
+    """Why a catalog measure cannot be compared between two nights: a code and a sentence."""
 
     code: str
     sentence: str
@@ -49,7 +49,7 @@ def _options(night: Night, measure: str) -> dict[str, str]:
 
 
 def _fingerprint(night: Night, measure: str) -> str | None:
-    """The fingerprint of the items, if the measure looks anything up in them."""
+    """The fingerprint of the items, if the measure uses them."""
     if measure not in night.measure_set.of_items:
         return None
     items = night.record["inputs"].get("items", {})

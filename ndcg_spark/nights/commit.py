@@ -1,7 +1,7 @@
-"""An evaluation writes its rows to their final place, verifies them, and adds rows to the log.
+"""Publishes an evaluation: writes its rows to their final place, verifies them, and adds log rows.
 
-Nothing is overwritten. A process that is killed at any point leaves the old night, or the new one
-if its log rows were added. Anything that it wrote before that is ignored, and a later evaluation
+Nothing is overwritten. If a process is killed, the old night remains current, unless the log rows
+were already added. Anything that the process wrote before that is ignored, and a later evaluation
 removes it.
 """
 
@@ -14,7 +14,7 @@ import pyarrow as pa
 from ndcg_spark.errors import InputError, NdcgSparkError, StorageError
 from ndcg_spark.inputs.files import File
 from ndcg_spark.inputs.stored_rows import StoredRows
-from ndcg_spark.nights.log import Night, append, committed, log_row, utc_now
+from ndcg_spark.nights.log import Night, Nights, append, committed, log_row, utc_now
 from ndcg_spark.nights.reader import read_night_files, stored
 from ndcg_spark.nights.store import FAILURES, REMOVING, Store, folder
 from ndcg_spark.schemas import IN_PATHS, KEPT
@@ -33,7 +33,9 @@ class Publication:
     """
 
     def __init__(self, output: str, evaluated_on: str, evaluation_id: str) -> None:
-        self.store, self._date, self._id = Store(output), evaluated_on, evaluation_id
+        self.store = Store(output)
+        self._date = evaluated_on
+        self._id = evaluation_id
         self.location = self.store.location
         #: The rows, bytes and checksum of each file, by table.
         self._files: dict[str, dict[str, dict[str, int]]] = {}
@@ -46,18 +48,19 @@ class Publication:
             self.abandon()
 
     def write(self, name: str, table: "DataFrame") -> None:
-        table.drop(*IN_PATHS).write.parquet(
-            self.store.for_engine(self._folder(name)), mode="append"
-        )
+        """Let the engine write a table."""
+        path = self.store.for_engine(self._folder(name))
+        table.drop(*IN_PATHS).write.parquet(path, mode="append")
 
     def write_rows(self, name: str, rows: Sequence[Mapping[str, Any]]) -> None:
+        """Write a table with few rows, without an engine."""
         with self.store.failures("cannot be written"):
             self.store.add_rows(self._folder(name), rows, stored(name))
 
     def read(self, name: str, session: "SparkSession") -> "DataFrame":
-        return read_night_files(
-            session, name, [self.store.for_engine(self._folder(name))], self._date, self._id
-        )
+        """The rows of a written table, as the engine reads them."""
+        path = self.store.for_engine(self._folder(name))
+        return read_night_files(session, name, [path], self._date, self._id)
 
     def night(self, dataset: str, record: Mapping[str, Any]) -> Night:
         """The verified rows as a night of a dataset that is not published yet."""
@@ -97,7 +100,8 @@ class Publication:
 
     def verify(self, name: str, rows: int) -> None:
         """Raise StorageError unless the footers of a table's files add up to this many rows."""
-        files = self._files[name] = {}
+        files: dict[str, dict[str, int]] = {}
+        self._files[name] = files
         with self.store.failures("cannot be read back, and nothing was published"):
             for path, size in self._sizes(name).items():
                 whole = f"{self._folder(name)}/{path}"
@@ -114,65 +118,84 @@ class Publication:
     def commit(
         self, record: Mapping[str, Any], datasets: Mapping[str, Mapping[str, Any]]
     ) -> list[str]:
-        """Add a row to the log for each dataset, with these entries of a verdict. From then on,
-        this is the current evaluation.
+        """Add a row to the log for each dataset, with these entries of a verdict.
 
-        Returns a sentence for each night whose current evaluation is a different one that was
-        published at the same time.
+        From then on, this is the current evaluation. Returns a sentence for each dataset whose
+        current evaluation is a different one that was published at the same time.
         """
-        own = {"status": "published", "committed_at": utc_now()}
         with self.store.failures("cannot be written, and nothing was published"):
             self._refuse_lost()
             known = committed(self.store, [self._date])
             known.refuse_damaged([self._date])
-            numbers = {night.dataset: night.number + 1 for night in known}
-            rows = [
-                self._row(record, name, number=numbers.get(name, 1), **own, **entries)
-                for name, entries in datasets.items()
-            ]
-            path = append(self.store, self._date, rows)
+            path = append(self.store, self._date, self._log_rows(record, datasets, known))
             try:
-                # A process that removes leftovers first leaves a sign and then reads the log.
+                # A process that removes leftovers writes a sign before it reads the log, so one of
+                # the two processes notices the other.
                 self._refuse_lost()
             except BaseException:
                 with contextlib.suppress(*FAILURES):
                     self.store.delete(path)
                 raise
-        return [
-            (
-                f"{night.dataset} on {self._date}: {night.evaluation_id} was published at the same "
-                "time and is now the current evaluation"
+        sentences = []
+        for night in committed(self.store, [self._date]):
+            if night.dataset in datasets and night.evaluation_id != self._id:
+                other = f"{night.dataset} on {self._date}: {night.evaluation_id}"
+                now = "was published at the same time and is now the current evaluation"
+                sentences.append(f"{other} {now}")
+        return sentences
+
+    def _log_rows(
+        self,
+        record: Mapping[str, Any],
+        datasets: Mapping[str, Mapping[str, Any]],
+        known: Nights,
+    ) -> list[Mapping[str, Any]]:
+        """A published row for each dataset, numbered after its current evaluation."""
+        committed_at = utc_now()
+        numbers = {night.dataset: night.number + 1 for night in known}
+        rows = []
+        for name, entries in datasets.items():
+            row = self._row(
+                record,
+                name,
+                number=numbers.get(name, 1),
+                status="published",
+                committed_at=committed_at,
+                **entries,
             )
-            for night in committed(self.store, [self._date])
-            if night.dataset in datasets and night.evaluation_id != self._id
-        ]
+            rows.append(row)
+        return rows
 
     def _refuse_lost(self) -> None:
-        """Raise StorageError if verified files are gone, as a slow evaluation's files may be."""
+        """Raise StorageError if verified files are gone, which can happen to a slow evaluation."""
         for name, files in self._files.items():
-            there = self._sizes(name, suffix="")
-            is_removed = there.pop(REMOVING, None) is not None
-            sizes = {path: size for path, size in there.items() if path.endswith(".parquet")}
-            if is_removed or sizes != {path: file["bytes"] for path, file in files.items()}:
+            sizes = self._sizes(name, suffix="")
+            is_being_removed = REMOVING in sizes
+            there = {path: size for path, size in sizes.items() if path.endswith(".parquet")}
+            verified = {path: file["bytes"] for path, file in files.items()}
+            if is_being_removed or there != verified:
                 where = f"output: files of {name} in {self.store.location}"
-                raise StorageError(
-                    f"{where} changed after they were verified, so nothing was published; "
-                    "run this again"
-                )
+                what = "changed after they were verified, so nothing was published"
+                raise StorageError(f"{where} {what}; run this again")
 
     def abandon(self) -> None:
         """Remove the written files, unless they were published. Storage failures are ignored."""
         with contextlib.suppress(*FAILURES, StorageError):
             known = committed(self.store, [self._date])
-            if not known.damaged and self._id not in {row["evaluation_id"] for row in known.rows}:
-                for name in KEPT:
-                    self.store.delete(self._folder(name))
+            is_published = any(row["evaluation_id"] == self._id for row in known.rows)
+            # A damaged log may have a row of this evaluation.
+            if is_published or known.damaged:
+                return
+            for name in KEPT:
+                self.store.delete(self._folder(name))
 
     def _row(self, record: Mapping[str, Any], dataset: str, **more: Any) -> Mapping[str, Any]:
+        """A log row of this evaluation."""
         own = {"evaluated_on": self._date, "evaluation_id": self._id, "files": self._files}
         return log_row({**record, **own}, dataset=dataset, **more)
 
     def _sizes(self, name: str, suffix: str = ".parquet") -> dict[str, int]:
+        """The size of each file of a table, by its name in the folder of the evaluation."""
         root = self._folder(name)
         files = self.store.files(root, suffix)
         return {path.removeprefix(f"{root}/"): file.size for path, file in files.items()}

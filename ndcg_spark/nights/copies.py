@@ -1,20 +1,20 @@
-"""Copies: the derived scores of a night's kept lists under other judgments.
+"""Copies: the scores of a night's kept lists under the judgments of a different night.
 
 OUTPUT/kept_judgments/DATASET.FINGERPRINT.parquet
     The accepted judgments of a dataset.
 OUTPUT/rescored/evaluated_on=D/DATASET.FINGERPRINT.EVALUATION_ID.parquet
-    QUERY_SCORES of a night and dataset under other judgments.
+    QUERY_SCORES of a night and dataset under these judgments.
 
-DATASET stands for the first digits of the sha256 of its name, FINGERPRINT for the judgments. A copy
-is valid as long as its evaluation is the current one. A copy that is damaged or deleted is treated
-as missing, so no published data depends on it.
+DATASET stands for the first digits of the sha256 of its name, and FINGERPRINT for the judgments. A
+copy is valid as long as its evaluation is the current one. A damaged copy is treated as missing. No
+published data depends on a copy.
 """
 
 import hashlib
 import io
 import itertools
 import zlib
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,16 +24,17 @@ import pyarrow.compute as pc
 from ndcg_spark.convention.convention import Convention
 from ndcg_spark.convention.measures import Cutoff, deepest_finite, measure_at
 from ndcg_spark.convention.options import TIES
-from ndcg_spark.nights.log import Night, Nights
+from ndcg_spark.nights.log import Night, Nights, committed
 from ndcg_spark.nights.reader import stored
 from ndcg_spark.nights.store import FAILURES, OutputFile, Store
 from ndcg_spark.parquet_files import write_table
 from ndcg_spark.schemas import JUDGMENTS, QUERY_SCORES
+from ndcg_spark.voices import absolute_path, command_line
 
 KEPT_JUDGMENTS, RESCORED = "kept_judgments", "rescored"
 #: The columns of kept judgments.
 JUDGED = pa.schema([field for field in JUDGMENTS if field.name != "dataset"])
-#: Values of the option `documents` that keep the lists of all judged queries.
+#: The values of the option `documents` that keep the lists of all judged queries.
 WHOLE_LISTS = ("all", "everything")
 #: The columns of QUERY_SCORES that compare grades with the highest grade of all judgments.
 OF_HIGHEST_GRADE = ("rbp", "rbp_residual", "err")
@@ -45,7 +46,7 @@ _DIGEST = b"ndcg_spark.digest"
 
 
 class Rescored(NamedTuple):
-    """The result of scoring nights under other judgments."""
+    """The result of scoring nights under different judgments."""
 
     made: int
     #: How many copies already existed.
@@ -85,6 +86,27 @@ def kept_judgments(store: Store, dataset: str, fingerprint: str) -> pa.Table | N
     return _read(store, judgments_path(dataset, fingerprint), JUDGED)
 
 
+def fingerprints_of_kept(paths: Sequence[str], nights: Iterable[Night]) -> dict[str, str]:
+    """The fingerprints of judgments that the output keeps in these files, by dataset.
+
+    They are not computed again, because a kept file has no column for the dataset, which is part
+    of the fingerprint.
+    """
+    fingerprints = {}
+    for night in nights:
+        for path in paths:
+            fingerprint = path.removesuffix(".parquet").rpartition(".")[2]
+            if absolute_path(path) == kept_file(night, fingerprint):
+                fingerprints[night.dataset] = fingerprint
+    return fingerprints
+
+
+def kept_file(night: Night, fingerprint: str) -> str:
+    """The absolute path or the address of the file that keeps judgments of a night's dataset."""
+    output = absolute_path(night.store.location)
+    return f"{output}/{judgments_path(night.dataset, fingerprint)}"
+
+
 def copy_path(night: Night, fingerprint: str) -> str:
     name = f"{dataset_digits(night.dataset)}.{fingerprint}.{night.evaluation_id}.parquet"
     return f"{RESCORED}/evaluated_on={night.evaluated_on}/{name}"
@@ -121,8 +143,31 @@ def write_copy(night: Night, fingerprint: str, rows: pa.Table) -> None:
     _write(night.store, path, rows.select(schema.names).cast(schema))
 
 
+def rescore_command(night: Night, fingerprint: str) -> str:
+    """The command that scores a night under these judgments, whether or not they are kept."""
+    output = night.store.location
+    path = judgments_path(night.dataset, fingerprint)
+    try:
+        is_kept = night.store.is_file(path)
+    except FAILURES:
+        is_kept = False
+    if is_kept and _is_rescored_by_default(night, fingerprint):
+        return command_line("rescore", [output], {})
+    file = kept_file(night, fingerprint) if is_kept else "FILE"
+    return command_line("rescore", [output], {"judgments": file, "dataset": night.dataset})
+
+
+def _is_rescored_by_default(night: Night, fingerprint: str) -> bool:
+    """Whether `rescore` without judgments makes this copy: it covers the newest night, and the
+    newest judgments.
+    """
+    own = [one for one in committed(night.store) if one.dataset == night.dataset]
+    newest = own[-1]
+    return newest == night or newest.row["judgments_fingerprint"] == fingerprint
+
+
 def why_not_copied(night: Night) -> str | None:
-    """Why no scores of a night can be computed again under other judgments; None if some can."""
+    """Why no scores of a night can be computed under different judgments; None if some can."""
     if night.unverified is not None:
         return f"{night} is not verified"
     if not keeps_whole_lists(night):
@@ -134,12 +179,12 @@ def why_not_copied(night: Night) -> str | None:
 
 def keeps_whole_lists(night: Night) -> bool:
     """Whether the lists of all judged queries were kept, down to the deepest finite cutoff."""
-    is_asked = night.record["configuration"].get("documents") in WHOLE_LISTS
-    return is_asked and "ranked_documents" in night.record["files"]
+    is_requested = night.record["configuration"].get("documents") in WHOLE_LISTS
+    return is_requested and "ranked_documents" in night.record["files"]
 
 
 def _why_grades_decide(convention: Convention) -> str | None:
-    """Why the kept lists would be different under other judgments; None if they would not."""
+    """Why the kept lists depend on the judgments; None if they do not."""
     if TIES[convention.ties].by == "gain":
         return f"with ties={convention.ties}, grades decide the order"
     for option in ("unjudged", "negative"):
@@ -164,7 +209,7 @@ def why_not_rescored(
     """Why a measure of a night cannot be computed again at a cutoff; None if it can.
 
     With the `fingerprint` of a copy, it also checks whether the highest grade of these judgments
-    differs from the night's, which ERR and RBP depend on.
+    differs from the night's, because ERR and RBP depend on it.
     """
     reason = why_not_copied(night)
     if reason is not None:
@@ -175,10 +220,12 @@ def why_not_rescored(
         return f"{measure_at(*metric)} needs whole rankings, but only {depth} documents were kept"
     if cutoff > depth:
         return f"{measure_at(*metric)} needs more than the {depth} documents that were kept"
-    if fingerprint is not None and measure in OF_HIGHEST_GRADE:
-        rows = read_copy(night, fingerprint)
-        if rows is not None and len(rows) and rows[measure].null_count == len(rows):
-            return f"{measure_at(*metric)} depends on the highest grade, which differs"
+    if fingerprint is None or measure not in OF_HIGHEST_GRADE:
+        return None
+    rows = read_copy(night, fingerprint)
+    # The measure is null in every row if it could not be computed.
+    if rows is not None and len(rows) and rows[measure].null_count == len(rows):
+        return f"{measure_at(*metric)} depends on the highest grade, which differs"
     return None
 
 
@@ -215,36 +262,58 @@ def unneeded_copies(
     if not copies and not judgments:
         return []
     now = store.now()
-    wanted = {copy_path(*pair) for pair in itertools.chain(needed, _wanted_copies(nights))}
-    known = {str(row["evaluation_id"]) for row in nights.rows}
-    gone = []
-    for path, file in copies.items():
-        is_explained = _evaluation_of(path) in known
-        rest = _SECONDS_UNNEEDED if is_explained else _SECONDS_UNEXPLAINED
-        is_unclear = _date_of(path) in nights.damaged
-        if path not in wanted and not is_unclear and _age(file, now) > rest:
-            gone.append(path)
+    unneeded = _unneeded_files_of_copies(copies, nights, needed, now)
+    if nights.damaged:
+        # A log that cannot be read may use any of the judgments.
+        return unneeded
     used = {judgments_path(*pair) for pair in _judgments_of_log(nights)}
     for path, file in judgments.items():
-        is_unused = path not in used and not nights.damaged
-        if is_unused and _age(file, now) > _SECONDS_UNEXPLAINED:
-            gone.append(path)
-    return gone
+        if path not in used and _age(file, now) > _SECONDS_UNEXPLAINED:
+            unneeded.append(path)
+    return unneeded
 
 
-def _wanted_copies(nights: Nights) -> Iterator[tuple[Night, str]]:
+def _unneeded_files_of_copies(
+    copies: Mapping[str, OutputFile],
+    nights: Nights,
+    needed: Iterable[tuple[Night, str]],
+    now: float,
+) -> list[str]:
+    """The copies that are old enough to be removed, and that no night needs."""
+    kept = {copy_path(*pair) for pair in itertools.chain(needed, _copies_of_changes(nights))}
+    known = {str(row["evaluation_id"]) for row in nights.rows}
+    unneeded = []
+    for path, file in copies.items():
+        if path in kept or _date_of(path) in nights.damaged:
+            continue
+        is_explained = _evaluation_of(path) in known
+        least = _SECONDS_UNNEEDED if is_explained else _SECONDS_UNEXPLAINED
+        if _age(file, now) > least:
+            unneeded.append(path)
+    return unneeded
+
+
+def _copies_of_changes(nights: Nights) -> Iterator[tuple[Night, str]]:
+    """The copies of each dataset that are kept: nights, each with a fingerprint of judgments.
+
+    These are all nights under the two newest sets of judgments, and both nights around each change
+    of judgments under the other's.
+    """
     for _, group in itertools.groupby(nights, key=lambda night: night.dataset):
         own = [night for night in group if night.row["judgments_fingerprint"]]
-        prints = [str(night.row["judgments_fingerprint"]) for night in own]
-        newest = list(dict.fromkeys(reversed(prints)))[:2]
-        yield from itertools.product(own, newest)
-        for before, after in itertools.pairwise(range(len(own))):
-            if prints[before] != prints[after]:
-                yield own[before], prints[after]
-                yield own[after], prints[before]
+        fingerprints = [str(night.row["judgments_fingerprint"]) for night in own]
+        newest_first = list(dict.fromkeys(reversed(fingerprints)))
+        yield from itertools.product(own, newest_first[:2])
+        for before, after in itertools.pairwise(zip(own, fingerprints, strict=True)):
+            night, judgments = before
+            next_night, next_judgments = after
+            if judgments != next_judgments:
+                yield night, next_judgments
+                yield next_night, judgments
 
 
 def _judgments_of_log(nights: Nights) -> Iterator[tuple[str, str]]:
+    """The dataset and the fingerprint of all judgments that the log mentions."""
     for row in nights.rows:
         if row["dataset"] and row["judgments_fingerprint"]:
             yield row["dataset"], row["judgments_fingerprint"]
@@ -263,6 +332,7 @@ def _age(file: OutputFile, now: float) -> float:
 
 
 def _write(store: Store, path: str, rows: pa.Table) -> None:
+    """Write rows to a file that records a digest of their values."""
     content = io.BytesIO()
     digest = f"{_digest(rows):08x}".encode()
     marked = rows.replace_schema_metadata({_DIGEST: digest})
@@ -277,14 +347,17 @@ def _read(store: Store, path: str, schema: pa.Schema) -> pa.Table | None:
         rows = store.read(path)
         digest = (rows.schema.metadata or {}).get(_DIGEST, b"")
         rows = rows.select(schema.names).cast(schema)
-        is_whole = digest == f"{_digest(rows):08x}".encode()
+        is_intact = digest == f"{_digest(rows):08x}".encode()
     except Exception:  # noqa: BLE001  # damaged files raise many kinds
         return None
-    return rows.replace_schema_metadata() if is_whole else None
+    return rows.replace_schema_metadata() if is_intact else None
 
 
 def _digest(rows: pa.Table) -> int:
-    """A checksum of all values: pages have their own, but not the metadata that locates them."""
+    """A checksum of all values.
+
+    The pages of a file have checksums, but the metadata that locates the pages does not.
+    """
     digest = zlib.crc32(str(len(rows)).encode())
     for name in rows.column_names:
         for part in _plain_parts(rows[name]):

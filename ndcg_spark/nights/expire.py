@@ -4,7 +4,7 @@ import dataclasses
 import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ndcg_spark.nights.copies import RESCORED, unneeded_copies
 from ndcg_spark.nights.log import Nights, committed
@@ -23,13 +23,21 @@ _KEPT = (
 _REMOVE_TOO = Give("baselines", then="also removes them")
 _FOLDER = re.compile(r"query_scores/evaluated_on=([^/]+)/evaluation_id=([^/]+)/")
 
-#: The date and the id of an evaluation.
-_Evaluation = tuple[str, str]
+
+class _Evaluation(NamedTuple):
+    """What identifies an evaluation in the output."""
+
+    date: str
+    evaluation_id: str
+
+
 #: Returns the dates that gates compare with, given all nights and the dates that are too old.
 Needed = Callable[[Nights, set[str]], set[str]]
 
 
 class Removal(NamedTuple):
+    """Files to remove together."""
+
     #: What to remove, in words.
     what: str
     #: The paths in the order in which they are removed.
@@ -40,34 +48,39 @@ class Removal(NamedTuple):
 
 def remove(output: str, removals: Iterable[Removal]) -> list[str]:
     """Remove all of these; return a sentence for each that still existed. Raises StorageError."""
-    store, removed = Store(output), []
+    store = Store(output)
+    removed = []
     with store.failures("cannot be removed from"):
         for removal in removals:
-            try:
-                if removal.unpublished and _is_published(store, removal.unpublished):
-                    continue
-            except FileNotFoundError:
-                # Another evaluation is removing it.
+            if removal.unpublished and not _mark_unpublished(store, removal.unpublished):
                 continue
-            if sum(store.delete(path) for path in removal.paths):
+            existed = [store.delete(path) for path in removal.paths]
+            if any(existed):
                 removed.append(f"removed {removal.what}")
     return removed
 
 
-def _is_published(store: Store, key: _Evaluation) -> bool:
-    """Whether an evaluation has a row in the log now; if not, a sign says that its files are being
-    removed.
+def _mark_unpublished(store: Store, evaluation: _Evaluation) -> bool:
+    """Mark an evaluation as being removed; return False if it must not be removed.
 
-    An evaluation that was idle for a day adds its row and then looks for this sign. The sign is
-    written before the log is read, so that one of the two notices the other.
+    That is the case if it has been published in the meantime, or if it is already being removed. An
+    evaluation that was idle for a day adds its log row and then looks for this mark. The mark is
+    written before the log is read, so that one of the two processes notices the other.
     """
-    sign = f"{folder('query_scores', *key)}/{REMOVING}"
-    store.add(sign, b"")
-    known = committed(store, [key[0]])
-    is_published = bool(known.damaged) or key[1] in {row["evaluation_id"] for row in known.rows}
-    if is_published:
-        store.delete(sign)
-    return is_published
+    date, evaluation_id = evaluation
+    mark = f"{folder('query_scores', date, evaluation_id)}/{REMOVING}"
+    try:
+        store.add(mark, b"")
+        known = committed(store, [date])
+        is_published = any(row["evaluation_id"] == evaluation_id for row in known.rows)
+        # A damaged log may have a row of the evaluation.
+        if not is_published and not known.damaged:
+            return True
+        store.delete(mark)
+    except FileNotFoundError:
+        # Another evaluation is removing it.
+        return False
+    return False
 
 
 @dataclasses.dataclass(frozen=True)
@@ -101,9 +114,9 @@ def removable(
 ) -> tuple[list[Removal], list[Notice]]:
     """Superseded and killed evaluations, and old nights: those of a `date`, or `before` a date.
 
-    Also returns a sentence for each old date that is kept: those that are `needed`, unless
-    `baselines` is set or the `date` names them. If the log of a date cannot be read, it is not
-    known what its gate compares with, so no night is removed as too old.
+    Also returns a sentence for each old date that is kept, because it is `needed`. Such a date is
+    removed if `baselines` is set, or if it is the `date`. If the log of a date cannot be read, it
+    is not known what its gate compares with, so no night is removed as too old.
     """
     store = Store(output)
     with store.failures("cannot be used"):
@@ -118,34 +131,41 @@ def removable(
         why = f"{damage}, so it is not known what its gate compares with"
         restore = Give("baselines", words="restore it, or", then="also removes what gates need")
         return removals, [Notice(f"{len(old)} old night(s) are kept: {why}", restore)]
-    stays = set() if baselines else needed(known, old) - {date or ""}
-    removals.extend(_nights_of(found, day) for day in sorted(old - stays))
-    kept = [
-        Notice(f"the nights of {day} are kept: {_KEPT}", _REMOVE_TOO) for day in sorted(old & stays)
-    ]
-    return removals, kept
+    kept: set[str] = set()
+    if not baselines:
+        kept = old.intersection(needed(known, old)) - {date or ""}
+    removals.extend(_nights_of(found, day) for day in sorted(old - kept))
+    notices = []
+    for day in sorted(kept):
+        notices.append(Notice(f"the nights of {day} are kept: {_KEPT}", _REMOVE_TOO))
+    return removals, notices
 
 
 def _read(store: Store) -> _Output:
+    """The evaluations of an output. Raises FAILURES."""
     # Folders are listed before the log is read, so that an evaluation that adds its rows in between
     # is not taken for one without rows.
-    matches = filter(None, map(_FOLDER.match, store.files("query_scores", "")))
-    there = {(match[1], match[2]) for match in matches}
+    there = set()
+    for path in store.files("query_scores", ""):
+        match = _FOLDER.match(path)
+        if match:
+            there.add(_Evaluation(match[1], match[2]))
     known = committed(store)
     now = store.now() if there else 0.0
     return _Output(store, there, known, _superseded(known), now)
 
 
 def _leftovers(output: _Output) -> list[Removal]:
+    """Superseded and killed evaluations that are old enough, and unneeded copies."""
     removals = []
-    for key in sorted(output.there):
-        if key[0] in output.known.damaged:
+    for one in sorted(output.there):
+        if one.date in output.known.damaged:
             continue
-        if key in output.superseded:
-            if output.now - output.superseded[key] > SECONDS_SUPERSEDED:
-                removals.append(_removal(key, "was superseded"))
-        elif output.now - _last_written(output.store, key) > SECONDS_WITHOUT_ROW:
-            removals.append(_removal(key, "did not publish")._replace(unpublished=key))
+        if one in output.superseded:
+            if output.now - output.superseded[one] > SECONDS_SUPERSEDED:
+                removals.append(_removal(one, "was superseded"))
+        elif output.now - _last_written(output.store, one) > SECONDS_WITHOUT_ROW:
+            removals.append(_removal(one, "did not publish")._replace(unpublished=one))
     copies = unneeded_copies(output.store, output.known)
     if copies:
         what = f"{len(copies):,} unneeded copies of scores or judgments"
@@ -153,21 +173,26 @@ def _leftovers(output: _Output) -> list[Removal]:
     return removals
 
 
-def _removal(key: _Evaluation, why: str) -> Removal:
-    return Removal(f"{key[1]} of {key[0]}, which {why}", _folders(key))
+def _removal(evaluation: _Evaluation, why: str) -> Removal:
+    what = f"{evaluation.evaluation_id} of {evaluation.date}, which {why}"
+    return Removal(what, _folders(evaluation))
 
 
 def _nights_of(output: _Output, day: str) -> Removal:
     """All nights of a date."""
-    # In the order in which they were added, so that an older row never becomes current.
     rows = [row for row in output.known.rows if row["evaluated_on"] == day]
-    rows.sort(key=lambda row: (row["number"] or 0, row["written"], row["revision"] or 0))
-    paths = [row["file"] for row in rows]
-    for key in sorted(output.there & output.superseded.keys()):
-        if key[0] == day:
-            paths.extend(_folders(key))
-    copies = f"{RESCORED}/evaluated_on={day}"
-    return Removal(f"the nights of {day}", [copies, *dict.fromkeys(paths)])
+    rows.sort(key=_order_of_adding)
+    paths = [f"{RESCORED}/evaluated_on={day}"]
+    paths.extend(row["file"] for row in rows)
+    for evaluation in sorted(output.there & output.superseded.keys()):
+        if evaluation.date == day:
+            paths.extend(_folders(evaluation))
+    return Removal(f"the nights of {day}", list(dict.fromkeys(paths)))
+
+
+def _order_of_adding(row: Mapping[str, Any]) -> tuple[int, float, int]:
+    """A sort key for the order of removal: an older log row must never become current."""
+    return row["number"] or 0, row["written"], row["revision"] or 0
 
 
 def _superseded(known: Nights) -> dict[_Evaluation, float]:
@@ -175,27 +200,34 @@ def _superseded(known: Nights) -> dict[_Evaluation, float]:
 
     The value is infinite if the evaluation is still current.
     """
-    counting = {(night.dataset, night.evaluated_on): night for night in known}
+    current = {(night.dataset, night.evaluated_on): night for night in known}
     since: dict[_Evaluation, float] = {}
     for row in known.rows:
-        if row["number"]:
-            key = row["evaluated_on"], row["evaluation_id"]
-            night = counting.get((row["dataset"], row["evaluated_on"]))
-            time = night.row["written"] if night and night.evaluation_id != key[1] else math.inf
-            since[key] = max(time, since.get(key, 0.0))
+        # Only published evaluations have a number.
+        if not row["number"]:
+            continue
+        evaluation = _Evaluation(row["evaluated_on"], row["evaluation_id"])
+        night = current.get((row["dataset"], row["evaluated_on"]))
+        time = math.inf
+        if night is not None and night.evaluation_id != row["evaluation_id"]:
+            time = night.row["written"]
+        # It is superseded once a later evaluation has replaced the last of its datasets.
+        since[evaluation] = max(time, since.get(evaluation, 0.0))
     return since
 
 
-def _last_written(store: Store, key: _Evaluation) -> float:
+def _last_written(store: Store, evaluation: _Evaluation) -> float:
+    """When the newest file of an evaluation was written."""
     times = [0.0]
-    for path in _folders(key):
+    for path in _folders(evaluation):
         times.extend(file.mtime_ns / 1e9 for file in store.files(path, "").values())
     return max(times)
 
 
-def _folders(key: _Evaluation) -> list[str]:
+def _folders(evaluation: _Evaluation) -> list[str]:
     """The folders of an evaluation.
 
     query_scores, which identifies the evaluation, is written first and comes last here.
     """
-    return [folder(table, *key) for table in reversed(KEPT)]
+    date, evaluation_id = evaluation
+    return [folder(table, date, evaluation_id) for table in reversed(KEPT)]

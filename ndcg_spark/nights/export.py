@@ -1,5 +1,6 @@
-"""Copies the current nights to Delta tables, Iceberg tables or tables of a Spark catalog. An export
-is idempotent.
+"""Copies the current nights to Delta tables, Iceberg tables or tables of a Spark catalog.
+
+An export is idempotent.
 """
 
 import contextlib
@@ -34,17 +35,21 @@ def export(
     since: str | None = None,
     report: Callable[[str], None] = print,
 ) -> None:
-    """Copy the current nights of all dates, of one date, or since a date; `report` is called with a
-    sentence for each date.
+    """Copy the current nights of all dates, of one date, or since a date.
 
-    ConfigurationError, before anything is written, if there is no such night or target, or if a
-    table has a different shape.
+    `report` is called with a sentence for each date. ConfigurationError, before anything is
+    written, if there is no such night or target, or if a table has a different shape.
     """
     known = committed(output)
-    needed = [day for day in known.damaged if day >= (since or "")]
-    known.refuse_damaged(needed if date is None else [date])
-    dates = {night.evaluated_on for night in known if date in (None, night.evaluated_on)}
-    dates = {day for day in dates if day >= (since or "")}
+    earliest = since or ""
+    if date is None:
+        known.refuse_damaged([day for day in known.damaged if day >= earliest])
+    else:
+        known.refuse_damaged([date])
+    dates = set()
+    for night in known:
+        if date in (None, night.evaluated_on) and night.evaluated_on >= earliest:
+            dates.add(night.evaluated_on)
     if not dates:
         raise ConfigurationError(
             f"output: no published nights on these dates in {masked(output)}; check the path"
@@ -57,15 +62,11 @@ def export(
             while dates:
                 for day in sorted(dates):
                     nights = [night for night in known if night.evaluated_on == day]
-                    # Checked before any table of the date is replaced.
-                    refuse_changed_nights(nights)
-                    for name in TABLES:
-                        # Only the log has the configuration.
-                        with _private_files() if name == LOG else contextlib.nullcontext():
-                            target.replace(name, day, nights)
+                    _replace_date(target, day, nights)
                     report(f"exported {len(nights)} night(s) for {day} to {masked(to)}")
-                before, known = [night.row for night in known], committed(output, dates)
-                dates = {night.evaluated_on for night in known if night.row not in before}
+                rows_before = [night.row for night in known]
+                known = committed(output, dates)
+                dates = {night.evaluated_on for night in known if night.row not in rows_before}
     except NdcgSparkError:
         raise
     except Exception as error:  # the libraries raise many kinds
@@ -74,9 +75,21 @@ def export(
         ) from error
 
 
+def _replace_date(target: "_Tables", date: str, nights: Sequence[Night]) -> None:
+    """Replace the rows of a date in every table by those of its nights."""
+    # Checked before any table of the date is replaced.
+    refuse_changed_nights(nights)
+    for name in KEPT:
+        target.replace(name, date, nights)
+    # Only the log has the configuration, which may be secret.
+    with _private_files():
+        target.replace(LOG, date, nights)
+
+
 @contextlib.contextmanager
 def _private_files() -> Iterator[None]:
     """Let only the owner and the group read what this process writes in the block."""
+    # The old mask is returned only when a new one is set.
     before = os.umask(0o027)
     os.umask(before | 0o027)
     try:
@@ -86,21 +99,32 @@ def _private_files() -> Iterator[None]:
 
 
 def _refuse_other_shape(name: str, there: pa.Schema | None) -> None:
-    """Raise ConfigurationError if a table exists, and its columns differ or it lacks columns that
-    are never null.
+    """Raise ConfigurationError if an existing table has different columns.
+
+    It may lack columns, except those that are never null. `there`: its schema, None if it does not
+    exist.
     """
-    schemas = (TABLES[name], TABLES[name] if there is None else there)
-    own, known = (
-        {(field.name, _SPELLING.sub("", str(field.type))) for field in schema} for schema in schemas
-    )
-    if wrong := (known - own) | {column for column in own - known if column[0] in _NEVER_NULL}:
-        raise ConfigurationError(
-            f"export: the table {name} has a different shape: {len(wrong)} column(s) differ, "
-            f"e.g. {' '.join(min(wrong))}; name a different target, or drop the table"
-        )
+    if there is None:
+        return
+    own, known = _columns(TABLES[name]), _columns(there)
+    wrong = known - own
+    for column, kind in own - known:
+        if column in _NEVER_NULL:
+            wrong.add((column, kind))
+    if wrong:
+        what = f"export: the table {name} has a different shape: {len(wrong)} column(s) differ"
+        example = " ".join(min(wrong))
+        advice = "name a different target, or drop the table"
+        raise ConfigurationError(f"{what}, e.g. {example}; {advice}")
+
+
+def _columns(schema: pa.Schema) -> set[tuple[str, str]]:
+    """The name and the type of each column, with the same spelling for equivalent types."""
+    return {(field.name, _SPELLING.sub("", str(field.type))) for field in schema}
 
 
 def _exported_rows(name: str, nights: Sequence[Night]) -> pa.RecordBatchReader:
+    """The rows of some nights for a table of the target."""
     if name == LOG:
         return log_table(night.row for night in nights).to_reader()
     return pa.RecordBatchReader.from_batches(
@@ -110,8 +134,9 @@ def _exported_rows(name: str, nights: Sequence[Night]) -> pa.RecordBatchReader:
 
 @contextlib.contextmanager
 def _target(to: str) -> Iterator["_Tables"]:
-    """The tables that a text such as delta:PATH names. ConfigurationError if they cannot be written
-    from here.
+    """The tables that a text such as delta:PATH names.
+
+    ConfigurationError if they cannot be written from here.
     """
     form, _, address = to.partition(":")
     try:
@@ -143,25 +168,28 @@ class _Delta:
 
         from ndcg_spark.inputs.storage import delta_address, delta_options
 
-        self._library, self._options = deltalake, {"storage_options": delta_options()}
+        self._library = deltalake
+        self._options = {"storage_options": delta_options()}
         address = os.path.expanduser(path)  # noqa: PTH111  # a URI
         refusal = functools.partial(ConfigurationError, option="export")
         self._root = delta_address(address, refusal).rstrip("/")
 
     def schema(self, name: str) -> pa.Schema | None:
-        address, table = f"{self._root}/{name}", self._library.DeltaTable
-        is_there = table.is_deltatable(address, **self._options)
-        return pa.schema(table(address, **self._options).schema().to_arrow()) if is_there else None
+        address = f"{self._root}/{name}"
+        if not self._library.DeltaTable.is_deltatable(address, **self._options):
+            return None
+        table = self._library.DeltaTable(address, **self._options)
+        return pa.schema(table.schema().to_arrow())
 
     def replace(self, name: str, date: str, nights: Sequence[Night]) -> None:
-        how = {
-            "mode": "overwrite",
-            "predicate": f"evaluated_on = DATE '{date}'",
-            "schema_mode": "merge",
-        }
-        address, by = f"{self._root}/{name}", ["evaluated_on"]
         self._library.write_deltalake(
-            address, _exported_rows(name, nights), partition_by=by, **how, **self._options
+            f"{self._root}/{name}",
+            _exported_rows(name, nights),
+            partition_by=["evaluated_on"],
+            mode="overwrite",
+            predicate=f"evaluated_on = DATE '{date}'",
+            schema_mode="merge",
+            **self._options,
         )
 
 
@@ -177,81 +205,74 @@ class _Iceberg:
         catalog, _, self._namespace = name.partition(".")
         try:
             self._catalog = load_catalog(catalog)
-        except (
-            NotInstalledError,
-            ValueError,
-        ) as error:  # missing libraries of a catalog, and wrong settings
+        # A library of the catalog is missing, or a setting is wrong.
+        except (NotInstalledError, ValueError) as error:
             raise ConfigurationError(
                 f"export: the catalog {catalog} cannot be opened: {masked(first_line(error))}"
             ) from error
 
     def schema(self, name: str) -> pa.Schema | None:
         named = f"{self._namespace}.{name}"
-        return (
-            self._catalog.load_table(named).schema().as_arrow()
-            if self._catalog.table_exists(named)
-            else None
-        )
+        if not self._catalog.table_exists(named):
+            return None
+        schema: pa.Schema = self._catalog.load_table(named).schema().as_arrow()
+        return schema
 
     def replace(self, name: str, date: str, nights: Sequence[Night]) -> None:
         self._catalog.create_namespace_if_not_exists(self._namespace)
         named = f"{self._namespace}.{name}"
-        table, rows = (
-            self._catalog.create_table_if_not_exists(named, TABLES[name]),
-            _exported_rows(name, nights),
-        )
+        table = self._catalog.create_table_if_not_exists(named, TABLES[name])
+        rows: pa.RecordBatchReader | pa.Table = _exported_rows(name, nights)
+        # pyiceberg can stream only into tables without partitions.
+        if not table.spec().is_unpartitioned():
+            rows = rows.read_all()
         with table.update_schema() as change:
             change.union_by_name(TABLES[name])
         with warnings.catch_warnings():
             # A date that is exported for the first time does not replace any rows.
             warnings.filterwarnings("ignore", message="Delete operation did not match any records")
-            # It can stream only into tables without partitions.
-            table.overwrite(
-                rows if table.spec().is_unpartitioned() else rows.read_all(),
-                f"evaluated_on = '{date}'",
-            )
+            table.overwrite(rows, f"evaluated_on = '{date}'")
 
 
 class _Spark:
+    """Tables of a catalog that a Spark session knows."""
+
     def __init__(self, session: Any, address: str) -> None:
-        from pyspark.sql import functions
-        from pyspark.sql.pandas import types
+        self._session = session
+        self._namespace = address
 
-        self._session, self._namespace, self._functions, self._types = (
-            session,
-            address,
-            functions,
-            types,
-        )
-
-    def _name(self, name: str) -> str:
-        return ".".join(f"`{part}`" for part in [*self._namespace.split("."), name])
+    def _quoted_name(self, name: str) -> str:
+        """The quoted name of a table, with its catalog and schema."""
+        parts = [*self._namespace.split("."), name]
+        return ".".join(f"`{part}`" for part in parts)
 
     def schema(self, name: str) -> pa.Schema | None:
-        is_there = self._session.catalog.tableExists(self._name(name))
-        return (
-            self._types.to_arrow_schema(self._session.table(self._name(name)).schema)
-            if is_there
-            else None
-        )
+        from pyspark.sql.pandas.types import to_arrow_schema
+
+        table = self._quoted_name(name)
+        if not self._session.catalog.tableExists(table):
+            return None
+        return to_arrow_schema(self._session.table(table).schema)
 
     def replace(self, name: str, date: str, nights: Sequence[Night]) -> None:
-        fields = self._types.from_arrow_schema(TABLES[name])
-        columns = {
-            field.name: f"`{field.name}` {field.dataType.simpleString()}" for field in fields
-        }
-        create = f"CREATE TABLE IF NOT EXISTS {self._name(name)} ({', '.join(columns.values())})"
+        from pyspark.sql import functions as F
+        from pyspark.sql.pandas.types import from_arrow_schema
+
+        table = self._quoted_name(name)
+        columns = {}
+        for field in from_arrow_schema(TABLES[name]):
+            columns[field.name] = f"`{field.name}` {field.dataType.simpleString()}"
+        create = f"CREATE TABLE IF NOT EXISTS {table} ({', '.join(columns.values())})"
         self._session.sql(f"{create} PARTITIONED BY (evaluated_on)")
-        if lacking := columns.keys() - self._session.table(self._name(name)).columns:
+        lacking = columns.keys() - self._session.table(table).columns
+        if lacking:
             added = ", ".join(columns[column] for column in sorted(lacking))
-            self._session.sql(f"ALTER TABLE {self._name(name)} ADD COLUMNS ({added})")
+            self._session.sql(f"ALTER TABLE {table} ADD COLUMNS ({added})")
         if name == LOG:
             rows = self._session.createDataFrame(_exported_rows(name, nights).read_all())
         else:
             rows = read_nights(nights, name, self._session)
-        rows.writeTo(self._name(name)).overwrite(
-            self._functions.expr(f"evaluated_on = DATE '{date}'")
-        )
+        rows.writeTo(table).overwrite(F.expr(f"evaluated_on = DATE '{date}'"))
 
 
 _Tables = _Delta | _Iceberg | _Spark

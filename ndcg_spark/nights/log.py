@@ -1,4 +1,7 @@
-"""The log of an output, which determines the current evaluation of a night. It is append-only."""
+"""The log of an output, which determines the current evaluation of each night.
+
+It is append-only.
+"""
 
 import concurrent.futures
 import dataclasses
@@ -9,8 +12,8 @@ import json
 import logging
 import operator
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 
@@ -56,19 +59,24 @@ class Night:
 
     @functools.cached_property
     def record(self) -> Row:
-        """Its row with the JSON columns decoded; `verdict` has the findings, `seconds` the time of
-        each step.
+        """Its row with the JSON columns decoded.
+
+        `verdict` also has the findings (None without a gate), and `seconds` the time of each step.
         """
-        row = {**self.row, **{name: json.loads(self.row[name] or "{}") for name in JSON}}
-        verdict = (
-            {**{name: row[name] for name in _VERDICT}, **row["findings"]}
-            if row["verdict"]
-            else None
-        )
-        return {**row, "verdict": verdict, "seconds": row["steps"], "notes": list(self.notes)}
+        record = dict(self.row)
+        for name in JSON:
+            record[name] = json.loads(self.row[name] or "{}")
+        verdict = None
+        if record["verdict"]:
+            verdict = {name: record[name] for name in _VERDICT} | record["findings"]
+        record["verdict"] = verdict
+        record["seconds"] = record["steps"]
+        record["notes"] = list(self.notes)
+        return record
 
     @functools.cached_property
     def measure_set(self) -> MeasureSet:
+        """The measures that the night was evaluated with. StorageError if they are unknown."""
         configuration = self.record["configuration"]
         measures = configuration.get("measures") or ()
         try:
@@ -91,9 +99,20 @@ class Night:
         return str(self.row["verified"] or "").removeprefix(_UNVERIFIED)
 
     @property
+    def unmeasured(self) -> dict[str, str]:
+        """A sentence for each run whose document ids no judgment has.
+
+        Its scores of 0 say nothing about its ranking, so the night does not have the run for any
+        comparison.
+        """
+        results = self.record["inputs"].get("results", {})
+        return dict(results.get("unknown_ids", {}).get(self.dataset, {}))
+
+    @property
     def is_good(self) -> bool:
-        """Whether later nights may be compared with it: every check measured something and none
-        failed, or somebody accepted it.
+        """Whether later nights may be compared with it.
+
+        Every check measured something and none failed, or somebody accepted the night.
         """
         return bool(self.row["is_baseline"]) and self.unverified is None
 
@@ -104,7 +123,9 @@ class Night:
         return {f"{path}/{name}": file for name, file in files.items()}
 
     def kept_rows(self, table: str) -> int:
-        return sum(file["rows"] for file in self.record["files"].get(table, {}).values())
+        """The number of rows of its evaluation in a table, for all datasets."""
+        files: Mapping[str, Mapping[str, int]] = self.record["files"].get(table, {})
+        return sum(file["rows"] for file in files.values())
 
     def __str__(self) -> str:
         return f"the night {self.evaluated_on} of {self.dataset}"
@@ -120,8 +141,8 @@ class Nights(list[Night]):
         damaged: Mapping[str, str] | None = None,
     ) -> None:
         super().__init__(nights)
-        #: All rows of the log, the current ones last, each with its `file` and when that was
-        #: `written`.
+        #: All rows of the log, sorted so that the last row of a night is the current one. Each row
+        #: has its `file`, and when that file was `written`.
         self.rows = rows
         #: Why the log of a date cannot be read, by date.
         self.damaged = damaged or {}
@@ -137,60 +158,80 @@ class Nights(list[Night]):
         return sorted(date for date in self.damaged if after < date < before)
 
     def refuse_damaged(self, dates: Iterable[str]) -> None:
-        for date in sorted({*dates} & {*self.damaged}):
-            advice = f"restore the file, or remove it and evaluate {date} again"
-            raise StorageError(f"output: {self.damaged[date]}; {advice}")
+        """Raise StorageError if the log of one of these dates cannot be read."""
+        damaged = sorted(set(dates).intersection(self.damaged))
+        if damaged:
+            advice = f"restore the file, or remove it and evaluate {damaged[0]} again"
+            raise StorageError(f"output: {self.damaged[damaged[0]]}; {advice}")
 
 
 def committed(output: str | Store, dates: Iterable[str] | None = None) -> Nights:
-    """The nights of an output, or of some of its dates. A date with a damaged log has no nights,
-    and a warning says so.
+    """The nights of an output, or of some of its dates.
+
+    A date with a damaged log has no nights, and a warning says so.
     """
     store = output if isinstance(output, Store) else Store(output)
     folders = [LOG] if dates is None else [f"{LOG}/evaluated_on={date}" for date in dates]
     with store.failures("cannot be read"):
         listed = itertools.chain.from_iterable(store.files(path).values() for path in folders)
-        files = [file for file in listed if _is_of_a_date(file)]
+        files = [file for file in listed if _is_log_file(file)]
         with concurrent.futures.ThreadPoolExecutor(store.at_once) as pool:
-            contents = list(pool.map(functools.partial(_rows_of_file, store), files))
-    damaged = {date: content for date, content in contents if isinstance(content, str)}
+            contents = list(pool.map(functools.partial(_read_log_file, store), files))
+    damaged = {content.date: content.problem for content in contents if content.problem}
     for problem in damaged.values():
         _logger.warning("output: %s; its nights are left out", problem)
-    rows = sorted(
-        (row for date, file_rows in contents if date not in damaged for row in file_rows),
-        key=_order_in_log,
-    )
+    rows: list[Row] = []
+    for content in contents:
+        if content.date not in damaged:
+            rows.extend(content.rows)
+    rows.sort(key=_order_in_log)
+    return Nights(_current_nights(store, rows), rows, damaged)
+
+
+def _current_nights(store: Store, rows: Iterable[Row]) -> Iterator[Night]:
+    """The night of each dataset and date, from the sorted rows of the log."""
     evaluation = operator.itemgetter("dataset", "evaluated_on", "evaluation_id")
     published = [row for row in rows if row["status"] == "published"]
     # A revision that was added while its night expired has no effect.
-    first = {evaluation(row) for row in published if not row["revision"]}
-    counting = (row for row in published if evaluation(row) in first)
-    nights = itertools.groupby(counting, operator.itemgetter("dataset", "evaluated_on"))
-    return Nights([_counting_night(store, [*group]) for _, group in nights], rows, damaged)
+    with_first_row = {evaluation(row) for row in published if not row["revision"]}
+    valid = [row for row in published if evaluation(row) in with_first_row]
+    for _, group in itertools.groupby(valid, operator.itemgetter("dataset", "evaluated_on")):
+        yield _current_night(store, list(group))
 
 
-def _is_of_a_date(file: OutputFile) -> bool:
-    """Whether a file belongs to the log: directly in the folder of a date."""
+def _is_log_file(file: OutputFile) -> bool:
+    """Whether a file is directly in the folder of a date in the log."""
     named = _FILE.fullmatch(file.path)
+    if named is None:
+        return False
     try:
-        return bool(named and datetime.date.fromisoformat(named[1]))
+        datetime.date.fromisoformat(named[1])
     except ValueError:
         return False
+    return True
 
 
-def _rows_of_file(store: Store, file: OutputFile) -> tuple[str, Any]:
-    """The date of a log file, and its rows (empty if the file was removed meanwhile) or why it
-    cannot be read.
-    """
+class _LogFile(NamedTuple):
+    """The content of a log file."""
+
+    date: str
+    rows: Sequence[Row] = ()
+    #: Why it cannot be read.
+    problem: str | None = None
+
+
+def _read_log_file(store: Store, file: OutputFile) -> _LogFile:
+    """Read a log file, which has no rows if it was removed in the meantime."""
     date = file.path.rpartition("/")[0].rpartition("=")[2]
     try:
         rows = _whole_rows(store, file.path)
     except FileNotFoundError:
-        rows = []
+        return _LogFile(date)
     except Exception as error:  # noqa: BLE001  # damaged files raise many kinds
-        return date, f"{store.location}/{file.path} cannot be read: {first_line(error)}"
+        why = f"{store.location}/{file.path} cannot be read: {first_line(error)}"
+        return _LogFile(date, problem=why)
     more = {"evaluated_on": date, "file": file.path, "written": file.mtime_ns / 1e9}
-    return date, [{**_EMPTY, **row, **more} for row in rows]
+    return _LogFile(date, [{**_EMPTY, **row, **more} for row in rows])
 
 
 def _whole_rows(store: Store, path: str) -> list[dict[str, Any]]:
@@ -223,44 +264,60 @@ def _order_in_log(row: Row) -> tuple[Any, ...]:
     )
 
 
-def _counting_night(store: Store, rows: Sequence[Row]) -> Night:
-    row = {**rows[-1], **_stood_for(rows)}
+def _current_night(store: Store, rows: Sequence[Row]) -> Night:
+    """A night, from all of its log rows; the last row is the current one."""
+    row = {**rows[-1], **_decisions(rows)}
     noted = [other for other in rows if other["note"]]
     noted.sort(key=lambda other: other["revised_at"] or "")
-    notes = [other["note"] for other in noted]
-    name, date, number = row["dataset"], row["evaluated_on"], row["number"]
-    return Night(name, date, number, row["evaluation_id"], store, row, notes)
+    return Night(
+        row["dataset"],
+        row["evaluated_on"],
+        row["number"],
+        row["evaluation_id"],
+        store,
+        row,
+        notes=[other["note"] for other in noted],
+    )
 
 
-def _stood_for(rows: Sequence[Row]) -> dict[str, Any]:
-    """What people said about the current evaluation, from all of its rows.
+def _decisions(rows: Sequence[Row]) -> dict[str, Any]:
+    """What people decided about the current evaluation, from all of its rows.
 
     Two rows that are added at once do not know of each other. Of two acceptances, the last one
     wins, and an entry that a row withdraws is removed whatever rows of the same revision say.
     """
     own = [row for row in rows if row["evaluation_id"] == rows[-1]["evaluation_id"]]
     own.sort(key=lambda row: (row["revision"] or 0, row["withdrawn"] is not None))
-    said: dict[str, Any] = dict.fromkeys(("accepted", "accepted_runs", "acknowledged"))
-    said["is_baseline"] = own[-1]["is_baseline"]
+    decisions = {
+        "accepted": None,
+        "accepted_runs": None,
+        "acknowledged": None,
+        "is_baseline": own[-1]["is_baseline"],
+    }
     for row in own:
         withdrawn = json.loads(row["withdrawn"] or "[]")
         if row["accepted"]:
-            said |= {"accepted": row["accepted"], "accepted_runs": row["accepted_runs"]}
-            said["is_baseline"] = True
+            decisions["accepted"] = row["accepted"]
+            decisions["accepted_runs"] = row["accepted_runs"]
+            decisions["is_baseline"] = True
         if row["acknowledged"]:
-            said["acknowledged"] = row["acknowledged"]
+            decisions["acknowledged"] = row["acknowledged"]
         if ACCEPTANCE in withdrawn:
-            said |= {"accepted": None, "accepted_runs": None, "is_baseline": row["is_baseline"]}
+            decisions["accepted"] = None
+            decisions["accepted_runs"] = None
+            decisions["is_baseline"] = row["is_baseline"]
         if ACKNOWLEDGEMENT in withdrawn:
-            said["acknowledged"] = None
-    return said
+            decisions["acknowledged"] = None
+    return decisions
 
 
 def log_table(rows: Iterable[Row]) -> pa.Table:
-    days = [
-        {**row, "evaluated_on": datetime.date.fromisoformat(row["evaluated_on"])} for row in rows
-    ]
-    return pa.Table.from_pylist(days, EVALUATIONS)
+    """Rows of the log as a table with the schema of EVALUATIONS."""
+    typed = []
+    for row in rows:
+        day = datetime.date.fromisoformat(row["evaluated_on"])
+        typed.append({**row, "evaluated_on": day})
+    return pa.Table.from_pylist(typed, EVALUATIONS)
 
 
 def append(store: Store, evaluated_on: str, rows: Iterable[Row]) -> str:
@@ -269,7 +326,12 @@ def append(store: Store, evaluated_on: str, rows: Iterable[Row]) -> str:
 
 
 def log_row(record: Row, verdict: Row | None = None, **more: Any) -> Row:
-    seconds, verdict = record.get("seconds", {}), verdict or {}
+    """The log row of an evaluation of a dataset, from its record and verdict.
+
+    `more` are further entries, such as `dataset` and `status`.
+    """
+    seconds = record.get("seconds", {})
+    verdict = verdict or {}
     row = {
         **_EMPTY,
         **record,
@@ -278,16 +340,18 @@ def log_row(record: Row, verdict: Row | None = None, **more: Any) -> Row:
         "seconds": seconds.get("total"),
         "steps": seconds,
     }
-    row |= {name: verdict.get(name) for name in _VERDICT}
+    for name in _VERDICT:
+        row[name] = verdict.get(name)
     findings = verdict.keys() - {*_VERDICT, "accepted", "dataset", "evaluated_on"}
-    row |= {"findings": {name: verdict[name] for name in findings}, **more}
+    row["findings"] = {name: verdict[name] for name in findings}
+    row |= more
     for name, table in record.get("inputs", {}).items():
-        own = table.get("fingerprints", {}).get(more.get("dataset"))
-        row[f"{name}_fingerprint"] = own or table.get("fingerprint")
-    texts = {name: row[name] for name in JSON if row.get(name) is not None}
-    return row | {
-        name: json.dumps(value, ensure_ascii=False, default=str) for name, value in texts.items()
-    }
+        of_dataset = table.get("fingerprints", {}).get(more.get("dataset"))
+        row[f"{name}_fingerprint"] = of_dataset or table.get("fingerprint")
+    for name in JSON:
+        if row.get(name) is not None:
+            row[name] = json.dumps(row[name], ensure_ascii=False, default=str)
+    return row
 
 
 def verified_in_words(lists: int, unverified: str | None) -> str:
@@ -305,19 +369,26 @@ def utc_now() -> str:
 def revise(night: Night, **entries: Any) -> None:
     """Add a copy of a night's row with these entries to the log.
 
-    They are a `note`; why the night is `accepted` as a baseline, and for which `accepted_runs`;
-    what is `acknowledged`; or what is `withdrawn`, with the resulting `is_baseline`.
-    ConfigurationError for an empty note, or for a night whose scores are not verified. StorageError
-    if the night was replaced or removed in the meantime, so that the change has no effect.
+    The entries are a `note`; why the night is `accepted` as a baseline, and for which
+    `accepted_runs`; what is `acknowledged`; or what is `withdrawn`, with the resulting
+    `is_baseline`. ConfigurationError if a note is empty, or if a night is accepted whose scores are
+    not verified. StorageError if the night was replaced or removed in the meantime, so that the
+    change has no effect.
     """
     if "note" in entries and not entries["note"].strip():
         raise ConfigurationError("note: the text is empty; write what to remember about the night")
     if "accepted" in entries and night.unverified is not None:
         sentence = f"{night} is not verified; evaluate it again"
         raise ConfigurationError(sentence, option="accept-baseline")
-    is_baseline = night.is_good or "accepted" in entries
-    row = {**night.row, "note": None, "withdrawn": None, "is_baseline": is_baseline, **entries}
-    row |= {"revision": (night.row["revision"] or 0) + 1, "revised_at": utc_now()}
+    row = {
+        **night.row,
+        "note": None,
+        "withdrawn": None,
+        "is_baseline": night.is_good or "accepted" in entries,
+        **entries,
+        "revision": (night.row["revision"] or 0) + 1,
+        "revised_at": utc_now(),
+    }
     for name in JSON:
         if name in entries and entries[name] is not None:
             row[name] = json.dumps(entries[name], ensure_ascii=False)
@@ -327,7 +398,7 @@ def revise(night: Night, **entries: Any) -> None:
 
 
 def refuse_replaced(night: Night, error: type[StorageError]) -> None:
-    """Raise an `error` if the evaluation is no longer current, so that its rows may be gone."""
+    """Raise an `error` if an evaluation is no longer current, because its rows may be gone."""
     known = committed(night.store, [night.evaluated_on])
     known.refuse_damaged([night.evaluated_on])
     if night not in known:

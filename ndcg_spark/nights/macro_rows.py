@@ -35,8 +35,8 @@ def read_macro_means(nights: Sequence[Night]) -> pa.Table:
     """The means over datasets for every date of these nights, as one table."""
     means = macro_of_nights(nights, read_dataset_scores(nights))
     rows = []
-    for of_date in means.values():
-        for row in of_date.rows:
+    for means_of_date in means.values():
+        for row in means_of_date.rows:
             day = pa.scalar(row["evaluated_on"]).cast(pa.date32()).as_py()
             rows.append({**row, "evaluated_on": day})
     return pa.Table.from_pylist(rows, SCHEMA)

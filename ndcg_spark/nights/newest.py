@@ -38,17 +38,15 @@ def read_newest(
     newest: dict[str, Night] = {}
     for night in sorted(nights, key=lambda night: night.evaluated_on):
         newest[night.dataset] = night
-    parts, absent = [KEPT[table].empty_table()], []
+    parts = [KEPT[table].empty_table()]
+    absent = []
     for night in chosen:
         fingerprint = newest[night.dataset].row["judgments_fingerprint"]
-        if night.row["judgments_fingerprint"] == fingerprint:
-            parts.append(read_rows([night], table))
-            continue
-        rows = read_copy(night, fingerprint) if fingerprint else None
+        rows = _rows_under(night, fingerprint, table)
         if rows is None:
             absent.append(night)
         else:
-            parts.append(rows if table == "query_scores" else means_of_copy(night, rows))
+            parts.append(rows)
     if absent:
         what = f"{len(absent):,} night(s) have no scores under the newest judgments"
         text = "output: %s and are left out, e.g. %s; rescore computes them"
@@ -56,19 +54,33 @@ def read_newest(
     return pa.concat_tables(parts)
 
 
+def _rows_under(night: Night, fingerprint: str | None, table: str) -> pa.Table | None:
+    """The rows of a night under these judgments; None if it was not scored under them."""
+    if night.row["judgments_fingerprint"] == fingerprint:
+        return read_rows([night], table)
+    rows = read_copy(night, fingerprint) if fingerprint else None
+    if rows is None or table == "query_scores":
+        return rows
+    return means_of_copy(night, rows)
+
+
 def means_of_copy(night: Night, rows: pa.Table) -> pa.Table:
-    """The DATASET_SCORES rows over all queries, from a night's scores under other judgments."""
-    finite = [(name, cutoff) for name, cutoff in night.measure_set.pairs if cutoff is not None]
-    means = Means(MeasureSet(tuple(finite)), None)
+    """The DATASET_SCORES rows over all queries, from a copy of a night's scores."""
+    # Copies do not have scores of whole rankings.
+    pairs = [(name, cutoff) for name, cutoff in night.measure_set.pairs if cutoff is not None]
+    means = Means(MeasureSet(tuple(pairs)), None)
     means.add(rows)
     return pa.Table.from_pylist(list(mean_rows(night, means)), DATASET_SCORES)
 
 
 def mean_rows(night: Night, means: Means) -> Iterator[dict[str, Any]]:
     """The DATASET_SCORES rows of a night, with columns from the means."""
-    day = pa.scalar(night.evaluated_on).cast(pa.date32()).as_py()
-    same = {"evaluated_on": day, "evaluation_id": night.evaluation_id}
-    same |= {name: night.row[name] for name in ("convention", "formula")}
+    of_night = {
+        "evaluated_on": pa.scalar(night.evaluated_on).cast(pa.date32()).as_py(),
+        "evaluation_id": night.evaluation_id,
+        "convention": night.row["convention"],
+        "formula": night.row["formula"],
+    }
     for key, expected in means.expected():
-        values = {name: expected[name].value for name in expected}
-        yield {**same, **key._asdict(), **values}
+        values = {name: mean.value for name, mean in expected.items()}
+        yield {**of_night, **key._asdict(), **values}

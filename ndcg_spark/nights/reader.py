@@ -1,6 +1,4 @@
-"""The nights that a command uses, and their rows: as an engine's DataFrame, or read without an
-engine.
-"""
+"""Selects the nights that a command uses, and reads their rows with or without an engine."""
 
 import concurrent.futures
 import contextlib
@@ -95,11 +93,13 @@ def read_scores(
     known = (*KEPT, LOG, MACRO_MEANS)
     if table not in known:
         raise unknown_name("read_scores", "table", table, known)
-    nights, location = committed(str(output)), str(output)
+    location = str(output)
+    nights = committed(location)
     day = iso_date(date) if date else None
-    chosen = (
-        select_nights(nights, location, day) if day else nights_of_dataset(nights, location, None)
-    )
+    if day:
+        chosen = select_nights(nights, location, day)
+    else:
+        chosen = nights_of_dataset(nights, location, None)
     if attributes is not None:
         rows = _read_sliced(chosen, table, judgments, attributes)
     elif judgments is not None:
@@ -140,7 +140,7 @@ def _read_sliced(
 
 
 def iso_date(date: datetime.date | str) -> str:
-    """YYYY-MM-DD, even for a pandas Timestamp, which is how pandas stores dates."""
+    """Format a date as YYYY-MM-DD; pandas stores dates as Timestamps, which also work."""
     if isinstance(date, str):
         return date
     return datetime.date(date.year, date.month, date.day).isoformat()
@@ -149,30 +149,27 @@ def iso_date(date: datetime.date | str) -> str:
 def select_nights(
     nights: Nights, output: str, date: str | None = None, dataset: str | None = None
 ) -> list[Night]:
-    """The nights of a date, by default the newest, with one night per dataset. `nights` are all
-    nights of the output.
+    """The nights of a date, by default the newest, with one night per dataset.
 
-    StorageError if the log of the date is damaged or, by default, of a date after the newest night.
+    `nights` are all nights of the output. StorageError if the log of the date is damaged. Without a
+    date, StorageError if the log of a date after the newest night is damaged.
     """
-    newest = _last_date(nights, dataset)
     if date:
+        newest = _last_date(nights, dataset)
         nights.refuse_damaged([date])
     else:
         newest = newest_date(nights, dataset)
     attempts = [_attempt(row) for row in nights.attempts if row["evaluated_on"] == date]
     if attempts and all(night.evaluated_on != date for night in nights):
         raise ConfigurationError(f"date: {attempts[-1]}")
-    chosen = [
-        night
-        for night in nights_of_dataset(nights, output, dataset)
-        if night.evaluated_on == (date or newest)
-    ]
+    chosen = []
+    for night in nights_of_dataset(nights, output, dataset):
+        if night.evaluated_on == (date or newest):
+            chosen.append(night)
     if not chosen:
         which = f" of {dataset}" if dataset else ""
-        raise ConfigurationError(
-            f"date: there is no night of {date}{which}; the newest is of {newest}; "
-            "ndcg-spark nights lists them"
-        )
+        absent = f"there is no night of {date}{which}; the newest is of {newest}"
+        raise ConfigurationError(f"date: {absent}; ndcg-spark nights lists them")
     return chosen
 
 
@@ -192,6 +189,7 @@ def _last_date(nights: Nights, dataset: str | None) -> str:
 
 
 def nights_of_dataset(nights: Sequence[Night], output: str, dataset: str | None) -> list[Night]:
+    """The nights of a dataset, or of all; ConfigurationError if there are none."""
     if not nights:
         raise ConfigurationError(f"output: no published nights in {masked(output)}; check the path")
     chosen = [night for night in nights if dataset in (None, night.dataset)]
@@ -201,78 +199,77 @@ def nights_of_dataset(nights: Sequence[Night], output: str, dataset: str | None)
 
 
 def datasets_of_date(nights: Iterable[Night], date: str) -> set[str]:
-    """The datasets with a night of a date."""
+    """The datasets with a night on a date."""
     return {night.dataset for night in nights if night.evaluated_on == date}
 
 
 def datasets_left_out(nights: Sequence[Night], date: str, dataset: str | None = None) -> str | None:
     """A sentence about the datasets that have earlier nights but none on the date.
 
-    None if there are none, or if a `dataset` was named.
+    None if there are no such datasets, or if a `dataset` was named.
     """
-    last = {
-        night.dataset: night.evaluated_on for night in sorted(nights) if night.evaluated_on < date
-    }
+    last_dates: dict[str, str] = {}
+    for night in sorted(nights):
+        if night.evaluated_on < date:
+            last_dates[night.dataset] = night.evaluated_on
     there = datasets_of_date(nights, date)
-    older = [name for name in last if name not in there]
-    if dataset is not None or not older:
+    absent = [name for name in last_dates if name not in there]
+    if dataset is not None or not absent:
         return None
-    example = f"{older[0]} (its last night is {last[older[0]]})"
-    return (
-        f"{len(older)} dataset(s) have no night on {date} and are left out, e.g. {example}; "
-        "name one to see it"
-    )
+    example = f"{absent[0]} (its last night is {last_dates[absent[0]]})"
+    left_out = f"{len(absent)} dataset(s) have no night on {date} and are left out, e.g. {example}"
+    return f"{left_out}; name one to see it"
 
 
 def failed_attempts(nights: Nights, dataset: str | None = None) -> list[Mapping[str, Any]]:
-    """The log rows of the last evaluations that published nothing, if their date has no night or
-    they came after it.
+    """The last evaluation of each date that published nothing, as log rows.
+
+    A date is left out if its night was published later.
     """
-    there: dict[str, str] = {}
+    published_at: dict[str, str] = {}
     for night in nights:
         if dataset in (None, night.dataset):
-            date, time = night.evaluated_on, night.row["committed_at"] or ""
-            there[date] = max(time, there.get(date, ""))
-    last = {row["evaluated_on"]: row for row in nights.attempts}
-    return [
-        row
-        for date, row in last.items()
-        if date not in there or (row["committed_at"] or "") > there[date]
-    ]
+            date = night.evaluated_on
+            time = night.row["committed_at"] or ""
+            published_at[date] = max(time, published_at.get(date, ""))
+    last_attempts = {row["evaluated_on"]: row for row in nights.attempts}
+    failed = []
+    for date, row in last_attempts.items():
+        if date not in published_at or (row["committed_at"] or "") > published_at[date]:
+            failed.append(row)
+    return failed
 
 
 def _attempt(row: Mapping[str, Any]) -> str:
-    return (
-        f"{row['evaluated_on']} was {row['status']} with exit code {row['exit_code']}: "
-        f"{row['reason']}"
-    )
+    """A sentence about an evaluation that published nothing."""
+    how = f"was {row['status']} with exit code {row['exit_code']}"
+    return f"{row['evaluated_on']} {how}: {row['reason']}"
 
 
 def unpublished(nights: Nights, dataset: str | None = None) -> list[str]:
-    """The last sentences about dates that published nothing, and about unusually long gaps.
+    """Sentences about dates that published nothing, and about unusually long gaps between nights.
 
-    All dates whose log cannot be read come first.
+    There are at most ten of these. The dates whose log cannot be read come first.
     """
     there = {night.evaluated_on for night in nights if dataset in (None, night.dataset)}
-    failed = failed_attempts(nights, dataset)
-    sentences = [
-        ("evaluated again, " if row["evaluated_on"] in there else "") + _attempt(row)
-        for row in failed
-    ]
-    for name, group in itertools.groupby(nights, key=lambda night: night.dataset):
-        days = [
-            datetime.date.fromisoformat(night.evaluated_on)
-            for night in group
-            if dataset in (None, name)
-        ]
-        steps = [(after - before).days for before, after in itertools.pairwise(days)]
-        sentences += [
-            f"{name} has no night between {before} and {after}"
-            for before, after in itertools.pairwise(days)
-            if (after - before).days > statistics.mode(steps)
-        ]
+    sentences = []
+    for row in failed_attempts(nights, dataset):
+        again = "evaluated again, " if row["evaluated_on"] in there else ""
+        sentences.append(again + _attempt(row))
+    for name, own in itertools.groupby(nights, key=lambda night: night.dataset):
+        if dataset in (None, name):
+            sentences.extend(_gaps(name, [night.evaluated_on for night in own]))
     lost = [f"{date} is left out: {nights.damaged[date]}" for date in sorted(nights.damaged)]
-    return [*lost, *sentences[-10:]]
+    return lost + sentences[-10:]
+
+
+def _gaps(dataset: str, dates: Iterable[str]) -> Iterator[str]:
+    """A sentence for each gap between two nights that is longer than usual."""
+    days = list(map(datetime.date.fromisoformat, dates))
+    steps = [(after - before).days for before, after in itertools.pairwise(days)]
+    for before, after in itertools.pairwise(days):
+        if (after - before).days > statistics.mode(steps):
+            yield f"{dataset} has no night between {before} and {after}"
 
 
 def evaluated_metrics(night: Night, rows: Iterable[Mapping[str, Any]]) -> set[tuple[str, Cutoff]]:
@@ -280,17 +277,18 @@ def evaluated_metrics(night: Night, rows: Iterable[Mapping[str, Any]]) -> set[tu
 
     A requested measure is included even if it is null because no document is relevant.
     """
-    metrics = night.measure_set.metrics
+    metrics = set(night.measure_set.metrics)
     for row in rows:
-        valued = [name for name, value in row.items() if isinstance(value, float)]
-        metrics |= {(name, row["cutoff"]) for name in (*valued, *_ALWAYS)}
+        with_value = [name for name, value in row.items() if isinstance(value, float)]
+        for name in (*with_value, *_ALWAYS):
+            metrics.add((name, row["cutoff"]))
     return metrics
 
 
 def earlier(nights: Iterable[Night], dataset: str, evaluated_on: str) -> list[Night]:
-    return [
-        night for night in nights if night.dataset == dataset and night.evaluated_on < evaluated_on
-    ]
+    """The nights of a dataset before a date."""
+    own = [night for night in nights if night.dataset == dataset]
+    return [night for night in own if night.evaluated_on < evaluated_on]
 
 
 def refuse_unverified(nights: Iterable[Night]) -> None:
@@ -304,6 +302,7 @@ def refuse_unverified(nights: Iterable[Night]) -> None:
 
 
 def read_nights(nights: Sequence[Night], table: str, session: "SparkSession") -> "DataFrame":
+    """The rows of a table for these nights, as a lazy DataFrame of an engine."""
     # Imported here, because nights are also read without an engine.
     from pyspark.sql.pandas.types import from_arrow_schema
 
@@ -311,27 +310,28 @@ def read_nights(nights: Sequence[Night], table: str, session: "SparkSession") ->
 
     parts = []
     for night in nights:
-        if files := night.files(table):
-            with _lost_files_named(night, table):
-                for info in night.store.system.get_file_info([*files]):
-                    if info.size != files[info.path]["bytes"]:
-                        raise FileNotFoundError(f"{info.path} is missing or damaged")
-                night.store.refuse_changed(files)
-            paths = [*map(night.store.for_engine, files)]
-            rows = read_night_files(session, table, paths, night.evaluated_on, night.evaluation_id)
-            parts.append(rows.where(rows["dataset"] == night.dataset))
+        files = night.files(table)
+        if not files:
+            continue
+        with _lost_files_named(night, table):
+            for info in night.store.system.get_file_info(list(files)):
+                if info.size != files[info.path]["bytes"]:
+                    raise FileNotFoundError(f"{info.path} is missing or damaged")
+            night.store.refuse_changed(files)
+        paths = [night.store.for_engine(path) for path in files]
+        rows = read_night_files(session, table, paths, night.evaluated_on, night.evaluation_id)
+        parts.append(rows.where(rows["dataset"] == night.dataset))
+    if parts:
+        return union_all(parts)
     # Spark Connect does not accept an empty table without a schema.
     empty = KEPT[table].empty_table()
-    return (
-        union_all(parts)
-        if parts
-        else session.createDataFrame(empty, from_arrow_schema(empty.schema))
-    )
+    return session.createDataFrame(empty, from_arrow_schema(empty.schema))
 
 
 def read_night_files(
     session: "SparkSession", table: str, paths: Sequence[str], date: str, evaluation_id: str
 ) -> "DataFrame":
+    """The rows of the files of an evaluation, as a lazy DataFrame of an engine."""
     # Imported here, because nights are also read without an engine.
     from pyspark.sql import functions as F
     from pyspark.sql.pandas.types import from_arrow_schema
@@ -360,12 +360,14 @@ def read_rows(
 def night_rows(
     night: Night, table: str, columns: Sequence[str] | None = None, **where: Sequence[Any]
 ) -> list[Row]:
+    """The rows of a table for one night as dictionaries: `night_rows(night, table, run=["a"])`."""
     return list(read_rows([night], table, columns, where).to_pylist())
 
 
 def read_night_batches(
     nights: Sequence[Night], table: str, columns: Sequence[str], where: Where | None = None
 ) -> Iterator[pa.RecordBatch]:
+    """The rows of a table for these nights that satisfy `where`, batch by batch."""
     # Imported here, because it imports pandas, which `nights` and `trend` do not need.
     from pyarrow import dataset as ds
 
@@ -375,20 +377,17 @@ def read_night_batches(
     for night in nights:
         day = pa.scalar(night.evaluated_on).cast(pa.date32())
         key = (pc.field("evaluated_on") == day) & (pc.field("evaluation_id") == night.evaluation_id)
-        files = night.files(table)
-        fragments = [
-            parquet.make_fragment(path, night.store.system, key, file_size=file["bytes"])
-            for path, file in files.items()
-        ]
-        conditions = [
-            pc.field(column).isin(pa.array(values, schema.field(column).type))
-            for column, values in {"dataset": [night.dataset], **(where or {})}.items()
-        ]
+        system, files = night.store.system, night.files(table)
+        fragments = []
+        for path, file in files.items():
+            fragments.append(parquet.make_fragment(path, system, key, file_size=file["bytes"]))
+        conditions = []
+        for column, values in {"dataset": [night.dataset], **(where or {})}.items():
+            typed = pa.array(values, schema.field(column).type)
+            conditions.append(pc.field(column).isin(typed))
         with _lost_files_named(night, table):
             night.store.refuse_changed(files)
-            yield from ds.FileSystemDataset(
-                fragments, schema, parquet, night.store.system
-            ).to_batches(
+            yield from ds.FileSystemDataset(fragments, schema, parquet, system).to_batches(
                 columns=list(columns),
                 filter=functools.reduce(operator.and_, conditions),
                 fragment_readahead=night.store.at_once,
@@ -411,7 +410,8 @@ def returned_nothing(row: Mapping[str, Any]) -> bool:
     Its scores are 0 if missing queries are scored as 0, but nothing was measured.
     """
     unanswered = (row["missing_queries"] or 0) + (row["no_relevant_queries"] or 0)
-    return row["judged_rate"] is None and unanswered > 0 and (row["queries"] or 0) <= unanswered
+    has_other_queries = (row["queries"] or 0) > unanswered
+    return row["judged_rate"] is None and unanswered > 0 and not has_other_queries
 
 
 def answering_runs(rows: Iterable[Mapping[str, Any]]) -> set[str]:
@@ -420,34 +420,39 @@ def answering_runs(rows: Iterable[Mapping[str, Any]]) -> set[str]:
 
 
 def read_dataset_scores(nights: Sequence[Night]) -> list[list[Row]]:
-    """The DATASET_SCORES rows of each night without slices, by run and cutoff; ndcg and measures
-    come after the key.
+    """The DATASET_SCORES rows of each night without slices, sorted by run and cutoff.
+
+    In each row, ndcg and the measures come directly after the key.
     """
+    threads = nights[0].store.at_once if nights else 1
+    with concurrent.futures.ThreadPoolExecutor(threads) as pool:
+        return list(pool.map(_scores_of_all_queries, nights))
+
+
+def _scores_of_all_queries(night: Night) -> list[Row]:
+    """The DATASET_SCORES rows of one night without slices."""
     empty = dict.fromkeys(measure_first(DATASET_SCORES, COLUMNS))
-
-    def scores_of_all_queries(night: Night) -> list[Row]:
-        key = {"evaluated_on": night.evaluated_on, "evaluation_id": night.evaluation_id}
-        with _lost_files_named(night, "dataset_scores"):
-            # Not one dataset of all files, which takes twice as long if each has only a few rows.
-            files = night.files("dataset_scores")
-            tables = [night.store.read(path, file.get("crc32")) for path, file in files.items()]
+    key = {"evaluated_on": night.evaluated_on, "evaluation_id": night.evaluation_id}
+    with _lost_files_named(night, "dataset_scores"):
+        # Not one dataset of all files, which takes twice as long if each has only a few rows.
+        files = night.files("dataset_scores")
+        tables = [night.store.read(path, file.get("crc32")) for path, file in files.items()]
+    rows = []
+    for table in tables:
         # Slices are removed before rows become dictionaries, which takes the longest.
-        rows = (
-            row
-            for table in tables
-            for row in table.filter(pc.is_null(table["attribute"])).to_pylist()
-        )
-        own = ({**empty, **row, **key} for row in rows if row["dataset"] == night.dataset)
-        return split_slices(own).all_queries
-
-    with concurrent.futures.ThreadPoolExecutor(nights[0].store.at_once if nights else 1) as pool:
-        return list(pool.map(scores_of_all_queries, nights))
+        without_slices = table.filter(pc.is_null(table["attribute"]))
+        for row in without_slices.to_pylist():
+            if row["dataset"] == night.dataset:
+                rows.append({**empty, **row, **key})
+    return split_slices(rows).all_queries
 
 
 @contextlib.contextmanager
 def _lost_files_named(night: Night, table: str) -> Iterator[None]:
-    """Run the block, which reads a table of a night. If its files cannot be read, report that, or
-    that the night was replaced.
+    """Run the block, which reads a table of a night.
+
+    ReplacedError if its files cannot be read because the night was replaced. StorageError if they
+    cannot be read for a different reason.
     """
     try:
         yield

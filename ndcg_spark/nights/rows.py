@@ -1,4 +1,4 @@
-"""Checks the rows of the log when they are read: rows that no evaluation wrote are refused."""
+"""Checks the rows of the log when they are read, and refuses rows that no evaluation wrote."""
 
 import datetime
 import json
@@ -23,6 +23,8 @@ _TYPES = {
     pa.float64(): (int, float),
     pa.bool_(): (bool,),
 }
+#: The columns of a file of the log, with their types; `evaluated_on` is in its path.
+_COLUMNS = {field.name: field.type for field in EVALUATIONS if field.name != "evaluated_on"}
 #: The columns that a published evaluation must have.
 _PUBLISHED = ("dataset", "number", "options", "configuration", "files")
 _COUNTS = ("number", "revision", "exit_code", "seconds")
@@ -80,8 +82,9 @@ _FINDINGS = {
     "named_slices?": [{"attribute": str, "value": str}],
     "causes?": [{"attribute": str, "value": str, "share": _NUMBER, _ANY: (*_MAYBE, str)}],
 }
-#: The content of the JSON columns, as far as programs use it. A shape is a type or several types,
-#: a list of one shape, or an object, whose other keys may have any value.
+#: The content of the JSON columns, as far as programs use it. A shape is a type, a tuple of types,
+#: a tuple of a shape and None (the value may be null), a list with the shape of its entries, or an
+#: object with the shape of each key, whose other keys may have any value.
 _SHAPES: Mapping[str, Any] = {
     "options": {_ANY: (str, int, float, bool, _NULL)},
     "configuration": {
@@ -118,41 +121,45 @@ def refuse_damaged_row(row: Mapping[str, Any]) -> None:
 
     Decoding may also raise other ValueErrors, or a RecursionError for deeply nested JSON.
     """
-    for name, kind in zip(EVALUATIONS.names, EVALUATIONS.types, strict=True):
-        if name != "evaluated_on" and row.get(name) is not None:
-            _require(_is_of(row[name], _TYPES[kind]), f"{name} is no {kind}")
+    for name, kind in _COLUMNS.items():
+        if row.get(name) is not None:
+            _require(_is_instance(row[name], _TYPES[kind]), f"{name} is not of type {kind}")
     _require(row.get("status") in _STATUSES, "the status is unknown")
     _require(row.get("verdict") in _VERDICTS, "the verdict is unknown")
     _require(_is_name(row.get("evaluation_id")), "the evaluation_id is not a name")
-    if row["status"] == "published":
-        for name in _PUBLISHED:
-            _require(row.get(name) is not None, f"{name} is null")
-        _require(row["number"] > 0, "number is not above 0")
-        _require(row["dataset"] != "", "the dataset has no name")
     for name in _COUNTS:
-        _require((row.get(name) or 0) >= 0, f"{name} is negative")
+        number = row.get(name)
+        _require(number is None or number >= 0, f"{name} is negative")
     for name in _TIMES:
-        # Raises ValueError for a text that is not a time.
-        datetime.datetime.fromisoformat(row.get(name) or "2000-01-01")
+        if row.get(name):
+            # Raises ValueError for a text that is not a time.
+            datetime.datetime.fromisoformat(row[name])
     _refuse_odd_json(row)
     if row["status"] == "published":
         _refuse_unusable(row)
 
 
 def _refuse_odd_json(row: Mapping[str, Any]) -> None:
+    """Raise DamagedRowError if a JSON column does not have its shape."""
     for name in JSON:
-        if row.get(name) is not None:
-            value = json.loads(row[name])
-            shape = _SHAPES.get(name, object)
-            _require(_fits(value, shape), f"the JSON of {name} has a different shape")
-            if name == "files":
-                _require(_has_valid_files(value), "files has a negative number or an invalid name")
+        if row.get(name) is None:
+            continue
+        value = json.loads(row[name])
+        shape = _SHAPES.get(name, object)
+        _require(_has_shape(value, shape), f"the JSON of {name} has a different shape")
+        if name == "files":
+            _require(_has_valid_files(value), "files has a negative number or an invalid name")
 
 
 def _refuse_unusable(row: Mapping[str, Any]) -> None:
     """Raise DamagedRowError for a published row that lacks values that programs read."""
+    for name in _PUBLISHED:
+        _require(row.get(name) is not None, f"{name} is null")
+    _require(row["number"] > 0, "number is not above 0")
+    _require(row["dataset"] != "", "the dataset has no name")
     if row.get("verdict") is not None:
-        _require("results" in json.loads(row.get("findings") or "{}"), "the verdict has no results")
+        findings = json.loads(row.get("findings") or "{}")
+        _require("results" in findings, "the verdict has no results")
     configuration = json.loads(row["configuration"])
     try:
         parse_measure_set(configuration.get("measures") or (), configuration.get("headline"))
@@ -165,9 +172,11 @@ def _require(holds: bool, problem: str) -> None:
         raise DamagedRowError(problem)
 
 
-def _is_of(value: Any, kinds: tuple[type, ...]) -> bool:
-    # In Python, a bool is a number.
-    return isinstance(value, kinds) and (bool in kinds or not isinstance(value, bool))
+def _is_instance(value: Any, kinds: tuple[type, ...]) -> bool:
+    """Whether a value has one of these types; unlike in Python, a bool is not a number."""
+    if isinstance(value, bool):
+        return bool in kinds
+    return isinstance(value, kinds)
 
 
 def _is_name(value: Any) -> bool:
@@ -175,33 +184,41 @@ def _is_name(value: Any) -> bool:
     return isinstance(value, str) and value not in ("", ".", "..") and "/" not in value
 
 
-def _fits(value: Any, shape: Any) -> bool:
-    if isinstance(shape, type):
-        return _is_of(value, (shape,))
-    if isinstance(shape, tuple) and None in shape:
-        return value is None or _fits(value, shape[0])
-    if isinstance(shape, tuple):
-        return _is_of(value, shape)
-    if isinstance(shape, list):
-        return isinstance(value, list) and all(_fits(entry, shape[0]) for entry in value)
-    return isinstance(value, dict) and _has_keys(value, shape)
+def _has_shape(value: Any, shape: Any) -> bool:
+    """Whether a JSON value has one of the shapes that `_SHAPES` describes."""
+    match shape:
+        case type():
+            return _is_instance(value, (shape,))
+        case (inner, None):
+            return value is None or _has_shape(value, inner)
+        case tuple():
+            return _is_instance(value, shape)
+        case [inner]:
+            return isinstance(value, list) and all(_has_shape(entry, inner) for entry in value)
+        case _:
+            return isinstance(value, dict) and all(_has_key(value, key, shape) for key in shape)
 
 
-def _has_keys(value: Mapping[str, Any], shape: Mapping[str, Any]) -> bool:
-    for key, inner in shape.items():
-        name = key.removesuffix(_OPTIONAL)
-        if key == _ANY:
-            if not all(_fits(value[other], inner) for other in value if other not in shape):
-                return False
-        elif name in value:
-            if not _fits(value[name], inner):
-                return False
-        elif not key.endswith(_OPTIONAL):
-            return False
-    return True
+def _has_key(value: Mapping[str, Any], key: str, shape: Mapping[str, Any]) -> bool:
+    """Whether an object has a key of its shape, which may be optional or stand for every key."""
+    if key == _ANY:
+        others = value.keys() - shape.keys()
+        return all(_has_shape(value[name], shape[key]) for name in others)
+    name = key.removesuffix(_OPTIONAL)
+    if name not in value:
+        return key.endswith(_OPTIONAL)
+    return _has_shape(value[name], shape[key])
 
 
 def _has_valid_files(tables: Mapping[str, Mapping[str, Mapping[str, int]]]) -> bool:
-    files = [file for table in tables.values() for file in table.items()]
-    names = [part for name, _ in files for part in name.split("/")]
-    return all(map(_is_name, names)) and all(min(known.values()) >= 0 for _, known in files)
+    """Whether the paths and numbers of the files can be those of an evaluation.
+
+    `tables`: `{"query_scores": {"part-0.parquet": {"rows": 5, "bytes": 900}}}`.
+    """
+    for files in tables.values():
+        for path, described in files.items():
+            if not all(map(_is_name, path.split("/"))):
+                return False
+            if min(described.values()) < 0:
+                return False
+    return True

@@ -26,9 +26,9 @@ _EMPTY = dict.fromkeys(DATASET_SCORES.names)
 def sliced_scores(
     nights: Sequence[Night], attributes: pa.Table
 ) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """The DATASET_SCORES rows of nights: those for all queries as published, and for these slices.
+    """The DATASET_SCORES rows of nights: for all queries as published, and for these slices.
 
-    The slices that the nights were evaluated with are left out. Both lists have the order of
+    The slices that the nights were evaluated with are left out. Both lists are sorted as in
     `split_slices`.
     """
     whole: list[dict[str, Any]] = []
@@ -41,12 +41,13 @@ def sliced_scores(
 
 
 def read_sliced(nights: Sequence[Night], attributes: pa.Table) -> pa.Table:
-    """The same as one table."""
+    """The rows of `sliced_scores` as one table."""
     whole, sliced = sliced_scores(nights, attributes)
     return pa.Table.from_pylist([*whole, *sliced], DATASET_SCORES)
 
 
 def _slices(night: Night, attributes: pa.Table) -> list[dict[str, Any]]:
+    """The DATASET_SCORES rows of one night for these slices."""
     measures = night.measure_set
     means = Means(measures, attributes)
     columns = [*_NEEDED, *measures.columns]

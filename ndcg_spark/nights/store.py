@@ -1,4 +1,4 @@
-"""The output folder: its layout, and the few operations on its storage that nights need.
+"""The output folder: its layout, and the operations on its storage that nights need.
 
 OUTPUT/<table>/evaluated_on=2026-11-20/evaluation_id=ID/*.parquet
     the rows of one evaluation; never changed
@@ -29,8 +29,8 @@ from ndcg_spark.text import masked
 LOG = "evaluations"
 #: The exceptions of a failing storage; HDFS raises RuntimeError.
 FAILURES = (OSError, RuntimeError, pa.ArrowException)
-#: How many requests are sent to a remote storage at once. Its clients keep as many connections as
-#: pyarrow has threads.
+#: How many requests are sent to a remote storage at once. pyarrow needs as many threads, because
+#: its clients keep one connection per thread.
 _AT_ONCE = 64
 #: The checksum of the content, in the name of a file that this process wrote.
 _NAMED_CHECKSUM = re.compile(r"/[0-9a-f]{32}-([0-9a-f]{8})\.parquet$")
@@ -40,7 +40,7 @@ _BLOCK = 1 << 23
 _MODE = 0o640
 #: A file that marks an evaluation whose rows are being removed.
 REMOVING = ".removing"
-#: The name prefixes of folders that may be links, by their depth below the output.
+#: The name prefixes of folders that may be links, by the depth of their parent folder.
 _LINKED = {1: "evaluated_on=", 2: "evaluation_id="}
 
 
@@ -58,8 +58,9 @@ class DamagedFileError(OSError):
 
 
 class Store:
-    """An output folder on any storage of pyarrow.fs. All paths are relative to it; failing
-    operations raise FAILURES.
+    """An output folder on any storage of pyarrow.fs.
+
+    All paths are relative to it. Operations that fail raise FAILURES.
     """
 
     def __init__(self, output: str) -> None:
@@ -71,10 +72,11 @@ class Store:
         if is_remote and pa.io_thread_count() < _AT_ONCE:
             pa.set_io_thread_count(_AT_ONCE)
         base, root = storage(output, functools.partial(StorageError, option="output"))
-        self._kind, self._root = base.type_name, root.rstrip("/")
+        self._kind = base.type_name
+        self._root = root.rstrip("/")
         self.is_local = self._kind == "local"
         #: The files whose checksums were correct.
-        self._whole: set[str] = set()
+        self._verified: set[str] = set()
         self._uri = output.rstrip("/") if is_remote else self._root
         self.system = fs.SubTreeFileSystem(self._root or "/", base)
 
@@ -90,6 +92,7 @@ class Store:
             ) from error
 
     def for_engine(self, path: str) -> str:
+        """The path or URI of a file or folder, as an engine needs it."""
         return f"{self._uri}/{path}"
 
     def files(self, path: str, suffix: str = ".parquet") -> dict[str, OutputFile]:
@@ -99,23 +102,26 @@ class Store:
         return {file.path: file for file in sorted(named)}
 
     def _remote_files(self, path: str, tries: int = 10) -> Iterable[OutputFile]:
+        """The files below a folder of a remote storage."""
+        below = fs.FileSelector(path, recursive=True, allow_not_found=True)
         try:
-            infos = self.system.get_file_info(
-                fs.FileSelector(path, recursive=True, allow_not_found=True)
-            )
+            infos = self.system.get_file_info(below)
         except FileNotFoundError:
             # Another evaluation removed a folder before this listing reached it.
             if tries == 1:
                 raise
             return self._remote_files(path, tries - 1)
-        files = (info for info in infos if info.type == fs.FileType.File)
-        return [OutputFile(info.path, info.size, info.mtime_ns) for info in files]
+        files = []
+        for info in infos:
+            if info.type == fs.FileType.File:
+                files.append(OutputFile(info.path, info.size, info.mtime_ns))
+        return files
 
     def _local_files(self, path: str) -> Iterator[OutputFile]:
-        """The files below a local folder. Only links to folders of dates or evaluations are
-        followed.
+        """The files below a local folder.
 
-        Other links may lead back to a folder above them, and a listing would never end.
+        Only links to folders of dates or evaluations are followed. Other links may lead back to a
+        folder above them, and a listing would never end.
         """
         depth = len(path.split("/")) if path else 0
         linked = _LINKED.get(depth)
@@ -147,6 +153,7 @@ class Store:
         return bool(self.system.get_file_info(path).type == fs.FileType.File)
 
     def checksum(self, path: str) -> int:
+        """The crc32 of a file's content."""
         checksum = 0
         with self.system.open_input_stream(path) as stream:
             while block := stream.read_buffer(_BLOCK):
@@ -154,7 +161,7 @@ class Store:
         return checksum
 
     def describe(self, path: str, size: int) -> dict[str, int]:
-        """What the log keeps of a file that was just written: its rows, bytes and checksum.
+        """What the log keeps about a file that was just written: its rows, bytes and checksum.
 
         A remote file that an engine wrote has no checksum. Computing it would mean fetching the
         file again, and remote storages verify their files.
@@ -180,30 +187,33 @@ class Store:
                 os.chmod(local, mode & _MODE)  # noqa: PTH101
 
     def refuse_changed(self, files: Mapping[str, Mapping[str, int]]) -> None:
-        """Raise DamagedFileError if a local file has a different checksum from the log's; each file
-        is read once.
+        """Raise DamagedFileError if a local file does not have the checksum in the log.
 
-        Remote files are not checked, because every file would be fetched twice.
+        Each file is read once. Remote files are not checked, because every file would be fetched
+        twice.
         """
         if not self.is_local:
             return
         for path, described in files.items():
             expected = described.get("crc32")
-            if expected is None or path in self._whole:
+            if expected is None or path in self._verified:
                 continue
             if self.checksum(path) != expected:
                 raise _damaged(path)
-            self._whole.add(path)
+            self._verified.add(path)
 
     def add_rows(self, folder: str, rows: Iterable[Mapping[str, Any]], schema: pa.Schema) -> str:
         """Add a few rows as a new file, with nulls for missing values; return its path.
 
-        Thousands of such files are read at once, in half the time if they contain only values.
+        Thousands of such files may be read at once. That takes half the time without compression
+        and dictionaries.
         """
-        content, table = io.BytesIO(), pa.Table.from_pylist([*rows], schema)
-        write_table(table, content, compression="none", dictionaries=False, has_checksums=True)
-        path = f"{folder}/{uuid.uuid4().hex}-{zlib.crc32(content.getvalue()):08x}.parquet"
-        self.add(path, content.getvalue())
+        table = pa.Table.from_pylist(list(rows), schema)
+        file = io.BytesIO()
+        write_table(table, file, compression="none", dictionaries=False, has_checksums=True)
+        content = file.getvalue()
+        path = f"{folder}/{uuid.uuid4().hex}-{zlib.crc32(content):08x}.parquet"
+        self.add(path, content)
         return path
 
     def add(self, path: str, content: bytes) -> None:
@@ -213,20 +223,13 @@ class Store:
             with self.system.open_output_stream(path) as stream:
                 stream.write(content)
             return
-        above, _, name = path.rpartition("/")
-        self.system.create_dir(above)
+        parent, _, name = path.rpartition("/")
+        self.system.create_dir(parent)
         # No glob for tables matches this name.
-        part = f"{above}/.{name}.{uuid.uuid4().hex}.part"
+        part = f"{parent}/.{name}.{uuid.uuid4().hex}.part"
         try:
             if self.is_local:
-                # Log rows contain the configuration, so only the owner and the group may read them.
-                # They determine the current evaluation, so they must be on disk before they are
-                # visible.
-                new = os.O_CREAT | os.O_EXCL | os.O_WRONLY
-                with os.fdopen(os.open(f"{self._root}/{part}", new, _MODE), "wb") as file:
-                    file.write(content)
-                    file.flush()
-                    os.fsync(file.fileno())
+                self._write_to_disk(part, content)
             else:
                 with self.system.open_output_stream(part) as stream:
                     stream.write(content)
@@ -235,6 +238,18 @@ class Store:
             with contextlib.suppress(*FAILURES):
                 self.system.delete_file(part)
             raise
+
+    def _write_to_disk(self, path: str, content: bytes) -> None:
+        """Write a new local file, and wait until it is on disk.
+
+        Log rows contain the configuration, so only the owner and the group may read them. They
+        determine the current evaluation, so they must be on disk before they are visible.
+        """
+        new = os.O_CREAT | os.O_EXCL | os.O_WRONLY
+        with os.fdopen(os.open(f"{self._root}/{path}", new, _MODE), "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
 
     def now(self) -> float:
         """The time in seconds by the storage's own clock, which also stamps its files."""
@@ -246,8 +261,9 @@ class Store:
             self.system.delete_file(path)
 
     def delete(self, path: str) -> bool:
-        """Delete a file or a folder, and a local parent that is then empty; return whether it
-        existed.
+        """Delete a file or a folder; return whether it existed.
+
+        A local parent folder that is then empty is also deleted.
         """
         kind = self.system.get_file_info(path).type
         # Another evaluation may remove it at the same time.
@@ -263,11 +279,12 @@ class Store:
 
 
 def folder(table: str, evaluated_on: str, evaluation_id: str) -> str:
+    """The folder of an evaluation's rows in a table."""
     return f"{table}/evaluated_on={evaluated_on}/evaluation_id={evaluation_id}"
 
 
 def named_checksum(path: str) -> int | None:
-    """The checksum of the content in a file's name; None for a file that an engine wrote."""
+    """The checksum that the name of a file contains; None for a file that an engine wrote."""
     named = _NAMED_CHECKSUM.search(path)
     return int(named[1], 16) if named else None
 

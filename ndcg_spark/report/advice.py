@@ -8,7 +8,7 @@ from markupsafe import Markup
 
 from ndcg_spark.comparison.baselines import has_judgments_of
 from ndcg_spark.comparison.judged_apart import Rates, are_apart, depends_on_judged, largest_gaps
-from ndcg_spark.convention.measures import CATALOG_COLUMNS
+from ndcg_spark.convention.measures import CATALOG_COLUMNS, RUN_COLUMNS
 from ndcg_spark.gate.verdict import FAIL, NOT_COMPARABLE, UNDECIDED, runs_to_accept
 from ndcg_spark.nights.catalog_kinds import OTHER_ITEMS
 from ndcg_spark.nights.log import Night
@@ -19,6 +19,7 @@ from ndcg_spark.report.sentences import (
     Rule,
     Sentence,
     apply_rules,
+    code,
     command_text,
     night_command,
     sentence,
@@ -168,8 +169,11 @@ def make_copies(page: NightPage) -> Sentence | None:
     if refused is None or refused.reason is not None or not page.output:
         return None
     text = "Score the kept lists of each night under the judgments of the other night: {}"
-    command = command_text("rescore", [page.output], {"dataset": page.night.dataset})
-    return sentence("make_copies", text, command)
+    commands = list(map(code, refused.commands))
+    if not commands:
+        # A link of a chain is missing, or a copy is damaged.
+        commands = [command_text("rescore", [page.output], {"dataset": page.night.dataset})]
+    return sentence("make_copies", text, joined(commands, ", "))
 
 
 # Where to look.
@@ -556,7 +560,7 @@ class _Remedy(NamedTuple):
 
 def _remedy(row: Row, page: NightPage) -> _Remedy:
     reason, baseline = row["reason"], row["baseline"]
-    if reason in _CODES:
+    if reason in _CODES and not _shares_no_query(row):
         return _Remedy(reason)
     if reason == "missing_run" and row["slice"] is not None:
         return _Remedy("silent_slice", row["run"])
@@ -568,6 +572,13 @@ def _remedy(row: Row, page: NightPage) -> _Remedy:
     if other is not None:
         return _Remedy("other_run", other)
     return _Remedy("other_night", baseline)
+
+
+def _shares_no_query(row: Row) -> bool:
+    """Whether tonight's judgments share no query with the earlier ones, whatever min_queries is."""
+    is_of_nights = baseline_run(row["baseline"] or "") is None
+    is_of_queries = row["measure"] not in RUN_COLUMNS
+    return row["reason"] == "few_queries" and is_of_nights and is_of_queries and not row["queries"]
 
 
 def _runs_of_gate(page: NightPage) -> set[str]:

@@ -21,15 +21,14 @@ from ndcg_spark.comparison.sources import (
     NoCopyError,
     ScoreCache,
     both_sides,
-    not_alike,
     side_names,
+    why_not_comparable,
 )
 from ndcg_spark.comparison.trend import History
 from ndcg_spark.convention.measures import CATALOG_COLUMNS, conclusions_of, format_cutoff
 from ndcg_spark.gate.against_reference import Question, ReferenceScores
-from ndcg_spark.gate.checks import unknown_ids_of
 from ndcg_spark.gate.verdict import FAIL
-from ndcg_spark.nights.copies import why_not_rescored
+from ndcg_spark.nights.copies import has_copy, rescore_command, why_not_rescored
 from ndcg_spark.report.outline import (
     Outline,
     chain_rows,
@@ -53,6 +52,8 @@ class NotCompared(NamedTuple):
     #: None if only copies are missing, which `rescore` makes.
     reason: str | None
     is_of_items: bool = False
+    #: The commands that make the missing copies.
+    commands: tuple[str, ...] = ()
 
 
 class QueryScore(NamedTuple):
@@ -133,7 +134,7 @@ def compare_shown(history: History, shown: Outline) -> ComparedRuns:
     if not shown.baseline.nights and not shown.baseline.run:
         return ComparedRuns({}, {}, [], options)
     nights = [one for one in shown.baseline.nights if shown.metric in one.measure_set.metrics]
-    refused = not_alike(shown.night, nights, shown.metric)
+    refused = why_not_comparable(shown.night, nights, shown.metric)
     if refused is not None:
         not_compared = NotCompared(refused.sentence, is_of_items=True)
         return ComparedRuns({}, {}, [], options, refused=not_compared)
@@ -143,7 +144,8 @@ def compare_shown(history: History, shown: Outline) -> ComparedRuns:
             return _compare_chains(history, shown, cache, options)
         return _compare_sides(shown, cache, options)
     except NoCopyError:
-        return ComparedRuns({}, {}, [], options, refused=NotCompared(_why_no_copy(shown)))
+        refused_by = NotCompared(_why_no_copy(shown), commands=_commands_for_copies(shown))
+        return ComparedRuns({}, {}, [], options, refused=refused_by)
 
 
 def _why_no_copy(shown: Outline) -> str | None:
@@ -153,6 +155,15 @@ def _why_no_copy(shown: Outline) -> str | None:
         if reason is not None:
             return reason
     return None
+
+
+def _commands_for_copies(shown: Outline) -> tuple[str, ...]:
+    """The commands that make the missing copies, each once."""
+    commands: dict[str, None] = {}
+    for night, judgments in needed_copies(shown):
+        if not has_copy(night, judgments):
+            commands[rescore_command(night, judgments)] = None
+    return tuple(commands)
 
 
 def _compare_sides(shown: Outline, cache: ScoreCache, options: ComparisonOptions) -> ComparedRuns:
@@ -175,7 +186,7 @@ def _combined(
     rows: dict[str, Row] = {}
     slices: dict[str, list[Row]] = {}
     decided = []
-    unknown = unknown_ids_of(shown.night)
+    unknown = shown.night.unmeasured
     for parts in _by_run_and_slice(rows_by_side):
         row = one_row(parts)
         run = row["run"]

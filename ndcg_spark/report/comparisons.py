@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from ndcg_spark.comparison.differences import MISSING_FLAGS, NO_SHARED_QUERIES
 from ndcg_spark.comparison.over_datasets import COLUMNS as OVER
 from ndcg_spark.comparison.over_datasets import fewest_datasets
 from ndcg_spark.comparison.run_numbers import NO_VALUE, ONE_NUMBER
@@ -51,6 +52,7 @@ _CORRECTIONS = {"holm": "Holm", "bonferroni": "Bonferroni", "bh": "Benjamini-Hoc
 FLAGS = {
     "run_missing": "run missing: it returned nothing here",
     "baseline_missing": "baseline missing: it returned nothing here",
+    NO_SHARED_QUERIES: "no shared queries: no query is in both sets",
     "few_answered": (
         "answered few: one side has no results for at least 10 % more of the queries than the other"
     ),
@@ -381,7 +383,7 @@ def _interval(row: Row) -> str:
 
 def _shown_flags(row: Row) -> list[str]:
     """The flags of a row. If results are missing, only this is shown, as it explains the others."""
-    missing = [flag for flag in row["flags"] if flag in ("run_missing", "baseline_missing")]
+    missing = [flag for flag in row["flags"] if flag in MISSING_FLAGS]
     return missing or list(row["flags"])
 
 

@@ -26,7 +26,7 @@ from ndcg_spark.comparison.differences import (
 )
 from ndcg_spark.comparison.human_grades import HumanGrades
 from ndcg_spark.comparison.matrix import Metric
-from ndcg_spark.comparison.sources import alike, published_rows, row_order
+from ndcg_spark.comparison.sources import published_rows, row_order, with_comparable_nights
 from ndcg_spark.comparison.trend import History, Point, chained_stretch, metrics_of_lines
 from ndcg_spark.convention.measures import CATALOG_COLUMNS, COLUMNS, SCORES
 from ndcg_spark.errors import ConfigurationError, StorageError
@@ -113,7 +113,8 @@ def outline(history: History, night: Night, request: Request) -> Outline:
     # Unverified scores are not compared with anything.
     baseline = Baseline(Kind.NOTHING)
     if night.unverified is None:
-        baseline = alike(choose_baseline(history, night, runs, request), night, metric)
+        baseline = choose_baseline(history, night, runs, request)
+        baseline = with_comparable_nights(baseline, night, metric)
     before = earlier(history.nights, night.dataset, night.evaluated_on)
     previous = None
     if before and before[-1].unverified is None:

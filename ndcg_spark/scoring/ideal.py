@@ -7,6 +7,7 @@ import math
 import pickle
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
+from typing import Any
 
 import pandas as pd
 from pyspark.sql import Column, DataFrame
@@ -19,9 +20,10 @@ from ndcg_spark.convention.convention import Convention
 from ndcg_spark.convention.measures import Cutoff, column_at
 from ndcg_spark.convention.options import DISCOUNTS, GAINS, MAX_GAIN, Formula
 from ndcg_spark.convention.refused_queries import JUDGED_TWICE, MEAN_WITHOUT_GAIN
-from ndcg_spark.reference import MEAN_STEPS, discounts, pack_function
+from ndcg_spark.reference import MEAN_STEPS, discounts
 from ndcg_spark.scoring.ranking import distinct, rank_by_gain, sums_at
 from ndcg_spark.scoring.refusals import refusal, refusal_sql
+from ndcg_spark.user_functions import pack_function
 
 IDEAL_RANK = "ideal_rank"
 #: Changes if and only if the judgments of a query change.
@@ -104,9 +106,9 @@ def user_function(name: str, column: Column) -> Column:
         function = pickle.loads(packed)  # noqa: S301  # our own
         return pd.Series(function(values)).astype("float64")
 
-    wrapped: Callable[[Column], Column] = pandas_udf(  # type: ignore[call-overload]  # its stub has no default kind
-        floats, DoubleType()
-    )
+    # The stub of pandas_udf has no default kind.
+    wrap: Any = pandas_udf
+    wrapped: Callable[[Column], Column] = wrap(floats, DoubleType())
     # Ranks are also cast to doubles, because numpy.reciprocal of the integer 2 is 0.
     return wrapped(column.cast("double"))
 

@@ -5,7 +5,6 @@ from collections.abc import Sequence
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
 
 from ndcg_spark import rules, sql
 from ndcg_spark.convention.refused_queries import MERGED
@@ -37,30 +36,17 @@ class RaisingTables:
 def raise_in_plan(tables: Tables, checks: Checks) -> RaisingTables:
     """The tables, with a plan that raises if a row breaks a rule."""
     judgments = _refused(tables.judgments, checks.judgments, JUDGMENTS)
-    results = _good_results(tables.results, tables.exclude, checks.results)
+    results = raise_in_results(tables.results, tables.exclude, checks.results)
     return RaisingTables(judgments, results, checks.results.may_have_two_runs)
 
 
-def raise_in_lists(results: UserTable, exclude: UserTable | None, checks: ListChecks) -> DataFrame:
-    """Results without judgments, with a plan that raises if a row breaks a rule.
+def raise_in_results(
+    results: UserTable, exclude: UserTable | None, checks: ListChecks
+) -> DataFrame:
+    """The results without the documents to remove, with a plan that raises if a row breaks a rule.
 
-    The plan also raises for a list with two results of rank 1 if the check is on, because a lazy
-    table cannot warn. Duplicate documents are found when the lists are ranked.
+    Duplicate documents are found later, when the lists are ranked.
     """
-    rows = _good_results(results, exclude, checks)
-    list_key = ["run", *query_key(rows.columns)]
-    if not checks.may_have_two_runs:
-        return rows
-    top = "case when rank = 1 then score end"
-    values = (f"min({top})", f"max({top})", f"count({top})", "count(1)")
-    lowest, highest, tops, all_rows = (sql.over(value, list_key) for value in values)
-    is_merged = f"{lowest} < {highest} and {tops} < {all_rows}"
-    refused = refusal_sql(MERGED, list_key, "string")
-    return rows.withColumn("run", F.expr(f"case when {is_merged} then {refused} else run end"))
-
-
-def _good_results(results: UserTable, exclude: UserTable | None, checks: ListChecks) -> DataFrame:
-    """The results without the documents to remove."""
     rows = _refused(results, checks.tests, RESULTS)
     if exclude is None:
         return rows
@@ -89,24 +75,45 @@ def count_unjudged_queries(
     key = query_key(judgments.columns)
     queries = results.selectExpr("run", *key).distinct()
     if may_have_two_runs:
-        queries = _single_runs(results, key)
+        queries = _queries_of_single_runs(results, key)
     judged = judgments.selectExpr(*key).distinct().selectExpr("*", "true as judged")
     unjudged = {"unjudged_queries": count_where("judged is null")}
     joined = judged.join(queries, on=key, how="right")
     return joined.groupBy("run", *key[:-1]).agg(*sql.aggregates(unjudged))
 
 
-def _single_runs(results: DataFrame, key: list[str]) -> DataFrame:
+def _queries_of_single_runs(results: DataFrame, key: list[str]) -> DataFrame:
     """One row per run and query. The run raises if two results of rank 1 have different scores."""
-    top = "case when rank = 1 then score end"
+    refused = refusal_sql(MERGED, ["run", *key], "string")
+    run = f"case when is_merged then {refused} else run end as run"
+    return _lists(results, key).selectExpr(run, *key)
+
+
+def count_merged_lists(results: DataFrame) -> DataFrame:
+    """One row per run: how many `lists` have several results, how many `merged_lists` have two
+    results of rank 1 with different scores, and the `merged_query` of one of these.
+    """
+    key = query_key(results.columns)
     counts = {
-        "lowest": f"min({top})",
-        "highest": f"max({top})",
-        "tops": f"count({top})",
+        "lists": count_where("rows > 1"),
+        "merged_lists": count_where("is_merged"),
+        "merged_query": "min(case when is_merged then query_id end)",
+    }
+    return _lists(results, key).groupBy("run", *key[:-1]).agg(*sql.aggregates(counts))
+
+
+def _lists(results: DataFrame, key: list[str]) -> DataFrame:
+    """One row per run and query: its number of `rows`, and whether it is probably made of the
+    lists of two runs (`is_merged`), because two results of rank 1 have different scores.
+    """
+    first_score = "case when rank = 1 then score end"
+    counts = {
+        "lowest": f"min({first_score})",
+        "highest": f"max({first_score})",
+        "firsts": f"count({first_score})",
         "rows": "count(*)",
     }
     lists = results.groupBy("run", *key).agg(*sql.aggregates(counts))
     # Ranks that are all 1 are not ranks.
-    is_merged = "lowest < highest and tops < rows"
-    refused = refusal_sql(MERGED, ["run", *key], "string")
-    return lists.selectExpr(f"case when {is_merged} then {refused} else run end as run", *key)
+    is_merged = "coalesce(lowest < highest, false) and firsts < rows as is_merged"
+    return lists.selectExpr("run", *key, "rows", is_merged)

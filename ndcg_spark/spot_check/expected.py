@@ -1,6 +1,4 @@
-"""What QUERY_SCORES must contain for a list, and how much an engine's numbers may differ
-from it.
-"""
+"""The row of QUERY_SCORES that a list must have, and how much an engine's numbers may differ."""
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
@@ -51,8 +49,9 @@ def expected_row(
     convention = definition.convention
     score = reference.score_at(ranking, convention, cutoff, weights=weights)
     gains = ranking.gains[:cutoff]
-    sizes = [abs(document.gain) for document in ranking.documents]
-    sizes = reference.averaged(ranking.documents, sizes, convention)[:cutoff]
+    # The error of a sum depends on the size of its terms, which may be negative.
+    own_sizes = [abs(document.gain) for document in ranking.documents]
+    sizes = reference.averaged(ranking.documents, own_sizes, convention)[:cutoff]
     _, ideal_terms = reference.discounted_gains(ranking, convention, cutoff, weights)
     dcg_size = math.fsum(size * weight for size, weight in zip(sizes, weights, strict=False))
     ideal_size = math.fsum(map(abs, ideal_terms))
@@ -68,12 +67,13 @@ def expected_row(
         **_measures(ranking, definition, cutoff, highest, items),
     }
     if ideal_size > 0 and abs(score.ideal_dcg) < ROUNDING * ideal_size:
-        # Whether such a sum is 0 depends on the order of its terms.
+        # Terms that cancel out sum to 0 in one order, and almost to 0 in another.
         del row["status"], row["ndcg"]
     return row
 
 
 def expected_hash(ranking: Ranking) -> Expected:
+    """The column judgments_hash of QUERY_SCORES."""
     return Expected(judgments_hash(ranking.grades))
 
 
@@ -89,15 +89,17 @@ def is_same(expected: Expected, actual: Any) -> bool:
 def _catalog_measures(
     ranking: Ranking, definition: Definition, cutoff: Cutoff, items: Mapping[str, Item]
 ) -> dict[str, Expected]:
-    """The catalog measures that were requested; null without a list."""
+    """The requested measures of the catalog that have a value for each list."""
     wanted, table = definition.measures, definition.items
-    names = [name for name in wanted.beside_ndcg if name not in wanted.of_judgments]
-    asked = [name for name in names if cutoff in wanted.cutoffs_for(name)]
     if table is None:
         return {}
+    requested = []
+    for name in wanted.beside_ndcg:
+        if name not in wanted.of_judgments and cutoff in wanted.cutoffs_for(name):
+            requested.append(name)
     shown = [document.doc_id for document in ranking.documents]
     values = catalog_reference.list_measures(
-        shown, items, table.usage, wanted.options, cutoff, asked
+        shown, items, table.usage, wanted.options, cutoff, requested
     )
     return {name: Expected(value, allowed_error(value or 0.0)) for name, value in values.items()}
 
@@ -109,19 +111,19 @@ def _measures(
     highest: float,
     items: Mapping[str, Item],
 ) -> dict[str, Expected]:
-    """Every column of a measure other than NDCG; null if it was not requested."""
+    """The columns of all measures other than NDCG; null if they were not requested."""
     convention, wanted = definition.convention, definition.measures
     row = dict.fromkeys(COLUMNS, Expected(None))
     row |= _catalog_measures(ranking, definition, cutoff, items)
-    asked = [name for name in wanted.of_judgments if cutoff in wanted.cutoffs_for(name)]
-    if not asked:
+    requested = [name for name in wanted.of_judgments if cutoff in wanted.cutoffs_for(name)]
+    if not requested:
         return row
     values = reference.measures(ranking, convention, cutoff, highest)
     relevant = len(reference.relevant_documents(ranking, convention))
-    for name in asked:
+    for name in requested:
         measure = wanted.beside_ndcg[name]
         for column in measure.values:
-            value = reference.measured(
+            value = reference.value_after_rules(
                 ranking, convention, values[column], measure.is_ratio, relevant
             )
             row[column] = Expected(value, allowed_error(value or 0.0))
@@ -129,9 +131,9 @@ def _measures(
 
 
 def highest_grade(grades: Iterable[float], convention: Convention) -> float:
-    """The highest grade that RBP and ERR use, among a query's grades before duplicates are merged.
+    """The highest grade that RBP and ERR use for a query, recomputed to check the engine's.
 
-    It is recomputed here to check what the engine has computed.
+    `grades` are those of the query before duplicates are merged. A configured grade replaces them.
     """
     if isinstance(convention.max_grade, float):
         return convention.max_grade
@@ -139,7 +141,7 @@ def highest_grade(grades: Iterable[float], convention: Convention) -> float:
 
 
 def allowed_error(size: float) -> float:
-    """How far off a sum may be if the absolute values of its terms add up to this size."""
+    """How far off a sum may be if `size` is the sum of the absolute values of its terms."""
     return max(EQUAL * abs(size), ROUNDING)
 
 

@@ -22,10 +22,13 @@ def report_findings(
     differences: Sequence[Difference],
     hint: str = "",
 ) -> str:
-    """A message with the differences in this evaluation, a hint, and the file with their rows."""
+    """A message with the differences in an evaluation, a hint, and the file with their rows.
+
+    `name` is the evaluation id, which becomes part of the file name.
+    """
     sentence = _in_words(engine, len(outcome.lists), differences)
-    file = _write_case(engine, name, subject.definition, outcome, differences)
-    return "; ".join(part for part in (sentence, hint, file) if part)
+    saved = _write_case(engine, name, subject.definition, outcome, differences)
+    return "; ".join(part for part in (sentence, hint, saved) if part)
 
 
 def _in_words(engine: str, lists: int, differences: Sequence[Difference]) -> str:
@@ -53,11 +56,11 @@ def _write_case(
 
     Returns a sentence that names the file.
     """
-    some = list(differences)[:_MOST_WRITTEN]
-    wanted = {(one.run, one.query_id) for one in some}
+    written = list(differences)[:_MOST_WRITTEN]
+    differing = {(difference.run, difference.query_id) for difference in written}
     lists = []
     for pair in outcome.lists:
-        if (pair.run, pair.query_id) in wanted:
+        if (pair.run, pair.query_id) in differing:
             judged = outcome.inputs.judged.get(pair.query, [])
             listed = outcome.inputs.listed.get(pair, [])
             lists.append({**pair._asdict(), "judgments": judged, "results": listed})
@@ -65,7 +68,7 @@ def _write_case(
         "engine": engine,
         "options": definition.convention.options(),
         "cutoffs": list(definition.cutoffs),
-        "differences": [one._asdict() for one in some],
+        "differences": [difference._asdict() for difference in written],
         "lists": lists,
     }
     path = Path(tempfile.gettempdir()) / f"ndcg-spark-not-verified-{name}.json"

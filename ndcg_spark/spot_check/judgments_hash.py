@@ -18,9 +18,14 @@ _ROTATIONS = (1, 7, 12, 18)
 
 
 def judgments_hash(grades: Mapping[str, float]) -> int:
-    """The column judgments_hash of QUERY_SCORES for these documents and their merged grades."""
+    """The column judgments_hash of QUERY_SCORES for these documents and their merged grades.
+
+    The hashes of the rows are added up, so their order does not matter. Each half is added up
+    separately, because 64-bit numbers would overflow in an engine.
+    """
     high = low = 0
     for document, grade in grades.items():
+        # 0.0 is added because -0.0 and 0.0 are equal, but have different bytes.
         row = xxhash64(struct.pack("<d", grade + 0.0), xxhash64(document.encode(), SEED))
         high += row >> 32
         low += row & _LOW
@@ -31,50 +36,53 @@ def judgments_hash(grades: Mapping[str, float]) -> int:
 
 
 def signed(value: int) -> int:
-    """The same 64 bits as a signed number, as engines have them."""
+    """These 64 bits as a signed number, as engines return them."""
     return value - (1 << 64) if value >> 63 else value
 
 
 def xxhash64(data: bytes, seed: int) -> int:
     """The hash of bytes, from 0 to 2^64 - 1."""
-    at = 0
+    position = 0
     result = seed + _P5
     if len(data) >= _STRIPE:
         accumulators = [seed + _P1 + _P2, seed + _P2, seed, seed - _P1]
-        while at <= len(data) - _STRIPE:
-            words = struct.unpack_from("<4Q", data, at)
+        while position <= len(data) - _STRIPE:
+            words = struct.unpack_from("<4Q", data, position)
             accumulators = list(map(_round, accumulators, words))
-            at += _STRIPE
+            position += _STRIPE
         result = sum(map(_rotated, accumulators, _ROTATIONS))
         for accumulator in accumulators:
             result = ((result ^ _round(0, accumulator)) * _P1 + _P4) & _MASK
-    return _mixed(_with_rest((result + len(data)) & _MASK, data, at))
+    return _mixed(_with_last_bytes((result + len(data)) & _MASK, data, position))
 
 
-def _with_rest(result: int, data: bytes, at: int) -> int:
-    """The hash after the last bytes, at most 31."""
-    while at <= len(data) - 8:
-        (word,) = struct.unpack_from("<Q", data, at)
+def _with_last_bytes(result: int, data: bytes, position: int) -> int:
+    """The hash after the remaining bytes, at most 31, in groups of 8, then 4, then 1."""
+    while position <= len(data) - 8:
+        (word,) = struct.unpack_from("<Q", data, position)
         result = (_rotated(result ^ _round(0, word), 27) * _P1 + _P4) & _MASK
-        at += 8
-    if at <= len(data) - 4:
-        (word,) = struct.unpack_from("<L", data, at)
+        position += 8
+    if position <= len(data) - 4:
+        (word,) = struct.unpack_from("<L", data, position)
         result = (_rotated(result ^ (word * _P1 & _MASK), 23) * _P2 + _P3) & _MASK
-        at += 4
-    for byte in data[at:]:
+        position += 4
+    for byte in data[position:]:
         result = _rotated(result ^ (byte * _P5 & _MASK), 11) * _P1 & _MASK
     return result
 
 
 def _round(total: int, word: int) -> int:
+    """An accumulator after one more word."""
     return _rotated((total + word * _P2) & _MASK, 31) * _P1 & _MASK
 
 
 def _rotated(value: int, bits: int) -> int:
+    """The 64 bits rotated to the left."""
     return ((value << bits) | (value >> (64 - bits))) & _MASK
 
 
 def _mixed(value: int) -> int:
+    """The last step, after which each bit of the hash depends on all bits of the value."""
     value = (value ^ (value >> 33)) * _P2 & _MASK
     value = (value ^ (value >> 29)) * _P3 & _MASK
     return value ^ (value >> 32)

@@ -18,12 +18,13 @@ from ndcg_spark.spot_check.means import Means
 from ndcg_spark.spot_check.recompute import Bucket, InputTable, Subject, recompute
 from ndcg_spark.spot_check.subject import fetch_scores, make_subject
 
+#: What may be the reason for a difference.
 _WHY = "the DataFrames return different rows each time they are read, or the engine is wrong"
 
 
 @dataclasses.dataclass(frozen=True)
 class LazyCheck:
-    """Checks scores from Spark DataFrames by recomputing some lists from their rows."""
+    """Checks the scores of Spark DataFrames by recomputing some lists from their rows."""
 
     #: The tables as the user gave them.
     tables: Tables
@@ -33,13 +34,13 @@ class LazyCheck:
     attributes: pa.Table | None
 
     def query_scores(self, dataset_scores: pa.Table, per_query: DataFrame) -> pa.Table | None:
-        """The rows of QUERY_SCORES, which agree with plain Python, or None if there are too many.
+        """Check scores and return the rows of QUERY_SCORES, or None if there are too many.
 
-        Raises NotVerifiedError if some rows do not agree.
+        Raises NotVerifiedError if plain Python disagrees with some of them.
         """
         name = self.evaluation.evaluation_id
-        counted = pc.add(dataset_scores["queries"], dataset_scores["missing_queries"])
-        number = pc.sum(counted).as_py() or 0
+        queries = pc.add(dataset_scores["queries"], dataset_scores["missing_queries"])
+        number = pc.sum(queries).as_py() or 0
         with tempfile.TemporaryDirectory() as folder:
             fetched = fetch_scores(per_query, number, name, Path(folder))
             rows = dataset_scores.to_pylist()

@@ -14,12 +14,18 @@ from ndcg_spark.schemas import NO_VALUE
 from ndcg_spark.spot_check.expected import Expected, allowed_error
 from ndcg_spark.tolerance import ROUNDING
 
+#: The columns of QUERY_SCORES that are always added up; requested measures are added up as well.
 _SUMMED = ("ndcg", "dcg", "ideal_dcg", "returned", "judged")
+#: The column with the number of a row's slice.
 _SLICE = "slice"
+#: An attribute and its value; both are None for all queries.
+AttributeValue = tuple[str | None, str | None]
+#: The dataset of a query, or None, and its id.
+_QueryKey = tuple[str | None, str]
 
 
 class Key(NamedTuple):
-    """A row of DATASET_SCORES; attribute and value are None for all queries."""
+    """The key of a row of DATASET_SCORES; attribute and value are None for all queries."""
 
     dataset: str
     run: str
@@ -30,9 +36,11 @@ class Key(NamedTuple):
 
 @dataclasses.dataclass
 class Total:
-    """Sums over the queries of a row. They grow with each file."""
+    """Sums over the queries of a row of DATASET_SCORES. They grow with each file."""
 
+    #: How many queries have a value, by column.
     count: dict[str, int] = dataclasses.field(default_factory=dict)
+    #: The sums of the values, and of their absolute values, by column.
     sums: dict[str, float] = dataclasses.field(default_factory=dict)
     sizes: dict[str, float] = dataclasses.field(default_factory=dict)
     missing: int = 0
@@ -48,20 +56,18 @@ class Total:
 
     def ratio(self, dividend: str, divisor: str) -> Expected | None:
         """The ratio of two sums; None if it cannot be compared."""
-        below, size = self.sums.get(divisor, 0.0), self.sizes.get(divisor, 0.0)
+        below = self.sums.get(divisor, 0.0)
+        size = self.sizes.get(divisor, 0.0)
         if not size:
             return Expected(None)
         if abs(below) < ROUNDING * size:
+            # Whether this is 0 depends on the order of the terms.
             return None
-        return Expected(
-            self.sums[dividend] / below, allowed_error(self.sizes[dividend] / abs(below))
-        )
+        allowed = allowed_error(self.sizes[dividend] / abs(below))
+        return Expected(self.sums[dividend] / below, allowed)
 
     def deviation(self) -> Expected | None:
-        """The standard deviation of ndcg over the queries, divided by n - 1.
-
-        None if it cannot be compared.
-        """
+        """The sample standard deviation of ndcg; None if it cannot be compared."""
         count = self.count.get("ndcg", 0)
         if count < 2:
             return Expected(None)
@@ -69,6 +75,14 @@ class Total:
             return None
         allowed = allowed_error(self.sizes["ndcg"] / count)
         return Expected(math.sqrt(self.squares / (count - 1)), allowed)
+
+    def standard_error(self) -> Expected | None:
+        """The standard error of the mean of ndcg; None if it cannot be compared."""
+        deviation = self.deviation()
+        if deviation is None or deviation.value is None:
+            return deviation
+        root = math.sqrt(self.count["ndcg"])
+        return Expected(deviation.value / root, deviation.allowed / root)
 
 
 class Means:
@@ -85,57 +99,53 @@ class Means:
         prepared = _prepared(table, columns)
         self._add(prepared, columns, [(None, None)])
         if self._slices is not None:
-            self._add(self._slices.cut(prepared), columns, self._slices.names)
+            self._add(self._slices.repeat_rows(prepared), columns, self._slices.names)
 
     def expected(self) -> Iterator[tuple[Key, dict[str, Expected]]]:
         """The columns of each row of DATASET_SCORES, except those that cannot be compared."""
+        # Measures other than NDCG that need judgments, and those of the catalog.
+        judged = list(self._measures.of_judgments)
+        unjudged = [name for name in self._measures.beside_ndcg if name not in judged]
         for key, total in self._totals.items():
-            deviation, queries = total.deviation(), total.count.get("ndcg", 0)
-            error = deviation
-            if deviation is not None and deviation.value is not None:
-                root = math.sqrt(queries)
-                error = Expected(deviation.value / root, deviation.allowed / root)
             row = {
-                "queries": Expected(queries),
+                "queries": Expected(total.count.get("ndcg", 0)),
                 "missing_queries": Expected(total.missing),
                 "no_relevant_queries": Expected(total.no_relevant),
                 "ndcg": total.mean("ndcg"),
                 "ndcg_pooled": total.ratio("dcg", "ideal_dcg"),
-                "ndcg_stddev": deviation,
-                "ndcg_stderr": error,
+                "ndcg_stddev": total.deviation(),
+                "ndcg_stderr": total.standard_error(),
                 "dcg": total.mean("dcg"),
                 "judged_rate": total.ratio("judged", "returned"),
-                "relevant_queries": self._count(key, total, of_judgments=True),
-                "listed_queries": self._count(key, total, of_judgments=False),
-                **{name: total.mean(name) for name in self._measures.columns},
+                "relevant_queries": self._queries_with(judged, key, total),
+                "listed_queries": self._queries_with(unjudged, key, total),
             }
+            for name in self._measures.columns:
+                row[name] = total.mean(name)
             yield key, {name: value for name, value in row.items() if value is not None}
 
-    def _count(self, key: Key, total: Total, *, of_judgments: bool) -> Expected:
-        """How many queries the means of measures other than NDCG include.
-
-        `of_judgments` selects the measures that need judgments, or all others. Null if none of them
-        was requested.
-        """
-        beside, judged = self._measures.beside_ndcg, self._measures.of_judgments
-        names = [name for name in beside if (name in judged) == of_judgments]
+    def _queries_with(self, names: Sequence[str], key: Key, total: Total) -> Expected:
+        """How many queries have a value of these measures; null if none of them was requested."""
         if key.cutoff not in self._measures.cutoffs_for(*names):
             return Expected(None)
-        return Expected(max(total.count.get(beside[name].column, 0) for name in names))
+        columns = [self._measures.beside_ndcg[name].column for name in names]
+        return Expected(max(total.count.get(column, 0) for column in columns))
 
     def _add(
         self,
         table: pa.Table,
         columns: Sequence[str],
-        names: Sequence[tuple[str | None, str | None]],
+        slices: Sequence[AttributeValue],
     ) -> None:
+        """Add up the rows of each slice; `slices` are those that the slice numbers refer to."""
         sums = [(name, kind) for name in columns for kind in ("sum", "count")]
         sums += [(_size(name), "sum") for name in columns]
         sums += [("missing", "sum"), ("no_relevant", "sum")]
         variance = ("ndcg", "variance", pc.VarianceOptions(ddof=0))
         grouped = table.group_by(["dataset", "run", "cutoff", _SLICE]).aggregate([*sums, variance])
         for row in grouped.to_pylist():
-            key = Key(row["dataset"], row["run"], row["cutoff"], *names[row[_SLICE]])
+            attribute, value = slices[row[_SLICE]]
+            key = Key(row["dataset"], row["run"], row["cutoff"], attribute, value)
             _merge(self._totals.setdefault(key, Total()), row, columns)
 
 
@@ -145,7 +155,7 @@ def differing_rows(
     """Each expected row with the actual row, or None if the actual row is missing."""
     actual = {}
     for row in rows:
-        actual[Key(row["dataset"], row["run"], row["cutoff"], row["attribute"], row["value"])] = row
+        actual[Key(**{name: row[name] for name in Key._fields})] = row
     for key, expected in means.expected():
         yield key, actual.pop(key, None), expected
     # A row without queries belongs to a run whose queries are all unjudged.
@@ -154,56 +164,65 @@ def differing_rows(
 
 
 class _Slices:
-    """The slices of QUERY_ATTRIBUTES: for each query, the numbers of its slices."""
+    """The slices of QUERY_ATTRIBUTES, numbered. A query has a slice for each of its values, and
+    for each attribute without a value the slice NO_VALUE.
+    """
 
     def __init__(self, attributes: pa.Table) -> None:
         self._has_datasets = "dataset" in attributes.column_names
         rows = attributes.to_pylist()
         known = sorted({row["attribute"] for row in rows})
-        self.names: list[tuple[str | None, str | None]] = [(name, NO_VALUE) for name in known]
-        numbers = {pair: at for at, pair in enumerate(self.names)}
-        #: The numbers of the values, by query and attribute.
-        self._of_query: dict[Any, dict[str, list[int]]] = {}
+        #: The slice of each number.
+        self.names: list[AttributeValue] = [(name, NO_VALUE) for name in known]
+        numbers = {name: number for number, name in enumerate(self.names)}
+        #: The numbers of the slice NO_VALUE, by attribute.
+        self._without_value = {name: [numbers[name, NO_VALUE]] for name in known}
+        #: The numbers of a query's slices, by query and attribute.
+        self._of_query: dict[_QueryKey, dict[str, list[int]]] = {}
         for row in rows:
-            pair = row["attribute"], row["value"]
-            if pair not in numbers:
-                numbers[pair] = len(self.names)
-                self.names.append(pair)
-            query = (row.get("dataset"), row["query_id"])
-            own = self._of_query.setdefault(query, {}).setdefault(row["attribute"], [])
-            if numbers[pair] not in own:
-                own.append(numbers[pair])
-        self._absent = {name: [numbers[name, NO_VALUE]] for name in known}
+            name = row["attribute"], row["value"]
+            if name not in numbers:
+                numbers[name] = len(self.names)
+                self.names.append(name)
+            query = row.get("dataset"), row["query_id"]
+            of_attribute = self._of_query.setdefault(query, {}).setdefault(row["attribute"], [])
+            if numbers[name] not in of_attribute:
+                of_attribute.append(numbers[name])
 
-    def cut(self, table: pa.Table) -> pa.Table:
+    def repeat_rows(self, table: pa.Table) -> pa.Table:
         """The table with each row repeated for every slice of its query."""
+        queries = table["query_id"].to_pylist()
         datasets = table["dataset"].to_pylist() if self._has_datasets else [None] * len(table)
-        slices = [
-            self._numbers(query)
-            for query in zip(datasets, table["query_id"].to_pylist(), strict=True)
-        ]
-        places = np.repeat(np.arange(len(table)), [len(numbers) for numbers in slices])
-        flat = np.fromiter((at for numbers in slices for at in numbers), np.int64, len(places))
-        cut = table.drop_columns([_SLICE]).take(pa.array(places))
-        return cut.append_column(_SLICE, pa.array(flat))
+        row_numbers: list[int] = []
+        slice_numbers: list[int] = []
+        for row_number, query in enumerate(zip(datasets, queries, strict=True)):
+            numbers = self._numbers(query)
+            row_numbers += [row_number] * len(numbers)
+            slice_numbers += numbers
+        repeated = table.drop_columns([_SLICE]).take(pa.array(row_numbers, pa.int64()))
+        return repeated.append_column(_SLICE, pa.array(slice_numbers, pa.int64()))
 
-    def _numbers(self, query: Any) -> list[int]:
-        own = {**self._absent, **self._of_query.get(query, {})}
+    def _numbers(self, query: _QueryKey) -> list[int]:
+        """The numbers of a query's slices."""
+        by_attribute = {**self._without_value, **self._of_query.get(query, {})}
         numbers: list[int] = []
-        for of_attribute in own.values():
+        for of_attribute in by_attribute.values():
             numbers += of_attribute
         return numbers
 
 
 def _prepared(table: pa.Table, columns: Sequence[str]) -> pa.Table:
-    """The summed columns, their absolute values, and 1 for each counted status; all in slice 0."""
-    counted = pc.is_valid(table["ndcg"])
+    """The columns to add up: values, their absolute values, and 1 for a status that is counted.
+
+    All rows are in slice 0.
+    """
+    is_in_mean = pc.is_valid(table["ndcg"])
     arrays = {name: table[name] for name in ("dataset", "run", "query_id", "cutoff")}
     for name in columns:
         # A query that is left out of the mean ndcg is also left out of the mean dcg.
         values = table[name].cast(pa.float64())
         if name in ("dcg", "ideal_dcg"):
-            values = pc.if_else(counted, values, pa.scalar(None, pa.float64()))
+            values = pc.if_else(is_in_mean, values, pa.scalar(None, pa.float64()))
         arrays[name] = values
         arrays[_size(name)] = pc.abs(values)
     for status in ("missing", "no_relevant"):
@@ -213,13 +232,15 @@ def _prepared(table: pa.Table, columns: Sequence[str]) -> pa.Table:
 
 
 def _merge(total: Total, row: Mapping[str, Any], columns: Sequence[str]) -> None:
-    """Add the sums of a file; for the squares, see Chan, Golub and LeVeque (1979)."""
-    before, more = total.count.get("ndcg", 0), row["ndcg_count"]
-    if more:
-        total.squares += row["ndcg_variance"] * more
+    """Add the sums of a file."""
+    before = total.count.get("ndcg", 0)
+    added = row["ndcg_count"]
+    if added:
+        # The squares of two parts are combined as in Chan, Golub and LeVeque (1979).
+        total.squares += row["ndcg_variance"] * added
         if before:
-            apart = total.sums["ndcg"] / before - row["ndcg_sum"] / more
-            total.squares += apart * apart * before * more / (before + more)
+            difference = total.sums["ndcg"] / before - row["ndcg_sum"] / added
+            total.squares += difference**2 * before * added / (before + added)
     for name in columns:
         total.count[name] = total.count.get(name, 0) + row[f"{name}_count"]
         total.sums[name] = total.sums.get(name, 0.0) + (row[f"{name}_sum"] or 0.0)

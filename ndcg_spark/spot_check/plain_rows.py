@@ -1,5 +1,6 @@
 """Stored rows as the input contract reads them, in plain Python: types, rules and exclusions."""
 
+import functools
 import math
 import re
 from collections.abc import Iterable, Mapping
@@ -47,7 +48,9 @@ Excluded = set[tuple[Query, str]]
 
 def id_text(value: Any) -> str | None:
     """An id as text, or None if it is missing."""
-    return None if value is None else str(value)
+    if value is None:
+        return None
+    return str(value)
 
 
 def number(value: Any) -> float | None:
@@ -59,14 +62,22 @@ def number(value: Any) -> float | None:
         if not _PLAIN_NUMBER.fullmatch(text):
             return None
         value = text
-    # 0.0 is added because -0.0 and 0.0 are equal.
+    # Adding 0.0 turns -0.0 into 0.0.
     return float(value) + 0.0
 
 
-def rank_number(value: Any) -> int | None:
-    """A rank as a whole number, or None if it is not a whole number or too large."""
+def finite_number(value: Any) -> float | None:
+    """A grade or a score, or None if it is not a finite number."""
     as_double = number(value)
-    if as_double is None or not math.isfinite(as_double) or as_double != math.floor(as_double):
+    if as_double is None or not math.isfinite(as_double):
+        return None
+    return as_double
+
+
+def rank_number(value: Any) -> int | None:
+    """A rank as an integer, or None if it is not a whole number or does not fit into 32 bits."""
+    as_double = number(value)
+    if as_double is None or not as_double.is_integer():
         return None
     return int(as_double) if abs(as_double) <= _MAX_RANK else None
 
@@ -74,17 +85,17 @@ def rank_number(value: Any) -> int | None:
 def judged_documents(rows: Iterable[StoredRow], convention: Convention) -> Judged:
     """The judgments of each query, without the rows that break a rule."""
     judged: Judged = {}
-    worth: dict[float, bool] = {}
+    # Cached, because many rows have the same grade, and a user's gain may be slow.
+    keeps_grade = functools.cache(functools.partial(_keeps_grade, convention))
     for row in rows:
-        query, document = _query(row), id_text(row.get("doc_id"))
-        grade = number(row.get("relevance"))
-        if FAULT in row and row[FAULT] is not None:
+        if row.get(FAULT) is not None:
             continue
-        if query is None or not document or grade is None or not math.isfinite(grade):
+        query = _query(row)
+        document = id_text(row.get("doc_id"))
+        if query is None or not document:
             continue
-        if grade not in worth:
-            worth[grade] = _has_gain(grade, convention)
-        if worth[grade]:
+        grade = finite_number(row.get("relevance"))
+        if grade is not None and keeps_grade(grade):
             judged.setdefault(query, []).append((document, grade))
     return judged
 
@@ -95,27 +106,35 @@ def returned_documents(
     """The lists of each run, without excluded documents and rows that break a rule."""
     listed: Listed = {}
     for row in rows:
-        query, document, run = _query(row), id_text(row.get("doc_id")), id_text(row.get("run"))
-        if FAULT in row and row[FAULT] is not None:
+        if row.get(FAULT) is not None:
             continue
-        if query is None or not document or not run or (query, document) in excluded:
+        query = _query(row)
+        document = id_text(row.get("doc_id"))
+        run = id_text(row.get("run"))
+        if query is None or not document or not run:
             continue
-        score, rank = number(row.get("score")), rank_number(row.get("rank"))
-        if convention.needs_score and (score is None or not math.isfinite(score)):
-            continue
-        if convention.needs_rank and (rank is None or rank < 1):
-            continue
-        if not convention.needs_rank and rank is None and _has_odd_rank(row):
+        if (query, document) in excluded or not _has_valid_numbers(row, convention):
             continue
         pair = Pair(query.dataset, run, query.query_id)
-        listed.setdefault(pair, []).append((document, score, rank))
+        returned = document, number(row.get("score")), rank_number(row.get("rank"))
+        listed.setdefault(pair, []).append(returned)
     return listed
 
 
+def _has_valid_numbers(row: StoredRow, convention: Convention) -> bool:
+    """Whether a result has the score and the rank that the convention needs."""
+    if convention.needs_score and finite_number(row.get("score")) is None:
+        return False
+    rank = rank_number(row.get("rank"))
+    if convention.needs_rank:
+        return rank is not None and rank >= 1
+    return rank is not None or not _has_odd_rank(row)
+
+
 def _has_odd_rank(row: StoredRow) -> bool:
-    """Whether a row that does not need a rank has one that is not a whole number."""
+    """Whether a row has something in its rank column that is not a rank."""
     value = row.get("rank")
-    # The line is kept if its text is not a number.
+    # A reader of text keeps a line if one of its fields is not a number.
     if row.get(LINE) is not None:
         return "rank" in row
     if value is None or isinstance(value, int):
@@ -127,30 +146,40 @@ def _has_odd_rank(row: StoredRow) -> bool:
 
 
 def excluded_documents(rows: Iterable[StoredRow], datasets: Iterable[str | None]) -> Excluded:
-    """The documents to remove from the lists of queries; a row without a dataset applies to all."""
+    """The documents to remove from the lists of queries.
+
+    `datasets` are those of the evaluation; a row without a dataset column applies to all of them.
+    """
     known = set(datasets)
-    # If the tables do not name datasets, a dataset column is ignored.
-    is_of_all = known == {None}
+    # If the other tables do not name datasets, a dataset column is ignored.
+    ignores_datasets = known == {None}
     excluded: Excluded = set()
     for row in rows:
-        query_id, document = id_text(row.get("query_id")), id_text(row.get("doc_id"))
-        named = known if is_of_all or "dataset" not in row else {id_text(row["dataset"])}
-        if query_id and document:
-            excluded.update((Query(dataset, query_id), document) for dataset in named)
+        query_id = id_text(row.get("query_id"))
+        document = id_text(row.get("doc_id"))
+        if not query_id or not document:
+            continue
+        datasets_of_row = known
+        if "dataset" in row and not ignores_datasets:
+            datasets_of_row = {id_text(row["dataset"])}
+        for dataset in datasets_of_row:
+            excluded.add((Query(dataset, query_id), document))
     return excluded
 
 
 def same_values(row: StoredRow) -> tuple[Any, ...]:
-    """The values of a row, equal for the same row stored with different types."""
+    """The values of a row, which are equal even if two files store them with different types."""
     ids = [id_text(row.get(name)) for name in ("dataset", "run", "query_id", "doc_id")]
     numbers = [_comparable(row.get(name)) for name in ("relevance", "score", "rank")]
-    return (*ids, *numbers)
+    return tuple(ids) + tuple(numbers)
 
 
 def _comparable(value: Any) -> float | str | None:
+    """A number in a form that is equal to itself, which NaN is not."""
     as_double = number(value)
-    # NaN is not equal to itself.
-    return "NaN" if as_double is not None and math.isnan(as_double) else as_double
+    if as_double is not None and math.isnan(as_double):
+        return "NaN"
+    return as_double
 
 
 def _query(row: StoredRow) -> Query | None:
@@ -161,21 +190,22 @@ def _query(row: StoredRow) -> Query | None:
     if "dataset" not in row:
         return Query(None, query_id)
     dataset = id_text(row["dataset"])
-    return Query(dataset, query_id) if dataset else None
+    if not dataset:
+        return None
+    return Query(dataset, query_id)
 
 
-def _has_gain(grade: float, convention: Convention) -> bool:
+def _keeps_grade(convention: Convention, grade: float) -> bool:
     """Whether the rules keep a judgment with this grade."""
-    if grade < 0 and convention.negative == "error":
-        return False
+    if grade < 0 and convention.negative != "keep":
+        # It needs no gain, because it counts as unjudged.
+        return convention.negative != "error"
     highest = convention.max_grade
     if isinstance(highest, float) and convention.min_relevance == "none" and grade > highest:
         return False
-    if grade < 0 and convention.negative != "keep":
-        return True
     try:
-        worth = reference.gain(grade, convention)
+        gain = reference.gain(grade, convention)
     except ConventionError:
         # A user's function does not return a finite number for this grade.
         return False
-    return worth is not None and abs(worth) <= MAX_GAIN
+    return gain is not None and abs(gain) <= MAX_GAIN

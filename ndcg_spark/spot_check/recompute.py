@@ -34,19 +34,19 @@ from ndcg_spark.spot_check.judgments_hash import SEED, signed, xxhash64
 from ndcg_spark.spot_check.means import Means, differing_rows
 from ndcg_spark.spot_check.plain_rows import Judged, Listed, Pair, id_text
 
-#: This process does not read whole tables with more rows than this. The engine finds the rows of
-#: the lists.
+#: This process does not read whole tables with more rows than this. Instead, the engine finds the
+#: rows of the lists.
 LARGE = 2_000_000
-#: From how many files of an input lists are drawn, and how many rows of each file are read.
-_FILES, _STRETCH = 4, 20_000
+#: Lists are drawn from this many files of an input: from this many consecutive rows of each, this
+#: many rows.
+_FILES, _STRETCH, _DRAWN = 4, 20_000, 30
+#: About how many queries are drawn from a table that only an engine can read.
+_QUERIES_OF_BUCKET = 40
 #: The most runs whose lists are recomputed, for large results and for results that only an engine
 #: can read.
 _FEW_RUNS, _SOME_RUNS = 2, 5
-#: How many rows are drawn from each file, and about how many queries are drawn if an engine must
-#: find them.
-_DRAWN, _FOUND = 30, 40
-#: The most lists that are read among those drawn from the scores or the inputs, for small and for
-#: large results.
+#: The most lists that are read of those drawn from the scores, and of those drawn from the inputs,
+#: for small and for large results.
 _MOST_DRAWN, _MOST_OF_LARGE = 2 * LISTS, 30
 #: The most rows that all recomputed lists have together.
 _MOST_ROWS = 200_000
@@ -54,8 +54,15 @@ _MOST_ROWS = 200_000
 _MOST_HASHED = 5_000
 
 
-#: A bucket of queries: its number, and the number of buckets.
-Bucket = tuple[int, int]
+class Bucket(NamedTuple):
+    """Some queries at random: those whose hash divided by `buckets` has the remainder `number`."""
+
+    number: int
+    buckets: int
+
+    @classmethod
+    def at_random(cls, chance: random.Random, buckets: int) -> "Bucket":
+        return cls(chance.randrange(1 << 30) % buckets, buckets)
 
 
 class InputTable(NamedTuple):
@@ -66,13 +73,16 @@ class InputTable(NamedTuple):
     #: None if only the engine can read the table.
     stored: StoredRows | None
     is_large: bool = False
-    #: Reads the table, or only these runs, in a way that is fast if a filter keeps few rows.
+    #: Reads at least the rows of these runs, or all rows if no run is given, in a way that is fast
+    #: if a filter keeps few rows.
     lookup: Callable[[Collection[str]], DataFrame] | None = None
 
     def rows_of(self, runs: Collection[str] = ()) -> DataFrame:
-        """The rows of these runs, or of all runs if none is named."""
+        """The rows of these runs, or all rows if no run is given."""
         rows = self.table if self.lookup is None else self.lookup(runs)
-        return rows.where(F.col("run").cast("string").isin(*sorted(runs))) if runs else rows
+        if not runs:
+            return rows
+        return rows.where(F.col("run").cast("string").isin(*sorted(runs)))
 
 
 class Subject(NamedTuple):
@@ -120,7 +130,7 @@ class Inputs(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """The recomputed lists, and the differences."""
+    """The recomputed lists and their rows, and the differences."""
 
     lists: Sequence[Pair]
     differences: Sequence[Difference]
@@ -139,42 +149,63 @@ def recompute(
     if the files have only some of the query scores.
     """
     chance = random.Random(subject.seed)  # noqa: S311  # which lists are checked is no secret
-    from_scores = _drawn_from_scores(scores, means, subject, chance)
-    of_judgments = _stretches(subject.judgments, chance)
-    of_results = _stretches(subject.results, chance)
-    from_inputs = _drawn_from_inputs(subject, of_judgments, of_results, chance)
-    if subject.bucket is not None:
-        from_inputs = [pair for pair in from_inputs if is_in_bucket(pair.query_id, subject.bucket)]
-    runs = _looked_at(subject, [*from_inputs, *from_scores])
-    most = _MOST_OF_LARGE if subject.results.is_large else _MOST_DRAWN
-    from_inputs = [pair for pair in from_inputs if pair.run in runs][:most]
-    from_scores = [pair for pair in from_scores if pair.run in runs][:most]
-    drawn = [*subject.required, *from_scores, *from_inputs]
-    bucket = subject.bucket or (chance.randrange(1 << 30), max(1, subject.queries // _FOUND))
-    rows = _read_rows(subject, drawn, bucket)
+    drawn = _draw(subject, scores, means, chance)
+    bucket = subject.bucket
+    if bucket is None:
+        bucket = Bucket.at_random(chance, max(1, subject.queries // _QUERIES_OF_BUCKET))
+    rows = _read_rows(subject, [*subject.required, *drawn.from_scores, *drawn.from_inputs], bucket)
     inputs = _inputs(subject, rows)
-    if subject.results.stored is None:
-        # The engine has found more lists in the inputs by their queries.
-        known = set(drawn)
-        from_inputs += [pair for pair in inputs.listed if pair not in known]
-    from_inputs = [pair for pair in from_inputs if pair.query in inputs.judged]
-    required = [pair for pair in subject.required if _has_scores(pair, subject, inputs)]
-    lists = chosen_pairs(
-        required, from_scores, from_inputs, inputs.listed, subject.definition.cutoffs
-    )
-    lists = _within_budget(lists, inputs)
-    differences = list(_lost_rows(subject.judgments, rows, of_judgments, subject))
-    differences += _lost_rows(subject.results, rows, of_results, subject)
+    lists = _lists_to_recompute(subject, drawn, inputs)
+    differences = list(_lost_rows(subject.judgments, rows, drawn.judgments, subject))
+    differences += _lost_rows(subject.results, rows, drawn.results, subject)
     differences += _differing_lists(subject, lists, inputs, _actual_rows(scores, lists, subject))
     if dataset_rows is not None:
         differences += _differing_means(dataset_rows, means)
     return Outcome(lists, differences, inputs)
 
 
-def _looked_at(subject: Subject, drawn: Sequence[Pair]) -> set[str]:
+class _DrawnLists(NamedTuple):
+    """The lists that were drawn at random, and the parts of the inputs that were looked at."""
+
+    from_scores: list[Pair]
+    from_inputs: list[Pair]
+    judgments: list[Stretch]
+    results: list[Stretch]
+
+
+def _draw(subject: Subject, scores: StoredRows, means: Means, chance: random.Random) -> _DrawnLists:
+    """Draw lists from the query scores and from the inputs. Adds all scores to the means."""
+    from_scores = _drawn_from_scores(scores, means, subject, chance)
+    judgments = _stretches(subject.judgments, chance)
+    results = _stretches(subject.results, chance)
+    from_inputs = _drawn_from_inputs(subject, judgments, results, chance)
+    if subject.bucket is not None:
+        from_inputs = [pair for pair in from_inputs if is_in_bucket(pair.query_id, subject.bucket)]
+    runs = _runs_to_check(subject, [*from_inputs, *from_scores])
+    most = _MOST_OF_LARGE if subject.results.is_large else _MOST_DRAWN
+    from_scores = [pair for pair in from_scores if pair.run in runs]
+    from_inputs = [pair for pair in from_inputs if pair.run in runs]
+    return _DrawnLists(from_scores[:most], from_inputs[:most], judgments, results)
+
+
+def _lists_to_recompute(subject: Subject, drawn: _DrawnLists, inputs: Inputs) -> list[Pair]:
+    """The lists to recompute among the required and drawn lists, and those that were also read."""
+    from_inputs = list(drawn.from_inputs)
+    if subject.results.stored is None:
+        # The engine has also found the lists of the bucket's queries.
+        known = {*subject.required, *drawn.from_scores, *drawn.from_inputs}
+        from_inputs += [pair for pair in inputs.listed if pair not in known]
+    judged = [pair for pair in from_inputs if pair.query in inputs.judged]
+    required = [pair for pair in subject.required if _has_scores(pair, subject, inputs)]
+    cutoffs = subject.definition.cutoffs
+    lists = chosen_pairs(required, drawn.from_scores, judged, inputs.listed, cutoffs)
+    return _within_budget(lists, inputs)
+
+
+def _runs_to_check(subject: Subject, drawn: Sequence[Pair]) -> set[str]:
     """The runs whose lists are recomputed: all drawn runs, or those with the most drawn lists."""
     counts = Counter(pair.run for pair in drawn)
-    most = None
+    most = None  # all
     if subject.results.is_large:
         most = _FEW_RUNS
     elif subject.results.stored is None:
@@ -183,6 +214,7 @@ def _looked_at(subject: Subject, drawn: Sequence[Pair]) -> set[str]:
 
 
 def _has_scores(pair: Pair, subject: Subject, inputs: Inputs) -> bool:
+    """Whether an evaluation has scores of a list, because its run and its query are known."""
     return (pair.dataset, pair.run) in subject.runs and pair.query in inputs.judged
 
 
@@ -206,6 +238,7 @@ def _at_cutoff(table: pa.Table, cutoff: Cutoff) -> pa.Table:
 
 
 def _stretches(table: InputTable, chance: random.Random) -> list[Stretch]:
+    """Some consecutive rows of some files, if this process can read them."""
     return [] if table.stored is None else table.stored.stretches(chance, _FILES, _STRETCH)
 
 
@@ -216,22 +249,31 @@ def _drawn_from_inputs(
     chance: random.Random,
 ) -> list[Pair]:
     """Draw lists that have a row in the results, and judged queries with a random run."""
-    known, drawn = set(subject.runs), []
-    for stretch in of_results:
-        for row in stretch.drawn(chance, _DRAWN):
-            dataset = id_text(row.get("dataset")) if subject.has_datasets else None
-            run, query_id = id_text(row.get("run")), id_text(row.get("query_id"))
-            if run and query_id and (dataset, run) in known:
-                drawn.append(Pair(dataset, run, query_id))
-    for stretch in of_judgments:
-        for row in stretch.drawn(chance, _DRAWN):
-            dataset = id_text(row.get("dataset")) if subject.has_datasets else None
-            runs = [run for own, run in subject.runs if own == dataset]
-            query_id = id_text(row.get("query_id"))
-            if runs and query_id:
-                drawn.append(Pair(dataset, chance.choice(runs), query_id))
+    drawn = []
+    known_runs = set(subject.runs)
+    for row in _rows_at_random(of_results, chance):
+        dataset = _dataset_of(row, subject)
+        run = id_text(row.get("run"))
+        query_id = id_text(row.get("query_id"))
+        if run and query_id and (dataset, run) in known_runs:
+            drawn.append(Pair(dataset, run, query_id))
+    for row in _rows_at_random(of_judgments, chance):
+        dataset = _dataset_of(row, subject)
+        query_id = id_text(row.get("query_id"))
+        runs = [run for its_dataset, run in subject.runs if its_dataset == dataset]
+        if runs and query_id:
+            drawn.append(Pair(dataset, chance.choice(runs), query_id))
     chance.shuffle(drawn)
     return drawn
+
+
+def _rows_at_random(stretches: Iterable[Stretch], chance: random.Random) -> Iterator[StoredRow]:
+    for stretch in stretches:
+        yield from stretch.drawn(chance, _DRAWN)
+
+
+def _dataset_of(row: StoredRow, subject: Subject) -> str | None:
+    return id_text(row.get("dataset")) if subject.has_datasets else None
 
 
 class DrawnRows(NamedTuple):
@@ -246,18 +288,19 @@ class DrawnRows(NamedTuple):
 
 
 def _read_rows(subject: Subject, drawn: Sequence[Pair], bucket: Bucket) -> DrawnRows:
-    """The rows of all drawn lists, and of the bucket's queries if only an engine can read the
-    table.
+    """The rows of all drawn lists and, if only an engine can read the judgments, of the bucket's
+    queries.
     """
     queries = {pair.query_id for pair in drawn}
     runs = {pair.run for pair in drawn}
     judgments = _rows(subject.judgments, queries, bucket)
     if subject.judgments.stored is None:
-        # Add judged queries that were not drawn from the scores, to find lists that the scores
-        # lack.
-        queries.update(
-            query for query in (id_text(row.get("query_id")) for row in judgments) if query
-        )
+        # These include queries that were not drawn from the scores, because the scores may lack
+        # their lists.
+        for row in judgments:
+            query = id_text(row.get("query_id"))
+            if query:
+                queries.add(query)
     if subject.results.stored is None or subject.results.is_large:
         results = _engine_rows(subject.results.rows_of(runs), _are_among(queries))
     else:
@@ -269,7 +312,10 @@ def _read_rows(subject: Subject, drawn: Sequence[Pair], bucket: Bucket) -> Drawn
 def _rows(
     table: InputTable, queries: Collection[str], bucket: Bucket | None = None
 ) -> list[StoredRow]:
-    """The rows of these queries, read by this process or found with the engine's simplest plan."""
+    """The rows of these queries, read by this process or found by the engine, with a simple filter.
+
+    If only the engine can read the table, also the rows of the bucket's queries.
+    """
     if table.stored is not None and not table.is_large:
         return table.stored.of_queries(queries)
     is_wanted = _are_among(queries)
@@ -297,9 +343,9 @@ def _inputs(subject: Subject, rows: DrawnRows) -> Inputs:
 
 
 def make_bucket(seed: str, rows: int) -> Bucket:
-    """A random bucket of queries; there are enough buckets for each to have about 100,000 rows."""
-    place = random.Random(seed).randrange(1 << 30)  # noqa: S311  # which queries are looked at is no secret
-    return place, max(1, rows // 100_000)
+    """A random bucket of queries with about 100,000 of these rows."""
+    chance = random.Random(seed)  # noqa: S311  # which queries are checked is no secret
+    return Bucket.at_random(chance, max(1, rows // 100_000))
 
 
 def in_bucket(scores: DataFrame, bucket: Bucket) -> DataFrame:
@@ -308,14 +354,13 @@ def in_bucket(scores: DataFrame, bucket: Bucket) -> DataFrame:
 
 
 def is_in_bucket(query_id: str, bucket: Bucket) -> bool:
-    place, number = bucket
-    return signed(xxhash64(query_id.encode(), SEED)) % number == place % number
+    """Whether a query is in a bucket, by the same hash as in Spark."""
+    return signed(xxhash64(query_id.encode(), SEED)) % bucket.buckets == bucket.number
 
 
 def _is_hashed_to(bucket: Bucket) -> Column:
-    place, number = bucket
     hashed = F.xxhash64(F.col("query_id").cast("string"))
-    return F.pmod(hashed, F.lit(number)) == place % number
+    return F.pmod(hashed, F.lit(bucket.buckets)) == bucket.number
 
 
 #: The columns of an input row that are not ids.
@@ -325,27 +370,34 @@ _VALUES = ("relevance", "score", "rank")
 def _lost_rows(
     table: InputTable, rows: DrawnRows, stretches: Iterable[Stretch], subject: Subject
 ) -> Iterator[Difference]:
-    """Rows of a large table that this process reads from the files but the engine does not have."""
+    """The rows of a large table that this process finds in the files, but the engine does not."""
     if not table.is_large:
+        # Then the engine did not look for rows.
         return
     is_results = table is subject.results
-    of_engine = rows.results if is_results else rows.judgments
-    in_engine = set(map(plain_rows.same_values, of_engine))
+    engine_rows = rows.results if is_results else rows.judgments
+    found_by_engine = set(map(plain_rows.same_values, engine_rows))
     for stretch in stretches:
         for row in stretch.of_queries(rows.queries):
-            run, document = id_text(row.get("run")), id_text(row.get("doc_id"))
+            run = id_text(row.get("run"))
+            document = id_text(row.get("doc_id"))
             if document is None:
                 # The list is empty or broken.
                 continue
             if is_results and run not in rows.runs:
+                # The engine did not look for this run.
                 continue
-            if plain_rows.same_values(row) in in_engine:
-                continue
-            dataset = id_text(row.get("dataset")) or subject.dataset
-            values = {name: row.get(name) for name in _VALUES}
-            query = id_text(row.get("query_id"))
-            what = f"a row of {table.name} for document {document}"
-            yield Difference(dataset, run or "", query, None, what, None, values)
+            if plain_rows.same_values(row) not in found_by_engine:
+                values = {name: row.get(name) for name in _VALUES}
+                yield Difference(
+                    dataset=id_text(row.get("dataset")) or subject.dataset,
+                    run=run or "",
+                    query_id=id_text(row.get("query_id")),
+                    cutoff=None,
+                    column=f"a row of {table.name} for document {document}",
+                    engine=None,
+                    python=values,
+                )
 
 
 def _within_budget(lists: Iterable[Pair], inputs: Inputs) -> list[Pair]:
@@ -383,9 +435,9 @@ def _differing_lists(
     """The differences between the scores of these lists and those from plain Python."""
     definition = subject.definition
     rankings = {pair: _ranking(pair, inputs, definition) for pair in lists}
-    known = [ranking for ranking in rankings.values() if ranking]
-    weights = _weights(known, definition)
-    items = _items(known, definition)
+    accepted = [ranking for ranking in rankings.values() if ranking]
+    weights = _weights(accepted, definition)
+    items = _items(accepted, definition)
     hashed = 0
     for pair, ranking in rankings.items():
         place = (pair.dataset or subject.dataset, pair.run, pair.query_id)
@@ -394,9 +446,7 @@ def _differing_lists(
             continue
         # Hashing takes the most time, so only the first judgments are hashed.
         hashed += len(ranking.grades)
-        of_every_cutoff = {}
-        if hashed <= _MOST_HASHED:
-            of_every_cutoff["judgments_hash"] = expected_hash(ranking)
+        judgments_hash = expected_hash(ranking) if hashed <= _MOST_HASHED else None
         grades = [grade for _, grade in inputs.judged.get(pair.query, ())]
         highest = highest_grade(grades, definition.convention)
         for cutoff in definition.cutoffs:
@@ -405,7 +455,8 @@ def _differing_lists(
             except InputError:
                 yield Difference(*place, cutoff, "the query", "scored", "refused")
                 continue
-            expected.update(of_every_cutoff)
+            if judgments_hash is not None:
+                expected["judgments_hash"] = judgments_hash
             row = actual.get((pair, cutoff))
             for column, engine, python in _differing(row, expected):
                 yield Difference(*place, cutoff, column, engine, python)
@@ -437,10 +488,11 @@ def _items(rankings: Iterable[Ranking], definition: Definition) -> dict[str, Ite
 
 
 def _weights(rankings: Iterable[Ranking], definition: Definition) -> list[float]:
-    """The discounts of the longest list's ranks, or of its judged documents if there are more."""
-    longest, deepest = 0, definition.cutoffs[-1]
+    """The discounts of all ranks of these lists and of their ideal rankings."""
+    longest = 0
     for ranking in rankings:
         longest = max(longest, len(ranking.documents), len(ranking.judged))
+    deepest = definition.cutoffs[-1]
     depth = longest if deepest is None else min(deepest, longest)
     return reference.discounts(depth, definition.convention.discount) if depth else []
 
@@ -448,6 +500,7 @@ def _weights(rankings: Iterable[Ranking], definition: Definition) -> list[float]
 def _differing(
     row: Mapping[str, Any] | None, expected: Mapping[str, Expected]
 ) -> Iterator[tuple[str, Any, Any]]:
+    """Each column that differs, with the value of the engine and the value of plain Python."""
     if row is None:
         yield "the row", None, {name: entry.value for name, entry in expected.items()}
         return
@@ -457,6 +510,7 @@ def _differing(
 
 
 def _differing_means(rows: Iterable[Mapping[str, Any]], means: Means) -> Iterator[Difference]:
+    """The differences between rows of DATASET_SCORES and the recomputed means."""
     for key, row, expected in differing_rows(rows, means):
         for column, engine, python in _differing(row, expected):
             name = f"the mean {column}"

@@ -1,6 +1,4 @@
-"""The input of a spot check: the tables of an evaluation, and query scores that are not in
-files.
-"""
+"""Prepare a spot check: its subject, and query scores that must be fetched from an engine."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -39,32 +37,34 @@ def make_subject(
     required: Sequence[Pair] = (),
     bucket: Bucket | None = None,
 ) -> Subject:
-    """The subject of a spot check: the input tables, as `read` returns them, and what is computed.
+    """What a spot check of an evaluation recomputes.
 
+    `tables` are the judgments, the results and the documents to exclude, and `read` prepares each.
     All other arguments are fields of Subject.
     """
     judgments, results, exclude = tables
+    items = evaluation.items
     return Subject(
-        read(judgments),
-        read(results),
-        None if exclude is None else read(exclude),
-        Definition(
+        judgments=read(judgments),
+        results=read(results),
+        exclude=None if exclude is None else read(exclude),
+        definition=Definition(
             evaluation.convention,
             evaluation.cutoffs,
             evaluation.measures,
-            None if evaluation.items is None else evaluation.items.items,
+            None if items is None else items.items,
         ),
-        runs,
-        evaluation.dataset,
-        seed,
-        required,
-        queries,
-        bucket,
+        runs=runs,
+        dataset=evaluation.dataset,
+        seed=seed,
+        required=required,
+        queries=queries,
+        bucket=bucket,
     )
 
 
 class FetchedScores(NamedTuple):
-    """The rows of QUERY_SCORES, or those of a bucket of queries if there are too many."""
+    """The rows of QUERY_SCORES, or only those of a bucket of queries if there are too many."""
 
     rows: pa.Table
     stored: StoredRows
@@ -73,7 +73,10 @@ class FetchedScores(NamedTuple):
 
 
 def fetch_scores(scores: DataFrame, number: int, seed: str, folder: Path) -> FetchedScores:
-    """Fetch query scores and keep them in a folder; `number` is about how many there are."""
+    """Fetch query scores and keep them in a folder.
+
+    `number` is about how many there are, and `seed` decides which bucket is fetched.
+    """
     bucket = None
     if number > LARGE:
         bucket = make_bucket(seed, number)

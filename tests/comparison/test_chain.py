@@ -60,7 +60,7 @@ def compared_row(baseline, tonight, cache, side=None, weights=None):
     if weights is not None:
         ids = [f"q{at}" for at in range(len(weights))]
         table = weight_rows(pa.table({"query_id": ids, "weight": pa.array(weights)}))
-    rows = comparison_rows(sides.with_judgments_alike(), ComparisonOptions(weights=table))
+    rows = comparison_rows(sides.with_same_judgments(), ComparisonOptions(weights=table))
     return rows[0 if weights is None else 1]
 
 
@@ -170,6 +170,7 @@ def fake(day, judgments="j1"):
         row={"judgments_fingerprint": judgments, "accepted": None},
         is_good=True,
         unverified=None,
+        unmeasured={},
     )
 
 

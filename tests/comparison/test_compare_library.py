@@ -41,7 +41,7 @@ def test_the_only_numbers_are_compared_whatever_they_are_called(session):
     frame = FRAME.rename(columns={"ndcg": "my score"})
     for table in (frame, session.createDataFrame(frame)):
         assert compare(table, "old")["difference"].tolist() == [pytest.approx(0.5 / 3)]
-    with pytest.raises(ConfigurationError, match="it has my score, other; name one, measures="):
+    with pytest.raises(ConfigurationError, match="it has my score, other; name one with measures="):
         compare(frame.assign(other=1), "old")
 
 

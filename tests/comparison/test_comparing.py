@@ -554,7 +554,7 @@ REFUSED = [
     (
         {"measures": "query_id"},
         ConfigurationError,
-        "the table has no numbers 'query_id'; it has ndcg",
+        "the table has no column of numbers 'query_id'; it has ndcg",
     ),
     (
         {"unchanged_queries": True},

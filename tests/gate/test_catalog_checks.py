@@ -11,6 +11,7 @@ from ndcg_spark.comparison.sources import ScoreCache
 from ndcg_spark.config import NightConfig, validate
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.gate.decide import judge, rehearse
+from ndcg_spark.gate.gate_inputs import GateInputs
 from ndcg_spark.job.decisions import Decision
 from ndcg_spark.job.gate import gate_published
 from ndcg_spark.nights.log import committed
@@ -279,7 +280,7 @@ def test_documents_are_kept_of_the_queries_whose_relevance_changed_most(tmp_path
     shown = query(POPULAR + 500 * of_first)
     evaluate(tmp_path, held, "2026-11-02", {"als": BASE - 0.3 * of_second}, shown=shown)
     known = committed(str(tmp_path))
-    judged = judge(held, known[-1], known, ScoreCache(), ComparisonOptions(queries=1))
+    judged = judge(GateInputs(held, known[-1], known, ScoreCache(), ComparisonOptions(queries=1)))
     assert judged.changed == [("als", "q7")]
 
 

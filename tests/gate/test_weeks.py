@@ -10,6 +10,7 @@ from ndcg_spark.comparison.differences import ComparisonOptions, explains_change
 from ndcg_spark.comparison.sources import ScoreCache
 from ndcg_spark.gate.compared_night import row_key
 from ndcg_spark.gate.decide import acceptance_of, judge, rehearse
+from ndcg_spark.gate.gate_inputs import GateInputs
 from ndcg_spark.nights.log import committed
 from ndcg_spark.nights.reader import read_rows
 
@@ -298,7 +299,10 @@ def test_week(tmp_path, name):
             *last.values()
         ]
         own, scores = [night for night in nights if night.dataset == "web"], ScoreCache()
-        again = (judge(held, night, nights, scores, options, acceptance_of(night)) for night in own)
+        again = []
+        for night in own:
+            inputs = GateInputs(held, night, nights, scores, options)
+            again.append(judge(inputs, acceptance_of(night)))
         assert [said(judged.verdict) for judged in again] == [*last.values()]
 
 

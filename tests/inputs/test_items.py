@@ -57,8 +57,14 @@ def test_a_fingerprint_is_that_of_what_the_table_says():
         make_items(pa.table(rows), None, 6, measures("Coverage@5")),
         make_items(pa.table({**rows, "popularity": [1, 3]}), None, 5, measures("Coverage@5")),
         make_items(pa.table({**rows, "category": ["x", "x"]}), None, 5, measures("Coverage@5")),
+        make_items(pa.table({**rows, "category": ["x", None]}), None, 5, measures("Coverage@5")),
+        make_items(pa.table({**rows, "category": ["x", ""]}), None, 5, measures("Coverage@5")),
+        make_items(pa.table({**rows, "popularity": [1, 0]}), None, 5, measures("Coverage@5")),
+        make_items(pa.table({**rows, "popularity": [1, None]}), None, 5, measures("Coverage@5")),
     ]
-    assert len({first, *(other.fingerprint for other in others)}) == 4
+    assert len({first, *(other.fingerprint for other in others)}) == 1 + len(others)
+    part = pa.concat_tables([pa.table(rows), pa.table(rows)]).slice(1, 2)
+    assert make_items(part, None, 5, measures("Coverage@5")).fingerprint == first
 
 
 def test_counts_that_are_given_twice_are_refused():

@@ -197,7 +197,7 @@ def test_a_table_without_scores_and_ranks_is_told_of_the_order():
 def test_a_column_that_is_named_for_the_order_contradicts_it(tmp_path):
     given = listed.settings(listed.qrels(tmp_path), write(tmp_path / "run.csv"))
     given["results"]["columns"] = {"rank": "place"}
-    with pytest.raises(ConfigurationError, match="with order=file, no rank is read"):
+    with pytest.raises(ConfigurationError, match="with order=file, the rank is not read"):
         config.validate({**given, "convention": ORDER}, "test")
 
 

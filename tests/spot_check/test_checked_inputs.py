@@ -14,6 +14,7 @@ from ndcg_spark.errors import NotVerifiedError
 from ndcg_spark.job import evaluate_inputs, verify
 from ndcg_spark.spot_check import subject
 from ndcg_spark.spot_check.judgments_hash import SEED, signed, xxhash64
+from ndcg_spark.spot_check.recompute import Bucket
 
 LISTS = {"query_id": ["q1", "q2"], "doc_id": [["a", "b"], ["c"]]}
 STRUCTS = [
@@ -123,7 +124,7 @@ def test_only_some_queries_are_fetched_of_too_many_scores(engine, monkeypatch):
     judged = {"query_id": queries, "doc_id": ["a"] * 400, "relevance": [1.0] * 400}
     returned = {"query_id": queries, "doc_id": ["a"] * 400, "score": [1.0] * 400}
     monkeypatch.setattr(subject, "LARGE", 100)
-    monkeypatch.setattr(subject, "make_bucket", lambda seed, rows: (1, 4))
+    monkeypatch.setattr(subject, "make_bucket", lambda seed, rows: Bucket(1, 4))
     object.__setattr__(engine, "sees_local_files", False)
     try:
         settings = {"judgments": "judgments.parquet", "results": "results.parquet"}

@@ -22,6 +22,7 @@ from ndcg_spark.comparison.sources import NoCopyError, ScoreCache, ScoreSource
 from ndcg_spark.convention.convention import Convention
 from ndcg_spark.gate.against_reference import BesideReference, Question, ReferenceScores
 from ndcg_spark.gate.decide import Acceptance, judge
+from ndcg_spark.gate.gate_inputs import GateInputs
 from ndcg_spark.gate.needed import needed_copies
 from ndcg_spark.gate.settings import GateConfig
 from ndcg_spark.gate.verdict import Verdict
@@ -211,7 +212,7 @@ def year(
         for night, other in needed_copies(held, tonight, together, scores):
             scores.copies.add((night.evaluated_on, other))
         accepted = FIRST_ACCEPTED if not known else None
-        judged = judge(held, tonight, together, scores, options, accepted)
+        judged = judge(GateInputs(held, tonight, together, scores, options), accepted)
         entries = judged.verdict.log_entries() | (decisions or {}).get(at, {})
         row = log_row(own, dataset="shop", number=1, status="published", **entries)
         known.append(dataclasses.replace(tonight, row=row))

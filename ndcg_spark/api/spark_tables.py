@@ -1,5 +1,6 @@
-"""`evaluate` for Spark DataFrames, whose scores are computed only when they are used, and
-`describe`, which computes at once.
+"""`evaluate` and `describe` for Spark DataFrames, and for other tables with a session.
+
+`evaluate` returns lazy scores, which are computed when they are used. `describe` computes at once.
 """
 
 import dataclasses
@@ -15,6 +16,9 @@ from pyspark.sql import functions as F
 from ndcg_spark import rules
 from ndcg_spark.api.scores import NO_RESULTS, SparkScores
 from ndcg_spark.config import TablesConfig, missing_items
+from ndcg_spark.contract.limits import about_merged, is_mostly_merged
+from ndcg_spark.contract.scan import ResultCounts, RunCounts
+from ndcg_spark.convention.refused_queries import MERGED
 from ndcg_spark.engine import open_session, require_read_values, sail_version
 from ndcg_spark.engine.sessions import kept_in_block
 from ndcg_spark.errors import ConfigurationError, InputError, about
@@ -37,11 +41,11 @@ from ndcg_spark.scoring.evaluation import (
     run_measures,
 )
 from ndcg_spark.scoring.prepare import Tables, prepare, prepare_lists
-from ndcg_spark.scoring.raising import raise_in_lists, raise_in_plan
+from ndcg_spark.scoring.raising import count_merged_lists, raise_in_plan, raise_in_results
 from ndcg_spark.spot_check.lazy import LazyCheck
 
 
-class LazyTable(NamedTuple):
+class SparkTable(NamedTuple):
     """A table of a session, with our column names."""
 
     table: DataFrame
@@ -49,20 +53,20 @@ class LazyTable(NamedTuple):
     origin: str = "the table"
 
 
-class LazyCatalog(NamedTuple):
-    """The items of the catalog as given; Spark DataFrames are fetched."""
+class GivenItems(NamedTuple):
+    """The items of the catalog as the user gave them; Spark DataFrames are fetched."""
 
     items: Any = None
     interactions: Any = None
 
 
-def evaluate_lazily(
+def evaluate_tables(
     tables: Mapping[str, Any],
     config: TablesConfig,
     session: SparkSession | None,
-    catalog: LazyCatalog,
+    catalog: GivenItems,
 ) -> SparkScores:
-    """The scores of tables in memory or in Spark, as `api.evaluate` returns them for a session.
+    """The lazy scores of tables in memory or in Spark, as `evaluate` returns them for a session.
 
     Attributes and items are fetched into this process and validated; nothing else is computed.
     """
@@ -73,50 +77,57 @@ def evaluate_lazily(
     guard = functools.partial(raise_in_plan, given)
     prepared = prepare(given, config.options, guard, is_sail=_is_sail(session))
     evaluation = dataclasses.replace(prepared.evaluation, items=items)
-    ((results, runs),) = prepared.lists
-    per_query = query_scores(prepared.judgments, results, runs, evaluation)
+    # Only a job reads results in several batches.
+    (batch,) = prepared.lists
+    per_query = query_scores(prepared.judgments, batch.results, batch.runs, evaluation)
     attributes, slices = _attributes(tables["query_attributes"], session)
     of_runs = None
     if evaluation.measures.of_catalog:
         key = query_key(prepared.judgments.columns)
         shown = lists_of_catalog(prepared.guarded.results, key, evaluation)
         of_runs = run_measures(shown, key, evaluation)
-    scores = dataset_scores(per_query, runs, evaluation, slices, of_runs)
+    scores = dataset_scores(per_query, batch.runs, evaluation, slices, of_runs)
     check = LazyCheck(given, prepared.judgments, evaluation, attributes)
-    named = tables["results"]
-    # A run in a dictionary of DataFrames may turn out to have no rows.
-    is_by_run = config.run is None and isinstance(named, Mapping) and is_spark(named)
     return SparkScores(
         per_query,
         scores,
         evaluation.convention.label,
         evaluation.measures,
         attributes,
-        list(named) if is_by_run else [],
+        _names_of_runs(tables["results"], config),
         check.query_scores,
         None if items is None else items.items.fingerprint,
     )
+
+
+def _names_of_runs(results: Any, config: TablesConfig) -> list[str]:
+    """The runs that a dictionary of DataFrames names, because one of them may have no rows."""
+    is_by_run = config.run is None and isinstance(results, Mapping) and is_spark(results)
+    return list(results) if is_by_run else []
 
 
 def describe_tables(
     tables: Mapping[str, Any],
     config: TablesConfig,
     session: SparkSession | None,
-    catalog: LazyCatalog,
+    catalog: GivenItems,
 ) -> list[dict[str, Any]]:
-    """The rows that describe tables in memory or of Spark, computed by their session."""
+    """The rows that describe tables in memory or in Spark, computed by their session."""
     session = session or _session_of(tables) or open_session()
     require_read_values(session)
     measures = config.measure_set
     refuse_judged(measures)
     refuse_dependent(config.convention, measures)
     items = _items(catalog, config, session)
-    results = LazyTable(_results(tables["results"], config, session), "results")
+    results = SparkTable(_results(tables["results"], config, session), "results")
     exclude = _exclude(tables["exclude"], config, session)
     checks = prepare_lists(results, exclude, config.options)
+    good_results = raise_in_results(results, exclude, checks)
     with translated_failures():
+        if checks.may_have_two_runs:
+            _report_merged(good_results, config)
         rows = described_rows(
-            raise_in_lists(results, exclude, checks),
+            good_results,
             checks.convention,
             measures,
             items,
@@ -131,12 +142,32 @@ def describe_tables(
     return rows
 
 
+def _report_merged(results: DataFrame, config: TablesConfig) -> None:
+    """Warn of lists that may be made of two runs; raise InputError if a run has mostly such lists.
+
+    A command does the same with a table that does not tell which file each row is from.
+    """
+    runs = []
+    for row in count_merged_lists(results).collect():
+        counts = row.asDict()
+        counts.setdefault("dataset", None)
+        runs.append(RunCounts(**counts))
+    runs.sort(key=lambda run: (run.dataset or "", run.run))
+    for run in runs:
+        if is_mostly_merged(run):
+            dataset = f"dataset={run.dataset} " if run.dataset else ""
+            example = f"{dataset}run={run.run} query_id={run.merged_query}"
+            raise InputError(MERGED.sentence(example, run.merged_lists))
+    for notice in about_merged(ResultCounts(rows=0, runs=runs), config):
+        warnings.warn(str(notice), stacklevel=4)
+
+
 def _is_sail(session: SparkSession) -> bool:
     return sail_version(session) is not None
 
 
-def _items(catalog: LazyCatalog, config: TablesConfig, session: SparkSession) -> EngineItems | None:
-    """The items of the catalog on the engine, if a measure needs them."""
+def _items(catalog: GivenItems, config: TablesConfig, session: SparkSession) -> EngineItems | None:
+    """The items of the catalog for the engine, or None if no measure needs them."""
     measures = config.measure_set
     if not measures.of_items:
         return None
@@ -168,7 +199,7 @@ def _session_of(tables: Mapping[str, Any]) -> SparkSession | None:
 
 
 def _frames(tables: Mapping[str, Any], config: TablesConfig, session: SparkSession) -> Tables:
-    """The tables as DataFrames of the session, with the grade and the run that all rows have."""
+    """The tables as DataFrames of the session, with the grade and run that apply to all rows."""
     if is_one_table(tables["judgments"], tables["results"]):
         raise InputError(
             "judgments: no column doc_id, and Spark rows have no order by which to name documents; "
@@ -176,33 +207,38 @@ def _frames(tables: Mapping[str, Any], config: TablesConfig, session: SparkSessi
             "write the table as Parquet and give its path twice"
         )
     return Tables(
-        LazyTable(_judgments(tables["judgments"], config, session), "judgments"),
-        LazyTable(_results(tables["results"], config, session), "results"),
+        SparkTable(_judgments(tables["judgments"], config, session), "judgments"),
+        SparkTable(_results(tables["results"], config, session), "results"),
         _exclude(tables["exclude"], config, session),
     )
 
 
-def _exclude(given: Any, config: TablesConfig, session: SparkSession) -> LazyTable | None:
+def _exclude(given: Any, config: TablesConfig, session: SparkSession) -> SparkTable | None:
+    """The documents to exclude, or None."""
     if given is None:
         return None
     with about("exclude"):
         separator = config.split_ids.get("exclude")
-        return LazyTable(frame(given, EXCLUDE, session, separator), "exclude")
+        return SparkTable(frame(given, EXCLUDE, session, separator), "exclude")
 
 
 def _judgments(given: Any, config: TablesConfig, session: SparkSession) -> DataFrame:
+    """The judgments, with the configured grades."""
     schema = JUDGMENTS if config.relevance is None else _without(JUDGMENTS, "relevance")
     with about("judgments"):
         judgments = frame(given, schema, session, config.split_ids.get("judgments"))
     if config.grades is not None:
         with about("judgments"):
             judgments = with_grades(judgments, Labels(config.grades))
-    is_graded = config.convention.gain != "judged"
-    grade = rules.constant_grade(config.relevance, is_graded, judgments.columns)
-    return judgments if grade is None else judgments.withColumn("relevance", F.lit(grade))
+    needs_grades = config.convention.gain != "judged"
+    grade = rules.constant_grade(config.relevance, needs_grades, judgments.columns)
+    if grade is None:
+        return judgments
+    return judgments.withColumn("relevance", F.lit(grade))
 
 
 def _results(given: Any, config: TablesConfig, session: SparkSession) -> DataFrame:
+    """The results, with the configured run if they do not name their runs."""
     # The column of runs is ignored if the run has a name.
     is_named = config.run is not None and not isinstance(given, Mapping)
     schema = _without(RESULTS, "run") if is_named else RESULTS
