@@ -88,6 +88,7 @@ def layout(
     index_link = _INDEX_LINK if in_site else Markup("")
     top = [Block("note", note)] if note else []
     if len(pages) == 1:
+        # The heading of the only section is also the heading of the page.
         section = _section(pages[0], answers[0], "h1", "h2")
         section = dataclasses.replace(section, about=section.about + index_link)
         return Layout(top, [section])

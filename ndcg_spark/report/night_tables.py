@@ -12,10 +12,9 @@ from xml.etree import ElementTree as ET
 from ndcg_spark.comparison.judgment_changes import Change
 from ndcg_spark.comparison.known_losses import acknowledged_now
 from ndcg_spark.comparison.trend import Point, TrendLine
-from ndcg_spark.convention.measures import COLUMNS, MEASURES, measure_at, written
+from ndcg_spark.convention.measures import COLUMNS, MEASURES, checked_mean, measure_at, written
 from ndcg_spark.errors import DONE
 from ndcg_spark.gate.acknowledged import acknowledged_in_words, acknowledgement_of
-from ndcg_spark.gate.settings import checked_mean
 from ndcg_spark.gate.verdict import FAIL, PASS, Result, Verdict, drop_of, falls_in_words
 from ndcg_spark.nights.log import Night, Nights
 from ndcg_spark.nights.macro_rows import macro_of_nights
@@ -244,7 +243,7 @@ class _Event(NamedTuple):
 
 
 def _unusual_nights(lines: Sequence[TrendLine]) -> list[dict[str, str]]:
-    """The newest events, the oldest first. An event of several runs is a row that names them."""
+    """The newest events by date. An event of several runs is one row with their names."""
     runs_of: dict[_Event, list[str]] = {}
     for line in lines:
         measure = measure_at(line.measure, line.cutoff)
