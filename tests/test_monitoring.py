@@ -277,14 +277,30 @@ def test_the_text_has_every_run_with_its_change_and_all_that_the_gate_says(ended
     assert "--html 2026-11-20.html" in lines[-1]
 
 
-def test_the_text_has_both_sides_of_new_judgments(ended):
-    sides = [{"side": "old", "difference": -0.03}, {"side": "new", "difference": 0.05}]
-    unknown = changed("ltr", 0.01, "undecided", sides=tuple(sides))
+@pytest.mark.parametrize(
+    ("names", "since", "said"),
+    [
+        (
+            ("old", "new"),
+            None,
+            "+0.0100 (-0.0300 under the old judgments, +0.0500 under the new ones) "
+            "against the good nights to 2026-11-19",
+        ),
+        (
+            ("chain_low", "chain_high"),
+            "2026-09-26",
+            "+0.0100 (-0.0300 to +0.0500 across the changes of judgments) since 2026-09-26",
+        ),
+    ],
+)
+def test_the_text_has_both_sides_of_new_judgments(ended, names, since, said):
+    sides = []
+    for reading, scale in ((1, 1), (2, 3)):
+        for name, change in zip(names, (-0.03, 0.05), strict=True):
+            sides.append({"side": name, "reading": reading, "difference": scale * change})
+    unknown = changed("ltr", 0.01, "undecided", sides=tuple(sides), since=since)
     lines = text_of(ended, gates.verdict(unknown), scores("ltr"))
-    assert (
-        lines[1]
-        == "ltr: ndcg@10 0.5100, +0.0100 (-0.0300 to +0.0500) against the good nights to 2026-11-19"
-    )
+    assert lines[1] == f"ltr: ndcg@10 0.5100, {said}"
 
 
 def test_the_text_has_the_means_of_a_night_without_a_verdict_and_a_link(ended):

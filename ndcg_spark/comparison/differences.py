@@ -50,8 +50,11 @@ _HYPOTHESIS = (
     "attribute",
     "value",
 )
-#: Flags of rows whose run or baseline returned nothing, so that nothing was measured.
-_MISSING = frozenset({"run_missing", "baseline_missing"})
+#: The flag of a row if no query is judged on both sides, for example because ids were renamed.
+NO_SHARED_QUERIES = "no_shared_queries"
+#: Flags of rows whose run or baseline returned nothing, or nothing for the same queries, so that
+#: nothing was measured.
+MISSING_FLAGS = frozenset({"run_missing", "baseline_missing", NO_SHARED_QUERIES})
 #: A side is flagged if the share of queries without results exceeds the other side's by this much.
 FEW = 0.1
 
@@ -221,7 +224,7 @@ def in_one_family(
         largest = _largest_plausible(row, options.alpha)
         copied = {**row, "flags": flags, "largest": largest}
         is_small = row["attribute"] is not None and row["queries"] < options.min_queries
-        is_flagged = not _MISSING.union({"below_min_queries"}).isdisjoint(flags)
+        is_flagged = not MISSING_FLAGS.union({"below_min_queries"}).isdisjoint(flags)
         if is_small and not is_flagged:
             copied |= dict.fromkeys(_TESTS)
             copied["flags"] = ["below_min_queries", *flags]
@@ -423,11 +426,18 @@ def _described(
 
 
 def _missing_sides(pair: _Pair, queries: NDArray[np.bool_]) -> list[str]:
-    """The flags of the sides that returned nothing for any of these queries."""
+    """The flags of sides that returned nothing for any of these queries, or not for the same."""
+    own, theirs = pair.sides.own, pair.sides.baseline
+    are_there = pair.run in own.runs and pair.baseline in theirs.runs
+    if are_there and queries.any():
+        in_both = own.covers() & theirs.covers()
+        # What a side returned for queries that the other side lacks says nothing.
+        if not in_both[queries].any():
+            return [NO_SHARED_QUERIES]
     missing = []
-    if not _answers(pair.run, pair.sides.own, queries):
+    if not _answers(pair.run, own, queries):
         missing.append("run_missing")
-    if not _answers(pair.baseline, pair.sides.baseline, queries):
+    if not _answers(pair.baseline, theirs, queries):
         missing.append("baseline_missing")
     return missing
 
@@ -515,7 +525,7 @@ def _means_and_test(
             # that gives the weighted error.
             effective = weights.sum() ** 2 / np.sum(weights**2)
             deviation = statistics.weighted_error(apart, weights) * n**0.5
-        if not _UNTESTED.union(_MISSING).isdisjoint(flags):
+        if not _UNTESTED.union(MISSING_FLAGS).isdisjoint(flags):
             deviation = np.nan
         freedom = effective - 1
         numbers |= statistics.paired_t(n, numbers["difference"], deviation, alpha, freedom=freedom)

@@ -93,6 +93,14 @@ class ScoreMatrix:
                 answered[:known] = self.answers[list(self.runs).index(run)]
         return answered
 
+    def covers(self) -> NDArray[np.bool_]:
+        """Whether each query is judged; if rows do not say so, each query may be."""
+        hashes = self.hashes()
+        has_scores = not np.isnan(self.values).all()
+        if has_scores and not hashes.any():
+            return np.ones(len(hashes), np.bool_)
+        return np.asarray(hashes != 0)
+
     def unanswered(self, run: str) -> NDArray[np.bool_]:
         """Whether each query is judged and unanswered by the run, in the newest of the nights."""
         if self.newest is not None:
@@ -110,6 +118,22 @@ class ScoreMatrix:
     def hashes(self) -> NDArray[np.int64]:
         """The hash of the judgments of every query; 0 if it has no row here."""
         return _padded(self.judgments_hash, len(self.queries), 0)
+
+    def is_judged_with(self, other: "ScoreMatrix") -> bool:
+        """Whether any query is judged in both matrices."""
+        return bool(((self.hashes() != 0) & (other.hashes() != 0)).any())
+
+    def first_judged_query(self) -> str | None:
+        """The first judged query in alphabetical order; None if no query is judged."""
+        hashes = self.hashes()
+        first: str | None = pc.min(self.queries.ids.filter(pa.array(hashes != 0))).as_py()
+        return first
+
+
+def no_query_in_both(own: ScoreMatrix, theirs: ScoreMatrix) -> str:
+    """The sentence for two sets of judgments that share no query, with an example of each."""
+    examples = f"{theirs.first_judged_query()} / {own.first_judged_query()}"
+    return f"no query is in both sets of judgments ({examples})"
 
 
 def read_matrix(

@@ -23,7 +23,12 @@ from ndcg_spark.comparison.run_numbers import mean_numbers, rows_of_runs, run_nu
 from ndcg_spark.convention.measures import CATALOG_COLUMNS, JUDGED_RATE, Cutoff
 from ndcg_spark.errors import StorageError, about
 from ndcg_spark.nights.catalog_kinds import OTHER_ITEMS, other_catalog
-from ndcg_spark.nights.copies import night_convention, read_copy, why_not_rescored
+from ndcg_spark.nights.copies import (
+    night_convention,
+    read_copy,
+    rescore_command,
+    why_not_rescored,
+)
 from ndcg_spark.nights.log import Night
 from ndcg_spark.nights.reader import (
     Where,
@@ -34,7 +39,6 @@ from ndcg_spark.nights.reader import (
     read_rows,
 )
 from ndcg_spark.schemas import NEW, NO_VALUE, OLD
-from ndcg_spark.voices import command_line
 
 #: The sides of a comparison if the judgments have changed, and if they have not.
 BOTH, ONE = (OLD, NEW), (None,)
@@ -264,7 +268,7 @@ def _copied_batches(night: Night, judgments: str, metric: Metric) -> Iterable[pa
         raise NoCopyError(why)
     rows = read_copy(night, judgments)
     if rows is None:
-        command = command_line("rescore", [night.store.location], {})
+        command = rescore_command(night, judgments)
         raise NoCopyError(f"no copy of {night} under them is kept; make one with: {command}")
     _, cutoff = metric
     cutoffs = rows["cutoff"]

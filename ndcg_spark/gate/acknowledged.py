@@ -11,9 +11,8 @@ from ndcg_spark.comparison.known_losses import (
     acknowledgements,
     subject_of,
 )
-from ndcg_spark.convention.measures import checked_mean
 from ndcg_spark.errors import ConfigurationError
-from ndcg_spark.gate.verdict import FAIL, PASS, Result, Verdict
+from ndcg_spark.gate.verdict import FAIL, PASS, Result, Verdict, checked_mean_of
 from ndcg_spark.nights.log import Night
 from ndcg_spark.nights.reader import earlier
 from ndcg_spark.tables.format import difference as signed
@@ -91,8 +90,7 @@ def in_force(known: Iterable[Acknowledgement]) -> Acknowledgement | None:
 def accepted_loss_in_words(loss: PastLoss) -> str:
     """The warning that accepting a night makes a known loss part of the baseline."""
     result = loss.result
-    measure = f"{result['measure']}@{result['cutoff']}"
-    subject = checked_mean(measure, result["weighted"], result["slice"], loss.run)
+    subject = checked_mean_of(result, loss.run)
     details = [signed(result["difference"])]
     if loss.is_acknowledged:
         details.append("acknowledged")
@@ -157,8 +155,7 @@ def _other_failure(result: Result, known: Acknowledgement) -> str:
 
 
 def _in_words(result: Result) -> str:
-    measure = f"{result.measure}@{result.cutoff}"
-    return checked_mean(measure, result.weighted, result.slice, result.run)
+    return checked_mean_of(vars(result), result.run)
 
 
 def _against(baseline: str | None) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from ndcg_spark.comparison.baselines import ITSELF, Baseline, NotComparable
+from ndcg_spark.comparison.differences import NO_SHARED_QUERIES
 from ndcg_spark.comparison.readings import FIRST
 from ndcg_spark.comparison.references import Reference
 from ndcg_spark.convention.measures import JUDGED_RATE
@@ -329,11 +330,23 @@ def _new_run(evidence: _Evidence) -> NotComparable | None:
     return NotComparable("new_run", sentence, (evidence.run, baseline.name))
 
 
+def _no_shared_query(evidence: _Evidence) -> NotComparable | None:
+    """A slice whose queries are judged in only one of the two sets."""
+    if evidence.side is None:
+        return None
+    row = evidence.unweighted_row
+    if row is not None and NO_SHARED_QUERIES not in row["flags"]:
+        return None
+    sentence = f"{evidence.subject}: no query of the slice is in both sets of judgments"
+    return NotComparable("few_queries", sentence, (evidence.mean,))
+
+
 def _returned_nothing(evidence: _Evidence) -> NotComparable | None:
     """A run or a baseline without results for any query of the slice."""
     baseline = evidence.baseline
     flags = evidence.unweighted_row["flags"] if evidence.unweighted_row else []
-    nothing = "returned nothing for any query of the slice"
+    queries = "query of the slice" if evidence.check.slice else "judged query"
+    nothing = f"returned nothing for any {queries}"
     if "run_missing" in flags:
         return NotComparable("missing_run", f"{evidence.subject}: it {nothing}", (evidence.mean,))
     if "baseline_missing" in flags:
@@ -412,6 +425,7 @@ _REFUSALS = (
     _no_such_slice,
     _no_baseline,
     _new_run,
+    _no_shared_query,
     _returned_nothing,
     _no_value,
     _unpaired,

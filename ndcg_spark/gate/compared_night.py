@@ -15,7 +15,7 @@ from ndcg_spark.comparison.differences import (
     comparison_rows,
     extremes,
 )
-from ndcg_spark.comparison.matrix import Metric
+from ndcg_spark.comparison.matrix import Metric, no_query_in_both
 from ndcg_spark.comparison.sources import (
     ONE,
     NoCopyError,
@@ -234,10 +234,21 @@ def _rows_of_side(comparison: _Comparison, side: str | None) -> MetricRows:
         sides = both_sides(baseline, tonight, metric, scores, side)
     except (InputError, StorageError) as error:
         return MetricRows(refused=_unreadable(baseline, error))
+    if side is not None and not sides.own.is_judged_with(sides.baseline):
+        return MetricRows(refused=_no_query_in_both(comparison))
     pairs = [(run, baseline_run) for run, baseline_run in sides.pairs if run in runs]
     sides = dataclasses.replace(sides, pairs=pairs).with_same_judgments()
     changed = _most_changed(sides, comparison.options)
     return MetricRows(comparison_rows(sides, comparison.options), None, changed)
+
+
+def _no_query_in_both(comparison: _Comparison) -> NotComparable:
+    """Why nothing can be compared with nights that judge different queries."""
+    # Read again, because the copy of a night has only the queries that both sets judge.
+    own = comparison.scores.matrix(comparison.tonight, comparison.metric)
+    theirs = comparison.scores.matrix(comparison.baseline.nights[-1], comparison.metric)
+    sentence = f"{no_query_in_both(own, theirs)}; if the ids were renamed, accept the night"
+    return NotComparable("few_queries", sentence, ("judgments",))
 
 
 def _unreadable(baseline: Baseline, error: InputError | StorageError) -> NotComparable:

@@ -11,7 +11,7 @@ from ndcg_spark.comparison.known_losses import Acknowledgement, losses_to_accept
 from ndcg_spark.comparison.matrix import Metric, read_attributes, values_of
 from ndcg_spark.comparison.sources import ScoreCache
 from ndcg_spark.comparison.trend import falls_of_night
-from ndcg_spark.convention.measures import checked_mean, format_cutoff
+from ndcg_spark.convention.measures import format_cutoff
 from ndcg_spark.errors import DONE, InputError, StorageError
 from ndcg_spark.gate.acknowledged import (
     NotCovered,
@@ -49,6 +49,7 @@ from ndcg_spark.gate.verdict import (
     UNDECIDED,
     Result,
     Verdict,
+    checked_mean_of,
     drop_of,
     unverified_verdict,
 )
@@ -516,7 +517,8 @@ def _all_pass(decisions: Sequence[Decided]) -> str:
     more = len({one.result.run for one in measured}) - len(named)
     others = f" and {count(more, 'more run')}" if more > 0 else ""
     warns = "" if len(passed) == len(decisions) else "; others only warn"
-    return f"{_measured(named[0])}: {words}{others}{_against(named)}{warns}"
+    mean = checked_mean_of(vars(named[0].result))
+    return f"{mean}: {words}{others}{_against(named)}{warns}"
 
 
 def _more_comparisons(more: int, first: Decided) -> str:
@@ -529,10 +531,10 @@ def _more_comparisons(more: int, first: Decided) -> str:
 
 def _results_by_run(decisions: Sequence[Decided]) -> list[Decided]:
     """One result per run: its first one about the same mean as the first result."""
-    mean = _measured(decisions[0])
+    mean = checked_mean_of(vars(decisions[0].result))
     by_run: dict[str | None, Decided] = {}
     for one in decisions:
-        if _measured(one) == mean:
+        if checked_mean_of(vars(one.result)) == mean:
             by_run.setdefault(one.result.run, one)
     return list(by_run.values())
 
@@ -560,13 +562,6 @@ def _baseline_in_words(decided: Decided) -> str:
     if decided.case is None or decided.result.baseline is None:
         return ""
     return against_in_words(decided.case)
-
-
-def _measured(decided: Decided) -> str:
-    """The measure of a check: `weighted ndcg@10 for language=de`."""
-    result = decided.result
-    measure = f"{result.measure}@{result.cutoff}"
-    return checked_mean(measure, result.weighted, result.slice)
 
 
 def _in_short(result: Result) -> str:

@@ -69,9 +69,11 @@ def changes_in_words(links: Iterable[Mapping[str, Any]]) -> list[str]:
 
 def _in_words(link: Mapping[str, Any]) -> str:
     """The facts of a link as sentences: `New judgments: 48 of 50 queries are in both. [...]`."""
+    means = f"{score(link['mean'])} ({score(link['before_mean'])} under the old judgments)"
+    if not link["queries_in_both"]:
+        return f"New judgments: no query is in both. The mean of {link['run']} is {means}."
     both = f"{link['queries_in_both']:,} of {link['queries']:,} queries are in both"
     ends = f"{signed(link['old'])} (old judgments) to {signed(link['new'])} (new)"
-    means = f"{score(link['mean'])} ({score(link['before_mean'])} under the old judgments)"
     sentence = f"New judgments: {both}. On these, {link['run']} changed by {ends}."
     sentence += f" The mean over all queries is {means}"
     if link["new_queries"]:

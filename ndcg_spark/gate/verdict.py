@@ -5,7 +5,8 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from ndcg_spark.convention.measures import CATALOG_COLUMNS
+from ndcg_spark.comparison.readings import FIRST
+from ndcg_spark.convention.measures import CATALOG_COLUMNS, checked_mean
 from ndcg_spark.errors import DONE, GATE_FAILED, NO_VERDICT
 from ndcg_spark.nights.log import NOT_VERIFIED
 from ndcg_spark.tables.format import difference
@@ -136,6 +137,12 @@ class Verdict:
         }
 
 
+def checked_mean_of(result: Mapping[str, Any], run: str | None = None) -> str:
+    """The mean that a result is about: `weighted ndcg@10 of hybrid for language=de`."""
+    measure = f"{result['measure']}@{result['cutoff']}"
+    return checked_mean(measure, result["weighted"], result["slice"], run)
+
+
 def runs_to_accept(results: Sequence[Mapping[str, Any]]) -> list[str]:
     """The runs whose results did not pass.
 
@@ -236,6 +243,20 @@ def drop_of(result: Mapping[str, Any]) -> float:
     if result["measure"] in CATALOG_COLUMNS:
         return 0.0
     return round(result["difference"] or 0.0, DECIMALS)
+
+
+def side_changes(sides: Iterable[Mapping[str, Any]]) -> dict[str, float]:
+    """The change on each side of a change of judgments: `{"old": -0.0043, "new": -0.0002}`.
+
+    They are of the first reading of unjudged documents, as the difference of the result is. The
+    second reading only confirms a loss.
+    """
+    changes = {}
+    for side in sides:
+        is_known = side["side"] is not None and side["difference"] is not None
+        if is_known and side["reading"] == FIRST:
+            changes[side["side"]] = side["difference"]
+    return changes
 
 
 def falls_in_words(verdict: Mapping[str, Any]) -> list[str]:

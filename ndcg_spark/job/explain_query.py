@@ -275,6 +275,7 @@ def _refuse_unknown_ties(night: Night, facts: Iterable[Facts]) -> None:
 
 
 def _runs_of(nights: Sequence[Night]) -> set[str]:
+    """The runs that have scores in these nights."""
     runs: set[str] = set()
     for rows in read_dataset_scores(nights):
         runs.update(row["run"] for row in rows)

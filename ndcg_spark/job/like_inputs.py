@@ -103,6 +103,9 @@ def read_old_inputs(
     if fixed.get("gain") == "judged":
         # Such judgments may have no grades.
         lenient = lenient.replace(gain="judged")
+    if fixed.get("order") == "file":
+        # The positions of the rows are read as ranks.
+        lenient = lenient.replace(order="file")
     changes: dict[str, Any] = dict.fromkeys(_NOT_USED)
     changes["convention"] = lenient
     context, rows = _read_run(engine, config.model_copy(update=changes), rows)

@@ -31,7 +31,7 @@ from ndcg_spark.search.found import (
     sides_by_rank,
     why_refused,
 )
-from ndcg_spark.search.hints import hints, run_means
+from ndcg_spark.search.hints import hints, may_keep_order_of_rows, run_means
 from ndcg_spark.search.judges import Absent, Compared, Judge, ListJudge, ScoreJudge
 from ndcg_spark.search.old_lists import OldList
 from ndcg_spark.search.probes import NOTHING, separated_by
@@ -104,6 +104,7 @@ class _ReadingSearch:
         return self.reading.absent
 
     def _new_search(self, deadline: Deadline) -> Search:
+        """A search that compares the lists, or all rows with the engine if there are no lists."""
         space = self._space()
         judge = self._engine_judge()
         if self.lists:
@@ -259,6 +260,7 @@ class _ReadingSearch:
             first_difference=self._difference(trial, wrong[0]) if wrong else None,
             is_near=self._is_near(compared),
             notes=[*found.notes, *notes],
+            may_keep_order_of_rows=may_keep_order_of_rows(wrong, self.lists, trial.convention),
         )
 
     def _is_near(self, compared: Iterable[Compared]) -> bool:

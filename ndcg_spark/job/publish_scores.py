@@ -470,6 +470,7 @@ def _counts_for_log(counts: Counts, config: EvaluationConfig) -> dict[str, Any]:
 
 
 def _files_for_log(source: Source) -> dict[str, Any]:
+    """The files of a table, and what was recognised in them."""
     files = []
     for file in source.files:
         state = {"version": file.snapshot.version} if file.snapshot else {"size": file.size}

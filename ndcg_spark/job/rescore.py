@@ -31,6 +31,7 @@ from ndcg_spark.nights.copies import (
     JUDGED,
     OF_HIGHEST_GRADE,
     Rescored,
+    fingerprints_of_kept,
     finite_cutoffs,
     has_judgments,
     judgments_path,
@@ -393,6 +394,9 @@ def _keep_given(
     """Keep the judgments of a configuration. Returns their fingerprint for each dataset."""
     if config.judgments is None:
         return {}
+    kept = fingerprints_of_kept(config.judgments.path, nights)
+    if kept:
+        return kept
     convention = night_convention(nights[-1])
     source = read_judgments(engine, config.judgments.on(config.date), convention.gain != "judged")
     with translated_failures([source]):

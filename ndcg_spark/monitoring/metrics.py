@@ -1,6 +1,6 @@
 """Writes the metrics of a night to a file per dataset, for a collector such as Prometheus.
 
-If this fails, it is only a warning and has no other effect.
+A failure to write it only causes a warning.
 """
 
 import contextlib
@@ -63,7 +63,7 @@ def failures_shown(name: str) -> Iterator[None]:
 
 @dataclasses.dataclass(frozen=True)
 class Measured:
-    """The content of a dataset's metrics file about a night."""
+    """The numbers in the metrics file of a dataset, for one night."""
 
     dataset: str
     evaluated_on: str
@@ -148,7 +148,7 @@ def _rows_of_slices(
 
 
 def _verdict_number(verdict: str, accepted: str | None) -> int:
-    """The number of a verdict; an accepted night without a verdict has that of a pass."""
+    """The number of a verdict; an accepted night without a verdict is shown as a pass."""
     is_accepted = verdict == NONE and accepted is not None
     return _VERDICTS[PASS if is_accepted else verdict]
 
@@ -251,7 +251,7 @@ def _labels_of(row: Mapping[str, Any]) -> dict[str, str]:
 def _sample_line(name: str, value: float, /, **labels: str) -> str:
     """A line of the format: `ndcg_spark_score{dataset="web",run="bm25"} 0.41`.
 
-    Label values use three escapes. All other characters are unchanged.
+    Backslashes, quotes and line breaks are escaped in label values.
     """
     texts = [f'{label}="{text.translate(_ESCAPES)}"' for label, text in labels.items()]
     return f"ndcg_spark_{name}{{{','.join(texts)}}} {value!r}"

@@ -9,8 +9,9 @@ from ndcg_spark.config import EvaluationConfig, dated
 from ndcg_spark.convention.measures import Cutoff, measure_at
 from ndcg_spark.errors import ConfigurationError, NdcgSparkError
 from ndcg_spark.gate.acknowledged import acknowledged_in_words
-from ndcg_spark.gate.verdict import FAIL, Result, Verdict, drop_of, how_to_begin
+from ndcg_spark.gate.verdict import FAIL, Result, Verdict, drop_of, how_to_begin, side_changes
 from ndcg_spark.nights.log import Night
+from ndcg_spark.schemas import NEW, OLD
 from ndcg_spark.tables.format import count, difference, score
 from ndcg_spark.tables.table import verdict_in_words
 from ndcg_spark.text import GOOD, baseline_run, masked
@@ -264,12 +265,20 @@ def _has_change(result: Result) -> bool:
 def _with_change(result: Result) -> str:
     """`hybrid: ndcg@10 0.7431, -0.0384 against the good nights to 2026-11-19`."""
     name = f"{result.run}: {result.measure}@{result.cutoff}"
-    change = difference(result.difference)
-    sides = [side["difference"] for side in result.sides if side["side"] is not None]
-    if sides:
-        # Neither side of new judgments is fair by itself.
-        change += f" ({difference(min(sides))} to {difference(max(sides))})"
+    change = f"{difference(result.difference)}{_both_sides(result)}"
     return f"{name} {score(result.mean)}, {change} {_against(result)}"
+
+
+def _both_sides(result: Result) -> str:
+    """The changes on both sides of new judgments, neither of which is fair by itself."""
+    changes = side_changes(result.sides)
+    if not changes:
+        return ""
+    if {OLD, NEW} <= changes.keys():
+        old, new = difference(changes[OLD]), difference(changes[NEW])
+        return f" ({old} under the old judgments, {new} under the new ones)"
+    low, high = min(changes.values()), max(changes.values())
+    return f" ({difference(low)} to {difference(high)} across the changes of judgments)"
 
 
 def _against(result: Result) -> str:

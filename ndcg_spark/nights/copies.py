@@ -24,11 +24,12 @@ import pyarrow.compute as pc
 from ndcg_spark.convention.convention import Convention
 from ndcg_spark.convention.measures import Cutoff, deepest_finite, measure_at
 from ndcg_spark.convention.options import TIES
-from ndcg_spark.nights.log import Night, Nights
+from ndcg_spark.nights.log import Night, Nights, committed
 from ndcg_spark.nights.reader import stored
 from ndcg_spark.nights.store import FAILURES, OutputFile, Store
 from ndcg_spark.parquet_files import write_table
 from ndcg_spark.schemas import JUDGMENTS, QUERY_SCORES
+from ndcg_spark.voices import absolute_path, command_line
 
 KEPT_JUDGMENTS, RESCORED = "kept_judgments", "rescored"
 #: The columns of kept judgments.
@@ -85,6 +86,27 @@ def kept_judgments(store: Store, dataset: str, fingerprint: str) -> pa.Table | N
     return _read(store, judgments_path(dataset, fingerprint), JUDGED)
 
 
+def fingerprints_of_kept(paths: Sequence[str], nights: Iterable[Night]) -> dict[str, str]:
+    """The fingerprints of judgments that the output keeps in these files, by dataset.
+
+    They are not computed again, because a kept file has no column for the dataset, which is part
+    of the fingerprint.
+    """
+    fingerprints = {}
+    for night in nights:
+        for path in paths:
+            fingerprint = path.removesuffix(".parquet").rpartition(".")[2]
+            if absolute_path(path) == kept_file(night, fingerprint):
+                fingerprints[night.dataset] = fingerprint
+    return fingerprints
+
+
+def kept_file(night: Night, fingerprint: str) -> str:
+    """The absolute path or the address of the file that keeps judgments of a night's dataset."""
+    output = absolute_path(night.store.location)
+    return f"{output}/{judgments_path(night.dataset, fingerprint)}"
+
+
 def copy_path(night: Night, fingerprint: str) -> str:
     name = f"{dataset_digits(night.dataset)}.{fingerprint}.{night.evaluation_id}.parquet"
     return f"{RESCORED}/evaluated_on={night.evaluated_on}/{name}"
@@ -119,6 +141,29 @@ def write_copy(night: Night, fingerprint: str, rows: pa.Table) -> None:
     schema, path = stored("query_scores"), copy_path(night, fingerprint)
     night.store.delete(path)
     _write(night.store, path, rows.select(schema.names).cast(schema))
+
+
+def rescore_command(night: Night, fingerprint: str) -> str:
+    """The command that scores a night under these judgments, whether or not they are kept."""
+    output = night.store.location
+    path = judgments_path(night.dataset, fingerprint)
+    try:
+        is_kept = night.store.is_file(path)
+    except FAILURES:
+        is_kept = False
+    if is_kept and _is_rescored_by_default(night, fingerprint):
+        return command_line("rescore", [output], {})
+    file = kept_file(night, fingerprint) if is_kept else "FILE"
+    return command_line("rescore", [output], {"judgments": file, "dataset": night.dataset})
+
+
+def _is_rescored_by_default(night: Night, fingerprint: str) -> bool:
+    """Whether `rescore` without judgments makes this copy: it covers the newest night, and the
+    newest judgments.
+    """
+    own = [one for one in committed(night.store) if one.dataset == night.dataset]
+    newest = own[-1]
+    return newest == night or newest.row["judgments_fingerprint"] == fingerprint
 
 
 def why_not_copied(night: Night) -> str | None:

@@ -9,7 +9,7 @@ from markupsafe import Markup
 from ndcg_spark.comparison.baselines import has_judgments_of
 from ndcg_spark.comparison.judged_apart import Rates, are_apart, depends_on_judged, largest_gaps
 from ndcg_spark.comparison.known_losses import PastLoss
-from ndcg_spark.convention.measures import CATALOG_COLUMNS
+from ndcg_spark.convention.measures import CATALOG_COLUMNS, RUN_COLUMNS
 from ndcg_spark.gate.verdict import FAIL, NOT_COMPARABLE, UNDECIDED, runs_to_accept
 from ndcg_spark.nights.catalog_kinds import OTHER_ITEMS
 from ndcg_spark.nights.log import Night
@@ -20,6 +20,7 @@ from ndcg_spark.report.sentences import (
     Rule,
     Sentence,
     apply_rules,
+    code,
     command_text,
     night_command,
     sentence,
@@ -77,7 +78,7 @@ def _is_overridden(page: NightPage) -> bool:
 
 
 def _evaluate(page: NightPage, **more: str) -> Markup:
-    """`: ` and the command that evaluates the night again; empty if the page does not know it."""
+    """The command that evaluates the night again, after `: `; empty if the page cannot know it."""
     if not _file(page) or _is_overridden(page):
         return Markup("")
     options = {"config": _file(page), "date": page.night.evaluated_on}
@@ -169,8 +170,11 @@ def make_copies(page: NightPage) -> Sentence | None:
     if refused is None or refused.reason is not None or not page.output:
         return None
     text = "Score the kept lists of each night under the judgments of the other night: {}"
-    command = command_text("rescore", [page.output], {"dataset": page.night.dataset})
-    return sentence("make_copies", text, command)
+    commands = list(map(code, refused.commands))
+    if not commands:
+        # A link of a chain is missing, or a copy is damaged.
+        commands = [command_text("rescore", [page.output], {"dataset": page.night.dataset})]
+    return sentence("make_copies", text, joined(commands, ", "))
 
 
 # Where to look.
@@ -208,6 +212,7 @@ def look_at_slices(page: NightPage) -> Sentence | None:
 
 
 def repair(page: NightPage) -> Sentence | None:
+    """Evaluate a failed night again once its run is fixed."""
     verdict = page.verdict
     if verdict.get("verdict") != FAIL or _is_accepted(page):
         return None
@@ -229,6 +234,7 @@ def _fails_by_catalog_alone(page: NightPage) -> bool:
 
 
 def judge_documents(page: NightPage) -> Sentence | None:
+    """Have documents judged if much of a loss is at ranks that now hold unjudged documents."""
     moved = page.moved
     if moved is None or not page.output or not is_lost(page) or not explains(page):
         return None
@@ -242,7 +248,7 @@ def judge_documents(page: NightPage) -> Sentence | None:
 
 
 def judge_alike(page: NightPage) -> Sentence | None:
-    """Runs whose share of judged documents is far from that of what they are compared with."""
+    """Runs with a judged rate that is far from the judged rate of their baseline."""
     rates = _rates_apart(page)
     if not rates or not page.output or judge_documents(page) is not None:
         return None
@@ -303,7 +309,7 @@ def _judge_next(page: NightPage, run: str) -> Markup:
 
 
 def judge_aged(page: NightPage) -> Sentence | None:
-    """Runs that score lower than when accepted only because fewer of their documents are judged."""
+    """Runs that score lower than on the accepted night only because fewer documents are judged."""
     runs = page.verdict.get("unjudged_runs", ())
     if not runs or not page.output:
         return None
@@ -451,7 +457,7 @@ def accept_night(page: NightPage) -> Sentence | None:
 
 
 def acknowledge(page: NightPage) -> Sentence | None:
-    """A loss that lasts: once acknowledged, it fails a night only if it grows."""
+    """Suggest acknowledging a loss, which then fails a night only if it grows."""
     file, verdict = _file(page), page.verdict
     if not file or not page.output or verdict.get("verdict") != FAIL or _is_accepted(page):
         return None
@@ -545,7 +551,7 @@ def _is_open(page: NightPage) -> bool:
 
 
 def remedies(page: NightPage) -> dict[str, list[str]]:
-    """What would fix the results that decided: the kinds of remedy, and the names they are about.
+    """What would fix the results that decided, by kind of remedy, with runs or nights.
 
     For example `{"accept": [], "other_run": ["bm25"]}`.
     """
@@ -575,7 +581,7 @@ class _Remedy(NamedTuple):
 
 def _remedy(row: Row, page: NightPage) -> _Remedy:
     reason, baseline = row["reason"], row["baseline"]
-    if reason in _CODES:
+    if reason in _CODES and not _shares_no_query(row):
         return _Remedy(reason)
     if reason == "missing_run" and row["slice"] is not None:
         return _Remedy("silent_slice", row["run"])
@@ -587,6 +593,13 @@ def _remedy(row: Row, page: NightPage) -> _Remedy:
     if other is not None:
         return _Remedy("other_run", other)
     return _Remedy("other_night", baseline)
+
+
+def _shares_no_query(row: Row) -> bool:
+    """Whether tonight's judgments share no query with the earlier ones, whatever min_queries is."""
+    is_of_nights = baseline_run(row["baseline"] or "") is None
+    is_of_queries = row["measure"] not in RUN_COLUMNS
+    return row["reason"] == "few_queries" and is_of_nights and is_of_queries and not row["queries"]
 
 
 def _runs_of_gate(page: NightPage) -> set[str]:

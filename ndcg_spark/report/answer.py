@@ -73,6 +73,10 @@ class Answer(NamedTuple):
 
 
 def answer(page: NightPage) -> Answer:
+    """The verdict of a night, and what happened to the run of the page.
+
+    The headline is about the run, unless the verdict is about something else.
+    """
     label = verdict_label(page.record)
     tone = label.tone
     headline = headline_of(page)
@@ -111,7 +115,7 @@ def _is_doubted_by_people(page: NightPage) -> bool:
 
 
 def is_by_judge(page: NightPage) -> bool:
-    """Whether the headline says better or worse by the judge, because people disagree."""
+    """Whether the headline attributes its conclusion to the judge, because people disagree."""
     return page.is_concluded and _is_doubted_by_people(page)
 
 
@@ -133,6 +137,7 @@ def _by_measure(page: NightPage, headline: Sentence) -> Sentence:
         return headline
     text = headline.text
     if text.startswith("We "):
+        # It no longer begins the sentence.
         text = Markup("we") + text[2:]
     return sentence(headline.kind, "By {}, {}", page.measure, text)
 
@@ -267,7 +272,7 @@ def _first_seen_in_words(found: FirstSeen) -> str:
 
 
 def _still_falling(page: NightPage) -> str:
-    """Words for a falling line, whatever the conclusion: the baseline may have fallen with it."""
+    """Words on a falling line, even if no loss was found: the baseline may have fallen with it."""
     found = falling(page)
     if found is None:
         return ""
@@ -277,7 +282,7 @@ def _still_falling(page: NightPage) -> str:
 
 
 def since(page: NightPage) -> str | None:
-    """The first of the consecutive nights up to this one that scored like it.
+    """The date since which every night has scored like this one.
 
     None if it is not known: all comparable nights scored like it, or nothing was concluded.
     """
@@ -429,6 +434,7 @@ def _numbers_in_words(page: NightPage, row: Row) -> list[str]:
 
 
 def _adjusted(page: NightPage, row: Row) -> str:
+    """What p is adjusted for: `, adjusted for all runs`; empty for a single comparison."""
     if page.run in page.compared_with.decided_by_gate:
         return ", adjusted for the checks of the gate"
     if (row["family_size"] or 0) <= 1:

@@ -28,7 +28,7 @@ from ndcg_spark.comparison.trend import History
 from ndcg_spark.convention.measures import CATALOG_COLUMNS, conclusions_of, format_cutoff
 from ndcg_spark.gate.against_reference import Question, ReferenceScores
 from ndcg_spark.gate.verdict import FAIL
-from ndcg_spark.nights.copies import why_not_rescored
+from ndcg_spark.nights.copies import has_copy, rescore_command, why_not_rescored
 from ndcg_spark.report.outline import (
     Outline,
     chain_rows,
@@ -39,7 +39,7 @@ from ndcg_spark.report.outline import (
 from ndcg_spark.tolerance import EQUAL
 
 Row = Mapping[str, Any]
-#: Columns for which one row for both sides keeps the larger value, and the smaller value.
+#: The columns of which a row for both sides has the larger value, and those with the smaller one.
 _LARGEST = ("p_value", "p_randomization", "p_adjusted", "p_decides", "interval_high")
 _SMALLEST = ("interval_low", "queries")
 #: The default number of nights that a gate compares with, and of queries that it needs.
@@ -52,6 +52,8 @@ class NotCompared(NamedTuple):
     #: None if only copies are missing, which `rescore` makes.
     reason: str | None
     is_of_items: bool = False
+    #: The commands that make the missing copies.
+    commands: tuple[str, ...] = ()
 
 
 class QueryScore(NamedTuple):
@@ -142,7 +144,8 @@ def compare_shown(history: History, shown: Outline) -> ComparedRuns:
             return _compare_chains(history, shown, cache, options)
         return _compare_sides(shown, cache, options)
     except NoCopyError:
-        return ComparedRuns({}, {}, [], options, refused=NotCompared(_why_no_copy(shown)))
+        refused_by = NotCompared(_why_no_copy(shown), commands=_commands_for_copies(shown))
+        return ComparedRuns({}, {}, [], options, refused=refused_by)
 
 
 def _why_no_copy(shown: Outline) -> str | None:
@@ -152,6 +155,15 @@ def _why_no_copy(shown: Outline) -> str | None:
         if reason is not None:
             return reason
     return None
+
+
+def _commands_for_copies(shown: Outline) -> tuple[str, ...]:
+    """The commands that make the missing copies, each once."""
+    commands: dict[str, None] = {}
+    for night, judgments in needed_copies(shown):
+        if not has_copy(night, judgments):
+            commands[rescore_command(night, judgments)] = None
+    return tuple(commands)
 
 
 def _compare_sides(shown: Outline, cache: ScoreCache, options: ComparisonOptions) -> ComparedRuns:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from ndcg_spark.comparison.differences import MISSING_FLAGS, NO_SHARED_QUERIES
 from ndcg_spark.comparison.over_datasets import COLUMNS as OVER
 from ndcg_spark.comparison.over_datasets import fewest_datasets
 from ndcg_spark.comparison.run_numbers import NO_VALUE, ONE_NUMBER
@@ -51,6 +52,7 @@ _CORRECTIONS = {"holm": "Holm", "bonferroni": "Bonferroni", "bh": "Benjamini-Hoc
 FLAGS = {
     "run_missing": "run missing: it returned nothing here",
     "baseline_missing": "baseline missing: it returned nothing here",
+    NO_SHARED_QUERIES: "no shared queries: no query is in both sets",
     "few_answered": (
         "answered few: one side has no results for at least 10 % more of the queries than the other"
     ),
@@ -296,6 +298,7 @@ def _over_order(row: Row) -> tuple[Any, ...]:
 
 
 def _notes_over_datasets(rows: Rows, correction: str, alpha: float) -> list[str]:
+    """The test, and whether so few datasets can be significant."""
     sizes = {row["family_size"] for row in rows}
     adjusted = ""
     if correction in _CORRECTIONS and max(sizes) > 1:
@@ -304,6 +307,7 @@ def _notes_over_datasets(rows: Rows, correction: str, alpha: float) -> list[str]
     differing = max(row["wins"] + row["losses"] for row in rows)
     fewest = fewest_datasets(alpha)
     if differing < fewest:
+        # The smallest p value of the test: all datasets differ in the same direction.
         least = numbers.p_value(2.0 ** (1 - differing) if differing else 1.0)
         what = f"{differing} datasets that differ cannot give a p value below {least}"
         notes.append(f"few datasets: {what}; at least {fewest} are needed for p below {alpha:g}")
@@ -380,8 +384,8 @@ def _interval(row: Row) -> str:
 
 
 def _shown_flags(row: Row) -> list[str]:
-    """The flags of a row, or only that results are missing, which explains the others."""
-    missing = [flag for flag in row["flags"] if flag in ("run_missing", "baseline_missing")]
+    """The flags of a row. If results are missing, only this is shown, as it explains the others."""
+    missing = [flag for flag in row["flags"] if flag in MISSING_FLAGS]
     return missing or list(row["flags"])
 
 
@@ -402,7 +406,8 @@ def _measure(row: Row) -> str:
 def counts(rows: Rows) -> str:
     """The number of comparisons by measure and conclusion: `ndcg@10: 1 worse, 2 same`.
 
-    Only comparisons like the first one are counted, which is over all queries if there are any.
+    Only comparisons of the same kind as the first one are counted: over all queries, if there are
+    any.
     """
     counted: dict[str, Counter[str]] = {}
     for row in rows:
@@ -458,10 +463,10 @@ def comparison_notes(rows: Rows, correction: str, alpha: float) -> list[str]:
     notes += _note_on_power(rows)
     if any(row["side"] is not None for row in rows):
         notes.append(_ON_SIDES)
-    flags: dict[str, None] = {}
+    flags: list[str] = []
     for row in rows:
-        flags |= dict.fromkeys(_shown_flags(row))
-    return notes + [FLAGS[flag] for flag in flags]
+        flags += _shown_flags(row)
+    return notes + [FLAGS[flag] for flag in dict.fromkeys(flags)]
 
 
 def _note_on_power(rows: Rows) -> list[str]:

@@ -16,7 +16,7 @@ from ndcg_spark.tables import format as numbers
 from ndcg_spark.tables.table import Table, make_table
 from ndcg_spark.tables.writers import View
 from ndcg_spark.text import from_home
-from ndcg_spark.voices import Give
+from ndcg_spark.voices import IN_ORDER, OPTIONS, Give
 
 _COLUMNS = ("option", "value", "gives_the_same_scores", "separated_by")
 
@@ -78,8 +78,15 @@ def _sentences(found: FoundConvention) -> Iterator[str]:
         same = "Several conventions give the same scores on these data"
         yield f"{same}; this is the one nearest to standard."
     yield from found.notes
+    if found.may_keep_order_of_rows:
+        advice = IN_ORDER.text(OPTIONS)
+        yield f"{advice[:1].upper()}{advice[1:]}, and search again; {_WITH_RANKS}."
 
 
+_WITH_RANKS = (
+    "otherwise give the results a column rank, in pandas results['rank'] = "
+    "results.groupby(['run', 'query_id']).cumcount() + 1"
+)
 _NOT_NEAR = (
     "It is not close: it gives fewer than half of the scores other than 0 and 1. Check that the "
     "scores come from these judgments and results. Then check whether the job has its own gain or "

@@ -135,6 +135,7 @@ class NightPage:
 
     @functools.cached_property
     def record(self) -> Row:
+        """The night's row of the log, with its JSON columns as values."""
         return self.night.record
 
     @property
@@ -144,6 +145,7 @@ class NightPage:
 
     @property
     def results(self) -> Sequence[Row]:
+        """The results of the gate's checks."""
         return self.outline.results
 
     @property
@@ -153,6 +155,7 @@ class NightPage:
 
     @property
     def row(self) -> Row | None:
+        """The run compared with the baseline: its row of COMPARISONS for all queries."""
         return self.compared.get(self.run)
 
     @property
@@ -162,6 +165,7 @@ class NightPage:
 
     @property
     def slices(self) -> Sequence[Row]:
+        """The rows of COMPARISONS for the run's slices."""
         return self.compared_with.slices.get(self.run, [])
 
     @property
@@ -238,6 +242,7 @@ class NightPage:
 
     @property
     def has_documents(self) -> bool:
+        """Whether the night keeps the documents of its lists."""
         return bool(self.night.kept_rows("ranked_documents"))
 
     @property
@@ -281,18 +286,22 @@ def load_night(
     runs = [run for run in shown.runs if run not in silent] or list(shown.runs)
     compared = compare_shown(history, shown)
     before = _rows_before(history, shown)
+    # The run that the page is about.
     human = _human_estimate(history, night, request)
     run = request.run or (human.pair.run if human else None)
     if run is None:
         run = _chosen_run(shown, runs, compared, scores, before)
+    # Its queries, and how they changed if they are compared.
     queries = _query_scores(history, shown, compared, run)
     changes = {}
     if _are_compared(queries):
         changes = {query.query_id: query.change for query in queries}
+    # Their documents. Across a change of judgments, no movement explains a change.
+    measure, cutoff = shown.metric
     ends = [query.query_id for query in _both_ends(queries)]
-    cutoff = shown.metric[1] or _deepest(scores)
-    documents = read_lists(shown, run, cutoff, ends, {} if shown.over_change else changes)
-    can_show_moved = shown.metric[0] == "ndcg" and not shown.over_change
+    explained = {} if shown.over_change else changes
+    documents = read_lists(shown, run, cutoff or _deepest(scores), ends, explained)
+    can_show_moved = measure == "ndcg" and not shown.over_change
     points = shown_points(history, shown, run)
     level = level_points(history, shown, run)
     return NightPage(
@@ -364,8 +373,8 @@ def _chosen_run(
 ) -> str:
     """The run of the verdict, or one that is worse, or that of the first check, or the best.
 
-    If the verdict is `none`, nothing can be concluded, so a worse run does not come before the run
-    of the first check.
+    If the verdict is `none`, nothing can be concluded, so the run of the first check comes before
+    a worse run.
     """
     verdict = shown.verdict
     candidates = _runs_of_verdict(verdict)
@@ -445,11 +454,14 @@ def _compared_scores(sides: Sides, run: str, baseline: str) -> list[QueryScore]:
     own, before = sides.scores(run, baseline)
     changes = own - before
     nights = sides.baseline.night_counts(baseline)
-    compared = np.flatnonzero(~np.isnan(changes))
-    columns = [sides.own.queries.ids.take(compared).to_pylist()]
-    for values in (own, before, changes, nights):
-        columns.append(values[compared].tolist())
-    return [QueryScore(*row) for row in zip(*columns, strict=True)]
+    at = np.flatnonzero(~np.isnan(changes))
+    query_ids = sides.own.queries.ids.take(at).to_pylist()
+    numbers = np.column_stack([own[at], before[at], changes[at]]).tolist()
+    queries = []
+    for query_id, row, many in zip(query_ids, numbers, nights[at].tolist(), strict=True):
+        score, was, change = row
+        queries.append(QueryScore(query_id, score, was, change, many))
+    return queries
 
 
 def _rows_before(history: History, shown: Outline) -> list[Row]:

@@ -44,7 +44,12 @@ def together(sentences: Iterable[Sentence]) -> Markup:
 
 def command_text(verb: str, arguments: Sequence[str], options: Mapping[str, Any]) -> Markup:
     """A command of the program that can be pasted into a shell."""
-    return marked("<code>{}</code>", message(command_line(verb, arguments, options)))
+    return code(command_line(verb, arguments, options))
+
+
+def code(command: str) -> Markup:
+    """A command line, as it is shown on a page."""
+    return marked("<code>{}</code>", message(command))
 
 
 def night_command(page: "NightPage", verb: str, options: Mapping[str, Any]) -> Markup:

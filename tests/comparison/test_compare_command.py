@@ -182,7 +182,9 @@ def test_nights_without_a_query_in_common_are_refused_with_the_command(tmp_path)
         gates.evaluate(tmp_path / "out", None, date, {"r": gates.SAME}, hashes=[judged] * gates.N)
     done = compare(tmp_path, "--baseline-date", "2026-11-19", "--measures", "ndcg@10")
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr.rstrip().endswith(f"ndcg-spark rescore {tmp_path / 'out'}")
+    # The judgments of these nights were not kept.
+    command = f"ndcg-spark rescore {tmp_path / 'out'} --judgments FILE --dataset web"
+    assert done.stderr.rstrip().endswith(command)
 
 
 def test_the_option_that_left_out_queries_says_that_it_is_gone(folder):

@@ -95,6 +95,54 @@ def test_only_queries_that_both_sets_judge_are_compared(tmp_path):
     assert verdict.verdict == "pass"
 
 
+OLD_IDS = (1,) * (N // 2) + (0,) * (N // 2)
+NEW_IDS = (0,) * (N // 2) + (2,) * (N // 2)
+
+
+@pytest.mark.parametrize("check", [{}, {"slice": "kind=all"}])
+def test_renamed_queries_are_not_a_run_without_results(tmp_path, check):
+    held = gate(check, baseline="good")
+    attributes = {"kind": ["all"] * N}
+    before = {"r": [*BASE[: N // 2], *[None] * (N // 2)]}
+    evaluate(
+        tmp_path, held, "2026-09-01", before, hashes=OLD_IDS, attributes=attributes, accepted="ok"
+    )
+    (one,) = committed(str(tmp_path))
+    copied(one, NEW_IDS, {"r": BASE}, of=OLD_IDS)
+    under = {OLD_IDS: {"r": BASE}}
+    renamed = {"r": [*[None] * (N // 2), *BASE[: N // 2]]}
+    verdict = evaluate(
+        tmp_path,
+        held,
+        "2026-09-02",
+        renamed,
+        hashes=NEW_IDS,
+        under=under,
+        attributes=attributes,
+    )["web"]
+    assert {one.reason for one in verdict.results} == {"few_queries"}
+    assert "(q0 / q30)" in verdict.sentence
+    (change,) = verdict.changes
+    assert "changed by" not in change
+
+
+def test_a_slice_without_a_query_in_both_sets_has_too_few_queries(tmp_path):
+    held = gate({"slice": "kind=new"}, baseline="good")
+    old = (1,) * (N - 5) + (0,) * 5
+    new = (2,) * N
+    attributes = {"kind": ["kept"] * (N - 5) + ["new"] * 5}
+    scores = {"r": [*BASE[: N - 5], *[None] * 5]}
+    more = {"attributes": attributes}
+    evaluate(tmp_path, held, "2026-09-01", scores, hashes=old, accepted="first", **more)
+    (one,) = committed(str(tmp_path))
+    copied(one, new, {"r": BASE}, of=old)
+    under = {old: {"r": BASE}}
+    verdict = evaluate(tmp_path, held, "2026-09-02", {"r": BASE}, hashes=new, under=under, **more)[
+        "web"
+    ]
+    assert {one.reason for one in verdict.results} == {"few_queries"}
+
+
 def test_a_loss_that_was_not_accepted_is_asked_about_until_a_night_is(tmp_path):
     change = changed(tmp_path, GOOD, 0.03, new_bias=0.1)
     assert change.reason == "sides_disagree"

@@ -111,6 +111,28 @@ def test_a_sample_is_enlarged_by_the_queries_that_differ_on_all_rows(monkeypatch
 
 
 @pytest.mark.usefixtures("folder")
+@pytest.mark.parametrize("most_rows", [None, 0])
+def test_the_order_of_the_rows_can_be_the_order_of_the_job(monkeypatch, most_rows):
+    if most_rows is not None:
+        monkeypatch.setattr(like_inputs, "_WHOLE_ROWS", most_rows)
+    true = Convention(order="rank", gain="linear", no_relevant="zero")
+    with Path("ordered.csv").open("w", newline="", encoding="utf-8") as stream:
+        writer = csv.writer(stream)
+        writer.writerow(["query_id", "doc_id", "score"])
+        for query, rows in CASE.returned.items():
+            writer.writerows([query, doc, score] for doc, score, _ in rows)
+    lines = ["query_id,score"]
+    for query, judged in CASE.judged.items():
+        rows = CASE.returned.get(query, [])
+        positions = [(doc, score, at) for at, (doc, score, _) in enumerate(rows, 1)]
+        score = reference.score(query, judged.items(), positions, true, 5)
+        lines.append(f"{query},{score.ndcg:.6f}")
+    Path("old.csv").write_text("\n".join(lines), encoding="utf-8")
+    one = found("old.csv", fixed={"order": "file"}, results="ordered.csv", cutoffs=[5])
+    assert (one.verdict, one.convention) == ("exact", true.replace(order="file"))
+
+
+@pytest.mark.usefixtures("folder")
 def test_what_trec_eval_prints_has_scores_and_means():
     convention = Convention.preset("trec_eval")
     # With -c it prints no line for a missing query, and divides by all of them.
@@ -157,7 +179,9 @@ def test_means_of_long_inputs_are_those_of_the_engine(monkeypatch):
             scores = scores_of(true, cutoff, run).values()
             rows.append(f"{run},{cutoff},{sum(scores) / len(scores):.6f}")
     Path("means.csv").write_text("\n".join(rows), encoding="utf-8")
-    one = found("means.csv", limit=20)
+    # Each convention that is tried is an evaluation.
+    fixed = {"discount": "log2", "unjudged": 0, "ties": "doc_id_desc", "score_precision": "float64"}
+    one = found("means.csv", limit=20, fixed=fixed)
     assert (one.verdict, one.convention.gain) == ("consistent", "linear")
 
 

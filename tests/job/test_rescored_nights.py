@@ -1,6 +1,7 @@
 """Copies: the scores of kept lists under other judgments are those of an evaluation of the original results."""
 
 import math
+import shlex
 import zlib
 from pathlib import Path
 from unittest import mock
@@ -19,6 +20,7 @@ from ndcg_spark.nights.copies import (
     copy_path,
     judgments_path,
     read_copy,
+    rescore_command,
     why_not_rescored,
 )
 from ndcg_spark.nights.log import committed
@@ -93,14 +95,14 @@ def near(value):
     return pytest.approx(value, rel=1e-12, abs=1e-12) if isinstance(value, float) else value
 
 
-def published(folder, case, **more):
-    """Both nights, and for each an evaluation of its results under the judgments of the other."""
+def published(folder, case, again, **more):
+    """Both nights, and for some an evaluation of their results under the judgments of the other."""
     for night in (0, 1):
         output = publish(folder, case, night, night, **more)
     others = []
     # What is compared are scores alone.
     more["documents"] = None
-    for night in (0, 1):
+    for night in again:
         more["output"] = str(folder / f"other-{night}")
         other = publish(folder, case, night, 1 - night, **more)
         others.extend(committed(other))
@@ -130,11 +132,14 @@ def test_a_copy_is_an_evaluation_of_the_original_results(tmp_path, engine, name,
     case = random_case(hash_of(name), grades, judged_again="judgment_duplicates" in convention)
     measures = ["ndcg@3"] if name == "ranks" else MEASURES
     documents = "everything" if name in EVERYTHING else "all"
+    # The first or the last night, in turn.
+    again = (0, 1) if thorough else ([*CONVENTIONS].index(name) % 2,)
     nights, others = published(
-        tmp_path, case, convention=convention, measures=measures, documents=documents
+        tmp_path, case, again, convention=convention, measures=measures, documents=documents
     )
     judged = [queries_of(rows) for rows in case.judgments]
-    wanted = wanted_copies(nights)
+    dates = [DATES[night] for night in again]
+    wanted = [copy for copy in wanted_copies(nights) if copy.night.evaluated_on in dates]
     assert make_copies(engine, wanted) == []
     compared = 0
     for night, fingerprint in wanted:
@@ -156,7 +161,7 @@ def test_a_copy_is_an_evaluation_of_the_original_results(tmp_path, engine, name,
         assert_same(copy, expected)
         compared += len(copy)
     # Cutoffs, runs, datasets, nights, and a third of the queries.
-    assert compared > 3 * 2 * 2 * 2 * 40 / 3
+    assert compared > 3 * 2 * 2 * len(again) * 40 / 3
 
 
 def hash_of(name):
@@ -220,6 +225,27 @@ def test_nights_are_scored_by_hand_under_the_newest_judgments_that_are_kept(two_
     Path(output, judgments_path(other.dataset, newest[other.dataset])).write_bytes(b"damaged")
     made, kept, refused = rescore(engine, settings, output)
     assert (made, kept, len(refused)) == (1, 2, 1)
+
+
+@pytest.mark.embedded
+def test_the_command_that_an_error_names_makes_the_copy(tmp_path, engine):
+    case = random_case(5)
+    case.judgments = [*case.judgments, case.judgments[0][1:-1]]
+    for lists, judged, date in ((0, 0, "20"), (1, 1, "21"), (0, 2, "22"), (1, 2, "23")):
+        output = publish(tmp_path, case, lists, judged, date=f"2026-11-{date}")
+    nights = [night for night in committed(output) if night.dataset == "web"]
+    fingerprints = {night.row["judgments_fingerprint"] for night in nights}
+    assert len(fingerprints) == 3
+    for night in nights:
+        for judgments in fingerprints - {night.row["judgments_fingerprint"]}:
+            if read_copy(night, judgments) is not None:
+                continue
+            words = shlex.split(rescore_command(night, judgments))
+            options = dict(zip(words[3::2], words[4::2], strict=True))
+            given = {"judgments": options["--judgments"]} if options else {}
+            settings = validate(given, "test", NightConfig)
+            rescore(engine, settings, words[2], dataset=options.get("--dataset"))
+            assert read_copy(night, judgments) is not None
 
 
 @pytest.mark.embedded

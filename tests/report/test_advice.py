@@ -34,7 +34,7 @@ def verdict_of(reason, **more):
 
     def build(page):
         record = judged(page, "none", reason=reason)
-        return {"record": {**record, **more}, "result": {**NONE, "reason": reason}}
+        return {"record": {**record, **more}, "result": {**NONE, "reason": reason, "queries": 40}}
 
     return build
 
@@ -257,6 +257,8 @@ def test_judgments_that_changed_are_looked_into_without_a_gate_too(page):
         (verdict_of("missing_dataset"), True),
         (verdict_of("not_measured"), False),
         (verdict_of("few_queries"), False),
+        # If the judgments share no query, only accepting the night helps.
+        (by(result={**NONE, "reason": "few_queries", "queries": 0}), True),
     ],
 )
 def test_accepting_a_night_is_advised_where_it_changes_the_verdict_on_later_ones(

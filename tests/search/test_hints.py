@@ -4,7 +4,7 @@ import pytest
 
 from ndcg_spark.convention.convention import Convention
 from ndcg_spark.inputs.old_scores import OldRow
-from ndcg_spark.search.hints import hints, run_means
+from ndcg_spark.search.hints import hints, may_keep_order_of_rows, run_means
 from ndcg_spark.search.judges import Compared
 from ndcg_spark.search.old_lists import OldList
 from ndcg_spark.search.targets import ScoreKey, make_targets
@@ -57,6 +57,10 @@ def test_lists_that_differ_and_have_ties_are_told_from_others(tied, number):
     ours = [0.5 if at < 6 else 0.123456789 for at in range(NUMBER)]
     lists = [one_list(at, [2.0, 2.0] if at in tied else [2.0, 1.0]) for at in range(NUMBER)]
     assert len(said(given, ours, lists)) == number
+    _, rows = compared(given, ours)
+    by_score, by_file = Convention(), Convention(order="file")
+    assert may_keep_order_of_rows(rows, lists, by_score) == bool(number)
+    assert not may_keep_order_of_rows(rows, lists, by_file)
 
 
 def test_means_have_the_queries_that_nobody_judged():
