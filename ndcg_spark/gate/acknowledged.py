@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 
 from ndcg_spark.comparison.baselines import is_accepted_for
 from ndcg_spark.comparison.known_losses import Acknowledgement, acknowledgements, subject_of
+from ndcg_spark.convention.measures import checked_mean
 from ndcg_spark.errors import ConfigurationError
-from ndcg_spark.gate.settings import checked_mean
 from ndcg_spark.gate.verdict import FAIL, PASS, Result, Verdict
 from ndcg_spark.nights.log import Night
 from ndcg_spark.nights.reader import earlier

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from ndcg_spark.comparison.baselines import is_accepted_for
-from ndcg_spark.gate.settings import checked_mean
+from ndcg_spark.convention.measures import checked_mean
 from ndcg_spark.gate.verdict import side_changes
 from ndcg_spark.nights.log import Night
 from ndcg_spark.nights.reader import earlier
