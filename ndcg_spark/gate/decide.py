@@ -11,7 +11,7 @@ from ndcg_spark.comparison.known_losses import Acknowledgement
 from ndcg_spark.comparison.matrix import Metric, read_attributes, values_of
 from ndcg_spark.comparison.sources import ScoreCache
 from ndcg_spark.comparison.trend import falls_of_night
-from ndcg_spark.convention.measures import checked_mean, format_cutoff
+from ndcg_spark.convention.measures import format_cutoff
 from ndcg_spark.errors import DONE, InputError, StorageError
 from ndcg_spark.gate.acknowledged import (
     NotCovered,
@@ -48,6 +48,7 @@ from ndcg_spark.gate.verdict import (
     UNDECIDED,
     Result,
     Verdict,
+    checked_mean_of,
     drop_of,
     unverified_verdict,
 )
@@ -500,7 +501,8 @@ def _all_pass(decisions: Sequence[Decided]) -> str:
     warns = "" if len(passed) == len(decisions) else "; others only warn"
     baseline = _baseline_in_words(shown[0])
     against = f" {baseline}" if baseline else ""
-    return f"{_measured(shown[0])}: {named}{others}{against}{warns}"
+    mean = checked_mean_of(vars(shown[0].result))
+    return f"{mean}: {named}{others}{against}{warns}"
 
 
 def _results_of_first_check(decisions: Sequence[Decided]) -> list[Result]:
@@ -519,13 +521,6 @@ def _baseline_in_words(decided: Decided) -> str:
     if decided.case is None or decided.result.baseline is None:
         return ""
     return against_in_words(decided.case)
-
-
-def _measured(decided: Decided) -> str:
-    """The measure of a check: `weighted ndcg@10 for language=de`."""
-    result = decided.result
-    measure = f"{result.measure}@{result.cutoff}"
-    return checked_mean(measure, result.weighted, result.slice)
 
 
 def _in_short(result: Result) -> str:

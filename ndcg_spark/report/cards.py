@@ -8,14 +8,14 @@ from markupsafe import Markup
 
 from ndcg_spark.comparison.human_grades import HumanEstimate
 from ndcg_spark.convention.measures import CATALOG_COLUMNS, RUN_COLUMNS, measure_at
-from ndcg_spark.gate.verdict import DROPPED, FAIL, PASS, ROSE
+from ndcg_spark.gate.verdict import DROPPED, FAIL, PASS, ROSE, checked_mean_of
 from ndcg_spark.report import advice, charts, human_words, words
 from ndcg_spark.report.answer import Answer, is_by_judge, notes
 from ndcg_spark.report.compared_page import QueryScore
 from ndcg_spark.report.details import PagePart, details
 from ndcg_spark.report.human_chart import both_intervals
 from ndcg_spark.report.night import NightPage
-from ndcg_spark.report.night_tables import WORST_FIRST, against_of, checked_mean_of
+from ndcg_spark.report.night_tables import WORST_FIRST, against_of
 from ndcg_spark.report.sentences import Sentence, apply_rules, together
 from ndcg_spark.report.words import TONES
 from ndcg_spark.tables.format import difference, score
@@ -174,6 +174,7 @@ def _about_night(page: NightPage) -> Markup:
 
 
 def _cards(page: NightPage, answer: Answer) -> list[Card]:
+    """The cards of a night in the order in which they are shown."""
     cards = []
     if page.human is not None:
         cards.append(_people(page.human))
@@ -400,6 +401,7 @@ def _query_link(page: NightPage, query: QueryScore) -> Markup:
 
 
 def _why(page: NightPage, answer: Answer) -> Card:
+    """Why the run lost or won: sentences on causes, and what moved in its lists."""
     # The card does not repeat what the answer says.
     in_answer = {one.text for one in (answer.headline, *answer.sentences)}
     causes = [one for one in apply_rules(words.WHY, page) if one.text not in in_answer]

@@ -12,10 +12,18 @@ from xml.etree import ElementTree as ET
 from ndcg_spark.comparison.judgment_changes import Change
 from ndcg_spark.comparison.known_losses import acknowledged_now
 from ndcg_spark.comparison.trend import Point, TrendLine
-from ndcg_spark.convention.measures import COLUMNS, MEASURES, checked_mean, measure_at, written
+from ndcg_spark.convention.measures import COLUMNS, MEASURES, measure_at, written
 from ndcg_spark.errors import DONE
 from ndcg_spark.gate.acknowledged import acknowledged_in_words, acknowledgement_of
-from ndcg_spark.gate.verdict import FAIL, PASS, Result, Verdict, drop_of, falls_in_words
+from ndcg_spark.gate.verdict import (
+    FAIL,
+    PASS,
+    Result,
+    Verdict,
+    checked_mean_of,
+    drop_of,
+    falls_in_words,
+)
 from ndcg_spark.nights.log import Night, Nights
 from ndcg_spark.nights.macro_rows import macro_of_nights
 from ndcg_spark.nights.reader import unpublished
@@ -278,6 +286,7 @@ class _Happened(NamedTuple):
 
 
 def _happened(point: Point) -> Iterator[_Happened]:
+    """Everything that is worth a row in the table of unusual nights."""
     for note in point.notes:
         yield _Happened("note", note)
     if point.breaks and not point.change:
@@ -366,12 +375,6 @@ def _result_row(result: Row) -> dict[str, Any]:
         "allowed_rise": result.get("allowed_rise"),
         "result": _result_in_words(result),
     }
-
-
-def checked_mean_of(result: Row, run: str | None = None) -> str:
-    """The mean that a result is about: `weighted ndcg@10 of hybrid for language=de`."""
-    measure = f"{result['measure']}@{result['cutoff']}"
-    return checked_mean(measure, result["weighted"], result["slice"], run)
 
 
 def against_of(result: Row) -> str | None:
