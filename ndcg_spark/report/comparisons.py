@@ -57,6 +57,9 @@ FLAGS = {
         "answered few: one side has no results for at least 10 % more of the queries than the other"
     ),
     "below_min_queries": "too few queries: the slice is too small to be tested",
+    "few_effective": (
+        "few effective queries: a few queries have most of the weight, so nothing is tested"
+    ),
     "unchanged": "unchanged: no query has changed",
     "too_few": "at most one query: nothing can be tested",
     "no_variation": (
