@@ -132,7 +132,7 @@ def masked_within(value: Any) -> Any:
 
 
 def from_home(path: Path) -> Path:
-    """The path with ~ replaced. ConfigurationError if that home folder is not known."""
+    """The path with ~ replaced by the home folder. ConfigurationError if that is not known."""
     try:
         return path.expanduser()
     except RuntimeError as error:

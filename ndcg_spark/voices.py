@@ -32,7 +32,7 @@ class Voice(abc.ABC):
     maps_columns = True
 
     def named(self, option: str) -> str:
-        """The option that a sentence is about, from its name on the command line or its key."""
+        """An option in the words of this voice, from its name on the command line or its key."""
         return option
 
     @abc.abstractmethod
@@ -153,7 +153,7 @@ class Notice:
 
 
 def worded(sentence: str, advice: Advice | None, voice: Voice, option: str = "") -> str:
-    """The sentence, after the option that it is about and before the advice."""
+    """The option that a sentence is about, the sentence itself, and the advice."""
     text = f"{voice.named(option)}: {sentence}" if option else sentence
     what_to_do = advice.text(voice) if advice is not None else ""
     return f"{text}; {what_to_do}" if what_to_do else text

@@ -63,7 +63,7 @@ def failures_shown(name: str) -> Iterator[None]:
 
 @dataclasses.dataclass(frozen=True)
 class Measured:
-    """The content of a dataset's metrics file about a night."""
+    """The numbers in the metrics file of a dataset, for one night."""
 
     dataset: str
     evaluated_on: str
@@ -251,7 +251,7 @@ def _labels_of(row: Mapping[str, Any]) -> dict[str, str]:
 def _sample_line(name: str, value: float, /, **labels: str) -> str:
     """A line of the format: `ndcg_spark_score{dataset="web",run="bm25"} 0.41`.
 
-    Label values use three escapes. All other characters are unchanged.
+    Backslashes, quotes and line breaks are escaped in label values.
     """
     texts = [f'{label}="{text.translate(_ESCAPES)}"' for label, text in labels.items()]
     return f"ndcg_spark_{name}{{{','.join(texts)}}} {value!r}"

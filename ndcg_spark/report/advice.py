@@ -77,7 +77,7 @@ def _is_overridden(page: NightPage) -> bool:
 
 
 def _evaluate(page: NightPage, **more: str) -> Markup:
-    """`: ` and the command that evaluates the night again; empty if the page does not know it."""
+    """The command that evaluates the night again, after `: `; empty if the page cannot know it."""
     if not _file(page) or _is_overridden(page):
         return Markup("")
     options = {"config": _file(page), "date": page.night.evaluated_on}
@@ -245,7 +245,7 @@ def judge_documents(page: NightPage) -> Sentence | None:
 
 
 def judge_alike(page: NightPage) -> Sentence | None:
-    """Runs whose share of judged documents is far from that of what they are compared with."""
+    """Runs with a judged rate that is far from the judged rate of their baseline."""
     rates = _rates_apart(page)
     if not rates or not page.output or judge_documents(page) is not None:
         return None
@@ -436,7 +436,7 @@ def accept_night(page: NightPage) -> Sentence | None:
 
 
 def acknowledge(page: NightPage) -> Sentence | None:
-    """A loss that lasts: once acknowledged, it fails a night only if it grows."""
+    """Suggest acknowledging a loss, which then fails a night only if it grows."""
     file, verdict = _file(page), page.verdict
     if not file or not page.output or verdict.get("verdict") != FAIL or _is_accepted(page):
         return None
@@ -530,7 +530,7 @@ def _is_open(page: NightPage) -> bool:
 
 
 def remedies(page: NightPage) -> dict[str, list[str]]:
-    """What would fix the results that decided: the kinds of remedy, and the names they are about.
+    """What would fix the results that decided, by kind of remedy, with runs or nights.
 
     For example `{"accept": [], "other_run": ["bm25"]}`.
     """

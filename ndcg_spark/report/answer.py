@@ -267,7 +267,7 @@ def _first_seen_in_words(found: FirstSeen) -> str:
 
 
 def _still_falling(page: NightPage) -> str:
-    """Words for a falling line, whatever the conclusion: the baseline may have fallen with it."""
+    """Words on a falling line, even if no loss was found: the baseline may have fallen with it."""
     found = falling(page)
     if found is None:
         return ""
@@ -277,7 +277,7 @@ def _still_falling(page: NightPage) -> str:
 
 
 def since(page: NightPage) -> str | None:
-    """The first of the consecutive nights up to this one that scored like it.
+    """The date since which every night has scored like this one.
 
     None if it is not known: all comparable nights scored like it, or nothing was concluded.
     """

@@ -1,6 +1,5 @@
 """The content of the charts on pages and in notebooks: positions, colours and texts."""
 
-import itertools
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -15,7 +14,7 @@ from ndcg_spark.report.night import NightPage
 from ndcg_spark.report.usual_range import UsualRange
 from ndcg_spark.report.words import CONCLUDED, DRAWN, TONES
 from ndcg_spark.tables.format import difference, level, score
-from ndcg_spark.tables.html import marked, name
+from ndcg_spark.tables.html import joined, marked, name
 from ndcg_spark.tables.writers import fill_template
 from ndcg_spark.text import day
 from ndcg_spark.tolerance import EQUAL
@@ -86,26 +85,31 @@ class Differences(NamedTuple):
 
 def place_differences(rows: Sequence[Row], limit: float | None = None) -> Differences:
     """The positions of the differences in rows of COMPARISONS, of their intervals and a limit."""
+    # A chart is never narrower than this, so that tiny differences do not look large.
     known = [-1e-3, 0.0, 1e-3, limit or 0.0]
     for row in rows:
         values = (row["difference"], row["interval_low"], row["interval_high"])
         known += [value for value in values if value is not None]
     low, high = min(known), max(known)
 
+    # The ends are not at 0 and 100 %, so that their dots are not cut off.
     def place(value: float) -> float:
         return 4 + 92 * (value - low) / (high - low)
 
-    def place_end(value: float | None) -> float | None:
+    def place_if_known(value: float | None) -> float | None:
         return None if value is None else place(value)
 
     marks = []
     for row in rows:
-        ends = place_end(row["interval_low"]), place_end(row["interval_high"])
-        marks.append(Mark(row, place(row["difference"]), *ends))
-    return Differences(marks, place(0.0), place_end(limit))
+        interval_low = place_if_known(row["interval_low"])
+        interval_high = place_if_known(row["interval_high"])
+        marks.append(Mark(row, place(row["difference"]), interval_low, interval_high))
+    return Differences(marks, place(0.0), place_if_known(limit))
 
 
 class ForestRow(NamedTuple):
+    """A run in a forest plot: its difference as a dot, with a bar for its interval."""
+
     run: Markup
     score: str
     label: str
@@ -165,9 +169,11 @@ def _with_difference(page: NightPage) -> list[Row]:
 def _drawn_rows(page: NightPage) -> list[Row]:
     """The page's run and the runs that changed most, ordered by their differences."""
 
+    # A sort key: the page's run first, then proven changes, then the largest changes.
     def importance(row: Row) -> tuple[bool, bool, float]:
         is_other = row["run"] != page.run
-        return is_other, row["conclusion"] not in CONCLUDED, -abs(row["difference"])
+        is_unproven = row["conclusion"] not in CONCLUDED
+        return is_other, is_unproven, -abs(row["difference"])
 
     rows = sorted(_with_difference(page), key=importance)
     return sorted(rows[:DRAWN], key=lambda row: (row["difference"], row["run"]))
@@ -185,11 +191,19 @@ def _forest_row(mark: Mark, zero: float, limit: float | None, interval: str) -> 
         label += f", {interval} interval {low} to {high}"
         lines.append(Line(f"{mark.low:.2f}", f"{mark.high:.2f}", "5", "5", f"ci {tone}"))
     lines.append(Line(f"{mark.at:.2f}", f"{mark.at:.2f}", "5", "5", f"dot {tone}"))
-    shown = (difference(row["difference"]), conclusion_in_words(row))
-    return ForestRow(name(row["run"]), score(row["mean"]), label, lines, tone, *shown)
+    return ForestRow(
+        run=name(row["run"]),
+        score=score(row["mean"]),
+        label=label,
+        lines=lines,
+        tone=tone,
+        difference=difference(row["difference"]),
+        words=conclusion_in_words(row),
+    )
 
 
 def _upright(at: float, kind: str) -> Line:
+    """A vertical line through the whole row."""
     return Line(f"{at:.2f}", f"{at:.2f}", "0", "10", kind)
 
 
@@ -199,20 +213,20 @@ def _forest_note(
     limit: float | None,
     interval: str,
 ) -> Markup:
-    said = [Markup("Solid line: no difference.")]
+    sentences = [Markup("Solid line: no difference.")]
     if limit is not None:
         text = "Dashed line: the limit of {}, {}."
-        said.append(marked(text, name(page.run), difference(limit)))
-    said.append(marked("Bars: {} intervals.", interval))
+        sentences.append(marked(text, name(page.run), difference(limit)))
+    sentences.append(marked("Bars: {} intervals.", interval))
     if any(conclusion_in_words(row) == "same" for row in rows):
         margin = score(page.compared_with.options.margin)
         text = "Same: any change is smaller than {}. Unchanged: no query has changed."
-        said.append(marked(text, margin))
+        sentences.append(marked(text, margin))
     more = len(_with_difference(page)) - len(rows)
     if more:
         text = '{:,} more in <a href="#runs{}">runs and measures</a>.'
-        said.append(marked(text, more, page.id))
-    return Markup(" ").join(said)
+        sentences.append(marked(text, more, page.id))
+    return joined(sentences, " ")
 
 
 def uncompared(page: NightPage) -> list[Uncompared]:
@@ -230,13 +244,16 @@ def uncompared(page: NightPage) -> list[Uncompared]:
 
 
 class TrendChart(NamedTuple):
+    #: The texts at the ends of the vertical axis.
     high: str
     low: str
+    #: The text for screen readers.
     label: str
     #: The corners of areas and lines, in SVG notation.
     areas: Sequence[str]
     lines: Sequence[str]
     dots: Sequence[Line]
+    #: The texts below the first and the last night.
     first: str
     last: str
 
@@ -246,12 +263,15 @@ def place_trend(line: TrendLine, tone: str = "mid", usual: UsualRange | None = N
     points = line.points
     low, high = _axis(points, usual)
 
+    # The position of a value on the night with this number, as SVG writes it: `2.0,41.7`.
     def place(at: float, value: float | None) -> str:
         x = 2 + 96 * at / max(1, len(points) - 1)
         y = 100 * (high - (value or 0.0)) / (high - low)
         return f"{x:.1f},{y:.1f}"
 
-    lines, dots = [], []
+    lines = []
+    dots = []
+    # Without any value, the dot of the last night is in the middle of the right side.
     last = "98,50"
     for stretch in _line_stretches(points):
         corners = [place(at, _shown(point)) for at, point in stretch]
@@ -260,19 +280,29 @@ def place_trend(line: TrendLine, tone: str = "mid", usual: UsualRange | None = N
             lines.append(" ".join(corners))
         else:
             dots.append(_dot(last, "mid"))
-    areas = [" ".join(place(at, value) for at, value in _band(points, usual))] if usual else []
+    areas = []
+    if usual:
+        corners = [place(at, value) for at, value in _band(points, usual)]
+        areas.append(" ".join(corners))
     dots.append(_dot(last, tone))
     dots += _marks(points, low, high)
     begin, end = points[0], points[-1]
     newest = f"{score(end.value)} on {day(end.date)}"
     measure = f"{line.measure} of {shortened(line.run, _LABEL)} in {len(points)} nights"
-    label = f"{measure}: {score(_shown(begin))} on {day(begin.date)}, {newest}"
-    texts = (score(high), score(low), label)
-    return TrendChart(*texts, areas, lines, dots, day(begin.date), newest)
+    return TrendChart(
+        high=score(high),
+        low=score(low),
+        label=f"{measure}: {score(_shown(begin))} on {day(begin.date)}, {newest}",
+        areas=areas,
+        lines=lines,
+        dots=dots,
+        first=day(begin.date),
+        last=newest,
+    )
 
 
 def _shown(point: Point) -> float | None:
-    """The drawn value of a night: in units of the last night's judgments."""
+    """The value that is drawn for a night, as if it had the judgments of the last night."""
     return point.value if point.chained is None else point.chained
 
 
@@ -299,7 +329,7 @@ def _axis(points: Sequence[Point], usual: UsualRange | None) -> tuple[float, flo
         known += [usual.low, usual.high]
     known = known or [0.0]
     least, most = min(known), max(known)
-    # The same numbers added in a different order do not make a slope.
+    # Rounding errors must not look like a change.
     margin = max(0.1 * (most - least), 0.001)
     # The axis goes below 0 only if a score does.
     low = least - margin if least < 0 else max(0.0, least - margin)
@@ -315,13 +345,17 @@ def _band(points: Sequence[Point], usual: UsualRange) -> list[tuple[float, float
 
 def _line_stretches(points: Sequence[Point]) -> list[list[tuple[int, Point]]]:
     """The points that have a value, in comparable stretches, each with its position."""
-    breaks = list(itertools.accumulate(point.interrupted for point in points))
-    known = [(at, point) for at, point in enumerate(points) if point.value is not None]
-    groups = itertools.groupby(known, lambda pair: breaks[pair[0]])
-    return [list(group) for _, group in groups]
+    stretches: list[list[tuple[int, Point]]] = [[]]
+    for at, point in enumerate(points):
+        if point.interrupted:
+            stretches.append([])
+        if point.value is not None:
+            stretches[-1].append((at, point))
+    return [stretch for stretch in stretches if stretch]
 
 
 def _dot(place: str, tone: str) -> Line:
+    """A dot, which is a line without length and with round ends."""
     x, _, y = place.partition(",")
     return Line(x, x, y, y, f"dot {tone}")
 
@@ -344,18 +378,26 @@ class Split(NamedTuple):
 def split(row: Row) -> Split:
     """How many queries lost, did not change and won; grey if nothing can be concluded."""
     down, up = ("lower", "higher") if row["measure"] in CATALOG_COLUMNS else ("lost", "won")
-    counts = {down: row["losses"] or 0, "unchanged": row["ties"] or 0, up: row["wins"] or 0}
-    is_concluded = row["conclusion"] in TONES
-    tones = ("bad", "mid", "ok") if is_concluded else ("mid", "faint", "mid")
-    boxes = []
-    at = 0
-    for tone, many in zip(tones, counts.values(), strict=True):
-        boxes.append(Box(str(at), "0", str(many), "1", tone))
-        at += many
-    texts = [f"{many:,} {word}" for word, many in counts.items()]
-    label = f"{row['losses']} queries {down}, {row['ties']} unchanged, {row['wins']} {up}"
-    lost, unchanged, won = texts
-    return Split(at or 1, label, boxes, lost, unchanged, won, tones[0], tones[2])
+    lost, unchanged, won = row["losses"] or 0, row["ties"] or 0, row["wins"] or 0
+    lost_tone, tied_tone, won_tone = "mid", "faint", "mid"
+    if row["conclusion"] in TONES:
+        lost_tone, tied_tone, won_tone = "bad", "mid", "ok"
+    boxes = [
+        Box("0", "0", str(lost), "1", lost_tone),
+        Box(str(lost), "0", str(unchanged), "1", tied_tone),
+        Box(str(lost + unchanged), "0", str(won), "1", won_tone),
+    ]
+    return Split(
+        # The width of an image must not be 0.
+        width=lost + unchanged + won or 1,
+        label=f"{row['losses']} queries {down}, {row['ties']} unchanged, {row['wins']} {up}",
+        boxes=boxes,
+        lost=f"{lost:,} {down}",
+        unchanged=f"{unchanged:,} unchanged",
+        won=f"{won:,} {up}",
+        lost_tone=lost_tone,
+        won_tone=won_tone,
+    )
 
 
 class Cause(NamedTuple):
@@ -389,12 +431,15 @@ def bars(changes: Sequence[float], is_concluded: bool = True) -> Bars:
     width = f"{85 / len(drawn):.2f}"
     boxes = []
     for x, value in drawn:
-        if tone_of(value) == "mid":
+        tone = tone_of(value)
+        if tone == "mid":
+            # An unchanged query has no bar.
             continue
-        size = 48 * abs(value) / most
-        y = 50 if value < 0 else 50 - size
-        tone = tone_of(value) if is_concluded else "mid"
-        boxes.append(Box(f"{x:.2f}", f"{y:.1f}", width, f"{size:.1f}", tone))
+        # The line of no change is at 50: losses are below it, gains above.
+        height = 48 * abs(value) / most
+        y = 50 if value < 0 else 50 - height
+        shown_tone = tone if is_concluded else "mid"
+        boxes.append(Box(f"{x:.2f}", f"{y:.1f}", width, f"{height:.1f}", shown_tone))
     ends = f"from {difference(changes[0])} to {difference(changes[-1])}"
     return Bars(f"The change of each of the {len(changes):,} queries, {ends}", boxes)
 
@@ -411,7 +456,8 @@ def spread_out(values: Sequence[Any]) -> list[tuple[float, Any]]:
     return [(100 * at / len(shown), value) for at, value in enumerate(shown)]
 
 
-# Charts of scores in memory, which are separate images.
+# Charts of scores in memory, which are separate images. Each run has a row of height 28: its name
+# ends at x = 190, its place in the chart is between 200 and 580, and its numbers begin at 600.
 
 
 class Dot(NamedTuple):
@@ -456,38 +502,49 @@ def queries_drawing(
     run: str,
     baseline: str,
 ) -> Drawing:
-    """Bars and dots for queries: rows with `query`, `run`, `baseline` and `change`."""
+    """A bar for the change of each query, and a dot for its two scores.
+
+    `queries`: rows with `query`, `run`, `baseline` and `change`. Bars are on the left, around a
+    line at y = 150. Dots are on the right, in a square from (500, 30) to (740, 270).
+    """
     drawn = spread_out(queries)
-    most = max([EQUAL, *(abs(query["change"]) for query in queries)])
-    scores = [query[side] for query in queries for side in ("run", "baseline")]
-    low, high = min([0.0, *scores]), max([1.0, *scores])
-    boxes, dots = [], []
+    sizes = [abs(query["change"]) for query in queries]
+    most = max([EQUAL, *sizes])
+    scores = [query["run"] for query in queries] + [query["baseline"] for query in queries]
+    low = min([0.0, *scores])
+    high = max([1.0, *scores])
+    boxes = []
+    dots = []
     for x, query in drawn:
-        change, tone = query["change"], tone_of(query["change"])
-        size = 115 * abs(change) / most
+        change = query["change"]
+        tone = tone_of(change)
         if tone != "mid":
-            y = 150 if change < 0 else 150 - size
+            height = 115 * abs(change) / most
+            y = 150 if change < 0 else 150 - height
             width = f"{374 / len(drawn):.2f}"
-            where = (f"{10 + 4.4 * x:.2f}", f"{y:.1f}", width, f"{size:.1f}")
-            boxes.append(Box(*where, tone, f"{query['query']}: {difference(change)}"))
-        across = 500 + 240 * (query["baseline"] - low) / (high - low)
-        up = 270 - 240 * (query["run"] - low) / (high - low)
-        told = f"{query['query']}: {score(query['baseline'])} to {score(query['run'])}"
-        dots.append(Dot(f"{across:.1f}", f"{up:.1f}", 3, tone, "0.6", told))
+            place = (f"{10 + 4.4 * x:.2f}", f"{y:.1f}", width, f"{height:.1f}")
+            boxes.append(Box(*place, tone, f"{query['query']}: {difference(change)}"))
+        x_of_dot = 500 + 240 * (query["baseline"] - low) / (high - low)
+        y_of_dot = 270 - 240 * (query["run"] - low) / (high - low)
+        shown = f"{query['query']}: {score(query['baseline'])} to {score(query['run'])}"
+        dots.append(Dot(f"{x_of_dot:.1f}", f"{y_of_dot:.1f}", 3, tone, "0.6", shown))
     texts = [
         Text(10, 290, "", counts),
         Text(740, 20, "end", f"y: {run}"),
         Text(740, 290, "end", f"x: {baseline}, {score(low)} to {score(high)}"),
     ]
-    axis = [Line("10", "450", "150", "150", "")]
-    return Drawing(title, label, 300, axis, boxes, ["M500 30V270H740M500 270L740 30"], dots, texts)
+    no_change = Line("10", "450", "150", "150", "")
+    axes_and_diagonal = "M500 30V270H740M500 270L740 30"
+    return Drawing(title, label, 300, [no_change], boxes, [axes_and_diagonal], dots, texts)
 
 
 def means_drawing(title: str, label: str, means: Mapping[str, float]) -> Drawing:
     """A dot for the mean of each run."""
     low = min([0.0, *means.values()])
-    width = max([EQUAL, *(mean - low for mean in means.values())])
-    dots, texts = [], []
+    distances = [mean - low for mean in means.values()]
+    width = max([EQUAL, *distances])
+    dots = []
+    texts = []
     for at, (run, mean) in enumerate(means.items()):
         y = 48 + 28 * at
         x = 200 + 380 * (mean - low) / width
@@ -502,13 +559,16 @@ def differences_drawing(title: str, label: str, rows: Sequence[Row]) -> Drawing:
     height = 50 + 28 * len(rows)
     zero = f"{200 + 3.8 * placed.zero:.1f}"
     lines = [Line(zero, zero, "32", str(height - 14), "")]
-    dots, texts = [], []
+    dots = []
+    texts = []
     for at, mark in enumerate(placed.marks):
-        row, y = mark.row, 48 + 28 * at
+        row = mark.row
+        y = 48 + 28 * at
         tone = TONES.get(row["conclusion"], "mid")
         if mark.low is not None and mark.high is not None:
-            ends = (f"{200 + 3.8 * mark.low:.1f}", f"{200 + 3.8 * mark.high:.1f}")
-            lines.append(Line(*ends, str(y), str(y), tone))
+            low = f"{200 + 3.8 * mark.low:.1f}"
+            high = f"{200 + 3.8 * mark.high:.1f}"
+            lines.append(Line(low, high, str(y), str(y), tone))
         dots.append(Dot(f"{200 + 3.8 * mark.at:.1f}", str(y), 5, tone, "1", ""))
         words = f"{difference(row['difference'])} {conclusion_in_words(row)}"
         texts += [_run_text(row["run"], y), Text(600, y + 4, "", words)]
@@ -516,4 +576,5 @@ def differences_drawing(title: str, label: str, rows: Sequence[Row]) -> Drawing:
 
 
 def _run_text(run: str, y: int) -> Text:
+    """The name of a run on the left of its row, which ends where the chart begins."""
     return Text(190, y + 4, "end", shortened(run, _BESIDE), run)

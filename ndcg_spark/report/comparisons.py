@@ -385,7 +385,7 @@ def _interval(row: Row) -> str:
 
 
 def _shown_flags(row: Row) -> list[str]:
-    """The flags of a row, or only that results are missing, which explains the others."""
+    """The flags of a row. If results are missing, only this is shown, as it explains the others."""
     missing = [flag for flag in row["flags"] if flag in MISSING_FLAGS]
     return missing or list(row["flags"])
 
@@ -407,7 +407,8 @@ def _measure(row: Row) -> str:
 def counts(rows: Rows) -> str:
     """The number of comparisons by measure and conclusion: `ndcg@10: 1 worse, 2 same`.
 
-    Only comparisons like the first one are counted, which is over all queries if there are any.
+    Only comparisons of the same kind as the first one are counted: over all queries, if there are
+    any.
     """
     counted: dict[str, Counter[str]] = {}
     for row in rows:

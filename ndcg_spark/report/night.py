@@ -282,18 +282,22 @@ def load_night(
     runs = [run for run in shown.runs if run not in silent] or list(shown.runs)
     compared = compare_shown(history, shown)
     before = _rows_before(history, shown)
+    # The run that the page is about.
     human = _human_estimate(history, night, request)
     run = request.run or (human.pair.run if human else None)
     if run is None:
         run = _chosen_run(shown, runs, compared, scores, before)
+    # Its queries, and how they changed if they are compared.
     queries = _query_scores(history, shown, compared, run)
     changes = {}
     if _are_compared(queries):
         changes = {query.query_id: query.change for query in queries}
+    # Their documents. Across a change of judgments, no movement explains a change.
+    measure, cutoff = shown.metric
     ends = [query.query_id for query in _both_ends(queries)]
-    cutoff = shown.metric[1] or _deepest(scores)
-    documents = read_lists(shown, run, cutoff, ends, {} if shown.over_change else changes)
-    can_show_moved = shown.metric[0] == "ndcg" and not shown.over_change
+    explained = {} if shown.over_change else changes
+    documents = read_lists(shown, run, cutoff or _deepest(scores), ends, explained)
+    can_show_moved = measure == "ndcg" and not shown.over_change
     points = shown_points(history, shown, run)
     level = level_points(history, shown, run)
     return NightPage(

@@ -102,7 +102,7 @@ def make_page(
     note: str | None = None,
     in_site: bool = False,
 ) -> Page:
-    """The page of these nights of one date. `in_site`: whether index.html is in its folder."""
+    """The page for these nights of one date. `in_site`: whether index.html is in its folder."""
     parts = [load_night(history, night, request, output) for night in nights]
     parts.sort(key=lambda part: _FIRST.index(part.verdict.get("verdict")))
     names = ", ".join(night.dataset for night in nights)

@@ -193,7 +193,7 @@ def score_table(
 ) -> Table:
     """One row per dataset and run, or per slice if the rows have slices; the best first.
 
-    The means over datasets follow below.
+    The means over datasets come last.
     """
     rows_of_slices: dict[str | None, list[Row]] = {}
     for row in rows:
@@ -304,7 +304,7 @@ def _scores(
     *,
     with_error: bool = False,
 ) -> dict[str, Any]:
-    """The scores and counts of a run by heading. `rows`: those of all runs, for the cutoffs."""
+    """The scores and counts of a run by heading. `rows`: of all runs, for the cutoffs."""
     by_cutoff = {row["cutoff"]: row for row in run}
     headline = measure_set.headline(row["cutoff"] for row in rows)
     scores: dict[str, Any] = {}
@@ -478,7 +478,7 @@ def _tables(explanation: Explanation, baseline: Facts | None, against: str) -> l
 
 
 def _ranking(explanation: Explanation) -> Table:
-    """The list of the run beside the ideal ranking, by rank."""
+    """The list of the run next to the ideal ranking, by rank."""
     facts = explanation.facts
     rows = []
     for line in explanation.lines:

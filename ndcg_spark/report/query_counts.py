@@ -11,8 +11,9 @@ Row = Mapping[str, Any]
 
 
 def differing_counts(rows: Sequence[Row], metrics: Iterable[tuple[str, Cutoff]]) -> list[str]:
-    """The DATASET_SCORES columns that count the queries of these means and differ between the
-    runs of a dataset.
+    """The columns of DATASET_SCORES that count the queries of these means, if runs differ in them.
+
+    Only the runs of one dataset are compared with each other.
     """
     found: dict[str, None] = {}
     for column, cutoff in metrics:

@@ -178,12 +178,16 @@ def _choices(
         "baseline_run": baseline.run,
         "baseline_nights": [night.evaluated_on for night in baseline.nights],
         "baseline_name": baseline.name,
-        "previous": shown.previous and shown.previous.evaluated_on,
-        "failed_before": shown.failed_before and shown.failed_before.evaluated_on,
+        "previous": _date_if_any(shown.previous),
+        "failed_before": _date_if_any(shown.failed_before),
         "trend": _digest(drawn),
         "usual": _digest(usual_range(level, is_of_catalog=shown.is_of_catalog)),
         "copies": copies,
     }
+
+
+def _date_if_any(night: Night | None) -> str | None:
+    return None if night is None else night.evaluated_on
 
 
 def _shown_nights(history: History, shown: Outline, dates: Sequence[str]) -> Iterator[Night]:
@@ -209,7 +213,7 @@ def _log_entry(night: Night, is_quoted: bool) -> tuple[str, ...]:
 
 
 class _PossibleRequest(NamedTuple):
-    """As much of a request as some nights can show, and why it is not the whole."""
+    """The part of a request that some nights can show, and why they cannot show all of it."""
 
     request: Request
     why_less: Notice | None = None
@@ -220,7 +224,7 @@ def _possible_request(
     nights: Sequence[Night],
     request: Request,
 ) -> _PossibleRequest:
-    """The request without a baseline, or without a run, that one of the nights lacks."""
+    """The request, without its baseline or its run if one of the nights lacks it."""
     try:
         for night in nights:
             outline(history, night, request)

@@ -100,7 +100,7 @@ class Block(NamedTuple):
 
 
 def _is_aligned_as_number(shown: Cell) -> bool:
-    """Whether a cell has the class for numbers, possibly with a class for its color."""
+    """Whether a cell has the class for numbers, possibly with a class for its colour."""
     return shown.attributes.startswith((' class="n"', ' class="n '))
 
 

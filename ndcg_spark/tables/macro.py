@@ -58,7 +58,7 @@ def macro_means(rows: Iterable[Row], absent: Collection[str] = ()) -> MacroMeans
 
 
 def _by_date(rows: Iterable[Row]) -> dict[Any, list[Row]]:
-    """The rows without slices by their date."""
+    """The rows for all queries, by date."""
     dates: dict[Any, list[Row]] = {}
     for row in rows:
         if row.get("attribute") is None:

@@ -12,7 +12,7 @@ from ndcg_spark.tolerance import DECIMALS
 
 
 def answered_in_words(row: Mapping[str, Any]) -> str:
-    """`the baseline answered 40 of 60 queries`, if a side of a comparison answered few; else empty.
+    """`the baseline answered 40 of 60 queries`, if a side answered few; otherwise empty.
 
     `row` is a row of COMPARISONS. Without a subject, the phrase is about the run.
     """
@@ -98,7 +98,7 @@ def deepest_count(rows: Iterable[Mapping[str, Any]], name: str) -> int | None:
 
 
 def shown_value(measure: str, value: float | None) -> float | int | None:
-    """The value of a measure for a cell: a number of items without decimals."""
+    """The value of a measure for a cell; a number of items has no decimals."""
     if value is None:
         return None
     if measure == "items":
@@ -235,7 +235,7 @@ def sorted_runs(
     rows: Iterable[Mapping[str, Any]],
     measure_set: MeasureSet = NDCG_ONLY,
 ) -> list[list[Mapping[str, Any]]]:
-    """The dataset score rows of each dataset and run as a list by cutoff.
+    """A list of dataset score rows, sorted by cutoff, for each dataset and run.
 
     The lists are sorted by dataset, with the best run by the headline measure first.
     """
